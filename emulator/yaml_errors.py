@@ -14,7 +14,8 @@ import yaml
 Mistakes = Iterator[tuple[int, int, str]]
 """Row, column and message of each."""
 
-_KEY = r"""(?P<key>[A-Za-z_][\w-]*|"[^"]*"|'[^']*')"""
+# Possessive, as each repetition that another one could take over: a line can be long.
+_KEY = r"""(?P<key>[A-Za-z_][\w-]*+|"[^"]*"|'[^']*')"""
 _START = rf"(?P<start> *(?:- +)*{_KEY}"
 # What is wrong in any line, from the end of `start` on.
 _WRONG_LINES = {
@@ -120,7 +121,8 @@ def _brackets(failure: _Failure) -> Mistakes:
         yield failure.row, failure.column + 1, "a blank must follow the colon"
     if "expected" not in failure.words:
         return
-    closed = re.search(r"[}\]](?=\s*$)", failure.line[: failure.column])
+    before = failure.line[: failure.column]
+    closed = re.search(r"[}\]](?=\s*$)", before)
     if not brackets and closed and character not in {"", "}", "]"}:
         message = f"nothing must follow this {closed[0]}; a text must be in quotes"
         yield failure.row, closed.start(), message
@@ -140,8 +142,8 @@ def _brackets(failure: _Failure) -> Mistakes:
     if character in {",", "]", "}"}:
         yield *failure.here, f"a value is missing before this {character}"
     # The colon of a key shows that a comma is missing before the key, or else is the mistake.
-    word = re.search(r"[^\s{\[,]+$", failure.line[: failure.column]) if character == ":" else None
-    if word is None or not re.search(r"[{\[,:]\s*$", failure.line[: word.start()]):
+    word = re.search(r"(?<![^\s{\[,])[^\s{\[,]++$", before) if character == ":" else None
+    if word is None or not re.search(r"[{\[,:]\s*$", before[: word.start()]):
         column = failure.column if word is None else word.start()
         entry = re.split(r"[\s:,\]}]", failure.line[column:])[0]
         yield failure.row, column, f"a comma must precede {entry[:60]}"
@@ -164,12 +166,12 @@ def _characters(failure: _Failure) -> Mistakes:
 
 def _colons(failure: _Failure) -> Mistakes:
     """A line with a second key, or without one."""
-    value = re.match(rf".*?{_KEY}: +(?P<rest>\S.*)", failure.line)
-    if value and failure.character == ":" and value.start("rest") <= failure.column:
+    value = re.search(r"""(?:(?<![\w-])[\w-]++|"[^"]*"|'[^']*'): +(?=\S)""", failure.line)
+    if value and failure.character == ":" and value.end() <= failure.column:
         advice = "put a text in quotes, or a mapping in braces {…}"
         yield *failure.here, f"a value must not contain ': '; {advice}"
     row = failure.key_row if failure.is_keyless else failure.row_above(failure.row)
-    match = re.fullmatch(_START + r")(?P<rest>(?:[^:]|:\S)*)", failure.lines[row])
+    match = re.fullmatch(_START + r")(?P<rest>(?:[^:]|:\S)*+)", failure.lines[row])
     if match is None or not (failure.is_keyless or "mapping values" in failure.words):
         return
     above = failure.row_above(row)

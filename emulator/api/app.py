@@ -116,6 +116,7 @@ class PaymentsApi:
         except Exception as error:  # noqa: BLE001 - logged; the client gets the contract's 500
             log_failure(exchange.method, exchange.path, error)
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
+        exchange.reply = reply
         # After a reset, the account neither counts nor stores the request.
         owner_of_entry = None if exchange.is_outdated else exchange.owner
         request_id = exchange.request_id = self._request_id(exchange, owner_of_entry)

@@ -38,15 +38,14 @@ _decoder = msgspec.json.Decoder(float_hook=WrittenNumber)
 async def read_optional_object(
     headers: Mapping[bytes, bytes], receive: Receive
 ) -> tuple[dict[str, Any], list[str]]:
-    """As `decode_object`, of an optional body; an empty one needs no `Content-Type`.
+    """As `decode_object`, of an optional body; without one, the `Content-Type` is optional too.
 
     Raises ClientDisconnected, InvalidRequest.
     """
-    raw = await read_body(headers, receive)
-    if not raw:
-        return {}, []
-    check_content_type(headers.get(b"content-type"))
-    return decode_object(raw)
+    raw, declared = await read_body(headers, receive), headers.get(b"content-type")
+    if raw or declared is not None:
+        check_content_type(declared)
+    return decode_object(raw) if raw else ({}, [])
 
 
 async def read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:

@@ -91,6 +91,13 @@ def error_object(code: str, message: str, param: str | None = None) -> bytes:
     return msgspec.json.encode({"error": error})
 
 
+def code_in(body: bytes) -> str:
+    """The code of an error object; empty where a body is none, as a page is."""
+    if not body.startswith(b'{"error":'):
+        return ""
+    return str(msgspec.json.decode(body)["error"]["code"])
+
+
 def error_headers(refusal: Refusal) -> list[tuple[bytes, bytes]]:
     """`Retry-After` where a retry can succeed, and the challenge of a 401."""
     if isinstance(refusal, errors.RateLimitExceeded | errors.IdempotencyKeyInUse):

@@ -1,16 +1,18 @@
 """A request of the contract, its reply, and its journal entry."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from emulator.api.bodies import check_size, read_body
 from emulator.api.request_warnings import RequestWarning, slugs_of
+from emulator.domain.accounts import mask_key
 from emulator.domain.errors import InvalidApiKey, MissingApiKey, Refusal, RequestTooLarge
 from emulator.engine.state.account import Owner
-from emulator.engine.state.journal import ENTRY_BYTES
+from emulator.engine.state.journal import ENTRY_BYTES, HEADERS, MAX_HEADER_BYTES
 from emulator.storage.database import DatabaseLost
 
 if TYPE_CHECKING:
@@ -27,9 +29,10 @@ Header = tuple[bytes, bytes]
 # one off.
 CONNECTION = "emulator.connection"
 
+_JOURNALED = [name.encode() for name in HEADERS]
 # Of a request without a response.
 NO_STATUS = 0
-_FIRST_ERROR = 400
+FIRST_ERROR = 400
 _TOO_MANY_REQUESTS = 429
 
 logger = logging.getLogger(__name__)
@@ -122,6 +125,20 @@ class CutReply(Reply):
         return NO_STATUS if self.cut_at is None else self.status
 
 
+class Headers(dict[bytes, bytes]):
+    """The headers of a request by name; requests with the same header lines share them."""
+
+    @cached_property
+    def journaled(self) -> tuple[tuple[Header, ...], int]:
+        """Those that the journal has, cut and with a masked key, and their length."""
+        chosen = {name: self[name][:MAX_HEADER_BYTES] for name in _JOURNALED if name in self}
+        scheme, _, key = chosen.get(b"authorization", b"").partition(b" ")
+        if key:
+            masked = mask_key(key.strip().decode("latin-1")).encode()
+            chosen[b"authorization"] = b"%b %b" % (scheme, masked)
+        return tuple(chosen.items()), sum(map(len, chain(*chosen.items())))
+
+
 class Exchange:
     """A request in progress; `received` is its body if that arrived before it is processed.
 
@@ -139,6 +156,8 @@ class Exchange:
     is_replay = False
     fault: "FaultCandidate | None" = None
     instead_of: int | None = None
+    # Set when the request has been processed.
+    reply: Reply
 
     def __init__(
         self,
@@ -146,7 +165,7 @@ class Exchange:
         path: str,
         raw_path: bytes,
         query: bytes,
-        headers: Mapping[bytes, bytes],
+        headers: Headers,
         *,
         receive: Receive | None = None,
         received: bytes = b"",
@@ -222,6 +241,8 @@ def add_to_journal(
     if not reply.is_whole:
         sent, status = reply.sent_body, reply.sent_status
     path, query = exchange.raw_path, exchange.query
+    headers, headers_bytes = exchange.headers.journaled
+    lengths = len(path) + len(query) + len(request_body) + len(sent)
     owner.journal.add(
         (
             request_id,
@@ -233,14 +254,15 @@ def add_to_journal(
             request_body,
             sent,
             slugs_of(exchange.warnings) if exchange.warnings else (),
-            reply.body if reply.status >= _FIRST_ERROR else b"",
+            reply.body if reply.status >= FIRST_ERROR else b"",
             exchange.is_replay,
             exchange.fault,
             exchange.instead_of,
             ended_ms - started_ms,
             ended_ms,
             dict(reply.headers).get(b"retry-after", b"") if status == _TOO_MANY_REQUESTS else b"",
+            headers,
             False,
-            ENTRY_BYTES + len(path) + len(query) + len(request_body) + len(sent),
+            ENTRY_BYTES + lengths + headers_bytes,
         )
     )

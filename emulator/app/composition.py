@@ -186,6 +186,7 @@ def _gateway(
         checkout_port=checkout_port,
         log=log,
         stream=stream,
+        engine=engine,
     )
 
 

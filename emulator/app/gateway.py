@@ -2,19 +2,27 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from emulator import __version__, ids
 from emulator.api.app import PaymentsApi
 from emulator.api.bodies import ClientDisconnected
-from emulator.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
+from emulator.api.errors import (
+    INTERNAL_ERROR_BODY,
+    code_in,
+    error_body,
+    error_headers,
+    status_of,
+)
 from emulator.api.exchange import (
     CONNECTION,
+    FIRST_ERROR,
     ASGIApp,
     ClientConnection,
     Exchange,
     Header,
+    Headers,
     Message,
     Receive,
     Scope,
@@ -27,20 +35,27 @@ from emulator.domain.accounts import mask_keys
 from emulator.domain.control_characters import escape_controls
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import format_instant
+from emulator.engine.engine import Engine
 from emulator.engine.state.account import OWNER_OF_REQUEST, Owner
 
 HEALTH = "/_emulator/health"
 _PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/_emulator/view", "/favicon.ico"})
 
+_API_PATHS = ("/v1", "/_emulator")
+_OTHER_PORT = (
+    "This port has only the checkout pages: send the request to the address of the API, which the"
+    " emulator prints at start (port 8080 by default)."
+)
 _JSON: Header = (b"content-type", b"application/json")
 
+UNAUTHORIZED = 401
 WRITTEN_EVERY_S = 0.05
 MAX_WAITING = 256
-# When a response was written, method, path, status, duration, request id and owner.
-_Logged = tuple[int, str, bytes, int, float, bytes, Owner | None]
+# When a response was written, method, path, status, duration, request id, owner and error code.
+_Logged = tuple[int, str, bytes, int, float, bytes, Owner | None, str]
 _JSON_LINE = (
     '{"at":"%s","level":"%s","request_id":"%s","account":%s,"mode":%s,'
-    '"method":"%s","path":"%s","status":%d,"duration_ms":%.1f}\n'
+    '"method":"%s","path":"%s","status":%d,%s"duration_ms":%.1f}\n'
 )
 
 
@@ -85,11 +100,14 @@ class RequestLog:
         started_ms: float,
         request_id: bytes,
         owner: Owner | None,
+        error: bytes,
     ) -> None:
+        """`error` is the body of a refusal."""
         wall = self._wall
         duration_ms = wall.monotonic_ms() - started_ms
         at_ms = wall.system_ms()
-        self._waiting.append((at_ms, method, path, status, duration_ms, request_id, owner))
+        code = code_in(error) if error else ""
+        self._waiting.append((at_ms, method, path, status, duration_ms, request_id, owner, code))
         if len(self._waiting) == 1:
             asyncio.get_running_loop().call_later(WRITTEN_EVERY_S, self.flush)
         elif len(self._waiting) >= MAX_WAITING:
@@ -103,14 +121,14 @@ class RequestLog:
 
 
 def _text_line(logged: _Logged) -> str:
-    at_ms, method, path, status, duration_ms, _, _ = logged
+    at_ms, method, path, status, duration_ms, _, _, code = logged
     # A reader of the text format knows the date.
     at = format_instant(at_ms)[11:23]
-    return f"{at} {method} {_shown(path)} {status} {duration_ms:.1f} ms\n"
+    return f"{at} {method} {_shown(path)} {status} {code}{' ' * bool(code)}{duration_ms:.1f} ms\n"
 
 
 def _json_line(logged: _Logged) -> str:
-    at_ms, method, path, status, duration_ms, request_id, owner = logged
+    at_ms, method, path, status, duration_ms, request_id, owner, code = logged
     at = format_instant(at_ms)
     account, mode = (
         ("null", "null")
@@ -119,13 +137,13 @@ def _json_line(logged: _Logged) -> str:
     )
     level = "error" if status >= 500 else "warning" if status >= 400 else "info"
     facts = (at, level, request_id.decode(), account, mode, method, _shown(path))
-    return _JSON_LINE % (*facts, status, duration_ms)
+    return _JSON_LINE % (*facts, status, code and f'"code":"{code}",', duration_ms)
 
 
 class _Response:
     """A response of an application: adds the last headers, and writes it whole where possible."""
 
-    __slots__ = ("_connection", "_head", "_request_id", "_send", "is_begun", "status")
+    __slots__ = ("_connection", "_head", "_request_id", "_send", "error", "is_begun", "status")
 
     def __init__(self, request_id: bytes, send: Send, connection: ClientConnection | None) -> None:
         self._request_id = request_id
@@ -133,6 +151,7 @@ class _Response:
         self._connection = connection
         self._head: Message | None = None
         self.status = 0
+        self.error = b""
         self.is_begun = False
 
     async def send(self, message: Message) -> None:
@@ -147,6 +166,8 @@ class _Response:
             return
         head, self._head = self._head, None
         self.is_begun = True
+        if self.status >= FIRST_ERROR:
+            self.error = message.get("body", b"")
         if head is not None:
             if self._connection is not None and not message.get("more_body"):
                 lines = lines_of(head["headers"])
@@ -169,6 +190,7 @@ class Gateway:
         checkout_port: int,
         log: RequestLog,
         stream: bytes,
+        engine: Engine,
     ) -> None:
         self._api = api
         self._control = control
@@ -177,6 +199,7 @@ class Gateway:
         self._checkout_port = checkout_port
         self._log = log
         self._stream = stream
+        self._engine = engine
         self._requests = 0
         self.is_ready = False
 
@@ -188,7 +211,7 @@ class Gateway:
         method, raw_path = scope["method"], scope.get("raw_path") or b""
         is_readable = connection is None or connection.body_error is None
         if is_readable and is_contract and self.is_api_port(scope["server"][1]):
-            headers = dict(scope["headers"])
+            headers = Headers(scope["headers"])
             exchange = Exchange(
                 method, path, raw_path, scope["query_string"], headers, receive=receive
             )
@@ -200,8 +223,11 @@ class Gateway:
             await _refuse(response.send, connection.body_error)
         else:
             await self._route(scope, receive, response, connection)
-        owner = scope.get(OWNER_OF_REQUEST)
-        self._log.add(method, raw_path, response.status, started_ms, request_id, owner)
+        owner, error = scope.get(OWNER_OF_REQUEST), response.error
+        status = response.status
+        if status == UNAUTHORIZED and owner is None:
+            self._add_unauthorized(method, raw_path, error, dict(scope["headers"]))
+        self._log.add(method, raw_path, status, started_ms, request_id, owner, error)
 
     async def answer(
         self, exchange: Exchange, connection: ClientConnection | None, send: Send | None = None
@@ -209,8 +235,18 @@ class Gateway:
         """Answer a request of the contract; without a connection it needs `send`."""
         started_ms = self._log.start()
         status = await self._api.answer(exchange, connection, send, started_ms=started_ms)
-        method, path = exchange.method, exchange.raw_path
-        self._log.add(method, path, status, started_ms, exchange.request_id, exchange.owner)
+        method, path, request_id = exchange.method, exchange.raw_path, exchange.request_id
+        error = exchange.reply.body if status >= FIRST_ERROR else b""
+        if status == UNAUTHORIZED and exchange.owner is None:
+            self._add_unauthorized(method, path, error, exchange.headers)
+        self._log.add(method, path, status, started_ms, request_id, exchange.owner, error)
+
+    def _add_unauthorized(
+        self, method: str, path: bytes, error: bytes, headers: Mapping[bytes, bytes]
+    ) -> None:
+        at_ms, authorization = self._engine.wall.system_ms(), headers.get(b"authorization", b"")
+        code = code_in(error)
+        self._engine.accounts.unauthorized.add(at_ms, method, path, code, authorization)
 
     def is_api_port(self, port: int | None) -> bool:
         """Whether a listener serves the contract, and not the pages."""
@@ -243,9 +279,12 @@ class Gateway:
     async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]
         if not self.is_api_port(scope["server"][1]):
+            if path.startswith(_API_PATHS):
+                raise UnknownRoute(method, path, advice=_OTHER_PORT)
             await self._checkout(scope, receive, send)
         elif path == HEALTH and method in ("GET", "HEAD"):
-            status, word = (200, b"ok") if self.is_ready else (503, b"unavailable")
+            is_usable = self.is_ready and self._engine.has_database()
+            status, word = (200, b"ok") if is_usable else (503, b"unavailable")
             body = b'{"status":"%s","version":"%s"}' % (word, __version__.encode())
             await _answer(send, status, body)
         elif is_page(path) and method in ("GET", "HEAD"):

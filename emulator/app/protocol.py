@@ -18,7 +18,7 @@ import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from emulator.api.exchange import CONNECTION, Exchange
+from emulator.api.exchange import CONNECTION, Exchange, Headers
 from emulator.app.gateway import Gateway
 from emulator.app.received_bytes import Flow, ReceivedBytes
 from emulator.app.responses import (
@@ -250,7 +250,7 @@ class Protocol(HttpToolsProtocol):
         if self._is_direct:
             self._is_direct = False
             method, (path, _, query) = self.parser.get_method().decode(), self.url.partition(b"?")
-            headers, body = dict(self.headers), self._direct_body
+            headers, body = Headers(self.headers), self._direct_body
             is_kept = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
             exchange = Exchange(method, path.decode(), path, query, headers, received=body)
             self._answer_directly(exchange, keep_alive=is_kept)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from emulator import __version__
 from emulator.app.composition import Running
-from emulator.files import check_regular
+from emulator.files import check_regular, create_private
 
 _BEGINNING = b'{"api": '
 
@@ -54,7 +54,7 @@ class _ReadyFile:
                         " the ready file of a former process; name another path"
                     )
             self._path.unlink(missing_ok=True)
-            self._temporary.write_bytes(b"")
+            create_private(self._temporary, b"")
             self._temporary.unlink()
         except OSError as error:
             raise NoReadyFile(
@@ -74,7 +74,7 @@ class _ReadyFile:
         }
         self._content = json.dumps(entry).encode() + b"\n"
         try:
-            self._temporary.write_bytes(self._content)
+            create_private(self._temporary, self._content)
             self._temporary.replace(self._path)
         except OSError as error:
             logger.error("cannot write the ready file %s: %s", self._path, error.strerror)

@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 
 from emulator.api.bodies import MAX_LENGTH_DIGITS
 from emulator.api.errors import error_body
-from emulator.api.exchange import Exchange, Header, lines_of
+from emulator.api.exchange import Exchange, Header, Headers, lines_of
 from emulator.domain.errors import MalformedHttp, Refusal, UnknownRoute
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -57,7 +57,7 @@ class KnownHeads:
     __slots__ = ("_known",)
 
     def __init__(self) -> None:
-        self._known: dict[bytes, tuple[dict[bytes, bytes], int]] = {}
+        self._known: dict[bytes, tuple[Headers, int]] = {}
 
     def exchange(self, data: bytes) -> Exchange | None:
         """The request that these bytes are, if they are one usual request with known lines."""
@@ -87,7 +87,7 @@ class KnownHeads:
             for name, value in headers
         )
         if length <= HIGH_WATER_LIMIT and is_usual and _usual_line(data, start):
-            self._known[data[start:end]] = (dict(headers), length)
+            self._known[data[start:end]] = (Headers(headers), length)
 
 
 class _Unobserved:

@@ -7,6 +7,7 @@ from emulator.app.composition import Running
 from emulator.app.log import json_line
 from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, mask_key
 from emulator.domain.durations import whole_duration_text
+from emulator.domain.hosts import hide_url_secrets
 from emulator.domain.instants import REAL_RATE, format_instant, rate_number
 from emulator.engine.state.account import Account
 from emulator.settings import IN_MEMORY, Settings
@@ -121,12 +122,12 @@ def _webhooks(account: Account, settings: Settings) -> list[Line]:
     endpoint = next(given, None)
     if endpoint is None:
         return []
+    signed = "signed with the secret in the database"
     if settings.webhook_secret is None:
-        return [("Webhooks", f"{endpoint.url}, secret {endpoint.secret}")]
-    if endpoint.secret == settings.webhook_secret:
-        return [("Webhooks", f"{endpoint.url}, signed with the given secret")]
-    kept = "signed with the secret in the database"
-    return [("Webhooks", f"{endpoint.url}, {kept}")]
+        signed = f"secret {endpoint.secret}"
+    elif endpoint.secret == settings.webhook_secret:
+        signed = "signed with the given secret"
+    return [("Webhooks", f"{hide_url_secrets(endpoint.url)}, {signed}")]
 
 
 def _switched_on(settings: Settings) -> list[Line]:

@@ -183,6 +183,9 @@ def base_url(option: str, text: str) -> str:
     except ValueError:
         bare = ", without ? and #" if {"?", "#"} & set(text) else ""
         cli_error(f"flag {option}: found {text!r}, expected an absolute http or https URL{bare}")
+    if url.endswith("/v1"):
+        bare = url.removesuffix("/v1")
+        cli_error(f"flag {option}: found {text!r}, expected the address without /v1: {bare}")
     if "@" in url:
         # They would need the header that holds the key.
         cli_error(f"flag {option}: a user and a password cannot be sent beside an API key")

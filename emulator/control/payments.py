@@ -213,8 +213,8 @@ async def answer_payment(call: Call, path: PaymentPath, body: AnswerPayment) -> 
 
     Answers the confirmation on the phone (`approve`, `wrong_pin`, `insufficient_balance`,
     `cancel`) or on the page of the bank (`approve`, `decline`, `insufficient_balance`,
-    `cancel`). It returns 409 if no confirmation is pending, for example because a scenario
-    decides the outcome.
+    `cancel`). It returns 409 if the customer has no question to answer: before a payment method
+    was submitted, and where a scenario decides the outcome.
     """
     return payment_text(await call.engine.customer.answer(call.owner, path.payment_id, body.answer))
 

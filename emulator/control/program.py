@@ -17,9 +17,7 @@ _SUFFIX = ".json"
 class HealthJson(Struct, frozen=True):
     """The health of the emulator."""
 
-    status: Annotated[
-        Literal["ok", "unavailable"], doc("`unavailable` while starting or stopping.")
-    ]
+    status: Annotated[Literal["ok", "unavailable"], doc("`unavailable` where the status is 503.")]
     version: Annotated[str, doc("The version of the program.", __version__)]
 
 
@@ -142,11 +140,11 @@ get_health = Operation(
     path="/_emulator/health",
     id="get_health",
     summary="Check the health",
-    description="Returns 200 if the emulator is ready and 503 while it starts or stops."
-    " This call needs no key; container health checks use it.",
+    description="Returns 200 if the emulator is ready, and 503 while it starts or stops, or after"
+    " its database file was deleted or replaced. This call needs no key; it is for health checks.",
     responses={
         200: SuccessResponse("Ready.", HealthJson),
-        503: SuccessResponse("Starting or stopping.", HealthJson),
+        503: SuccessResponse("Starting, stopping, or without its database.", HealthJson),
     },
     refusals=(InvalidRequestBody,),
     accepts_key=False,

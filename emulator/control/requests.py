@@ -23,6 +23,7 @@ from emulator.control.types import (
     RequestId,
     ScenarioName,
 )
+from emulator.control.unauthorized import list_unauthorized
 from emulator.domain import errors
 from emulator.domain.accounts import mask_key, mask_keys
 from emulator.domain.faults import MAX_FAULT_STATUS
@@ -30,7 +31,9 @@ from emulator.domain.instants import format_instant
 from emulator.domain.received_values import not_accepted
 from emulator.engine.state.account import Owner
 from emulator.engine.state.journal import (
+    HEADERS,
     MAX_ENTRIES,
+    MAX_HEADER_BYTES,
     MAX_JOURNAL_BYTES,
     MAX_STORED_BODY_BYTES,
     Conditions,
@@ -117,6 +120,14 @@ class LoggedRequest(Struct, frozen=True):
         doc("The status of the response; null without a response."),
     ]
     key: Annotated[str, doc("Its key, masked.", "test_de…key")]
+    headers: Annotated[
+        dict[str, str],
+        doc(
+            f"Of its headers {', '.join(f'`{name}`' for name in HEADERS)}; the first"
+            f" {MAX_HEADER_BYTES} bytes of each, with a masked key.",
+            {"accept": "*/*", "authorization": "Bearer test_de…key"},
+        ),
+    ]
     request_body: Annotated[str, doc(f"Its body; {_STORED}.", "{}")]
     response_body: Annotated[str, doc(f"The body of the response; {_STORED}.", "{}")]
     cut: Annotated[bool, doc("Whether one of the bodies was truncated.", False)]
@@ -311,6 +322,7 @@ def _json(entry: JournalEntry, owner: Owner) -> LoggedRequest:
         query=_text(entry.query),
         status=entry.status or None,
         key=mask_key(owner.account.profile.key(owner.mode)),
+        headers={_text(name): _text(value) for name, value in entry.headers},
         request_body=_text(entry.request_body),
         response_body=_text(entry.response_body),
         cut=entry.is_cut,
@@ -349,5 +361,5 @@ REQUESTS = Resource(
     tag="Requests",
     description="The journal: the requests of the merchant with their responses, errors, warnings"
     " and applied faults.",
-    operations=(list_requests, count_requests, count_kinds, get_request),
+    operations=(list_requests, count_requests, count_kinds, get_request, list_unauthorized),
 )

@@ -46,6 +46,8 @@ async def payment_list(page: ViewRequest) -> Mapping[str, Any]:
         "curl": page.curl("/payments", **query),
         "is_compared": bool({*query} & {*_AMOUNT_FILTERS.values(), "phone", "metadata"}),
         "max_compared": MAX_COMPARED_PAYMENTS,
+        "unauthorized": await page.get("/unauthorized"),
+        "shown_unauthorized": 3,
     }
 
 

@@ -10,7 +10,6 @@ from emulator.dashboard.view_request import ROWS_PER_PAGE, ViewRequest
 from emulator.domain.clauses import clauses_of_code, tolerance_of
 
 FILTERS = ("method", "path", "status", "code", "warning")
-_USUAL_HEADERS = {"content-type": "application/json"}
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
@@ -23,6 +22,8 @@ async def request_list(page: ViewRequest) -> Mapping[str, Any]:
         "next_cursor": rows[-1]["id"] if listed["has_more"] else None,
         "curl": page.curl("/requests", **page.query),
         "overflowed": listed["overflowed"],
+        "unauthorized": await page.get("/unauthorized"),
+        "shown_unauthorized": int(ROWS_PER_PAGE),
         "kinds": await page.get("/requests/kinds"),
         "filters": {name: page.query.get(name, "") for name in FILTERS},
         "http_methods": METHODS,
@@ -50,7 +51,7 @@ async def request_details(page: ViewRequest) -> Mapping[str, Any]:
             f"{page.base_url}{path}?{query}" if query else f"{page.base_url}{path}",
             method=request["method"],
             body=request["request_body"],
-            content_type=request.get("headers", _USUAL_HEADERS).get("content-type", ""),
+            content_type=request["headers"].get("content-type", ""),
             authorization=f"Authorization: Bearer ${key}",
         ),
     }

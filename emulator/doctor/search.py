@@ -83,7 +83,8 @@ def _identify(response: HttpResponse) -> tuple[bool, str, str | None]:
     if response.status == 200 and status == "ok" and isinstance(version, str):
         return True, version, None
     if response.status == 503 and status == "unavailable":
-        return False, "an emulator that is starting or stopping", "Try again in a second."
+        advice = "Try again in a second; else see its log."
+        return False, "an emulator that is starting or stopping, or has lost its database", advice
     detail = f"(GET {HEALTH}: {describe(response)})"
     if (response.header("request-id") or "").startswith(_REQUEST_ID):
         return False, f"an emulator, but this is not its base URL {detail}", _WRONG_ADDRESS

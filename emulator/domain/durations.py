@@ -9,7 +9,7 @@ from decimal import Decimal
 UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 MAX_DURATION_MS = 3_650 * UNIT_MS["d"]
 
-_SIMILAR = re.compile(r"\s*([0-9.]+)\s*(ms|milli|[smhd]|)[a-z]*\s*", re.ASCII | re.IGNORECASE)
+_SIMILAR = re.compile(r"\s*([0-9.]+)\s*+(ms|milli|[smhd]|)[a-z]*\s*", re.ASCII | re.IGNORECASE)
 _DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h|d)", re.ASCII)
 
 

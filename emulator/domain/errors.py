@@ -82,9 +82,12 @@ class MissingApiKey(Unauthenticated):
 class InvalidApiKey(Unauthenticated):
     """The API key is malformed or unknown."""
 
+    _ADVICE = "The emulator prints its test key at start: send that one, or one of another account."
     default_message = (
         "The API key is malformed; send test_ or live_ and 4 to 128 letters, digits or _."
+        f" {_ADVICE}"
     )
+    unknown = f"The API key is unknown. {_ADVICE}"
 
 
 class RateLimitExceeded(Refusal):
@@ -186,8 +189,20 @@ class NotFound(Refusal):
 class UnknownRoute(NotFound):
     """The path does not exist, or does not support the HTTP method."""
 
-    def __init__(self, method: str, path: str) -> None:
-        super().__init__(f"There is no {method} {path} here.")
+    def __init__(self, method: str, path: str, *, advice: str | None = None) -> None:
+        hint = _similar_path(path) if advice is None else f" {advice}"
+        super().__init__(f"There is no {method} {path} here.{hint}")
+
+
+def _similar_path(path: str) -> str:
+    """A hint for a path of the contract with another beginning, or with a slash at the end."""
+    meant = f"/v1{path.replace('/v1', '')}".rstrip("/")
+    if path == meant or not meant.startswith("/v1/payments"):
+        return ""
+    if path.count("/v1") > 1:
+        return f" Did you mean {meant}? '/v1' is in the base URL and in the path."
+    slash = ", without the slash at the end" if path.rstrip("/") == meant else ""
+    return f" Did you mean {meant}{slash}?"
 
 
 class UnknownCheckout(NotFound):
@@ -294,7 +309,7 @@ class PaymentNotPayable(Conflict):
 
 
 class DeliveryNotPending(Conflict):
-    """No attempt of the delivery is left to be made, or one is in progress."""
+    """The delivery has no further attempt, or an attempt is in progress."""
 
 
 class AccountIsPermanent(Conflict):

@@ -82,6 +82,18 @@ def authority(url: str) -> str:
     return named.removesuffix(_USUAL_PORTS.get(scheme.lower(), ""))
 
 
+def hide_url_secrets(text: str) -> str:
+    """The text with only the scheme, host and port of each URL; the rest may be secret."""
+    return " ".join(_origin(word) if "://" in word else word for word in text.split(" "))
+
+
+def _origin(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    netloc = re.split("[/?#]", rest, maxsplit=1)[0]
+    hidden = rest[len(netloc) :]
+    return f"{scheme}://{netloc.rpartition('@')[2]}{hidden if hidden in ('', '/') else '/…'}"
+
+
 def split_host(host_header: str) -> str:
     """The host of a `Host` header, without its port and in lower case."""
     host = host_header.strip().lower()

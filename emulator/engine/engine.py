@@ -51,6 +51,7 @@ class Engine:
         self.change_notifier = context.change_notifier
         self.faults = Faults(context.database)
         self.webhooks = context.webhooks
+        self.has_database = context.database.check_file
 
     @cached_property
     def activity(self) -> "Activity":

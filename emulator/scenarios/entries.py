@@ -13,7 +13,7 @@ from typing import NamedTuple
 from emulator.scenarios.problems import Notes, hint_nearest
 
 _WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,20})", re.ASCII)
-_DECIMAL_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_DECIMAL_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _MAX_LABEL_CHARACTERS = 64
 _BOOLEANS = {"true": True, "false": False}
 # In one script. Each comparison takes as long as a thousand look-ups, and a script may consist of

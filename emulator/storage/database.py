@@ -292,7 +292,7 @@ class Database:
     def check_file(self) -> bool:
         """Whether the path still names the open file; after the first failure all work fails.
 
-        It reads the directory twice: call it once a second, not for each request.
+        It reads the directory twice: call it once a second, not for each request of `/v1`.
         """
         if self._lock is None or self._log is None or self._is_lost or not self._is_open:
             return not self._is_lost

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from emulator.domain.accounts import Mode
 from emulator.domain.errors import UnknownPayment
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment, Reason, Status
@@ -214,11 +215,13 @@ def update(tx: Transaction, payments: Iterable[Payment]) -> None:
 
 
 def find(tx: Transaction, owner: int, payment_id: str) -> Payment:
-    """An owner's payment. Raises UnknownPayment, also for a payment of another owner."""
+    """An owner's payment. Raises UnknownPayment, the same for a payment of another owner."""
     row = tx.execute(_BY_ID, (payment_id,)).fetchone()
     first, last = positions_of(owner)
     if row is None or not first <= row[0] <= last:
-        raise UnknownPayment(payment_id)
+        mode = [*Mode][owner & 1]
+        hint = f" This is {mode} mode; a payment is in the mode of the key that created it."
+        raise UnknownPayment(payment_id, hint=hint)
     return payment_of_row(row)
 
 

@@ -76,6 +76,14 @@ async def test_authentication_is_the_first_check(
     assert refusal(response) == MISSING
 
 
+@pytest.mark.parametrize("key", ["test_unknown_key", "sk_of_another_service"])
+async def test_an_unknown_key_leads_to_the_one_that_is_printed(emulator: World, key: str) -> None:
+    message = (await get(emulator, PAYMENTS, key)).json()["error"]["message"]
+    assert "The emulator prints its test key at start" in message
+    assert key not in message
+    assert TEST_KEY not in message
+
+
 async def test_an_unauthenticated_request_does_not_count_towards_a_rate_limit() -> None:
     async with world(rate_limit=RateLimit(requests=1, period_ms=1000)) as emulator:
         for _ in range(5):

@@ -135,6 +135,17 @@ class TestRetrieve:
         nobodys = await get(emulator, f"{PAYMENTS}/pay_unknown", key)
         assert theirs.text.replace(payment["id"], "pay_unknown") == nobodys.text
 
+    @pytest.mark.parametrize(("key", "mode"), [(LIVE_KEY, "live"), (OTHER_TEST_KEY, "test")])
+    async def test_the_message_names_the_mode_of_the_key(
+        self, emulator: World, key: str, mode: str
+    ) -> None:
+        payment = await emulator.create()
+        response = await get(emulator, f"{PAYMENTS}/{payment['id']}", key)
+        assert response.json()["error"]["message"] == (
+            f"There is no payment '{payment['id']}'. This is {mode} mode; a payment is in the mode"
+            " of the key that created it."
+        )
+
     @pytest.mark.clause("4.2.3", "7.5")
     async def test_reading_changes_nothing(self, emulator: World) -> None:
         payment = await emulator.create()

@@ -45,6 +45,44 @@ async def test_an_unknown_path_is_no_route(emulator: World, path: str) -> None:
         assert refusal(await emulator.api.get(path)) == NO_ROUTE
 
 
+MEANT = [
+    (f"/v1{PAYMENTS}", " Did you mean /v1/payments? '/v1' is in the base URL and in the path."),
+    (
+        f"/v1/v1{PAYMENTS}/pay_x/",
+        " Did you mean /v1/payments/pay_x? '/v1' is in the base URL and in",
+    ),
+    (f"{PAYMENTS}/", " Did you mean /v1/payments, without the slash at the end?"),
+    (f"{PAYMENTS}/pay_x/", " Did you mean /v1/payments/pay_x, without the slash at the end?"),
+    ("/payments", " Did you mean /v1/payments?"),
+    ("/payments/pay_x/", " Did you mean /v1/payments/pay_x?"),
+    ("/v1/payments/pay_x/refund", ""),
+    ("/v2/payments", ""),
+    ("/v1", ""),
+]
+
+
+@pytest.mark.parametrize(("path", "hint"), MEANT)
+async def test_a_path_that_is_similar_to_a_call_is_explained(
+    emulator: World, path: str, hint: str
+) -> None:
+    response = await get(emulator, path)
+    assert refusal(response) == NO_ROUTE
+    assert response.json()["error"]["message"].startswith(f"There is no GET {path} here.{hint}")
+
+
+@pytest.mark.parametrize("path", ["/v1", PAYMENTS, "/_emulator/", "/_emulator/clock"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_the_checkout_port_names_the_port_of_the_api(
+    emulator: World, method: str, path: str
+) -> None:
+    response = await emulator.pages.request(method, path, headers=headers())
+    assert refusal(response) == NO_ROUTE
+    assert response.json()["error"]["message"] == (
+        f"There is no {method} {path} here. This port has only the checkout pages: send the request"
+        " to the address of the API, which the emulator prints at start (port 8080 by default)."
+    )
+
+
 async def test_an_unknown_route_is_reported_before_its_body(emulator: World) -> None:
     response = await emulator.api.post("/v1/nothing", content=b"{", headers=headers())
     assert refusal(response) == NO_ROUTE

@@ -3,9 +3,12 @@
 import json
 import logging
 import os
+import re
+import socket
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,8 +16,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from emulator.app.log import LogStream, standard_error
+from tests.api.calls import get, post
 from tests.cli.processes import (
     FREE_PORTS,
+    HANGS_AFTER_S,
     REPOSITORY,
     answers,
     ask,
@@ -26,7 +31,7 @@ from tests.cli.processes import (
     wait_for,
 )
 from tests.cli.processes import Server as Process
-from tests.world import LIVE_KEY, TEST_KEY
+from tests.world import LIVE_KEY, TEST_KEY, order, world
 
 # More than a pipe holds (64 KiB) in lines of some 50 characters.
 REQUESTS = 3_000
@@ -93,6 +98,8 @@ def test_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
         wait_for(server.process, lambda: "connection refused" in server.stderr)
         created = server.request("GET", "/v1/payments", key=LIVE_KEY)
         unknown = server.request("GET", "/v1/payments", key="test_unknown")
+        refused = server.request("GET", "/v1/payments?limit=0")
+        unread = server.request("POST", "/_emulator/reset", {"al": True})
         clock = server.request("GET", "/_emulator/clock")
         other = server.request("PUT", "/other")
         path = urlsplit(payment["checkout_url"]).path
@@ -110,12 +117,41 @@ def test_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
         for shown, response in (
             (("info", "acct_demo", "live", "GET", "/v1/payments"), created),
             (("warning", None, None, "GET", "/v1/payments"), unknown),
+            (("warning", "acct_demo", "test", "GET", "/v1/payments"), refused),
+            (("warning", "acct_demo", "test", "POST", "/_emulator/reset"), unread),
             (("info", "acct_demo", "test", "GET", "/_emulator/clock"), clock),
             (("warning", None, None, "PUT", "/other"), other),
             (("info", "acct_demo", "test", "GET", path), page),
         )
     ]
     assert all(line["duration_ms"] >= 0 for line in requests)
+    codes = ["invalid_api_key", "invalid_limit", "unknown_parameter", "route_not_found"]
+    assert [line["code"] for line in requests if "code" in line] == codes
+
+
+@pytest.mark.parametrize("times", [1, 2])
+async def test_the_line_of_a_refused_request_has_its_code(times: int) -> None:
+    busy = {"when": {"request": "list_payments"}, "then": {"status": 409}}
+    async with world() as emulator:
+        for _ in range(times):
+            await post(emulator, order(amount="150.00"))
+            await get(emulator, "/v1/payments", "test_unknown")
+            await emulator.api.put("/_emulator/nothing")
+        await emulator.control("POST", "/faults", busy)
+        await get(emulator, "/v1/payments")
+        await emulator.pages.get("/c/unknown", headers={"Accept": "text/html"})
+    shown = re.findall(r"^[0-9:.]{12} (.*) [0-9.]+ ms$", "".join(emulator.log), re.MULTILINE)
+    assert shown == [
+        *times
+        * [
+            "POST /v1/payments 400 invalid_amount",
+            "GET /v1/payments 401 invalid_api_key",
+            "PUT /_emulator/nothing 404 route_not_found",
+        ],
+        "POST /_emulator/faults 201",
+        "GET /v1/payments 409 idempotency_key_in_use",
+        "GET /c/unknown 404",
+    ]
 
 
 def test_a_failed_start_with_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
@@ -144,6 +180,24 @@ def test_a_failed_webhook_is_logged_with_its_likely_cause(tmp_path: Path) -> Non
         server.create()
         start = f"WARNING webhook payment.created to 127.0.0.1:{port} failed: connection refused. "
         wait_for(server.process, lambda: start in server.stderr)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_log_and_banner_show_no_secrets_of_a_webhook_url(form: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as endpoint, ThreadPoolExecutor() as thread:
+        endpoint.settimeout(HANGS_AFTER_S)
+        port = endpoint.getsockname()[1]
+        url = f"http://name:word@127.0.0.1:{port}/hook/path?token=1"
+        with serving("--webhook-url", url, "--log-format", form, logs=tmp_path) as server:
+            # After the end of a connection without a response, the likely cause proposes https.
+            accepted = thread.submit(endpoint.accept)
+            server.create()
+            accepted.result()[0].close()
+            wait_for(server.process, lambda: "register https://" in server.stderr)
+            texts = "".join(server.printed) + server.stderr
+    assert f"http://127.0.0.1:{port}/…, secret whsec_" in texts
+    for secret in ("name:", "word", "/hook", "token=1"):
+        assert secret not in texts
 
 
 def test_a_server_without_a_standard_error_has_no_log(tmp_path: Path) -> None:

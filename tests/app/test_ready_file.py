@@ -2,11 +2,13 @@
 
 import json
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
 from emulator import __version__
+from emulator.files import create_private
 from tests.cli.processes import FREE_PORTS, run, serving, wait_for
 
 
@@ -37,6 +39,23 @@ def test_a_file_that_another_process_has_written_since_is_kept(tmp_path: Path) -
         path.write_text("another")
         assert server.stop() == 0
     assert path.read_text() == "another"
+
+
+def test_only_its_user_can_read_it_and_it_is_written_through_no_link(tmp_path: Path) -> None:
+    path, foreign = tmp_path / "ready.json", tmp_path / "foreign"
+    foreign.write_text("of the user")
+    before = os.umask(0)
+    try:
+        with serving("--ready-file", str(path), logs=tmp_path) as server:
+            wait_for(server.process, path.read_bytes)
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    finally:
+        os.umask(before)
+    link = tmp_path / "link"
+    link.symlink_to(foreign)
+    create_private(link, b"new")
+    assert (link.read_bytes(), link.is_symlink()) == (b"new", False)
+    assert foreign.read_text() == "of the user"
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,7 @@ async def test_an_unknown_route_is_404_as_a_page_or_as_json(emulator: World) -> 
 
 UNKNOWN_ADDRESSES = (
     *("/", "//", "/c", "/c/", "/c/token/nothing", "/robots.txt"),
-    *("/static/", "/static/none.css", "/v1/payments", "/_emulator", "/_emulator/health"),
+    *("/static/", "/static/none.css"),
 )
 
 

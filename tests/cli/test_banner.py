@@ -56,6 +56,7 @@ ETB payments emulator 0.1.0
 
 
 URL = "http://127.0.0.1:9/hook"
+SHOWN_URL = "http://127.0.0.1:9/…"
 SECRET = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"  # noqa: S105 - not a real secret
 OTHER_SECRET = "whsec_MjEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"  # noqa: S105 - not a real secret
 
@@ -79,7 +80,7 @@ OTHER_SECRET = "whsec_MjEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"  # noqa: S105 - not a re
         ("--methods mpesa", ["    completed                     +251700000001"], "telebirr +2519"),
         (
             f"--webhook-url {URL} --webhook-secret {SECRET}",
-            [f"  Webhooks    {URL}, signed with the given secret"],
+            [f"  Webhooks    {SHOWN_URL}, signed with the given secret"],
             SECRET,
         ),
     ],
@@ -143,7 +144,7 @@ def test_the_banner_lists_what_is_switched_on(tmp_path: Path) -> None:
 def test_the_banner_shows_a_generated_webhook_secret(tmp_path: Path) -> None:
     with serving("--webhook-url", URL, "--seed", "1", logs=tmp_path) as server:
         [endpoint] = server.request("GET", "/_emulator/webhook_endpoints").json["data"]
-        assert f"  Webhooks    {URL}, secret {endpoint['secret']}\n" in server.printed
+        assert f"  Webhooks    {SHOWN_URL}, secret {endpoint['secret']}\n" in server.printed
 
 
 def test_an_endpoint_that_the_database_holds_is_kept_with_its_secret(tmp_path: Path) -> None:
@@ -154,7 +155,7 @@ def test_an_endpoint_that_the_database_holds_is_kept_with_its_secret(tmp_path: P
     with serving(*kept, "--webhook-secret", OTHER_SECRET, logs=tmp_path) as server:
         assert server.request("GET", "/_emulator/webhook_endpoints").json == before
         signed = "signed with the secret in the database"
-        assert f"  Webhooks    {URL}, {signed}\n" in server.printed
+        assert f"  Webhooks    {SHOWN_URL}, {signed}\n" in server.printed
 
 
 def test_a_terminal_without_the_ellipsis_gets_a_question_mark(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def redirecting(listening: socket.socket) -> None:
             return
         with connection:
             connection.recv(65_536)
-            location = f"http://h/\x1b]0;owned\x07?key={LIVE_KEY}&own=test_demo_key"
+            location = f"http://\x1b]0;owned\x07-{LIVE_KEY}-test_demo_key/hidden"
             head = f"HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n"
             connection.sendall(head.encode("latin-1"))
 
@@ -85,7 +85,7 @@ def test_control_characters_in_the_location_of_a_receiver_are_escaped(
     assert "\\u001b]0;owned\\u0007" in server.stderr
     assert "live_of…ram" in server.stderr
     assert "test_de…key" in server.stderr
-    for secret in ("\x1b", "\x07", LIVE_KEY, "test_demo_key"):
+    for secret in ("\x1b", "\x07", LIVE_KEY, "test_demo_key", "hidden"):
         assert secret not in server.stderr
 
 

@@ -132,6 +132,11 @@ def test_an_outcome_of_a_scenario_can_prevent_an_event(server: Server, key: str)
         (("payment.created", "--key", "x"), "flag --key: expected test_ or live_"),
         (("payment.created", "--url", "ftp://x"), "flag --url: found 'ftp://x'"),
         (("payment.created", "--url", "http://127.0.0.1:1"), "Connection refused"),
+        (
+            ("payment.created", "--url", "http://127.0.0.1:1/v1/"),
+            "flag --url: found 'http://127.0.0.1:1/v1/', expected the address without /v1:"
+            " http://127.0.0.1:1",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(

@@ -38,7 +38,7 @@ async def post(emulator: World, content: bytes, content_type: str | None = JSON)
     return await emulator.api.post(ADVANCE, content=content, headers=headers)
 
 
-@pytest.mark.parametrize("content_type", [None, "text/plain", JSON])
+@pytest.mark.parametrize("content_type", [None, f"{JSON}; charset=utf-8", JSON])
 async def test_a_write_without_a_body_needs_no_type(
     emulator: World, content_type: str | None
 ) -> None:
@@ -46,6 +46,18 @@ async def test_a_write_without_a_body_needs_no_type(
     assert (await emulator.api.post("/_emulator/reset", headers=headers)).status_code == 204
     assert (await emulator.api.put("/_emulator/clock", headers=headers)).status_code == 200
     assert (await emulator.api.post("/_emulator/accounts", headers=headers)).status_code == 201
+
+
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize("content_type", ["", "text/plain", f"{JSON}; charset=latin-1"])
+async def test_a_write_without_a_body_needs_no_other_type(
+    emulator: World, content_type: str
+) -> None:
+    for method, path in (("POST", "/reset"), ("DELETE", "/accounts/acct_other"), ("PUT", "/clock")):
+        response = await emulator.api.request(
+            method, f"/_emulator{path}", headers={"Content-Type": content_type}
+        )
+        assert refusal(response) == (400, "unsupported_content_type", None)
 
 
 @pytest.mark.usefixtures("unchanged")

@@ -272,15 +272,26 @@ async def test_an_answer_that_does_not_fit_the_method_is_a_conflict(emulator: Wo
     assert refusal(response) == (409, "invalid_state_transition", "answer")
 
 
-@pytest.mark.parametrize("phone", [None, COMPLETES, TIMES_OUT])
-async def test_an_answer_without_a_pending_confirmation_is_a_conflict(
-    emulator: World, phone: str | None
+@pytest.mark.parametrize(
+    ("phone", "reason"),
+    [
+        (
+            None,
+            "pending, and the customer has no question to answer: submit a payment method first",
+        ),
+        (COMPLETES, "completed, and the customer has no question to answer: the payment has ended"),
+        (TIMES_OUT, "processing, and the customer has no question to answer: a scenario decides"),
+    ],
+)
+async def test_an_answer_to_no_question_is_a_conflict_that_says_why(
+    emulator: World, phone: str | None, reason: str
 ) -> None:
     payment = await emulator.create()
     if phone is not None:
         await changed(emulator, payment, "pay", {"method": "telebirr", "phone": phone})
     response = await do(emulator, payment, "answer", {"answer": "approve"})
     assert refusal(response) == (409, "invalid_state_transition", None)
+    assert f"The payment is {reason}" in response.text
 
 
 @pytest.mark.clause("4.4.7", "8.6")

@@ -5,11 +5,14 @@ import json
 from collections import Counter
 from typing import Any
 
+import httpx
 import pytest
 
 from emulator.domain.errors import UnknownRequest
 from emulator.engine.state.journal import (
+    HEADERS,
     MAX_ENTRIES,
+    MAX_HEADER_BYTES,
     MAX_JOURNAL_BYTES,
     MAX_STORED_BODY_BYTES,
     Journal,
@@ -46,6 +49,12 @@ async def test_a_request_is_stored_with_its_response(emulator: World) -> None:
         "query": "a=1",
         "status": 201,
         "key": "test_de…key",
+        "headers": {
+            "accept": "*/*",
+            "authorization": "Bearer test_de…key",
+            "content-type": "application/json",
+            "user-agent": f"python-httpx/{httpx.__version__}",
+        },
         "request_body": json.dumps(body),
         "response_body": answer.text,
         "cut": False,
@@ -308,6 +317,7 @@ def entry(body: bytes = b"") -> JournalEntry:
         duration_ms=0.0,
         ended_ms=0.0,
         retry_after=b"",
+        headers=(),
         is_cut=False,
         size_bytes=400 + len(body),
     )
@@ -342,6 +352,33 @@ def test_the_journal_has_a_limit_in_bytes() -> None:
     size = sum(len(entry.request_body) for entry in journal.newest_first())
     assert 0.9 * MAX_JOURNAL_BYTES < size <= MAX_JOURNAL_BYTES
     assert journal.has_overflowed
+
+
+async def test_five_headers_are_stored_cut_and_counted(emulator: World) -> None:
+    names = ("accept", "content-type", "idempotency-key", "user-agent", "x-other")
+    long = {name: name[0] * 10_000 for name in names}
+    for length in (0, 1, MAX_HEADER_BYTES, 2 * MAX_HEADER_BYTES):
+        cut = {name: value[:length] for name, value in long.items()}
+        await get(emulator, "/v1/payments", LIVE_KEY, **cut)
+        (entry, *_) = await journal(emulator, "?limit=1", LIVE_KEY)
+        authorization = {"authorization": "Bearer live_de…key"}
+        expected = {
+            name: value[:MAX_HEADER_BYTES] for name, value in cut.items() if name in HEADERS
+        }
+        assert entry["headers"] == {**expected, **authorization}
+    await get(emulator, "/v1/payments", LIVE_KEY, **long)
+    [*_, before, after] = reversed(
+        [*emulator.running.engine.accounts.first.live.journal.newest_first()]
+    )
+    assert after.size_bytes == before.size_bytes > 4 * MAX_HEADER_BYTES
+
+
+async def test_a_key_in_a_header_is_masked(emulator: World) -> None:
+    spaced = {"Authorization": f"bearer   {TEST_KEY}", "Idempotency-Key": f"for-{LIVE_KEY}"}
+    await get(emulator, "/v1/payments", **spaced)
+    [entry] = await journal(emulator)
+    assert entry["headers"]["authorization"] == "bearer test_de…key"
+    assert entry["headers"]["idempotency-key"] == "for-live_de…key"
 
 
 async def test_an_overflow_is_shown() -> None:

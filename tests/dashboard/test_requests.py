@@ -2,14 +2,9 @@
 
 import html
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
-from emulator.dashboard.requests import request_details
-from emulator.dashboard.view_request import ViewRequest
 from emulator.domain.clauses import clauses_of_code
 from tests.dashboard import get
 from tests.dashboard.pages import count, shown
@@ -125,8 +120,9 @@ async def test_bodies_are_formatted_and_shown_as_they_were(emulator: World) -> N
     assert body.replace('"', "&#34;") in page
 
 
-def arguments_of(command: str) -> list[str]:
-    """What a shell passes to curl."""
+def arguments_of(page: str) -> list[str]:
+    """What a shell passes to curl, when the command of a request's page is pasted into it."""
+    command = html.unescape(page.partition('id="request-curl">')[2].partition("</pre>")[0])
     script = f"curl() {{ printf '%s\\n' \"$@\"; }}\nTEST_KEY=the_key\n{command}"
     printed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     return printed.stdout.splitlines()
@@ -137,22 +133,11 @@ async def test_the_command_repeats_the_request(emulator: World) -> None:
     json = {**headers(), "Content-Type": "application/json"}
     await emulator.api.post("/v1/payments?a[]=1", content=body, headers=json)
     page = (await get(emulator, "requests/latest")).text
-    command = page.partition('id="request-curl">')[2].partition("</pre>")[0]
-    assert arguments_of(html.unescape(command)) == [
+    assert arguments_of(page) == [
         *("-g", "http://127.0.0.1:8080/v1/payments?a[]=1"),
         *("-H", "Authorization: Bearer the_key", "-H", "Content-Type: application/json"),
         *("--data-raw", body),
     ]
-
-
-@dataclass(frozen=True)
-class Journal:
-    """A control API with one request."""
-
-    request: Mapping[str, Any]
-
-    async def get(self, *_: Any) -> Any:
-        return self.request
 
 
 @pytest.mark.parametrize(
@@ -176,19 +161,10 @@ class Journal:
 async def test_the_command_has_the_content_type_of_the_request(
     emulator: World, sent: dict[str, str], body: str, copied: list[str]
 ) -> None:
-    await emulator.create()
-    request = (await emulator.control("GET", "/requests/latest")).json()
-    journal = Journal({**request, "headers": sent, "request_body": body})
-    page = ViewRequest(
-        section="requests",
-        item=request["id"],
-        subject={},
-        query={},
-        base_url="http://127.0.0.1:8080",
-        control=journal,
-    )
-    arguments = arguments_of((await request_details(page))["curl"])
-    assert [each for each in arguments if each.startswith("Content-Type")] == copied
+    path = "/v1/payments"
+    response = await emulator.api.post(path, content=body, headers={**headers(), **sent})
+    page = (await get(emulator, f"requests/{response.headers['request-id']}")).text
+    assert [each for each in arguments_of(page) if each.startswith("Content-Type")] == copied
 
 
 async def test_texts_of_merchants_neither_run_nor_change_the_direction(emulator: World) -> None:

@@ -38,6 +38,7 @@ OPTIONS_PAGE = "docs/reference/options.md"
 WEBHOOKS = "docs/guides/webhooks.md"
 WARNINGS = "docs/reference/warnings.md"
 CONTROL_API = "docs/reference/control-api.md"
+ERROR_CODES = "docs/reference/error-codes.md"
 FIDELITY = "docs/reference/fidelity.md"
 ARCHITECTURE = "docs/explanation/architecture.md"
 MAX_CHAPTER_LINES = 400
@@ -105,6 +106,15 @@ async def test_the_31st_read_of_a_live_payment_is_frequent_polling() -> None:
     warnings = [read.headers.get("emulator-warning") for read in reads]
     assert warnings == [None] * 30 + ["frequent-polling"]
     assert {read.status_code for read in reads} == {200}
+
+
+def test_each_error_code_has_a_cause_of_its_own() -> None:
+    causes = [row[2] for row in rows(text_of(ERROR_CODES)) if row[0].isdecimal()]
+    assert len(causes) > 60
+    assert not [cause for cause in causes if "value of the field" in cause]
+    # The keys of `list_payments` and `created_…` come in pairs.
+    names = {re.sub("`[a-z_]+`", "", cause) for cause in causes}
+    assert len(names) > 0.8 * len(causes)
 
 
 def test_every_call_of_the_control_api_is_listed() -> None:

@@ -80,3 +80,9 @@ def test_places_are_recognised() -> None:
 def test_the_top_level_has_the_expected_files() -> None:
     names = {path.relative_to(REPOSITORY).parts[0] for path in _files()}
     assert {name for name in names if not name.startswith(".")} == TOP_LEVEL
+
+
+@pytest.mark.parametrize("path", ["SECURITY.md", "docs/guides/explore.md"])
+def test_the_files_that_can_run_commands_are_named(path: str) -> None:
+    text = " ".join((REPOSITORY / path).read_text(encoding="utf-8").split())
+    assert re.search("`integration.yaml`,? (and|a) saved histor(y|ies)[^.]*commands", text)

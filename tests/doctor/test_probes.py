@@ -94,7 +94,10 @@ async def test_a_closed_port_is_explained_with_the_command_to_start() -> None:
         ),
         (
             *(503, b'{"status":"unavailable","version":"0"}'),
-            *("an emulator that is starting or stopping", "Try again in a second."),
+            *(
+                "an emulator that is starting or stopping, or has lost its database",
+                "Try again in a second; else see its log.",
+            ),
         ),
     ],
 )

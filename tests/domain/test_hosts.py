@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.domain.hosts import (
+    hide_url_secrets,
     is_ip_literal,
     is_local_name,
     is_open_port,
@@ -26,6 +27,23 @@ NOT_LOCAL = [
     "0.0.0.0",  # noqa: S104 - a name in a URL, nothing is bound
     *("[::]", "[fe80::1]", "[2001:db8::1]", "127.0.0.1.example", "127.0.0.1.nip.io"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://127.0.0.1:3000", "http://127.0.0.1:3000"),
+        ("http://127.0.0.1:3000/", "http://127.0.0.1:3000/"),
+        ("https://shop.example/hook", "https://shop.example/…"),
+        ("https://a:b@shop.example", "https://shop.example"),
+        ("https://a@b:c@[::1]:1/hook?token=1#end", "https://[::1]:1/…"),
+        ("https://shop.example?token=1", "https://shop.example/…"),
+        ("register http://a:b@c/d, or e://f/g?h: no", "register http://c/… or e://f/… no"),
+        ("no URL: /hook, a:b@c", "no URL: /hook, a:b@c"),
+    ],
+)
+def test_secrets_of_urls_are_hidden(text: str, shown: str) -> None:
+    assert hide_url_secrets(text) == shown
 
 
 @pytest.mark.parametrize(

@@ -236,6 +236,7 @@ NO_URL = "found '{url}', expected an absolute http"
         ("ftp://localhost", NO_URL),
         ("http://", NO_URL),
         ("http://a:b", NO_URL),
+        ("http://a:1/v1/", "found '{url}', expected the address without /v1: http://a:1"),
         ("http://a:b@localhost", "a user and a password cannot be sent"),
     ],
 )

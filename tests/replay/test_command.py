@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from emulator.app.server import private_emulator
+from emulator.domain.errors import InvalidApiKey
 from emulator.http.addresses import BaseUrl
 from emulator.http.client import HttpClient
 from emulator.settings import Settings
@@ -337,7 +338,7 @@ def test_a_missing_recording_is_explained_in_one_line(server: Server) -> None:
     for options, expected in (
         (
             ("--url", url(server), "--key", "test_unknown_key"),
-            f"{url(server)} returned no recording: The API key is unknown.",
+            f"{url(server)} returned no recording: {InvalidApiKey.unknown}",
         ),
         (
             ("--url", url(server), "--key", "nonsense"),

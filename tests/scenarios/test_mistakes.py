@@ -29,6 +29,15 @@ def text_and_place(section: str) -> tuple[str, str]:
     return before + after, f"{line}:{len(before.rpartition(chr(10))[2]) + 1}"
 
 
+@pytest.mark.parametrize("line", ["{}: b", "{} : {{", "a: [b {} : "])
+def test_a_mistake_in_a_long_line_is_explained_at_once(line: str) -> None:
+    # A quadratic search would take an hour.
+    text = HEAD + line.format("a" * 240_000)
+    notes = Notes("file")
+    assert read_tree(text, notes) is None
+    assert len(notes.problems) == 1
+
+
 def test_check_explains_each_mistake_at_its_position(tmp_path: Path) -> None:
     expected = {}
     for number, (title, section, message) in enumerate(SECTIONS):

@@ -74,6 +74,8 @@ async def test_requests_to_a_lost_database_get_500_and_the_log_has_one_error(
             page = await emulator.pages.get(payment["checkout_url"], headers=HTML)
             for answer in (created, listed, got, advanced, page):
                 assert answer.status_code == 500, answer.text
+            health = await emulator.api.get("/_emulator/health")
+            assert (health.status_code, health.json()["status"]) == (503, "unavailable")
             assert created.json()["error"]["code"] == "internal_error"
             assert advanced.json()["error"]["code"] == "internal_error"
             await pass_time(emulator)

@@ -179,6 +179,7 @@ class AccountRegistry(EngineService):
         self._account_factory = AccountFactory(
             wall=context.wall, config=context.config, library=library
         )
+        self.unauthorized = context.unauthorized
         # Deleted accounts included: no other account gets their rows or the ids of their streams.
         self._last_number = 2
         self._by_number: dict[int, Account] = {}
@@ -223,7 +224,7 @@ class AccountRegistry(EngineService):
         if self._config.auto_provision and is_well_formed_key(key, Mode.TEST):
             await self._provision(key)
             return self._by_key[key]
-        raise InvalidApiKey("The API key is unknown.")
+        raise InvalidApiKey(InvalidApiKey.unknown)
 
     def known_owner(self, key: str) -> Owner | None:
         """The owner of a key that exists, without a database query: the case of most requests."""
@@ -267,6 +268,7 @@ class AccountRegistry(EngineService):
 
     async def reset_all(self) -> None:
         """Reset everything to the start: the first two accounts, and no other."""
+        self.unauthorized.clear()
         for account in self.all():
             # Another caller may delete it at the same time.
             with suppress(UnknownAccount, InvalidApiKey):

@@ -23,7 +23,7 @@ MAX_WAITING_MESSAGES = 20
 MAX_GROUPS = 100
 GROUP_INTERVAL_MS = 5
 
-KINDS = ("payments", "requests", "deliveries", "clock", "rules", "endpoints")
+KINDS = ("payments", "requests", "deliveries", "clock", "rules", "endpoints", "unauthorized")
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +50,7 @@ class _State(NamedTuple):
     clock: tuple[object, ...]
     rules: object
     endpoints: object
+    unauthorized: int
 
 
 class Activity:
@@ -61,6 +62,7 @@ class Activity:
         self._notifier = context.change_notifier
         self._history = history
         self._webhooks = context.webhooks
+        self._unauthorized = context.unauthorized
         self._feeds: dict[Owner | int, _Feed] = {}
 
     async def listen(self, owner: Owner, payment: str | None) -> AsyncIterator[StreamMessage]:
@@ -82,7 +84,8 @@ class Activity:
         """Differs after each change that a stream of the owner would report, and after others."""
         newest = owner.journal.newest
         request = "" if newest is None else newest[0].decode()
-        return f"{self._database.changes}-{self._is_paused(owner)}-{request}"
+        unauthorized = self._unauthorized.count
+        return f"{self._database.changes}-{self._is_paused(owner)}-{request}-{unauthorized}"
 
     def _is_paused(self, owner: Owner) -> bool:
         return self._webhooks.deliveries.pause_left_ms(owner) is not None
@@ -143,6 +146,7 @@ class Activity:
             clock=(*account.clock.pace, account.due_at, account.generation, is_paused),
             rules=(account.rules, account.snapshot_extras),
             endpoints=owner.endpoints,
+            unauthorized=self._unauthorized.count,
         )
 
     @reads()

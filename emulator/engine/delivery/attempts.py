@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from emulator import ids
 from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock, pause
+from emulator.domain.hosts import hide_url_secrets
 from emulator.domain.instants import Instant, format_instant
 from emulator.domain.payment import Event, Payment
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Due, DueKey
@@ -258,11 +259,11 @@ class _CompletedAttempt(Struct, frozen=True, kw_only=True):
 
 
 def _failure(attempt: _CompletedAttempt) -> tuple[str, str, str]:
-    """The event type, the host and the reason, for the log; the rest of the URL may be secret."""
+    """The event type, the host and the reason, for the log."""
     result = attempt.result
     status = "" if result.response is None else f"status {result.response.status}"
     reason = ". ".join(filter(None, (status, result.error, result.cause)))
-    return attempt.job.event_type, host_and_port(attempt.request.url), reason
+    return attempt.job.event_type, host_and_port(attempt.request.url), hide_url_secrets(reason)
 
 
 def _effect(attempt: _CompletedAttempt, number: int, state: DeliveryState) -> str:

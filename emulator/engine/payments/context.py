@@ -8,6 +8,7 @@ from emulator.engine.payments.scheduler import Scheduler, StatusWriter
 from emulator.engine.state.account import EngineConfig
 from emulator.engine.state.change_notifier import ChangeNotifier
 from emulator.engine.state.payment_cache import PaymentCache
+from emulator.engine.state.unauthorized import UnauthorizedRequests
 from emulator.storage.database import Database
 
 
@@ -19,6 +20,7 @@ class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
     wall: SystemClock
     payment_cache: PaymentCache
     change_notifier: ChangeNotifier
+    unauthorized: UnauthorizedRequests
     webhooks: Webhooks
     status_writer: StatusWriter
     scheduler: Scheduler
@@ -37,6 +39,7 @@ class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
             wall=wall,
             payment_cache=payment_cache,
             change_notifier=change_notifier,
+            unauthorized=UnauthorizedRequests(),
             webhooks=webhooks,
             status_writer=status_writer,
             scheduler=Scheduler(database=database, wall=wall, status_writer=status_writer),

@@ -141,6 +141,11 @@ class PhoneAnswer(StrEnum):
     DECLINE = "decline"
 
 
+# Why the customer is not asked to confirm a payment.
+_WITHOUT_ANSWER = {
+    Status.PENDING: "submit a payment method first, on the page or with POST …/pay",
+    Status.PROCESSING: "a scenario decides the outcome",
+}
 _CHANGE_OF_ANSWER = {
     PhoneAnswer.APPROVE: Change(to=Status.COMPLETED),
     PhoneAnswer.WRONG_PIN: Change(to=Status.FAILED, reason=Reason.WRONG_PIN),
@@ -272,7 +277,11 @@ class Customer(EngineService):
     ) -> _Done:
         scheduled = timers.of_payment(tx, payment.position)
         if not is_asked(scheduled):
-            raise IllegalTransition(f"The payment is {payment.status}; no confirmation is pending.")
+            reason = _WITHOUT_ANSWER.get(payment.status, "the payment has ended")
+            raise IllegalTransition(
+                f"The payment is {payment.status}, and the customer has no question to answer:"
+                f" {reason}."
+            )
         is_bank = payment.method == BANK_TRANSFER
         if answer not in (ANSWERS_OF_A_BANK if is_bank else ANSWERS_OF_A_PHONE):
             raise IllegalTransition(

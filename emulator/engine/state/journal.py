@@ -19,6 +19,9 @@ MAX_JOURNAL_BYTES = 8 * 1024 * 1024
 MAX_STORED_BODY_BYTES = 16 * 1024
 MAX_DEPARTURES = 1_000
 MAX_ATTEMPTS = 5_000
+# The request headers that an entry has.
+HEADERS = ("accept", "authorization", "content-type", "idempotency-key", "user-agent")
+MAX_HEADER_BYTES = 512
 # The fields that can be long, and the approximate size of all others.
 _LONG = ("path", "query", "request_body", "response_body")
 ENTRY_BYTES = 400
@@ -31,7 +34,8 @@ class JournalEntry(NamedTuple):
     that was sent, or that a fault replaced. `fault` is the rule that applied, `instead_of` the
     status of the response that it replaced. Up to 16 KiB of each body are stored; `is_cut` where
     one was longer. The address has the same limit, and a longer `error` is left out. `ended_ms`
-    is monotonic real time. `size_bytes` is the approximate size of the entry.
+    is monotonic real time. `headers` are those of `HEADERS`, with a masked key. `size_bytes` is the
+    approximate size of the entry.
     """
 
     id: bytes
@@ -50,6 +54,7 @@ class JournalEntry(NamedTuple):
     duration_ms: float
     ended_ms: float
     retry_after: bytes
+    headers: tuple[tuple[bytes, bytes], ...]
     is_cut: bool
     size_bytes: int
 
@@ -242,7 +247,8 @@ def _shortened(entry: JournalEntry) -> JournalEntry:
     parts = {name: getattr(entry, name) for name in _LONG}
     stored = {name: part[:MAX_STORED_BODY_BYTES] for name, part in parts.items()}
     is_cut = any(len(stored[name]) < len(parts[name]) for name in ("request_body", "response_body"))
-    size_bytes = ENTRY_BYTES + sum(map(len, stored.values()))
+    removed = sum(map(len, parts.values())) - sum(map(len, stored.values()))
+    size_bytes = entry.size_bytes - removed
     if len(entry.error) > MAX_STORED_BODY_BYTES:
         stored["error"] = b""
     return entry._replace(**stored, is_cut=is_cut, size_bytes=size_bytes)

@@ -113,7 +113,11 @@ def _base_url(text: str) -> str:
         raise ArgumentTypeError(f"found {text!r}, expected an absolute http or https URL")
     if "@" in text:
         raise ArgumentTypeError("a user and a password cannot be sent beside an API key")
-    return text.rstrip("/")
+    url_text = text.rstrip("/")
+    if url_text.endswith("/v1"):
+        bare = url_text.removesuffix("/v1")
+        raise ArgumentTypeError(f"found {text!r}, expected the address without /v1: {bare}")
+    return url_text
 
 
 def _module(name: str) -> Any:

@@ -1,10 +1,13 @@
 """The pages about requests in Chromium."""
 
+from urllib.parse import quote
+
 import pytest
 from playwright.async_api import expect
 
 from tests.checkout.browser.tabs import Device, Scheme
 from tests.dashboard.browser.tabs import HOSTILE, LOOK_NAMES, LOOKS, OpenTab
+from tests.world import headers
 
 
 @pytest.mark.parametrize(("device", "scheme"), LOOKS, ids=LOOK_NAMES)
@@ -52,3 +55,18 @@ async def test_the_list_is_live_and_its_links_work(open_tab: OpenTab) -> None:
         await tab.page.go_back()
         await tab.page.get_by_test_id("clause").first.get_by_role("link").click()
         await expect(tab.page.locator("tr:target")).to_be_visible()
+
+
+@pytest.mark.parametrize("name", ["payments", "requests"])
+@pytest.mark.parametrize(("device", "scheme"), LOOKS, ids=LOOK_NAMES)
+async def test_requests_without_a_valid_key_appear_at_once(
+    open_tab: OpenTab, device: Device, scheme: Scheme, name: str
+) -> None:
+    async with open_tab(device, scheme) as tab:
+        await tab.open(name)
+        end = tab.merchant.key[-3:]
+        for path in ("payments", "x" * 500, quote(HOSTILE[:100])):
+            await tab.api.get(f"/v1/{path}", headers=headers(f"test_unknown_{end}"))
+        await tab.sees("unauthorized", "requests without a valid key")
+        await tab.sees("unauthorized", f"test_un…{end}")
+        await tab.is_accessible_and_fits()

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,63 @@ _MAX_LISTED = 10
 _ACCEPTED = re.compile(r'"(\w+)" must be (.+?)(?: \(got .*|\. .*)')
 
 
+_ACCOUNTS, _ENDPOINTS, _CLOCK = "/accounts", "/webhook_endpoints", "/clock"
+_URL = {"url": "http://127.0.0.1:3000/hook"}
+# Wrong values of the fields of the control API: the call, the path and the body.
+_REFUSED: tuple[tuple[str, str, Any], ...] = (
+    ("reset", "/reset", {"all": "x"}),
+    ("list_payments", "/payments?amount_gte=x", None),
+    ("list_payments", "/payments?amount_lte=x", None),
+    ("list_payments", "/payments?phone=x", None),
+    ("answer_payment", "{payment}/answer", {"answer": "x"}),
+    ("pay_payment", "{payment}/pay", {"method": "bank_transfer", "bank": "x"}),
+    ("pay_payment", "{payment}/pay", {"method": "telebirr", "phone": "x"}),
+    ("pay_payment", "{payment}/pay", {"method": "telebirr", "phone": "0700000001"}),
+    ("transition_payment", "{payment}/transition", {"status": "failed", "reason": "x"}),
+    ("transition_payment", "{payment}/transition", {"status": "expired", "reason": "timeout"}),
+    ("transition_payment", "{payment}/transition", {"status": "failed", "unusual": "x"}),
+    ("place_scenario", "{payment}/scenario", {"name": 1}),
+    ("wait_for_payment", "{payment}/wait?status=failed&timeout=x", None),
+    ("list_events", "/events?before=x", None),
+    ("list_deliveries", "/deliveries?before=x", None),
+    ("list_requests", "/requests?before=x", None),
+    ("list_deliveries", "/deliveries?event=x", None),
+    ("wait_for_delivery", "/deliveries/wait?event=x", None),
+    ("wait_for_delivery", "/deliveries/wait?event=payment.created&timeout=x", None),
+    ("set_delivery_pause", "/deliveries/paused", {"paused": "x"}),
+    ("get_recording", "/recording?deliveries=x", None),
+    ("create_account", _ACCOUNTS, {"clock": "x"}),
+    ("set_clock", _CLOCK, {"now": "x"}),
+    ("set_clock", _CLOCK, {"frozen": "x"}),
+    ("set_clock", _CLOCK, {"rate": 0}),
+    ("advance_clock", f"{_CLOCK}/advance", {"seconds": -1}),
+    ("advance_clock", f"{_CLOCK}/advance", {"until": "x"}),
+    ("advance_clock", f"{_CLOCK}/advance", {"to": "x"}),
+    ("advance_clock", f"{_CLOCK}/advance", {"to": "next", "webhooks": "x"}),
+    ("create_account", _ACCOUNTS, {"name": ""}),
+    ("create_account", _ACCOUNTS, {"test_key": "x"}),
+    ("create_account", _ACCOUNTS, {"live_key": "x"}),
+    ("create_account", _ACCOUNTS, {"seed": "x"}),
+    ("create_webhook_endpoint", _ENDPOINTS, {"url": "x"}),
+    ("set_checkout_url", "/checkout_url", {"url": "x"}),
+    ("create_webhook_endpoint", _ENDPOINTS, {**_URL, "events": []}),
+    ("create_webhook_endpoint", _ENDPOINTS, {**_URL, "profile": "x"}),
+    ("create_webhook_endpoint", _ENDPOINTS, {**_URL, "secret": "x"}),
+    ("update_webhook_endpoint", "{endpoint}", {"url": "x"}),
+    ("update_webhook_endpoint", "{endpoint}", {"events": []}),
+    ("update_webhook_endpoint", "{endpoint}", {"profile": "x"}),
+    ("update_webhook_endpoint", "{endpoint}", {"secret": "x"}),
+    ("update_webhook_endpoint", "{endpoint}", {"enabled": "x"}),
+    ("rotate_webhook_secret", "{endpoint}/rotate", {"secret": "x"}),
+    ("switch_scenario", "/scenarios/banks/enabled", {"enabled": "x"}),
+    ("save_snapshot", "/snapshots/-", None),
+    ("get_snapshot", "/snapshots/-", None),
+    ("delete_snapshot", "/snapshots/-", None),
+    ("restore_snapshot", "/snapshots/-/restore", None),
+    ("get_clock", f"{_CLOCK}?mode=x", None),
+)
+
+
 def v1_codes_table() -> str:
     """Every code of `/v1`."""
     causes = {**_field_causes(), **_class_causes()}
@@ -45,8 +103,9 @@ def control_codes_table() -> str:
     """Every code that the control API has and `/v1` does not have."""
     causes, operations = _class_causes(), _operations_by_code("control")
     own = sorted(sorted(operations.keys() - set(_v1_codes())), key=_order)
+    accepted = asyncio.run(_accepted_values())
     return _codes(
-        (status, code, causes.get(code) or _invalid_in(code, operations[status, code]))
+        (status, code, causes.get(code) or _in_words(accepted[code], operations[status, code]))
         for status, code in own
     )
 
@@ -103,11 +162,43 @@ async def _refused_cursor() -> dict[str, str]:
     return error
 
 
-def _invalid_in(code: str, operations: list[str]) -> str:
-    listed = ", ".join(f"`{operation}`" for operation in operations)
+async def _accepted_values() -> dict[str, dict[str, list[str]]]:
+    """By code and by what is accepted, according to the messages, the operations."""
+    paths = documents(DEFAULT_METHODS)["control"]("")["paths"]
+    methods = {
+        operation["operationId"]: method
+        for path in paths.values()
+        for method, operation in path.items()
+        if "operationId" in operation
+    }
+    found: dict[str, dict[str, list[str]]] = {}
+    async with world() as emulator:
+        payment = await emulator.create()
+        endpoint = (await emulator.control("POST", _ENDPOINTS, _URL)).json()
+        places = {
+            "payment": f"/payments/{payment['id']}",
+            "endpoint": f"{_ENDPOINTS}/{endpoint['id']}",
+        }
+        for operation, path, body in _REFUSED:
+            method = methods[operation].upper()
+            response = await emulator.control(method, path.format(**places), body)
+            error = response.json()["error"]
+            text = re.sub(r" \(got .*", ".", error["message"])
+            text = re.sub(r'"(\w+)"', r"`\1`", text, count=1)
+            found.setdefault(error["code"], {}).setdefault(text, []).append(operation)
+    return found
+
+
+def _in_words(accepted: dict[str, list[str]], operations: list[str]) -> str:
+    tried = [operation for each in accepted.values() for operation in each]
     if len(operations) > _MAX_LISTED:
-        listed = f"any operation with the parameter `{code.removeprefix('invalid_')}`"
-    return f"{_cause(InvalidField).removesuffix('.')} in {listed}."
+        [text] = accepted
+        return text
+    assert {*tried} == {*operations}, f"_REFUSED needs a wrong value for {operations}"
+    return " ".join(
+        f"{', '.join(f'`{each}`' for each in dict.fromkeys(calls))}: {text}"
+        for text, calls in accepted.items()
+    )
 
 
 def _operations_by_code(name: str) -> dict[tuple[int, str], list[str]]:

@@ -1,0 +1,241 @@
+"""Every regular expression of the program takes time in proportion to the length of a text.
+
+Each is found in the source, so that a new one cannot be left out. Each has to match one of the
+`EXAMPLES`; the texts that it is measured with repeat a part of these examples.
+"""
+
+import ast
+import importlib
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import chain, product
+from time import thread_time  # noqa: TID251 - processor time, whatever else runs
+from typing import Any
+
+import pytest
+
+from emulator import yaml_errors
+from emulator.domain import accounts
+from tests.architecture.tools import modules, parsed
+from tests.depth import usually
+
+# Texts that the regular expressions match, or find something in.
+EXAMPLES = (
+    "https://user@shop.example:8443/a?b=c",
+    "HTTPS://[2001:db8::1]/",
+    "https://shop.example/a",
+    "http://127.0.0.1:3000/orders/1?a=b",
+    "POST http://127.0.0.1:3000/orders",
+    "GET /v1/payments HTTP/1.1\r\n",
+    "/v1/payments/pay_1a?limit=1",
+    "/v1/payments//",
+    "/_emulator/stream?account=acct_demo",
+    "/v1/*",
+    "/c/a1b2c3/pay",
+    "/static/checkout.css",
+    "/* eslint */ export const a = 1;",
+    "export interface Order {\n  id: string;\n}",
+    "type Order = string;",
+    "evt_1a2b",
+    "pay_000001Dz8o8aapLUyz3InHE9",
+    "test_demo_key",
+    "live_demo_key",
+    "%25%74est_demo_key",
+    "\\\\u0074est_demo_key",
+    "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
+    "payment.completed",
+    "payment_completed",
+    "telebirr",
+    "control.json",
+    "4xx",
+    "100",
+    "007",
+    "0x1F",
+    "x60.5",
+    "-12.50e+3",
+    "150.00",
+    "100/s",
+    "30s",
+    " 30 seconds ",
+    "2026-01-01",
+    "2026-01-01T00:00:00.000Z",
+    "2026-W01-4T12,5+03:00",
+    "2026-01-01T00:00:00 03:00",
+    "frozen@2026-01-01T00:00:00Z",
+    "01-02  03:04",
+    "+251900000001",
+    "127.0.0.1",
+    "0.75",
+    "09XX XXX XXX",
+    "shop.example.test",
+    "shop example",
+    "$.orders[0].id",
+    "lifeline 12\n",
+    "  API         http://127.0.0.1:8080\n",
+    "url('font.woff2')",
+    "\ue000amount\ue001",
+    "\r\x1b[2K",
+    "\\ud83d\\ude00\\n",
+    "%4",
+    "a\tb\x7f\u200b\ufeff\ufffd\ufffe\u3002\u2ff0“",
+    "\ud800",
+    "`amount` and `currency`",
+    "key:value",
+    "- 'amount': 1  # cents",
+    '- "amount" 15000 ',
+    "amount = 1",
+    "-amount: 1",
+    "- \t",
+    "-  \u00a0",
+    "<<<<<<< HEAD",
+    "```yaml",
+    "note, // a comment",
+    "text: |2- # a comment",
+    "list: [1, 2, {a: 1}",
+    "list: [a  ",
+    "[a, b] ",
+    "a mapping, a collection, an alias",
+    "order: [  ",
+)
+# The expressions that are not constants of their modules.
+COMPUTED: dict[str, Callable[[], list[re.Pattern[str]]]] = {
+    "emulator/domain/accounts.py": lambda: [accounts._escaped_key_in_text()],
+    "emulator/yaml_errors.py": lambda: [*map(re.compile, yaml_errors._WRONG_LINES)],
+}
+# These read texts of the program only.
+EXEMPT = {"emulator/assets.py", "emulator/cli/helper/__init__.py"}
+
+# Of each expression: the examples that are used, and the characters of each.
+MAX_EXAMPLES = usually(1, deep=3)
+MAX_PLACES = usually(2, deep=20)
+# What is repeated besides parts of examples, and what follows.
+REPEATED = (*"a0 -_.:/\"'[{(\t", "a ", "a:")
+ENDS = ("", "\x00", ": ")
+# A search that is not linear takes longer than SLOW_S for a short text, and usually longer than
+# MEASURABLE_S for a text of LENGTH.
+SHORT_LENGTH, SLOW_S = 250, 0.000_1
+LENGTH, MEASURABLE_S = 2_000, 0.002
+MAX_RATIO = 3
+
+Search = Callable[[Any], object]
+# Of the functions of `re`; each other one finds all matches.
+SEARCHES: dict[str, Callable[[re.Pattern[Any]], Search]] = {
+    "match": lambda pattern: pattern.match,
+    "fullmatch": lambda pattern: pattern.fullmatch,
+    "search": lambda pattern: pattern.search,
+}
+FUNCTIONS = {"sub", "split", "findall", "finditer", *SEARCHES}
+CALLS_OF_RE = {f"re.{function}" for function in ("compile", *FUNCTIONS)}
+
+# A module without any of this is not parsed.
+MAY_USE_SOME = re.compile(rf"pattern ?=|\.({'|'.join(FUNCTIONS)})\b")
+
+
+def _value(node: ast.expr, path: str) -> Any:
+    """The value of an expression in its module. Raises NameError for a local name."""
+    name = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return eval(ast.unparse(node), vars(importlib.import_module(name)))  # noqa: S307 - our source
+
+
+def _uses(path: str, tree: ast.Module) -> Iterator[tuple[re.Pattern[Any], str]]:
+    """The regular expressions in a module, and the functions that search with them.
+
+    An expression that is passed on to another function is searched with each function.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg == "pattern":
+            yield re.compile(_value(node.value, path)), "search"
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in CALLS_OF_RE:
+            function = ast.unparse(node.func).removeprefix("re.")
+            try:
+                value = _value(node if function == "compile" else node.args[0], path)
+                yield re.compile(value), function
+            except NameError:
+                assert path in COMPUTED, f"COMPUTED has no entry for {ast.unparse(node)} in {path}"
+                yield from ((pattern, function) for pattern in COMPUTED[path]())
+        elif isinstance(node, ast.Attribute) and node.attr in FUNCTIONS:
+            is_constant = ast.unparse(node.value).rpartition(".")[2].isupper()
+            value = _value(node.value, path) if is_constant else None
+            if isinstance(value, re.Pattern):
+                yield value, node.attr
+
+
+@cache
+def _searches() -> dict[tuple[re.Pattern[Any], str], list[str]]:
+    """Each regular expression with a function, and the modules that use it."""
+    found: dict[tuple[re.Pattern[Any], str], list[str]] = {}
+    used = [
+        (path, pattern, function)
+        for path, file in modules()
+        if path not in EXEMPT and MAY_USE_SOME.search(file.read_text(encoding="utf-8"))
+        for pattern, function in _uses(path, parsed(file))
+    ]
+    searched = {pattern for _, pattern, function in used if function != "compile"}
+    for path, pattern, function in used:
+        functions = [function]
+        if function == "compile":
+            # Where it is passed on, its function is not known.
+            functions = [] if pattern in searched else ["fullmatch", "sub"]
+        for each in functions:
+            found.setdefault((pattern, each), []).append(path)
+    return found
+
+
+def _matching(pattern: re.Pattern[Any]) -> list[Any]:
+    """The examples that an expression matches, whole ones first."""
+    is_text = isinstance(pattern.pattern, str)
+    texts = [text if is_text else text.encode("utf-8", "replace") for text in EXAMPLES]
+    matching = [text for text in texts if pattern.search(text)]
+    return sorted(matching, key=lambda text: not pattern.fullmatch(text))[:MAX_EXAMPLES]
+
+
+def _attacks(example: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """The beginnings, the repeated parts and the ends of texts that are similar to an example."""
+    as_is: Callable[[str], Any] = (lambda text: text) if isinstance(example, str) else str.encode
+    ends, repeated = [*map(as_is, ENDS)], [*map(as_is, REPEATED)]
+    for place in range(min(len(example), MAX_PLACES) + 1):
+        parts = {example[place - size : place] for size in range(1, min(place, 4) + 1)}
+        yield from product([example[:place]], {*parts, *repeated}, {*ends, example[place:]})
+
+
+def _duration_s(search: Search, attack: tuple[Any, Any, Any], length: int) -> float:
+    beginning, part, end = attack
+    text = beginning + part * (length // len(part)) + end
+    begun = thread_time()
+    search(text)
+    return thread_time() - begun
+
+
+def _is_slow(search: Search, attack: tuple[Any, Any, Any]) -> bool:
+    """Whether the search of a text of twice the length takes more than three times as long."""
+    if _duration_s(search, attack, SHORT_LENGTH) < SLOW_S:
+        return False
+    single, double = (
+        min(_duration_s(search, attack, length) for _ in range(5))
+        for length in (LENGTH, 2 * LENGTH)
+    )
+    return double > MEASURABLE_S and double > MAX_RATIO * single
+
+
+def _slow_attack(pattern: re.Pattern[Any], function: str) -> tuple[Any, Any, Any] | None:
+    search = SEARCHES.get(function, lambda pattern: pattern.findall)(pattern)
+    attacks = chain.from_iterable(map(_attacks, _matching(pattern)))
+    return next((attack for attack in attacks if _is_slow(search, attack)), None)
+
+
+def test_each_regular_expression_has_an_example() -> None:
+    without = [
+        (*paths, pattern) for (pattern, _), paths in _searches().items() if not _matching(pattern)
+    ]
+    assert without == [], "add a text to EXAMPLES that it matches"
+
+
+@pytest.mark.sampled
+def test_no_regular_expression_takes_more_than_twice_as_long_for_twice_the_length() -> None:
+    slow = [
+        (*paths, pattern, function, attack)
+        for (pattern, function), paths in _searches().items()
+        if (attack := _slow_attack(pattern, function)) is not None
+    ]
+    assert slow == [], "the beginning, the repeated part and the end of a text that is slow"
