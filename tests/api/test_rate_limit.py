@@ -35,7 +35,7 @@ async def test_the_limit_is_exact_on_a_frozen_clock() -> None:
         assert await statuses(emulator, 4) == [200, 200, 200, 429]
 
 
-@pytest.mark.clause("7.11")
+@pytest.mark.clause("7.11", "7.14")
 async def test_retry_after_is_rounded_up_to_whole_seconds() -> None:
     async with world(rate_limit=RateLimit(requests=1, period_ms=60_000)) as emulator:
         await statuses(emulator, 1)
@@ -48,7 +48,7 @@ async def test_retry_after_is_rounded_up_to_whole_seconds() -> None:
         assert await statuses(emulator, 1) == [200]
 
 
-@pytest.mark.clause("7.11")
+@pytest.mark.clause("7.11", "7.14")
 @pytest.mark.parametrize(
     ("rate", "seconds"), [("x0.001", 60_000), ("x0.5", 120), ("x7", 9), ("x60", 1), ("x100000", 1)]
 )
