@@ -55,8 +55,8 @@ CLAUSES = (
     Clause(
         "1.8",
         "On cancellation the customer is redirected to `cancel_url`",
-        "After a cancellation on the phone, at the bank or on the page (see 3.3); after another failure the page stays"
-        " and shows a link",
+        "After a cancellation on the phone, at the bank or on the page (see 3.3); after another"
+        " failure the page stays and shows a link",
         assumed="that nothing is appended, and that other failures do not redirect",
     ),
     Clause(

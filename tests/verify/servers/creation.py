@@ -1,5 +1,6 @@
 """Servers with errors in authentication, in creating payments and in idempotency."""
 
+import json
 from collections.abc import Callable
 
 from tests.verify.servers.server import server
@@ -53,6 +54,36 @@ REFUSES_UNKNOWN_PARAMETERS = refusing(
 )
 
 
+def owner(request: Request) -> str:
+    return request.earlier[0][0].key
+
+
+def _lower_key(request: Request) -> str:
+    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    return f"{scheme} {key.lower()}"
+
+
+def comparing(is_compared: Callable[[str], bool]) -> Change:
+    """A used key is in conflict only with some of the parameters."""
+
+    def is_same(request: Request, reply: Reply) -> bool:
+        used = request.earlier_with_key(201) if reply.status == 409 else []
+        return any(
+            all(
+                request.body.get(name) == each.body.get(name)
+                for name in each.body
+                if is_compared(name)
+            )
+            for each, _ in used
+        )
+
+    return replies(lambda request, _: request.earlier_with_key(201)[0][1], is_same)
+
+
+def in_order(body: Object) -> str:
+    return json.dumps([body, body.get("metadata")])
+
+
 def without_key(request: Request) -> Request:
     return request.with_members(idempotency_key=...) if request.idempotency_key else request
 
@@ -102,6 +133,50 @@ AUTHENTICATION = (
             lambda request: request.scheme == "Bearer" and not request.key.startswith("test_run_"),
         ),
         "5.4 7.8",
+    ),
+    *(
+        server(
+            f"asks for no key for {what}",
+            requests(
+                Request.by_owner,
+                lambda request, is_meant=is_meant: is_meant(request) and not request.scheme,
+            ),
+            "4.0.5 5.4 7.8",
+        )
+        for what, is_meant in (
+            ("a list", lambda request: request.is_list),
+            ("a payment", lambda request: request.is_retrieve),
+            ("a create call", lambda request: request.is_create),
+        )
+    ),
+    server(
+        "takes any key for a payment",
+        requests(
+            Request.by_owner,
+            lambda request: request.is_retrieve and not request.key.startswith("test_run_"),
+        ),
+        "4.0.5 5.4 7.8",
+    ),
+    server(
+        "takes keys in any case",
+        requests(lambda request: request.with_headers(authorization=_lower_key(request))),
+        "5.4 7.8",
+    ),
+    server(
+        "compares the beginning of keys",
+        requests(
+            Request.by_owner,
+            lambda request: bool(request.earlier) and request.key.startswith(owner(request)),
+        ),
+        "5.4 7.8",
+    ),
+    server(
+        "looks for the route before the key",
+        replying(
+            refusal(404, "route_not_found"),
+            lambda request: request.path == "/v1/unknown",
+        ),
+        assumes="4.0.5",
     ),
     server(
         "takes the scheme Basic",
@@ -219,6 +294,7 @@ IDEMPOTENCY = (
             ),
         ),
         "4.1.10",
+        "4.1.19",
     ),
     server(
         "uses a key up in vain",
@@ -234,6 +310,29 @@ IDEMPOTENCY = (
             ),
         ),
         assumes="4.1.21",
+    ),
+    *(
+        server(
+            f"compares no {left_out}",
+            comparing(lambda name, left_out=left_out: name != left_out),
+            "4.1.19 7.10",
+        )
+        for left_out in ("amount", "success_url", "cancel_url", "metadata", "expires_in")
+    ),
+    server("compares only the amount", comparing(lambda name: name == "amount"), "4.1.19 7.10"),
+    server(
+        "compares the order of members",
+        answering(
+            REUSED,
+            lambda request, reply: (
+                reply.status == 201
+                and any(
+                    each.key == request.key and in_order(each.body) != in_order(request.body)
+                    for each, _ in request.earlier_with_key(201)
+                )
+            ),
+        ),
+        assumes="4.1.19",
     ),
     server("creates two at once", requests(without_key, is_concurrent), assumes="4.1.23"),
 )
