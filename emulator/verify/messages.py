@@ -28,7 +28,7 @@ class ServiceRequest:
     def headers(self) -> dict[str, str]:
         headers = {"accept": JSON, "user-agent": f"payments-emulator-verify/{__version__}"}
         if self.key is not None:
-            headers["authorization"] = f"{self.scheme} {self.key}"
+            headers["authorization"] = f"{self.scheme} {self.key}".strip()
         if self.body is not None and self.media_type:
             headers["content-type"] = self.media_type
         return headers

@@ -169,20 +169,26 @@ def _returned_as_given(body: Mapping[str, Any], payment: Mapping[str, Any]) -> F
     ]
 
 
-_CLAUSES_OF_FORM = {"success_url": "4.1.6", "cancel_url": "4.1.7", "metadata": "4.1.8"}
+_CLAUSES_OF_FORM = {
+    "success_url": "4.1.6",
+    "cancel_url": "4.1.7",
+    "metadata": "4.1.8",
+    "idempotency_key": "4.1.13",
+}
 
 
 async def _difficult_values(session: Session) -> Findings:
-    """Long URLs and unusual metadata, which are returned exactly as they are given."""
+    """Long URLs and unusual metadata, which are returned exactly as they are given; null."""
     body = session.order(
         success_url=_LONG_URL.format("Yes"),
         cancel_url=_LONG_URL.format("No"),
         metadata=session.metadata(2) | _DIFFICULT_PAIRS,
+        idempotency_key=None,
     )
     response = await session.create(body)
     number = _CLAUSES_OF_FORM.get(_field(response))
     if number is not None:
-        return assumed(False, f"a long or unusual `{_field(response)}`: {response.summary}", number)
+        return assumed(False, f"an unusual `{_field(response)}`: {response.summary}", number)
     if not response.is_success:
         raise CheckStopped(f"long URLs and unusual metadata: {response.summary}")
     seen = "long URLs and unusual metadata are taken"
@@ -234,7 +240,11 @@ async def _unknown_parameter(session: Session) -> Findings:
     seen = f"an unknown parameter: {response.summary}"
     if response.status == 400:
         seen += ", as with `--strict`"
-    return assumed(response.is_success, seen, "4.1.14")
+    if not response.is_success:
+        return assumed(False, seen, "4.1.14")
+    listed = await session.page(limit=1, made_by_verify="yes")
+    seen = f"an unknown query parameter: {listed.summary}"
+    return assumed(listed.is_success, seen, "4.1.14")
 
 
 CHECKS = (

@@ -88,6 +88,19 @@ async def _same_parameters(session: Session) -> Findings:
     return assumed(is_same, f"the members in another order: {response.summary}", "4.1.19")
 
 
+async def _other_keys(session: Session) -> Findings:
+    """A key that differs in its case, or only at its end, is another key."""
+    first, ids = _first(session), session.created_ids
+    key = str(first.body[_KEY])
+    findings: Findings = []
+    for what, other in (("in another case", key.swapcase()), ("with a letter more", f"{key}x")):
+        response = await session.create({**first.body, _KEY: other})
+        is_new = response.members.get("id") not in ids
+        seen = f"the key {what}: {'another' if is_new else 'the same'} payment"
+        findings += stated(is_new, seen, "4.1.10") if response.is_success else []
+    return findings
+
+
 async def _after_a_refusal(session: Session) -> Findings:
     """A refused body does not use up its key."""
     _first(session)
@@ -129,4 +142,5 @@ CHECKS = (
     Check(run=_after_a_refusal, assumes=("4.1.21",)),
     Check(run=_key_of_another_account, assumes=("4.1.21",)),
     Check(run=_concurrent_calls, assumes=("4.1.23",)),
+    Check(run=_other_keys, states=("4.1.10",)),
 )

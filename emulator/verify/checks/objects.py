@@ -115,8 +115,9 @@ def _returned(response: ServiceResponse) -> Sequence[Payment]:
     method, path = response.request.method, response.request.path
     if path == PAYMENTS and method == "GET":
         return response.payments
-    is_payment = path.startswith(PAYMENTS) and method in ("GET", "POST")
-    return [response.members] if is_payment else []
+    is_create = (method, path) == ("POST", PAYMENTS)
+    is_retrieve = method == "GET" and path.rpartition("/")[0] == PAYMENTS and path[-1] != "/"
+    return [response.members] if is_create or is_retrieve else []
 
 
 async def _each_field(session: Session) -> Findings:

@@ -157,6 +157,13 @@ AUTHENTICATION = (
         code="missing_api_key",
         assumes=("5.1",),
     ).check,
+    ExpectedRefusal(
+        what="the key without a scheme",
+        send=sent(query=_ONE, scheme=""),
+        status=401,
+        code="missing_api_key",
+        assumes=("5.1",),
+    ).check,
     acceptance("`bearer`", sent(query=_ONE, scheme="bearer"), "5.1"),
 )
 
@@ -323,6 +330,22 @@ ROUTES = (
         status=404,
         code="route_not_found",
         assumes=("4.0.3",),
+    ).check,
+    ExpectedRefusal(
+        what="`DELETE` of an unknown id",
+        send=lambda session: sent(method="DELETE", path=f"{PAYMENTS}/{session.unknown_id}")(
+            session
+        ),
+        status=404,
+        code="route_not_found",
+        assumes=("4.0.3",),
+    ).check,
+    ExpectedRefusal(
+        what="`/v1/payments/`",
+        send=sent(path=f"{PAYMENTS}/"),
+        status=404,
+        code="route_not_found",
+        assumes=("7.9",),
     ).check,
     ExpectedRefusal(
         what="an unknown path",

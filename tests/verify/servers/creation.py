@@ -49,6 +49,11 @@ def with_default(name: str, value: object) -> Change:
     )
 
 
+def is_unusual(value: object) -> bool:
+    """Whether a URL is long, or metadata has a name with a blank."""
+    return "Alpha Beta" in value if isinstance(value, dict) else len(str(value)) > 255
+
+
 REFUSES_UNKNOWN_PARAMETERS = refusing(
     "made_by_verify", lambda body: "made_by_verify" in body, "unknown_parameter"
 )
@@ -56,6 +61,11 @@ REFUSES_UNKNOWN_PARAMETERS = refusing(
 
 def owner(request: Request) -> str:
     return request.earlier[0][0].key
+
+
+def is_longer_key(request: Request) -> bool:
+    """Whether a request has the owner's key with more letters."""
+    return bool(request.earlier) and request.key.startswith(owner(request))
 
 
 def _lower_key(request: Request) -> str:
@@ -166,7 +176,7 @@ AUTHENTICATION = (
         "compares the beginning of keys",
         requests(
             Request.by_owner,
-            lambda request: bool(request.earlier) and request.key.startswith(owner(request)),
+            lambda request: request.scheme == "Bearer" and is_longer_key(request),
         ),
         "5.4 7.8",
     ),
@@ -181,6 +191,14 @@ AUTHENTICATION = (
     server(
         "takes the scheme Basic",
         requests(Request.by_owner, lambda request: request.scheme == "Basic"),
+        assumes="5.1",
+    ),
+    server(
+        "takes a key without a scheme",
+        requests(
+            Request.by_owner,
+            lambda request: bool(request.earlier) and request.scheme == owner(request),
+        ),
         assumes="5.1",
     ),
     server(
@@ -246,6 +264,18 @@ CREATION = (
         refusing("metadata", lambda body: "metadata" not in body, "missing_parameter"),
         assumes="4.1.13",
     ),
+    *(
+        server(
+            f"refuses an unusual {param}",
+            refusing(param, lambda body, param=param: is_unusual(body.get(param))),
+            assumes=number,
+        )
+        for param, number in (
+            ("success_url", "4.1.6"),
+            ("cancel_url", "4.1.7"),
+            ("metadata", "4.1.8"),
+        )
+    ),
     server("is strict", REFUSES_UNKNOWN_PARAMETERS, assumes="4.1.14"),
     server(
         "refuses the smallest amount",
@@ -266,6 +296,7 @@ IDEMPOTENCY = (
         "takes no idempotency key",
         refusing("idempotency_key", lambda body: "idempotency_key" in body),
         "4.1.10",
+        "4.1.13",
     ),
     server("has a second payment", with_second_payment, "4.1.10"),
     server("replays with 200", statuses(200, is_replay), assumes="4.1.20"),
@@ -320,6 +351,27 @@ IDEMPOTENCY = (
         for left_out in ("amount", "success_url", "cancel_url", "metadata", "expires_in")
     ),
     server("compares only the amount", comparing(lambda name: name == "amount"), "4.1.19 7.10"),
+    server(
+        "ignores the case of keys",
+        requests(
+            lambda request: request.with_members(idempotency_key=request.idempotency_key.lower()),
+            lambda request: bool(request.idempotency_key),
+        ),
+        "4.1.10",
+    ),
+    server(
+        "cuts keys",
+        requests(
+            lambda request: request.with_members(idempotency_key=request.idempotency_key[:64]),
+            lambda request: bool(request.idempotency_key),
+        ),
+        "4.1.10",
+    ),
+    server(
+        "refuses null",
+        refusing("idempotency_key", lambda body: body.get("idempotency_key", "") is None),
+        assumes="4.1.13",
+    ),
     server(
         "compares the order of members",
         answering(

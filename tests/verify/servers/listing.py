@@ -343,6 +343,14 @@ FILTERS = (
         answering(EMPTY, of_code(*(f"invalid_{name}" for name in ("status", "method", *BOUNDS)))),
         assumes="4.3.13",
     ),
+    server(
+        "takes no unknown query parameter",
+        replying(
+            refusal(400, "unknown_parameter", "made_by_verify"),
+            lambda request: "made_by_verify" in request.query,
+        ),
+        assumes="4.1.14",
+    ),
     server("ignores status", ignoring("status"), "4.3.5", "4.3.13"),
     server("ignores method", ignoring("method"), "4.3.6", "4.3.13"),
     server("filters by what is offered", by_offered_method, assumes="4.3.6"),

@@ -97,7 +97,8 @@ def is_unknown(request: Request, reply: Reply) -> bool:
 
 def is_known_key(request: Request) -> bool:
     """Whether it is a key of one of the two accounts, with no letter after it."""
-    return request.key.startswith("test_run_") and not request.key.endswith("x")
+    is_bearer = request.scheme == "Bearer"
+    return is_bearer and request.key.startswith("test_run_") and not request.key.endswith("x")
 
 
 def is_foreign(request: Request, reply: Reply) -> bool:

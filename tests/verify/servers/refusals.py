@@ -155,6 +155,28 @@ REQUESTS = (
         assumes="4.1.17",
     ),
     server(
+        "takes a slash after the path",
+        requests(
+            lambda request: replace(request, path=PAYMENTS),
+            lambda request: request.path == f"{PAYMENTS}/",
+        ),
+        assumes="7.9",
+    ),
+    server(
+        "redirects a slash after the path",
+        replying(
+            Reply(status=307, content=b"", headers={"location": PAYMENTS}),
+            lambda request: request.path == f"{PAYMENTS}/",
+        ),
+        "1.2",
+        "1.3 7.9",
+    ),
+    server(
+        "looks for the payment to delete",
+        replying(refusal(404, "payment_not_found"), lambda request: request.method == "DELETE"),
+        assumes="7.13",
+    ),
+    server(
         "has a second version",
         requests(
             lambda request: replace(request, path=PAYMENTS),
