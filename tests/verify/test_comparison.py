@@ -19,6 +19,7 @@ from emulator.verify.comparison import Comparison, NotTheService, compare
 from emulator.verify.findings import Verdict
 from emulator.verify.messages import printable
 from emulator.verify.session import Session, basic_credentials
+from tests.depth import usually
 from tests.verify.runs import OF_A_FULL_PAGE, USUALLY_UNSEEN, Runs, result_of, verdicts
 from tests.verify.servers.creation import REFUSES_UNKNOWN_PARAMETERS
 from tests.verify.servers.objects import is_known_key
@@ -121,12 +122,16 @@ async def test_payments_of_others_make_no_difference(runs: Runs) -> None:
     assert comparison.drifts == ()
 
 
-async def test_many_payments_of_others_between_requests_make_no_difference(runs: Runs) -> None:
-    """Three for each request, so 430 in a second: more than a page of them follow each payment."""
+@pytest.mark.sampled
+@pytest.mark.parametrize("count", usually([3], deep=[1, 2, 3, 5, 8]))
+async def test_many_payments_of_others_between_requests_make_no_difference(
+    runs: Runs, count: int
+) -> None:
+    """Three for each request are 430 in a second: more than a page of them follow each payment."""
 
     async def crowded(request: Request, serve: Serve) -> Reply:
         if request.is_of_owner:
-            for _ in range(3):
+            for _ in range(count):
                 await runs.emulator.create(request.key)
         return await serve(request)
 
