@@ -22,6 +22,7 @@ from emulator.verify.session import Session, basic_credentials
 from tests.depth import usually
 from tests.verify.runs import OF_A_FULL_PAGE, USUALLY_UNSEEN, Runs, result_of, verdicts
 from tests.verify.servers.creation import REFUSES_UNKNOWN_PARAMETERS
+from tests.verify.servers.listing import limits
 from tests.verify.servers.objects import is_known_key
 from tests.verify.wrong import BASE_URL, Change, Reply, Request, Serve, errors, payments, refusal
 
@@ -153,6 +154,18 @@ async def test_many_payments_hide_only_the_last_page_and_only_if_they_are_new(
     assert result_of(comparison, "4.3.2").verdict is Verdict.HOLDS
 
 
+@pytest.mark.parametrize(("count", "verdict"), [(40, Verdict.UNSEEN), (60, Verdict.DRIFT)])
+async def test_a_limit_that_is_capped_at_50_never_holds(
+    runs: Runs, count: int, verdict: Verdict
+) -> None:
+    async with runs.accounts() as keys:
+        for _ in range(count):
+            await runs.emulator.create(keys[0])
+        session = runs.session_of(*keys, limits(_100="50"))
+        comparison = await compare(session, began_at=0)
+    assert result_of(comparison, "4.3.2").verdict is verdict
+
+
 @pytest.mark.parametrize("step_s", [10, 45, 300])
 async def test_payments_that_expire_during_the_run_make_no_difference(
     runs: Runs, step_s: int
@@ -221,7 +234,7 @@ async def test_a_key_that_the_service_repeats_is_masked(runs: Runs) -> None:
 async def test_the_beginning_of_a_long_key_is_masked(runs: Runs) -> None:
     key = f"test_{'Secret' * 12}"
     session = runs.session_of(key[:40], key)
-    for secret in (key, basic_credentials(key)):
+    for secret in (key, key.swapcase(), basic_credentials(key)):
         masked = session.masked(printable(f"invalid key {secret}"))
         assert "SecretSecret" not in masked
         assert secret[:20] not in masked

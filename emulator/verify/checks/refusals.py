@@ -269,43 +269,35 @@ def _created_from(content: Callable[[dict[str, Any]], str]) -> Send:
     return send
 
 
-BODIES = (
-    *(
-        ExpectedRefusal(
-            what=f"a body of `{media_type}`" if media_type else "a body without `Content-Type`",
-            send=_created_as(media_type),
-            code="unsupported_content_type",
-            states_4xx=("4.0.1",),
-            assumes=("4.0.1",),
-        ).check
-        for media_type in ("text/plain", "")
-    ),
-    ExpectedRefusal(
-        what="no body",
-        send=_created_from(lambda _: ""),
-        code="invalid_json",
-        states_4xx=("4.0.2",),
-        assumes=("4.0.2",),
-    ).check,
-    ExpectedRefusal(
-        what="a body that breaks off",
-        send=_created_from(lambda body: json.dumps(body)[:-1]),
-        code="invalid_json",
-        states_4xx=("1.1", "4.0.2"),
-        assumes=("4.0.2",),
-    ).check,
-    ExpectedRefusal(
-        what="a byte order mark before the body",
-        send=_created_from(lambda body: f"\ufeff{json.dumps(body)}"),
-        code="invalid_json",
-        assumes=("1.1",),
-    ).check,
-    ExpectedRefusal(
-        what="an array as the body",
-        send=_created_from(lambda body: json.dumps([body])),
-        code="invalid_request_body",
-        assumes=("4.0.2",),
-    ).check,
+_MEDIA_TYPE, _JSON = "unsupported_content_type", "invalid_json"
+BODIES = tuple(
+    ExpectedRefusal(what=what, send=send, code=code, states_4xx=states_4xx, assumes=assumes).check
+    for what, send, code, states_4xx, assumes in (
+        ("a body of `text/plain`", _created_as("text/plain"), _MEDIA_TYPE, ("4.0.1",), ("4.0.1",)),
+        ("a body without `Content-Type`", _created_as(""), _MEDIA_TYPE, ("4.0.1",), ("4.0.1",)),
+        ("no body", _created_from(lambda _: ""), _JSON, ("4.0.2",), ("4.0.2",)),
+        (
+            "a body that breaks off",
+            _created_from(lambda body: json.dumps(body)[:-1]),
+            _JSON,
+            ("1.1", "4.0.2"),
+            ("4.0.2",),
+        ),
+        (
+            "a byte order mark before the body",
+            _created_from(lambda body: f"\ufeff{json.dumps(body)}"),
+            _JSON,
+            (),
+            ("1.1",),
+        ),
+        (
+            "an array as the body",
+            _created_from(lambda body: json.dumps([body])),
+            "invalid_request_body",
+            (),
+            ("4.0.2",),
+        ),
+    )
 )
 
 _PATCH_BODY = json.dumps({"metadata": {}}).encode()
@@ -321,38 +313,38 @@ async def _without_version(session: Session) -> Findings:
     return findings
 
 
+def _of_payment(method: str, id_of: Callable[[Session], str], body: bytes | None = None) -> Send:
+    return lambda session: sent(method=method, path=f"{PAYMENTS}/{id_of(session)}", body=body)(
+        session
+    )
+
+
 ROUTES = (
-    ExpectedRefusal(
-        what="`PATCH` of a payment",
-        send=lambda session: sent(
-            method="PATCH", path=f"{PAYMENTS}/{session.first.id}", body=_PATCH_BODY
-        )(session),
-        status=404,
-        code="route_not_found",
-        assumes=("4.0.3",),
-    ).check,
-    ExpectedRefusal(
-        what="`DELETE` of an unknown id",
-        send=lambda session: sent(method="DELETE", path=f"{PAYMENTS}/{session.unknown_id}")(
-            session
-        ),
-        status=404,
-        code="route_not_found",
-        assumes=("4.0.3",),
-    ).check,
-    ExpectedRefusal(
-        what="`/v1/payments/`",
-        send=sent(path=f"{PAYMENTS}/"),
-        status=404,
-        code="route_not_found",
-        assumes=("7.9",),
-    ).check,
-    ExpectedRefusal(
-        what="an unknown path",
-        send=sent(path="/v1/no_such_call"),
-        status=404,
-        code="route_not_found",
-        states=("7.9",),
-    ).check,
+    *(
+        ExpectedRefusal(
+            what=what,
+            send=send,
+            status=404,
+            code="route_not_found",
+            states=states,
+            assumes=assumes,
+        ).check
+        for what, send, states, assumes in (
+            (
+                "`PATCH` of a payment",
+                _of_payment("PATCH", lambda session: session.first.id, _PATCH_BODY),
+                (),
+                ("4.0.3",),
+            ),
+            (
+                "`DELETE` of an unknown id",
+                _of_payment("DELETE", lambda session: session.unknown_id),
+                (),
+                ("4.0.3",),
+            ),
+            ("`/v1/payments/`", sent(path=f"{PAYMENTS}/"), (), ("7.9",)),
+            ("an unknown path", sent(path="/v1/no_such_call"), ("7.9",), ()),
+        )
+    ),
     Check(run=_without_version, assumes=("9.1",)),
 )
