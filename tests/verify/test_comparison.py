@@ -154,7 +154,7 @@ async def test_many_payments_hide_only_the_last_page_and_only_if_they_are_new(
     assert result_of(comparison, "4.3.2").verdict is Verdict.HOLDS
 
 
-@pytest.mark.parametrize(("count", "verdict"), [(40, Verdict.UNSEEN), (60, Verdict.DRIFT)])
+@pytest.mark.parametrize(("count", "verdict"), [(20, Verdict.UNSEEN), (60, Verdict.DRIFT)])
 async def test_a_limit_that_is_capped_at_50_never_holds(
     runs: Runs, count: int, verdict: Verdict
 ) -> None:
