@@ -277,7 +277,7 @@ async def test_a_response_that_fails_once_makes_no_difference(runs: Runs, is_los
 
         return change
 
-    for place in range(3, MAX_REQUESTS, 8):
+    for place in range(3, MAX_REQUESTS, 16):
         assert (await runs.compare(failing(place))).drifts == ()
 
 
