@@ -43,6 +43,7 @@ from emulator.domain.errors import (
     UnknownRoute,
     UnsupportedContentType,
 )
+from emulator.domain.instants import REAL_RATE
 from emulator.domain.rate_limit import TokenBucket
 from emulator.engine.accounts.account_registry import AccountRegistry
 from emulator.engine.delivery.webhooks import Webhooks
@@ -298,8 +299,10 @@ def _check_rate(owner: Owner, bucket: TokenBucket) -> None:
     clock = owner.account.clock
     wait_ms = bucket.take(clock.now())
     if wait_ms:
+        # In seconds of real time, because that is what the client waits.
+        rate = REAL_RATE if clock.is_frozen else clock.rate_thousandths
         raise RateLimitExceeded(
-            retry_after_s=max(1, -(-wait_ms // 1000)), clock_is_frozen=clock.is_frozen
+            retry_after_s=max(1, -(-wait_ms // rate)), clock_is_frozen=clock.is_frozen
         )
 
 

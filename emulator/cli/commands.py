@@ -106,7 +106,13 @@ def schema(*, is_integration: bool) -> None:
 @click.option(
     "--control", "is_control", is_flag=True, help="Print the document of the control API."
 )
-def openapi(*, is_control: bool) -> None:
+@click.option(
+    "--no-webhooks",
+    "is_without_webhooks",
+    is_flag=True,
+    help="Leave out the webhooks, which some generators cannot read.",
+)
+def openapi(*, is_control: bool, is_without_webhooks: bool) -> None:
     """Print the OpenAPI 3.1 document of /v1 as JSON.
 
     A running emulator serves the documents of /v1 and of the control API, with its own address,
@@ -116,5 +122,7 @@ def openapi(*, is_control: bool) -> None:
 
     from emulator.app.documents import documents
 
-    build = documents(DEFAULT_METHODS)["control" if is_control else "v1"]
-    write(f"{json.dumps(build(DEFAULT_URL), indent=2, ensure_ascii=False)}\n")
+    document = documents(DEFAULT_METHODS)["control" if is_control else "v1"](DEFAULT_URL)
+    if is_without_webhooks:
+        document.pop("webhooks", None)
+    write(f"{json.dumps(document, indent=2, ensure_ascii=False)}\n")

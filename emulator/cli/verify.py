@@ -103,7 +103,7 @@ def verify(
 ) -> int:
     """Compare a service with the contract, clause by clause.
 
-    The command creates about a dozen payments of 1 ETB, which stay pending, and pays none of them.
+    The command creates about fifteen payments of 1 ETB, which stay pending, and pays none of them.
     Exit code 1 when a clause drifts; 2 when an option is wrong, when the server is not the service,
     or when the comparison is incomplete. After a 429 the command waits, at most a minute in total.
     """

@@ -231,6 +231,7 @@ GivenRate = Annotated[
             "type": "number",
             "exclusiveMinimum": 0,
             "maximum": MAX_RATE // REAL_RATE,
+            "multipleOf": 1 / REAL_RATE,
         }
     ),
     parsed(rate_thousandths, kind=CLOCK),

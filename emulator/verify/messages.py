@@ -14,7 +14,7 @@ JSON = "application/json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceRequest:
-    """A request; without a `key` it is not authenticated."""
+    """A request; without a `key` it is not authenticated, and `media_type` may be empty."""
 
     method: str = "GET"
     path: str = "/v1/payments"
@@ -28,8 +28,8 @@ class ServiceRequest:
     def headers(self) -> dict[str, str]:
         headers = {"accept": JSON, "user-agent": f"payments-emulator-verify/{__version__}"}
         if self.key is not None:
-            headers["authorization"] = f"{self.scheme} {self.key}"
-        if self.body is not None:
+            headers["authorization"] = f"{self.scheme} {self.key}".strip()
+        if self.body is not None and self.media_type:
             headers["content-type"] = self.media_type
         return headers
 
@@ -64,8 +64,11 @@ class ServiceResponse:
 
     @property
     def has_json_type(self) -> bool:
-        media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        return media_type == JSON or media_type.endswith("+json")
+        return self.media_type == JSON or self.media_type.endswith("+json")
+
+    @property
+    def media_type(self) -> str:
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
     def json(self) -> Any:

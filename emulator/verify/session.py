@@ -161,7 +161,7 @@ class Session:
         """Text from a service, with each key, and each long enough beginning of one, masked."""
         keys = sorted(filter(None, (self.key, self.other_key)), key=len, reverse=True)
         for key in keys:
-            for secret in (key, basic_credentials(key)):
+            for secret in (key, key.swapcase(), basic_credentials(key)):
                 for length in range(len(secret), MIN_MASKED_CHARACTERS - 1, -1):
                     text = text.replace(secret[:length], mask_key(key))
         return text

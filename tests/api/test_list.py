@@ -67,7 +67,7 @@ class TestPages:
         assert all(len(found) == limit for found in pages[:-1])
         assert pages[-1]
 
-    @pytest.mark.clause("4.3.10")
+    @pytest.mark.clause("4.3.10", "4.3.16")
     async def test_a_page_never_shifts_because_new_payments_arrive(self, emulator: World) -> None:
         expected = await created(emulator, 6)
         first = await page(emulator, limit=3)
@@ -126,7 +126,7 @@ class TestLimit:
         expected = await created(emulator, 11)
         assert await ids(emulator) == expected[:10]
 
-    @pytest.mark.clause("4.3.2", "8.5")
+    @pytest.mark.clause("4.3.2", "4.3.15", "8.5")
     @pytest.mark.parametrize(
         ("text", "count"), [("1", 1), ("9", 9), ("010", 10), ("00000000003", 3), ("100", 12)]
     )
@@ -158,6 +158,7 @@ class TestFilters:
             await transition(emulator, payment["id"], "processing")
             assert await ids(emulator, method=method) == [payment["id"]]
 
+    @pytest.mark.clause("4.3.17")
     async def test_filters_hold_together(self, emulator: World) -> None:
         expected = await created(emulator, 4, methods=["mpesa"])
         others = await created(emulator, 4, methods=["telebirr"])
@@ -228,7 +229,7 @@ WRONG = {
 }
 
 
-@pytest.mark.clause("4.3.2", "4.3.13", "4.3.14", "8.5")
+@pytest.mark.clause("4.3.13", "4.3.14", "4.3.15", "8.5")
 @pytest.mark.parametrize("param", WRONG)
 async def test_an_invalid_value_is_refused_and_of_several_the_first(
     emulator: World, param: str

@@ -2,6 +2,7 @@
 
 import pytest
 
+from emulator.domain.instants import parse_clock
 from emulator.domain.rate_limit import RateLimit
 from emulator.settings import Settings
 from tests.api.calls import PAYMENTS, get, ids, post, refusal
@@ -34,7 +35,7 @@ async def test_the_limit_is_exact_on_a_frozen_clock() -> None:
         assert await statuses(emulator, 4) == [200, 200, 200, 429]
 
 
-@pytest.mark.clause("7.11")
+@pytest.mark.clause("7.11", "7.14")
 async def test_retry_after_is_rounded_up_to_whole_seconds() -> None:
     async with world(rate_limit=RateLimit(requests=1, period_ms=60_000)) as emulator:
         await statuses(emulator, 1)
@@ -44,6 +45,23 @@ async def test_retry_after_is_rounded_up_to_whole_seconds() -> None:
             assert response.headers["retry-after"] == seconds
             assert "frozen" in response.json()["error"]["message"]
         await emulator.advance(0.001)
+        assert await statuses(emulator, 1) == [200]
+
+
+@pytest.mark.clause("7.11", "7.14")
+@pytest.mark.parametrize(
+    ("rate", "seconds"), [("x0.001", 60_000), ("x0.5", 120), ("x7", 9), ("x60", 1), ("x100000", 1)]
+)
+async def test_retry_after_counts_real_seconds_on_a_clock_of_another_rate(
+    rate: str, seconds: int
+) -> None:
+    settings = Settings(
+        seed=1, rate_limit=RateLimit(requests=1, period_ms=60_000), clock=parse_clock(rate)
+    )
+    async with world(settings) as emulator:
+        await statuses(emulator, 1)
+        assert (await get(emulator, PAYMENTS)).headers["retry-after"] == str(seconds)
+        emulator.wall.move(seconds * 1000)
         assert await statuses(emulator, 1) == [200]
 
 

@@ -173,7 +173,7 @@ async def test_a_retrieve_knows_no_parameter(emulator: World, strict: World) -> 
     assert refusal(response) == (400, "unknown_parameter", "expand")
 
 
-@pytest.mark.clause("4.3.7", "4.3.8")
+@pytest.mark.clause("4.3.7", "4.3.8", "4.3.18")
 async def test_a_tolerated_value_has_its_usual_meaning(emulator: World) -> None:
     payment = await emulator.create()
     # An unescaped plus is a blank.

@@ -113,6 +113,7 @@ def test_invalid_http_gets_400_in_the_contract_s_form(server: Server) -> None:
     assert_unharmed(server)
 
 
+@pytest.mark.clause("4.0.6")
 def test_an_address_without_percent_encoding_is_explained(server: Server) -> None:
     for path in ("/v1/payments?note=ሰላም", "/v1/payments?note=a b"):
         answer = raw(server, f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())

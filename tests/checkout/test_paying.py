@@ -246,7 +246,7 @@ async def test_fields_that_no_form_sends_are_refused_with_a_page(emulator: World
     assert await visitor.statuses() == ["pending"]
 
 
-@pytest.mark.clause("1.8")
+@pytest.mark.clause("1.8", "3.3")
 async def test_the_cancel_button_leaves_the_payment_pending(emulator: World) -> None:
     visitor = await customer(emulator)
     for leaf in ("", "?method=telebirr", "?method=bank_transfer"):

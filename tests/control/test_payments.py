@@ -226,11 +226,21 @@ async def test_a_submission_is_refused_where_no_payer_is_known(
     assert await emulator.retrieve(payment["id"]) == payment
 
 
+@pytest.mark.clause("3.4")
 async def test_the_first_submit_wins(emulator: World) -> None:
     payment = await emulator.create()
     await changed(emulator, payment, "pay", TELEBIRR)
     response = await do(emulator, payment, "pay", BANK)
     assert refusal(response) == (409, "payment_not_payable", None)
+
+
+@pytest.mark.clause("3.4")
+async def test_a_customer_cannot_pay_again_after_a_failure(emulator: World) -> None:
+    payment = await emulator.create()
+    failed = await changed(emulator, payment, "pay", {"method": "telebirr", "phone": NO_BALANCE})
+    response = await do(emulator, payment, "pay", BANK)
+    assert refusal(response) == (409, "payment_not_payable", None)
+    assert await emulator.retrieve(payment["id"]) == failed
 
 
 async def test_an_expired_payment_cannot_be_paid(emulator: World) -> None:
@@ -428,6 +438,7 @@ async def test_a_change_cancels_scheduled_changes(
     assert await emulator.retrieve(payment["id"]) == completed
 
 
+@pytest.mark.clause("2.1.8")
 async def test_a_payment_in_processing_does_not_expire(emulator: World) -> None:
     payment = await emulator.create(expires_in=10)
     await changed(emulator, payment, "transition", {"status": "processing"})

@@ -9,6 +9,7 @@ from emulator.domain.accounts import AccountProfile, Mode, is_well_formed_key, m
 KEYS = st.from_regex(r"(?a:(test|live)_[A-Za-z0-9_]{4,128})", fullmatch=True)
 
 
+@pytest.mark.clause("5.6")
 @given(KEYS)
 def test_a_prefix_and_a_word_is_a_key(key: str) -> None:
     assert is_well_formed_key(key)
@@ -17,6 +18,7 @@ def test_a_prefix_and_a_word_is_a_key(key: str) -> None:
     assert not is_well_formed_key(key, other)
 
 
+@pytest.mark.clause("5.6")
 @pytest.mark.parametrize(
     "key",
     [

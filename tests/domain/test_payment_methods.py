@@ -37,6 +37,7 @@ def test_any_other_text_is_not_a_number(written: str) -> None:
         normalise_phone(written)
 
 
+@pytest.mark.clause("4.4.8")
 @given(prefix=st.sampled_from(PREFIXES), digits=DIGITS, at=st.integers(0, 12), put=st.text(" -"))
 def test_a_normal_number_is_its_own_normal_form(
     prefix: str, digits: str, at: int, put: str
@@ -56,6 +57,7 @@ def test_any_text_is_a_number_or_a_refusal(written: str) -> None:
     assert method_of_phone(normal) in ("telebirr", "mpesa")
 
 
+@pytest.mark.clause("4.4.8")
 @given(DIGITS)
 def test_the_first_digit_determines_the_operator(digits: str) -> None:
     expected = {"9": "telebirr", "7": "mpesa"}[digits[0]]

@@ -66,8 +66,14 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
     ),
     "reset": ([{"all": False}], [{"all": 0}]),
     "set_clock": (
-        [{"now": "2026-01-02T00:00:00Z", "frozen": True}],
-        [{"now": "tomorrow"}, {"frozen": "yes"}],
+        [
+            {"now": "2026-01-02T00:00:00Z", "frozen": True},
+            *({"rate": rate} for rate in (0.001, 0.5, 1.005, 60, 100_000)),
+        ],
+        [
+            *({"now": "tomorrow"}, {"frozen": "yes"}),
+            *({"rate": rate} for rate in (0, 0.0005, 1.0005, 100_000.001, "60")),
+        ],
     ),
     "advance_clock": (
         [

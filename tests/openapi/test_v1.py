@@ -1,12 +1,15 @@
 """The document of `/v1` agrees with the contract and the program."""
 
+import json
 import re
 from collections.abc import Collection
 
 import pytest
+from click.testing import CliRunner
 from jsonschema_rs import Draft202012Validator
 
 from emulator.api import parameters, queries
+from emulator.cli.commands import cli
 from emulator.domain.faults import ApiRequest
 from emulator.domain.payment import EVENT_TYPES
 from emulator.webhooks import messages
@@ -65,6 +68,20 @@ def test_it_has_every_event_with_the_headers_of_its_webhook(v1: Json) -> None:
         }
         example = webhook["requestBody"]["content"]["application/json"]["example"]
         assert example["type"] == event_type
+
+
+@pytest.mark.clause("6.2")
+def test_a_later_type_of_event_is_valid_because_the_contract_shows_none(v1: Json) -> None:
+    event_type = v1["components"]["schemas"]["PaymentEvent"]["properties"]["type"]
+    assert Draft202012Validator(event_type).is_valid("payment.disputed")
+    assert event_type["x-extensible-enum"] == event_type["examples"] == list(EVENT_TYPES.values())
+
+
+def test_without_webhooks_the_document_has_everything_else(v1: Json) -> None:
+    ended = CliRunner().invoke(cli, ("openapi", "--no-webhooks"))
+    assert json.loads(ended.output) == {
+        name: value for name, value in v1.items() if name != "webhooks"
+    }
 
 
 @pytest.mark.parametrize(

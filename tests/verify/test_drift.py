@@ -83,7 +83,7 @@ async def test_without_another_account_its_clauses_are_unseen(runs: Runs) -> Non
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(
-    "server", usually(SERVERS[::5], deep=SERVERS), ids=lambda server: server.name
+    "server", usually(SERVERS[::15], deep=SERVERS), ids=lambda server: server.name
 )
 async def test_a_server_drifts_only_in_the_clauses_of_its_error(runs: Runs, server: Server) -> None:
     run = await run_against(runs, server)

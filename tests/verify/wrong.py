@@ -46,7 +46,7 @@ class Request:
     def body(self) -> Object:
         """The sent object; empty if the content is not an object."""
         try:
-            body = json.loads(self.content)
+            body = json.loads(self.content.decode())
         except ValueError:
             return {}
         return body if isinstance(body, dict) else {}
@@ -155,8 +155,10 @@ def changed(members: Mapping[str, Any], changes: Mapping[str, Any]) -> Object:
     return {name: value for name, value in {**members, **values}.items() if value is not ...}
 
 
-def refusal(status: int, code: str, param: str | None = None, **headers: str) -> Reply:
-    error = {"code": code, "message": "No."} | ({} if param is None else {"param": param})
+def refusal(
+    status: int, code: str, param: str | None = None, *, message: str = "No.", **headers: str
+) -> Reply:
+    error = {"code": code, "message": message} | ({} if param is None else {"param": param})
     return Reply.of(status, {"error": error}).with_headers(**headers)
 
 

@@ -157,8 +157,10 @@ class PaymentEvent(Struct):
     type: Annotated[
         str,
         Meta(
-            description="The type of the event.",
-            extra_json_schema={"enum": [*EVENT_TYPES_IN_ORDER]},
+            description="The type of the event. The contract does not show the types, so a client"
+            " must ignore a type that it does not know.",
+            examples=[*EVENT_TYPES_IN_ORDER],
+            extra_json_schema={"x-extensible-enum": [*EVENT_TYPES_IN_ORDER]},
         ),
     ]
     timestamp: Annotated[Timestamp, doc("The instant of the event.")]

@@ -35,9 +35,15 @@ CLAUSES = (
         assumed="that it is checked first",
     ),
     Clause(
+        "4.0.6",
+        "Characters outside ASCII in the address of a request: not shown",
+        "Percent-encoded UTF-8; a raw byte is 400 `invalid_request_body`",
+    ),
+    Clause(
         "4.1.1",
         "`POST /v1/payments` creates a payment",
         "It does, with the event `payment.created`",
+        assumed="the event",
     ),
     Clause(
         "4.1.2",
@@ -102,7 +108,9 @@ CLAUSES = (
     Clause(
         "4.1.11",
         "`expires_in`: integer, seconds until the checkout expires",
-        "`expires_at` is that much later than `created_at`",
+        "`expires_at` is that much later than `created_at`; anything but an integer is 400"
+        " `invalid_expires_in`",
+        assumed="that it is exact to the millisecond; the code",
     ),
     Clause("4.1.12", "`expires_in`: default 1800", "1800"),
     Clause(
@@ -166,7 +174,8 @@ CLAUSES = (
     Clause(
         "4.2.1",
         "`GET /v1/payments/:id`, where `id` is a payment identifier (`pay_` prefix)",
-        "Ids are case-sensitive",
+        "The payment with exactly this id",
+        assumed="that upper and lower case are different",
     ),
     Clause(
         "4.2.2",
@@ -190,6 +199,7 @@ CLAUSES = (
         "4.2.5",
         "In production, webhooks are the intended way to learn of status changes",
         "Every change of status sends a webhook, in both modes",
+        assumed="that every change sends one, also in the sandbox",
         configured_by=("--webhook-url", "POST /_emulator/webhook_endpoints"),
     ),
     Clause(
@@ -212,9 +222,8 @@ CLAUSES = (
     ),
     Clause(
         "4.3.2",
-        "`limit`: number of results, 1 to 100",
-        "Decimal digits; anything else is 400 `invalid_limit`",
-        assumed="that a value out of bounds is refused; the code",
+        "`limit`: number of results",
+        "So many, where the list has them",
     ),
     Clause("4.3.3", "`limit`: default 10", "10"),
     Clause(
@@ -242,7 +251,7 @@ CLAUSES = (
             number,
             f"`{param}`: ISO 8601 timestamp; only payments created {relation} it",
             "To the millisecond; without an offset it is UTC, with a warning; see 4.3.14",
-            assumed="that a timestamp without an offset is UTC",
+            assumed="the millisecond, and that a timestamp without an offset is UTC",
             configured_by=("--strict",),
         )
         for number, param, relation in (
@@ -259,7 +268,7 @@ CLAUSES = (
     Clause(
         "4.3.10",
         "Pagination is cursor-based",
-        "The pages together are the whole list; new payments do not shift them",
+        "The pages together are the whole list; see 4.3.16",
     ),
     Clause(
         "4.3.11",
@@ -281,6 +290,28 @@ CLAUSES = (
         " date, a mixture of basic and extended form, `T24:00:00`, a leap second (`23:59:60`"
         " UTC) and an offset with seconds. 400: a fraction of an hour or a minute, `:60`"
         " elsewhere, a year or a month alone",
+        configured_by=("--strict",),
+    ),
+    Clause(
+        "4.3.15",
+        "`limit`: 1 to 100",
+        "Decimal digits; anything else is 400 `invalid_limit`",
+        assumed="that a value out of bounds is refused; the code",
+    ),
+    Clause(
+        "4.3.16",
+        "Payments that are created while a client reads page after page: not shown",
+        "They shift no page",
+    ),
+    Clause(
+        "4.3.17",
+        "Several filters in one request: not shown",
+        "A payment must match all of them",
+    ),
+    Clause(
+        "4.3.18",
+        "A query parameter that occurs twice: not shown",
+        "The last one counts, with a warning; with `--strict` 400 `duplicate_parameter`",
         configured_by=("--strict",),
     ),
     Clause(
@@ -330,5 +361,11 @@ CLAUSES = (
         "Any other number: not shown",
         "Waits for confirmation on the phone, and times out after 30 s",
         configured_by=("outcomes", "POST /_emulator/payments/{payment_id}/answer"),
+    ),
+    Clause(
+        "4.4.8",
+        "The forms of a phone number, and the method to which a number belongs: not shown",
+        "Nine digits, alone or after `+251`, `00251`, `251` or `0`; spaces and hyphens are ignored."
+        " Numbers with `9` first are of `telebirr`, with `7` first of `mpesa`; others are refused",
     ),
 )

@@ -36,9 +36,16 @@ CLAUSES = (
         assumed="the response to a cursor",
     ),
     Clause(
+        "5.6",
+        "The form of a key after its prefix: not shown",
+        "4 to 128 letters, digits and `_`; a key of another form is 401 `invalid_api_key`",
+        configured_by=("--test-key", "--live-key"),
+    ),
+    Clause(
         "6.1",
         "The service has webhooks, the recommended way to follow payment status in production",
         "They are sent, with retries, and every attempt is stored",
+        assumed="the retries",
         configured_by=("--webhook-url", "POST /_emulator/webhook_endpoints"),
     ),
     Clause(
@@ -67,7 +74,9 @@ CLAUSES = (
     Clause(
         "7.1",
         "Every error response body contains an `error` object",
-        "Also for unknown paths, and for bytes that are not HTTP",
+        "Also for unknown paths, and for bytes that are not HTTP; with `code`, `message` and"
+        " `param`, and nothing else",
+        assumed="that there is no other member",
     ),
     Clause(
         "7.2",
@@ -96,7 +105,12 @@ CLAUSES = (
         "The top-level name of the field; absent where the whole body is at fault",
         assumed="the name of a nested field",
     ),
-    Clause("7.8", "401: unauthorised, missing or invalid API key", "Checked before anything else"),
+    Clause(
+        "7.8",
+        "401: unauthorised, missing or invalid API key",
+        "Checked before anything else",
+        assumed="that it is checked first",
+    ),
     Clause(
         "7.9",
         "404: not found, the resource does not exist or belongs to another account",
@@ -112,8 +126,7 @@ CLAUSES = (
     Clause(
         "7.11",
         "429: rate limit exceeded; the client waits the number of seconds in `Retry-After`",
-        "`rate_limit_exceeded`, with whole seconds, at least 1; a request after that time is"
-        " served",
+        "`rate_limit_exceeded`, with whole seconds of real time, at least 1; see 7.14",
         assumed="that they are whole, and at least 1",
         configured_by=("--rate-limit", "faults"),
     ),
@@ -129,6 +142,13 @@ CLAUSES = (
         "A code for each kind of refusal, such as `missing_parameter`;"
         " docs/reference/error-codes.md lists them",
     ),
+    Clause(
+        "7.14",
+        "A request after the seconds in `Retry-After`: not shown",
+        "It is served, unless other requests have used up the limit again; on a frozen clock it"
+        " is refused until the clock is moved",
+        configured_by=("--rate-limit", "POST /_emulator/clock/advance"),
+    ),
     Clause("8.1", "Minimum `amount`: 100 (ETB cents)", "100"),
     Clause(
         "8.2", "`metadata` pairs: at most 20, values strings", "20 are accepted, 21 are refused"
@@ -138,6 +158,7 @@ CLAUSES = (
         "8.4",
         "Checkout URL lifetime: 30 minutes by default",
         "30 minutes to the millisecond",
+        assumed="the millisecond",
         configured_by=("expires_in", "expiry"),
     ),
     Clause(

@@ -16,6 +16,7 @@ CLAUSES = (
         "1.2",
         "It returns JSON-encoded responses",
         "Compact JSON with `Content-Type: application/json`, errors included",
+        assumed="that it is compact, and this media type",
     ),
     Clause(
         "1.3",
@@ -27,7 +28,7 @@ CLAUSES = (
     Clause(
         "1.4",
         "A payment represents a single customer checkout",
-        "Each payment has one checkout page; the first submit counts",
+        "Each payment has a checkout page of its own; see 3.4",
     ),
     Clause(
         "1.5",
@@ -40,20 +41,22 @@ CLAUSES = (
     Clause(
         "1.6",
         "The service then handles method selection, a USSD push, or a bank redirect",
-        "The checkout page simulates them; no operator and no bank is contacted",
+        "The checkout page simulates them; no operator and no bank is contacted, and the four"
+        " banks are invented",
+        assumed="that the customer chooses among banks, and which there are",
         configured_by=("outcomes", "--no-handset"),
     ),
     Clause(
         "1.7",
         "On success the customer is redirected to `success_url`",
         "At once, from the page that the customer has open, to exactly the given URL",
-        assumed="that nothing is appended to the URL",
+        assumed="that it is at once, and that nothing is appended to the URL",
     ),
     Clause(
         "1.8",
         "On cancellation the customer is redirected to `cancel_url`",
-        "After a cancellation on the phone or on the page; after another failure the page stays"
-        " and shows a link",
+        "After a cancellation on the phone, at the bank or on the page (see 3.3); after another"
+        " failure the page stays and shows a link",
         assumed="that nothing is appended, and that other failures do not redirect",
     ),
     Clause(
@@ -97,19 +100,21 @@ CLAUSES = (
         "2.1.6",
         "`method`: string or null, the payment method used; null until the customer selects one",
         "Set when the customer submits a method, and never changed",
-        assumed="the instant",
+        assumed="the instant, and that it does not change",
     ),
     Clause(
         "2.1.7",
         "`checkout_url`: string, the URL to which the customer is redirected",
         "An absolute URL with an unguessable token",
+        assumed="the token",
         configured_by=("--checkout-url",),
     ),
     Clause(
         "2.1.8",
         "`checkout_url` expires after 30 minutes by default",
-        "At `expires_at` an unpaid payment becomes `expired`, and its page answers 410",
-        assumed="410, and that the payment expires with its URL",
+        "At `expires_at` a `pending` payment becomes `expired`, and its page returns 410; a"
+        " `processing` payment may still complete or fail",
+        assumed="410, that the payment expires with its URL, and that `processing` does not expire",
         configured_by=("expires_in", "expiry"),
     ),
     Clause(
@@ -138,7 +143,7 @@ CLAUSES = (
     Clause(
         "2.1.13",
         "`expires_at`: string, an ISO 8601 timestamp, when the checkout URL expires",
-        "`created_at` plus `expires_in`, in the same format",
+        "`created_at` plus `expires_in` to the millisecond, in the same format",
         assumed="UTC and milliseconds",
         configured_by=("expires_in", "expiry"),
     ),
@@ -202,5 +207,16 @@ CLAUSES = (
         "`pending` becomes `processing` or `expired`, `processing` becomes `completed` or"
         " `failed`, `completed` becomes `refunded`; a late success only on request",
         configured_by=("outcomes", "POST /_emulator/payments/{payment_id}/transition"),
+    ),
+    Clause(
+        "3.3",
+        "What a cancellation on the checkout page does to a payment without a method: not shown",
+        "Nothing: it stays `pending`, and its page can be opened again until it expires",
+    ),
+    Clause(
+        "3.4",
+        "How often a customer can try to pay: not shown",
+        "Once: the first submit counts, and a failed payment is final",
+        configured_by=("outcomes",),
     ),
 )

@@ -3,15 +3,17 @@
 The responses are those of create, retrieve and list calls (contract, sections 4.1 to 4.3).
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.verify.checks.refusals import ExpectedRefusal
+from emulator.verify.checks.refusals import ExpectedRefusal, unauthorised
 from emulator.verify.checks.window import MARGIN_MS, MAX_LIMIT, own_lists, parse_instant, shifted
+from emulator.verify.client import CheckStopped
 from emulator.verify.findings import Check, ClauseFinding, Findings, assumed, stated
-from emulator.verify.messages import member_text
-from emulator.verify.session import OwnPayment, Session
+from emulator.verify.messages import ServiceRequest, ServiceResponse, member_text
+from emulator.verify.session import MADE_BY, PAYMENTS, OwnPayment, Session
 
 Payment = Mapping[str, Any]
 
@@ -216,15 +218,48 @@ async def _by_another_account(session: Session) -> Findings:
     if response.status != 404:
         return findings
     unknown = await session.retrieve(session.unknown_id, key=other)
-    is_same = (response.status, response.code) == (unknown.status, unknown.code)
-    seen = (
-        "like an unknown id" if is_same else f"{response.summary}, an unknown id {unknown.summary}"
-    )
+    errors = [
+        (each.status, json.dumps(each.members).replace(id_.rpartition("_")[2], ""))
+        for each, id_ in ((response, session.first.id), (unknown, session.unknown_id))
+    ]
+    is_same = errors[0] == errors[1]
+    seen = "like an unknown id"
+    if not is_same:
+        seen = f"{_error_text(response)}, an unknown id {_error_text(unknown)}"
     return findings + assumed(is_same, seen, "4.2.7")
+
+
+def _error_text(response: ServiceResponse) -> str:
+    return f"{response.summary} with the message {member_text(response.error, 'message')}"
+
+
+def _create_call(session: Session) -> dict[str, Any]:
+    # Without the mark of the run: a service may create it for another account, or for this one.
+    body = session.order(metadata={"made_by": MADE_BY})
+    return {"method": "POST", "body": json.dumps(body).encode()}
+
+
+async def _in_another_case(session: Session) -> Findings:
+    id_ = session.first.id
+    other = f"{id_[:4]}{id_[4:].swapcase()}"
+    if other == id_:
+        raise CheckStopped("the id has no letters")
+    response = await session.retrieve(other)
+    return assumed(response.status == 404, f"the id in another case: {response.summary}", "4.2.1")
+
+
+async def _with_a_body(session: Session) -> Findings:
+    request = ServiceRequest(path=f"{PAYMENTS}/{session.first.id}", body=b"{}", key=session.key)
+    response = await session.client.send(request)
+    return assumed(response.is_success, f"with a body: {response.summary}", "4.2.2")
 
 
 RETRIEVAL = (
     Check(run=_a_payment, states=("4.2.1", "4.2.2", "7.5")),
+    Check(run=_in_another_case, assumes=("4.2.1",)),
+    Check(run=_with_a_body, assumes=("4.2.2",)),
+    *unauthorised("a create call", _create_call),
+    *unauthorised("a payment", lambda session: {"path": f"{PAYMENTS}/{session.first.id}"}),
     ExpectedRefusal(
         what="an unknown id",
         send=lambda session: session.retrieve(session.unknown_id),

@@ -7,6 +7,7 @@ from typing import Any
 
 from emulator.verify.checks.refusals import acceptance, created_with
 from emulator.verify.checks.window import parse_instant
+from emulator.verify.client import CheckStopped
 from emulator.verify.findings import Check, Findings, assumed, stated, unseen
 from emulator.verify.messages import ServiceResponse, member_text
 from emulator.verify.session import (
@@ -22,7 +23,29 @@ from emulator.verify.session import (
 DEFAULT_EXPIRES_IN_S = 1_800
 FEW_PAIRS = 2
 # A service may determine the two instants one after the other.
-_SLACK_S = 1.0
+_SLACK_MS = 1_000
+
+# Values that a service may store or return in another form than the given one.
+_LONG_URL = (
+    "https://example.com/made-by-payments-emulator-verify/Caf%C3%A9%20%2f+a;b/"
+    f"?Order=1%26&Order=2&empty=&Paid={{}}&filler={'aB3%2E' * 150}#Top"
+)
+_DIFFICULT_PAIRS = {
+    "zulu": "UPPER and lower",
+    "Alpha Beta": "  blanks, twice  between and around ",
+    "empty": "",
+    "number": "007",
+    "decimal": "1.50",
+    "truth": "true",
+    "nothing": "null",
+    "json.text[0]": '{"a": 1}',
+    "markup": "<b>&amp;'\"\\</b>",
+    "script": "ብር cafe\u0301 \N{PILE OF POO}",
+    "lines": "one\ntwo\tthree",
+    "long": "Ab3 " * 125,
+    "10": "ten",
+    "9": "nine",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,16 +136,8 @@ def _members(response: ServiceResponse) -> str:
 async def _requested_fields(session: Session) -> Findings:
     """The fields that were sent are returned."""
     body, payment = session.first.body, session.first.payment
-    findings: Findings = []
-    for number, name in (
-        ("2.1.3", "amount"),
-        ("2.1.9", "success_url"),
-        ("2.1.10", "cancel_url"),
-        ("2.1.11", "metadata"),
-    ):
-        is_so = payment.get(name) == body[name] and type(payment[name]) is type(body[name])
-        seen = "equal to the request" if is_so else f"`{name}`: {member_text(payment, name)}"
-        findings += stated(is_so, seen, number)
+    findings = stated(*_is_returned(body, payment, "amount"), "2.1.3")
+    findings += _returned_as_given(body, payment)
     pairs = body["metadata"]
     if len(pairs) == MAX_PAIRS:
         is_so = payment.get("metadata") == pairs
@@ -138,8 +153,52 @@ async def _requested_fields(session: Session) -> Findings:
     return findings + assumed(payment.get("status") == "pending", seen, "2.1.5")
 
 
+def _is_returned(
+    body: Mapping[str, Any], payment: Mapping[str, Any], name: str
+) -> tuple[bool, str]:
+    is_so = payment.get(name) == body[name] and type(payment[name]) is type(body[name])
+    return is_so, "equal to the request" if is_so else f"`{name}`: {member_text(payment, name)}"
+
+
+def _returned_as_given(body: Mapping[str, Any], payment: Mapping[str, Any]) -> Findings:
+    names = (("2.1.9", "success_url"), ("2.1.10", "cancel_url"), ("2.1.11", "metadata"))
+    return [
+        finding
+        for number, name in names
+        for finding in stated(*_is_returned(body, payment, name), number)
+    ]
+
+
+_CLAUSES_OF_FORM = {
+    "success_url": "4.1.6",
+    "cancel_url": "4.1.7",
+    "metadata": "4.1.8",
+    "idempotency_key": "4.1.13",
+}
+
+
+async def _difficult_values(session: Session) -> Findings:
+    """Long URLs and unusual metadata, which are returned exactly as they are given; null."""
+    body = session.order(
+        success_url=_LONG_URL.format("Yes"),
+        cancel_url=_LONG_URL.format("No"),
+        metadata=session.metadata(2) | _DIFFICULT_PAIRS,
+        idempotency_key=None,
+    )
+    response = await session.create(body)
+    number = _CLAUSES_OF_FORM.get(_field(response))
+    if number is not None:
+        return assumed(False, f"an unusual `{_field(response)}`: {response.summary}", number)
+    if not response.is_success:
+        raise CheckStopped(f"long URLs and unusual metadata: {response.summary}")
+    seen = "long URLs and unusual metadata are taken"
+    return assumed(True, seen, *_CLAUSES_OF_FORM.values()) + _returned_as_given(
+        body, response.members
+    )
+
+
 async def _requested_expiry(session: Session) -> Findings:
-    return _expiry(session.first.payment, session.expires_in_s, "4.1.11")
+    return _expiry(session.first.payment, session.expires_in_s, "4.1.11", exact="4.1.11")
 
 
 async def _required_parameters(session: Session) -> Findings:
@@ -160,17 +219,20 @@ async def _required_parameters(session: Session) -> Findings:
     findings += stated(is_own, seen, "1.4")
     seen = f"without `metadata`: {member_text(payment, 'metadata')}"
     findings += assumed(payment.get("metadata") == {}, seen, "2.1.11")
-    return findings + _expiry(payment, DEFAULT_EXPIRES_IN_S, "2.1.8", "4.1.12", "8.3", "8.4")
+    numbers = ("2.1.8", "4.1.12", "8.3", "8.4")
+    return findings + _expiry(payment, DEFAULT_EXPIRES_IN_S, *numbers, exact="8.4")
 
 
-def _expiry(payment: Mapping[str, Any], expected_s: int, *numbers: str) -> Findings:
+def _expiry(payment: Mapping[str, Any], expected_s: int, *numbers: str, exact: str) -> Findings:
+    """`exact` is the clause that assumes the millisecond."""
     created_at = parse_instant(payment.get("created_at"))
     expires_at = parse_instant(payment.get("expires_at"))
     if created_at is None or expires_at is None:
         return unseen("`created_at` or `expires_at` cannot be read", *numbers)
-    seconds = (expires_at - created_at) / 1_000
-    is_so = abs(seconds - expected_s) <= _SLACK_S
-    return stated(is_so, f"expires after {seconds:g} s", *numbers)
+    off_ms = abs(expires_at - created_at - 1_000 * expected_s)
+    seen = f"expires after {(expires_at - created_at) / 1_000:g} s"
+    findings = stated(off_ms < _SLACK_MS, seen, *numbers)
+    return findings + (assumed(not off_ms, seen, exact) if off_ms < _SLACK_MS else [])
 
 
 async def _unknown_parameter(session: Session) -> Findings:
@@ -178,7 +240,11 @@ async def _unknown_parameter(session: Session) -> Findings:
     seen = f"an unknown parameter: {response.summary}"
     if response.status == 400:
         seen += ", as with `--strict`"
-    return assumed(response.is_success, seen, "4.1.14")
+    if not response.is_success:
+        return assumed(False, seen, "4.1.14")
+    listed = await session.page(limit=1, made_by_verify="yes")
+    seen = f"an unknown query parameter: {listed.summary}"
+    return assumed(listed.is_success, seen, "4.1.14")
 
 
 CHECKS = (
@@ -196,11 +262,16 @@ CHECKS = (
         states=(*("2.1.3", "2.1.6", "2.1.9", "2.1.10", "2.1.11", "2.1.14"), *("4.1.8", "8.2")),
         assumes=("2.1.5",),
     ),
-    Check(run=_requested_expiry, states=("4.1.11",)),
+    Check(
+        run=_difficult_values,
+        states=("2.1.9", "2.1.10", "2.1.11"),
+        assumes=tuple(_CLAUSES_OF_FORM.values()),
+    ),
+    Check(run=_requested_expiry, states=("4.1.11",), assumes=("4.1.11",)),
     Check(
         run=_required_parameters,
         states=("1.4", "2.1.1", "2.1.8", "4.1.12", "4.1.16", "7.6", "8.3", "8.4"),
-        assumes=("2.1.11", "4.1.13"),
+        assumes=("2.1.11", "4.1.13", "8.4"),
     ),
     Check(run=_unknown_parameter, assumes=("4.1.14",)),
 )

@@ -1,9 +1,10 @@
 """Checks of the filters of a list (contract, section 4.3)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from emulator.domain.instants import DAY_MS, Instant
+from emulator.domain.payment import Status
 from emulator.verify.checks.refusals import ExpectedRefusal, listed_with
 from emulator.verify.checks.window import (
     MAX_LIMIT,
@@ -19,7 +20,12 @@ from emulator.verify.checks.window import (
 from emulator.verify.client import CheckStopped
 from emulator.verify.findings import Check, Findings, assumed, stated
 from emulator.verify.messages import ServiceResponse
-from emulator.verify.session import Session
+from emulator.verify.session import METHODS, Session
+
+STATUSES = [status.value for status in Status]
+_FEW = 2
+_OFFSET_MS = 3 * 3_600_000
+_NEAR_MS = 20
 
 
 async def _by_their_status(session: Session) -> Findings:
@@ -46,6 +52,29 @@ async def _by_another_status(session: Session) -> Findings:
     wrong = len(found) - len(await _with_status(session, found, "completed", "refunded"))
     seen = f"`status=completed`: {completed.summary}, {wrong} other payments"
     return stated(completed.is_success and not wrong, seen, "4.3.5")
+
+
+async def _by_each_value(session: Session) -> Findings:
+    """A filter accepts every value that the contract names."""
+    findings: Findings = []
+    for name, values, number in (("status", STATUSES, "4.3.5"), ("method", METHODS, "4.3.6")):
+        for value in sorted(values):
+            page = await session.page(**{name: value}, limit=_FEW)
+            wrong = [payment for payment in page.payments if payment.get(name) not in (value, None)]
+            seen = f"`{name}={value}`: {page.summary}, {len(wrong)} other payments"
+            if wrong or not page.is_success:
+                findings += stated(False, seen, number)
+    return findings or stated(True, "each value is accepted", "4.3.5", "4.3.6")
+
+
+async def _several_filters(session: Session) -> Findings:
+    """A payment that matches one of two filters is not listed."""
+    _, until = bounds(session)
+    query = {"created_gte": shifted(until, 0), "status": "pending"}
+    page = await session.page(**query, limit=MAX_LIMIT)
+    found = session.created_ids & set(page.ids)
+    seen = f"`status` and `created_gte`: {len(found)} payments that match only one"
+    return assumed(page.is_success and not found, seen, "4.3.17")
 
 
 async def _with_status(session: Session, ids: Sequence[str], *statuses: str) -> list[str]:
@@ -76,12 +105,13 @@ async def _by_method(session: Session) -> Findings:
     return findings
 
 
-_UNKNOWN_VALUES = {
-    "status": "no_such_status",
-    "method": "no_such_method",
-    "created_gte": "yesterday",
-    "created_lte": "yesterday",
-}
+_UNKNOWN_VALUES = (
+    ("status", "no_such_status"),
+    ("status", ""),
+    ("method", "no_such_method"),
+    ("created_gte", "yesterday"),
+    ("created_lte", "yesterday"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,20 +207,59 @@ async def _on_later_pages(session: Session) -> Findings:
     return findings
 
 
+_FORMS: Mapping[str, Callable[[Instant], str]] = {
+    "with `+03:00`": lambda at: f"{shifted(at, _OFFSET_MS)[:-1]}+03:00",
+    "in whole seconds": lambda at: f"{shifted(at, 0)[:-5]}Z",
+}
+
+
+async def _other_forms(session: Session) -> Findings:
+    """Bounds in other forms of ISO 8601 match the same payments."""
+    since, until = bounds(session)
+    findings: Findings = []
+    for what, form in _FORMS.items():
+        query = {"created_gte": form(since), "created_lte": form(until)}
+        inside = await session.page(**query, limit=MAX_LIMIT)
+        outer = {"created_gte": form(since - DAY_MS), "created_lte": form(since)}
+        outside = await session.page(**outer, limit=MAX_LIMIT)
+        refusal = next((page for page in (inside, outside) if not page.is_success), None)
+        seen = f"bounds {what}: {refusal.summary if refusal else inside.summary}"
+        findings += assumed(refusal is None, seen, "4.3.14")
+        if refusal is None:
+            lost = missing_by_filter(session, inside) if session.has_bounds else ()
+            findings += stated(not lost, f"{seen}, {len(lost)} missing", "4.3.7")
+            wrong = len(session.created_ids & set(outside.ids))
+            findings += stated(not wrong, f"{seen}, {wrong} outside", "4.3.8")
+    return findings
+
+
 async def _inclusive_bounds(session: Session) -> Findings:
     """Whether a bound that equals the `created_at` of a payment includes the payment."""
     newest = session.all_created[-1]
-    at = newest.payment.get("created_at")
-    if not isinstance(at, str):
-        raise CheckStopped("the newest payment has no `created_at`")
+    text = newest.payment.get("created_at")
+    at = parse_instant(text)
+    if at is None:
+        raise CheckStopped("the newest payment has no `created_at` that can be read")
     findings: Findings = []
-    for name in ("created_gte", "created_lte"):
-        response = await session.page(**await window(session) | {name: at, "limit": str(MAX_LIMIT)})
-        if not response.is_success:
-            raise CheckStopped(f"`{name}`: {response.summary}")
-        is_found = newest.id in response.ids
-        seen = f"`{name}` {'includes' if is_found else 'excludes'} its own instant"
-        findings += assumed(is_found, seen, "4.3.12")
+    for name, other, number, step_ms in (
+        ("created_gte", "created_lte", "4.3.7", 1),
+        ("created_lte", "created_gte", "4.3.8", -1),
+    ):
+        # Few payments of other clients are so near.
+        near = {other: shifted(at, step_ms * _NEAR_MS), "limit": str(MAX_LIMIT)}
+        page = await session.page(**near | {name: str(text)})
+        if newest.id not in page.ids:
+            wide = await window(session) | {name: str(text), "limit": str(MAX_LIMIT)}
+            page = await session.page(**wide)
+        if not page.is_success:
+            raise CheckStopped(f"`{name}`: {page.summary}")
+        is_found = newest.id in page.ids
+        if is_found or not has_next_page(page):
+            seen = f"`{name}` {'includes' if is_found else 'excludes'} its own instant"
+            findings += assumed(is_found, seen, "4.3.12")
+        page = await session.page(**near | {name: shifted(at, step_ms)})
+        seen = f"`{name}` beyond it by a millisecond: {page.summary}"
+        findings += assumed(newest.id not in page.ids, seen, number)
     return findings
 
 
@@ -198,6 +267,8 @@ CHECKS = (
     Check(run=_by_their_status, states=("4.3.5",)),
     Check(run=_by_another_status, states=("4.3.5",)),
     Check(run=_by_method, states=("4.3.6",), assumes=("4.3.6",)),
+    Check(run=_by_each_value, states=("4.3.5", "4.3.6")),
+    Check(run=_several_filters, assumes=("4.3.17",)),
     *(
         ExpectedRefusal(
             what=f"`{name}={value}`",
@@ -206,9 +277,10 @@ CHECKS = (
             param=name,
             assumes=("4.3.13",),
         ).check
-        for name, value in _UNKNOWN_VALUES.items()
+        for name, value in _UNKNOWN_VALUES
     ),
     Check(run=_by_creation, states=("4.3.7", "4.3.8")),
     Check(run=_on_later_pages, states=("4.3.5", "4.3.7", "4.3.8")),
-    Check(run=_inclusive_bounds, assumes=("4.3.12",)),
+    Check(run=_other_forms, states=("4.3.7", "4.3.8"), assumes=("4.3.14",)),
+    Check(run=_inclusive_bounds, assumes=("4.3.12", "4.3.7", "4.3.8")),
 )

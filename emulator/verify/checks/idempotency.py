@@ -1,13 +1,20 @@
 """Checks of repeated create calls and idempotency keys (contract, section 4.1)."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Mapping
 
 from emulator.verify.checks.refusals import CODES, ExpectedRefusal
 from emulator.verify.client import CheckStopped
 from emulator.verify.findings import Check, Findings, assumed, stated
-from emulator.verify.messages import ServiceResponse, member_text
-from emulator.verify.session import MIN_AMOUNT, OwnPayment, Session
+from emulator.verify.messages import member_text
+from emulator.verify.session import (
+    LARGER_AMOUNT,
+    LONGER_EXPIRES_IN_S,
+    MADE_BY,
+    MIN_AMOUNT,
+    OwnPayment,
+    Session,
+)
 
 _KEY = "idempotency_key"
 
@@ -41,26 +48,56 @@ async def _a_retry(session: Session) -> Findings:
     return findings + assumed(is_replay, seen, "4.1.20")
 
 
-def _create_another_amount(session: Session) -> Awaitable[ServiceResponse]:
-    body = _first(session).body
-    return session.create({**body, "amount": body["amount"] + 1})
+_OTHER_VALUES: Mapping[str, object] = {
+    "amount": LARGER_AMOUNT + 1,
+    "success_url": "https://example.com/made-by-payments-emulator-verify",
+    "cancel_url": "https://example.com/made-by-payments-emulator-verify",
+    "metadata": {"made_by": MADE_BY},
+    "expires_in": LONGER_EXPIRES_IN_S + 1,
+}
 
 
-_OTHER_AMOUNT = ExpectedRefusal(
-    what="another `amount` under a used key",
-    send=_create_another_amount,
-    status=409,
-    code="idempotency_key_reused",
-    states=("4.1.19", "7.10"),
-)
+def _with_another(name: str) -> Check:
+    """The check of a used key with another value of a parameter."""
+    refusal = ExpectedRefusal(
+        what=f"another `{name}` under a used key",
+        send=lambda session: session.create({**_first(session).body, name: _OTHER_VALUES[name]}),
+        status=409,
+        code="idempotency_key_reused",
+        states=("4.1.19", "7.10"),
+    )
+
+    async def run(session: Session) -> Findings:
+        response = await refusal.send(session)
+        findings = refusal.findings(response)
+        if response.status == 409:
+            seen = f"param {member_text(response.error, 'param')}"
+            findings += assumed(response.param == _KEY, seen, "7.10")
+        return findings
+
+    return Check(run=run, states=refusal.states, assumes=("7.10", CODES))
 
 
-async def _other_parameters(session: Session) -> Findings:
-    response = await _OTHER_AMOUNT.send(session)
-    findings = _OTHER_AMOUNT.findings(response)
-    if response.status == 409:
-        seen = f"param {member_text(response.error, 'param')}"
-        findings += assumed(response.param == _KEY, seen, "7.10")
+async def _same_parameters(session: Session) -> Findings:
+    """The order of members and of metadata makes no difference."""
+    first = _first(session)
+    body = dict(reversed([*first.body.items()]))
+    metadata = dict(reversed([*body["metadata"].items()]))
+    response = await session.create({**body, "metadata": metadata})
+    is_same = response.is_success and response.members.get("id") == first.id
+    return assumed(is_same, f"the members in another order: {response.summary}", "4.1.19")
+
+
+async def _other_keys(session: Session) -> Findings:
+    """A key that differs in its case, or only at its end, is another key."""
+    first, ids = _first(session), session.created_ids
+    key = str(first.body[_KEY])
+    findings: Findings = []
+    for what, other in (("in another case", key.swapcase()), ("with a letter more", f"{key}x")):
+        response = await session.create({**first.body, _KEY: other})
+        is_new = response.members.get("id") not in ids
+        seen = f"the key {what}: {'another' if is_new else 'the same'} payment"
+        findings += stated(is_new, seen, "4.1.10") if response.is_success else []
     return findings
 
 
@@ -100,8 +137,10 @@ async def _concurrent_calls(session: Session) -> Findings:
 
 CHECKS = (
     Check(run=_a_retry, states=("4.1.10",), assumes=("4.1.20",)),
-    Check(run=_other_parameters, states=_OTHER_AMOUNT.states, assumes=("7.10", CODES)),
+    *map(_with_another, _OTHER_VALUES),
+    Check(run=_same_parameters, assumes=("4.1.19",)),
     Check(run=_after_a_refusal, assumes=("4.1.21",)),
     Check(run=_key_of_another_account, assumes=("4.1.21",)),
     Check(run=_concurrent_calls, assumes=("4.1.23",)),
+    Check(run=_other_keys, states=("4.1.10",)),
 )

@@ -7,9 +7,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from emulator.reporting import counted
-from emulator.verify.checks.window import is_our_timestamp, own_lists, parse_instant
+from emulator.verify.checks.window import (
+    DEFAULT_LIMIT,
+    MAX_LIMIT,
+    has_next_page,
+    is_our_timestamp,
+    own_lists,
+    parse_instant,
+)
 from emulator.verify.client import CheckStopped
-from emulator.verify.findings import Check, Findings, Verdict, assumed, stated
+from emulator.verify.findings import Check, Findings, Verdict, assumed, stated, unseen
 from emulator.verify.messages import ServiceResponse, json_text, member_text
 from emulator.verify.session import MAX_PAIRS, PAYMENTS, Session
 
@@ -108,8 +115,9 @@ def _returned(response: ServiceResponse) -> Sequence[Payment]:
     method, path = response.request.method, response.request.path
     if path == PAYMENTS and method == "GET":
         return response.payments
-    is_payment = path.startswith(PAYMENTS) and method in ("GET", "POST")
-    return [response.members] if is_payment else []
+    is_create = (method, path) == ("POST", PAYMENTS)
+    is_retrieve = method == "GET" and path.rpartition("/")[0] == PAYMENTS and path[-1] != "/"
+    return [response.members] if is_create or is_retrieve else []
 
 
 async def _each_field(session: Session) -> Findings:
@@ -130,6 +138,33 @@ def _field(rule: FieldRule, payments: Sequence[Payment]) -> Findings:
     ]
     seen = f"`{rule.field}`: {json_text(other[0])}" if other else "in the form of the emulator"
     return findings + assumed(not other, seen, *rule.numbers)
+
+
+async def _order_of_metadata(session: Session) -> Findings:
+    """The pairs of every payment are in the order in which they were sent."""
+    bodies = {own.id: own.body for own in session.all_created}
+    for payment in _payments(session):
+        given = bodies.get(str(payment.get("id")), {}).get("metadata")
+        pairs = payment.get("metadata")
+        if isinstance(pairs, dict) and given == pairs and [*given] != [*pairs]:
+            return assumed(False, "metadata in another order than it was sent", "2.1.11")
+    return assumed(True, "metadata in the order in which it was sent", "2.1.11")
+
+
+async def _number_of_results(session: Session) -> Findings:
+    """No page has more payments than `limit`, and a page before another one has not fewer."""
+    has_full_page = False
+    for page in own_lists(session):
+        text = page.request.query.get("limit", str(DEFAULT_LIMIT))
+        limit, count = int(text) if text.isdigit() else 0, len(page.data)
+        if limit not in range(1, MAX_LIMIT + 1):
+            continue
+        if count > limit or (count < limit and has_next_page(page)):
+            return stated(False, f"`limit` {limit}: {counted(count, 'payment')}", "4.3.2")
+        has_full_page |= count == MAX_LIMIT
+    if not has_full_page:
+        return unseen(f"the lists have fewer than {MAX_LIMIT} payments", "4.3.2")
+    return stated(True, f"at most `limit` payments, and {MAX_LIMIT} on one page", "4.3.2")
 
 
 async def _each_list(session: Session) -> Findings:
@@ -203,6 +238,8 @@ CHECKS = (
         states=tuple(number for rule in RULES for number in rule.numbers),
         assumes=tuple(number for rule in RULES if rule.has_our_form for number in rule.numbers),
     ),
+    Check(run=_order_of_metadata, assumes=("2.1.11",)),
+    Check(run=_number_of_results, states=("4.3.2",)),
     Check(run=_each_list, states=("2.2.1", "2.2.2", "2.2.3", "4.3.9")),
     Check(run=_all_fields, states=("2.1.15",), assumes=("2.1.15",)),
     Check(run=_separate_address, states=("1.10",)),

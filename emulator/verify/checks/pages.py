@@ -15,12 +15,16 @@ from emulator.verify.checks.refusals import (
     param_findings,
 )
 from emulator.verify.checks.window import (
+    DEFAULT_LIMIT,
     MAX_LIMIT,
     MAX_PAGES,
     PAGE,
     Walk,
+    bounds,
     has_next_page,
     missing,
+    next_cursor,
+    shifted,
     walk,
     window,
 )
@@ -29,7 +33,6 @@ from emulator.verify.findings import Check, Findings, assumed, stated, unseen
 from emulator.verify.messages import ServiceResponse, json_text, member_text
 from emulator.verify.session import METHODS, Session
 
-DEFAULT_LIMIT = 10
 MAX_UNKNOWN_IDS = 5
 _TWO = 2
 # No page that was requested before ends with the payment at this index.
@@ -51,7 +54,7 @@ async def _enough_payments(session: Session) -> Findings:
     await session.create(session.order(methods=[other]))
     for _ in range(DEFAULT_LIMIT - count):
         await session.create(session.order())
-    return stated(is_so, seen, "4.3.2", "8.5")
+    return stated(is_so, seen, "4.3.15", "8.5")
 
 
 async def _default_limit(session: Session) -> Findings:
@@ -68,7 +71,7 @@ async def _limit_of_one(session: Session) -> Findings:
     _enough(session)
     response = await session.page(limit=1)
     count = len(response.data)
-    return stated(count == 1, f"`limit` 1: {counted(count, 'payment')}", "4.0.4", "4.3.2", "8.5")
+    return stated(count == 1, f"`limit` 1: {counted(count, 'payment')}", "4.0.4", "4.3.15", "8.5")
 
 
 def _enough(session: Session) -> None:
@@ -152,6 +155,30 @@ def _order(session: Session, found: Sequence[str]) -> str:
     return "oldest first" if _is_in_order(session, found) else "in no order of creation"
 
 
+async def _new_payment_between_pages(session: Session) -> Findings:
+    """The page after a cursor is the same before and after another payment is created."""
+    _enough(session)
+    since, _ = bounds(session)
+    # Without an upper bound, so that the new payment is one of the list.
+    query: dict[str, str] = {"limit": str(PAGE)}
+    query |= {"created_gte": shifted(since, 0)} if session.has_bounds else {}
+    own = session.created_ids
+    query["after"] = next_cursor(await session.page(**query)) or ""
+    before = await session.page(**query)
+    if not (query["after"] and before.is_success):
+        raise CheckStopped("there is no cursor to a second page")
+    created = await session.create(session.order())
+    after = await session.page(**query)
+    pages = [[id_ for id_ in page.ids if id_ in own] for page in (before, after)]
+    # Payments of other clients may take the last places.
+    count = min(map(len, pages))
+    if not (created.is_success and count):
+        raise CheckStopped("no payment of this run is on the second page")
+    is_same = pages[0][:count] == pages[1][:count]
+    seen = "is the same" if is_same else "has other payments"
+    return assumed(is_same, f"after another create call, the second page {seen}", "4.3.16")
+
+
 async def _no_second_payment(session: Session, walked: Walk) -> Findings:
     """A listed payment of this run that no create call returned was created by a retry.
 
@@ -221,6 +248,12 @@ async def _after_any_payment(session: Session) -> Findings:
     return findings + assumed(True, "any payment is a cursor", "4.3.4")
 
 
+_NO_CURSOR = ExpectedRefusal(
+    what="`after` a text that is no id",
+    send=listed_with(after="no_cursor"),
+    code="invalid_cursor",
+    assumes=("4.3.13",),
+)
 _UNKNOWN_CURSOR = ExpectedRefusal(
     what="`after` an unknown id",
     send=lambda session: session.page(after=session.unknown_id),
@@ -253,9 +286,9 @@ async def _cursor_of_another_account(session: Session) -> Findings:
 
 
 CHECKS = (
-    Check(run=_enough_payments, states=("4.3.2", "8.5")),
+    Check(run=_enough_payments, states=("4.3.15", "8.5")),
     Check(run=_default_limit, states=("4.3.3", "7.5", "8.5")),
-    Check(run=_limit_of_one, states=("4.0.4", "4.3.2", "8.5")),
+    Check(run=_limit_of_one, states=("4.0.4", "4.3.15", "8.5")),
     Check(run=_envelope, states=("2.2.1", "2.2.2", "2.2.3", "4.3.9"), assumes=("2.2.3", "4.3.9")),
     *(
         ExpectedRefusal(
@@ -263,14 +296,16 @@ CHECKS = (
             send=listed_with(limit=limit),
             code="invalid_limit",
             param="limit",
-            assumes=("4.3.2", "8.5"),
+            assumes=("4.3.15", "8.5"),
         ).check
-        for limit in (0, MAX_LIMIT + 1)
+        for limit in (0, MAX_LIMIT + 1, "ten")
     ),
     Check(
         run=_all_pages, states=("2.2.1", "2.2.2", "4.1.10", "4.3.10"), assumes=("2.2.4", "4.3.11")
     ),
     Check(run=_after_any_payment, states=("4.3.1", "4.3.4"), assumes=("4.3.4",)),
+    Check(run=_new_payment_between_pages, assumes=("4.3.16",)),
+    _NO_CURSOR.check,
     Check(run=_unknown_cursor, states=(FIELD,), assumes=("4.3.13", CODES)),
     Check(run=_by_another_account, states=("5.5",)),
     Check(run=_cursor_of_another_account, assumes=("5.5",)),

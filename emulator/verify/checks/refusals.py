@@ -4,13 +4,14 @@ The contract states some statuses, the named field and one error code; the rest 
 """
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from emulator.verify.findings import Check, Findings, assumed, stated
-from emulator.verify.messages import ServiceRequest, ServiceResponse, member_text, printable
-from emulator.verify.session import MAX_PAIRS, Session, basic_credentials
+from emulator.verify.messages import ServiceRequest, ServiceResponse, member_text
+from emulator.verify.session import MAX_PAIRS, MIN_AMOUNT, PAYMENTS, Session, basic_credentials
 
 FIELD = "7.7"
 """The clause that a 400 names the field."""
@@ -106,43 +107,59 @@ def listed_with(**query: Any) -> Send:
     return lambda session: session.page(**query)
 
 
-_ONE = {"limit": "1"}
-_WITHOUT_KEY = ExpectedRefusal(
-    what="without `Authorization`",
-    send=sent(query=_ONE, key=None),
-    status=401,
-    code="missing_api_key",
-    states=("4.0.5", "5.4", "7.8"),
+_INVALID = ("5.4", "7.8")
+_INVALID_KEYS: tuple[tuple[str, str, Callable[[Session], str | None], tuple[str, ...]], ...] = (
+    ("without `Authorization`", "missing_api_key", lambda _: None, ("4.0.5", *_INVALID)),
+    ("with an unknown `test_` key", "invalid_api_key", lambda one: one.unknown_key, _INVALID),
+    ("with a letter after the key", "invalid_api_key", lambda one: f"{one.key}x", _INVALID),
+    ("with the key in another case", "invalid_api_key", lambda one: one.key.swapcase(), _INVALID),
 )
 
 
-async def _without_key(session: Session) -> Findings:
-    response = await _WITHOUT_KEY.send(session)
-    findings = _WITHOUT_KEY.findings(response)
-    if response.status == 401:
-        challenge = response.headers.get("www-authenticate")
-        scheme = (challenge or "").partition(" ")[0]
-        seen = f"`WWW-Authenticate: {printable(scheme)}`"
-        if challenge is None:
-            seen = "without `WWW-Authenticate`"
-        findings += assumed(scheme.lower() == "bearer", seen, "5.4")
-    return findings
+def unauthorised(what: str, fields_of: Callable[[Session], Mapping[str, Any]]) -> Iterator[Check]:
+    """The checks that a request without a valid key is refused."""
+    for how, code, key_of, states in _INVALID_KEYS:
+        yield ExpectedRefusal(
+            what=f"{what} {how}",
+            send=partial(_send_with, fields_of=fields_of, key_of=key_of),
+            status=401,
+            code=code,
+            states=states,
+        ).check
 
+
+async def _send_with(
+    session: Session,
+    *,
+    fields_of: Callable[[Session], Mapping[str, Any]],
+    key_of: Callable[[Session], str | None],
+) -> ServiceResponse:
+    return await sent(**fields_of(session), key=key_of(session))(session)
+
+
+_ONE = {"limit": "1"}
 
 AUTHENTICATION = (
-    Check(run=_without_key, states=_WITHOUT_KEY.states, assumes=("5.4", CODES)),
+    *unauthorised("a list", lambda _: {"query": _ONE}),
     ExpectedRefusal(
-        what="an unknown `test_` key",
-        send=lambda session: sent(query=_ONE, key=session.unknown_key)(session),
+        what="an unknown path without `Authorization`",
+        send=sent(path="/v1/unknown", key=None),
         status=401,
-        code="invalid_api_key",
-        states=("5.4", "7.8"),
+        code="missing_api_key",
+        assumes=("4.0.5",),
     ).check,
     ExpectedRefusal(
         what="the key by the scheme `Basic`",
         send=lambda session: sent(query=_ONE, key=basic_credentials(session.key), scheme="Basic")(
             session
         ),
+        status=401,
+        code="missing_api_key",
+        assumes=("5.1",),
+    ).check,
+    ExpectedRefusal(
+        what="the key without a scheme",
+        send=sent(query=_ONE, scheme=""),
         status=401,
         code="missing_api_key",
         assumes=("5.1",),
@@ -196,8 +213,11 @@ WRONG_PARAMETERS = (
     WrongParameter("methods", ..., ("4.1.5",)),
     WrongParameter("methods", [], ("4.1.5",)),
     WrongParameter("methods", ["no_such_method"], assumes=("2.1.17",), note="an unknown method"),
+    WrongParameter("methods", "telebirr", ("4.1.5",)),
     WrongParameter("success_url", _NOT_HTTPS, ("4.1.6",), note="`success_url` with http"),
+    WrongParameter("success_url", "/paid", ("4.1.6",)),
     WrongParameter("cancel_url", _NOT_HTTPS, ("4.1.7",), note="`cancel_url` with http"),
+    WrongParameter("cancel_url", "/cancelled", ("4.1.7",)),
     WrongParameter(
         "metadata",
         _TOO_MANY_PAIRS,
@@ -207,15 +227,32 @@ WRONG_PARAMETERS = (
     WrongParameter(
         "metadata", {"pair": 1}, ("2.1.11", "4.1.9", "8.2"), note="a number in metadata"
     ),
+    WrongParameter("metadata", {"pair": None}, ("2.1.11", "4.1.9", "8.2")),
+    WrongParameter("metadata", {"pair": {"a": "b"}}, ("2.1.11", "4.1.9", "8.2")),
+    WrongParameter("metadata", ["pair"], ("2.1.11", "4.1.8")),
     WrongParameter("idempotency_key", 5, ("4.1.10",)),
+    WrongParameter("idempotency_key", "", assumes=("4.1.10",)),
     WrongParameter("expires_in", "600", ("4.1.11",)),
+    WrongParameter("expires_in", 600.5, ("4.1.11",)),
+    WrongParameter("expires_in", -600, assumes=("8.9",)),
     WrongParameter("expires_in", 0, assumes=("8.9",)),
     *(
         WrongParameter(param, ..., assumes=("4.1.13",))
         for param in ("amount", "currency", "success_url", "cancel_url")
     ),
 )
-PARAMETERS = tuple(wrong.refusal.check for wrong in WRONG_PARAMETERS)
+
+
+async def _first_wrong_field(session: Session) -> Findings:
+    response = await created_with(amount=MIN_AMOUNT - 1, currency="USD")(session)
+    seen = f"`amount` and `currency`: param {member_text(response.error, 'param')}"
+    return assumed(response.param == "amount", seen, "4.1.17")
+
+
+PARAMETERS = (
+    *(wrong.refusal.check for wrong in WRONG_PARAMETERS),
+    Check(run=_first_wrong_field, assumes=("4.1.17",)),
+)
 
 
 def _created_as(media_type: str) -> Send:
@@ -232,27 +269,35 @@ def _created_from(content: Callable[[dict[str, Any]], str]) -> Send:
     return send
 
 
-BODIES = (
-    ExpectedRefusal(
-        what="a body of `text/plain`",
-        send=_created_as("text/plain"),
-        code="unsupported_content_type",
-        states_4xx=("4.0.1",),
-        assumes=("4.0.1",),
-    ).check,
-    ExpectedRefusal(
-        what="a body that breaks off",
-        send=_created_from(lambda body: json.dumps(body)[:-1]),
-        code="invalid_json",
-        states_4xx=("1.1", "4.0.2"),
-        assumes=("4.0.2",),
-    ).check,
-    ExpectedRefusal(
-        what="an array as the body",
-        send=_created_from(lambda body: json.dumps([body])),
-        code="invalid_request_body",
-        assumes=("4.0.2",),
-    ).check,
+_MEDIA_TYPE, _JSON = "unsupported_content_type", "invalid_json"
+BODIES = tuple(
+    ExpectedRefusal(what=what, send=send, code=code, states_4xx=states_4xx, assumes=assumes).check
+    for what, send, code, states_4xx, assumes in (
+        ("a body of `text/plain`", _created_as("text/plain"), _MEDIA_TYPE, ("4.0.1",), ("4.0.1",)),
+        ("a body without `Content-Type`", _created_as(""), _MEDIA_TYPE, ("4.0.1",), ("4.0.1",)),
+        ("no body", _created_from(lambda _: ""), _JSON, ("4.0.2",), ("4.0.2",)),
+        (
+            "a body that breaks off",
+            _created_from(lambda body: json.dumps(body)[:-1]),
+            _JSON,
+            ("1.1", "4.0.2"),
+            ("4.0.2",),
+        ),
+        (
+            "a byte order mark before the body",
+            _created_from(lambda body: f"\ufeff{json.dumps(body)}"),
+            _JSON,
+            (),
+            ("1.1",),
+        ),
+        (
+            "an array as the body",
+            _created_from(lambda body: json.dumps([body])),
+            "invalid_request_body",
+            (),
+            ("4.0.2",),
+        ),
+    )
 )
 
 _PATCH_BODY = json.dumps({"metadata": {}}).encode()
@@ -260,25 +305,46 @@ _PATCH_BODY = json.dumps({"metadata": {}}).encode()
 
 async def _without_version(session: Session) -> Findings:
     """Outside the contract's root any response is allowed, except a list of payments."""
-    response = await sent(path="/payments")(session)
-    is_served = response.is_success and "data" in response.members
-    return assumed(not is_served, f"`/payments`: {response.summary}", "9.1")
+    findings: Findings = []
+    for path in ("/payments", "/v2/payments"):
+        response = await sent(path=path)(session)
+        is_served = response.is_success and "data" in response.members
+        findings += assumed(not is_served, f"`{path}`: {response.summary}", "9.1")
+    return findings
+
+
+def _of_payment(method: str, id_of: Callable[[Session], str], body: bytes | None = None) -> Send:
+    return lambda session: sent(method=method, path=f"{PAYMENTS}/{id_of(session)}", body=body)(
+        session
+    )
 
 
 ROUTES = (
-    ExpectedRefusal(
-        what="`PATCH /v1/payments`",
-        send=sent(method="PATCH", body=_PATCH_BODY),
-        status=404,
-        code="route_not_found",
-        assumes=("4.0.3",),
-    ).check,
-    ExpectedRefusal(
-        what="an unknown path",
-        send=sent(path="/v1/no_such_call"),
-        status=404,
-        code="route_not_found",
-        states=("7.9",),
-    ).check,
+    *(
+        ExpectedRefusal(
+            what=what,
+            send=send,
+            status=404,
+            code="route_not_found",
+            states=states,
+            assumes=assumes,
+        ).check
+        for what, send, states, assumes in (
+            (
+                "`PATCH` of a payment",
+                _of_payment("PATCH", lambda session: session.first.id, _PATCH_BODY),
+                (),
+                ("4.0.3",),
+            ),
+            (
+                "`DELETE` of an unknown id",
+                _of_payment("DELETE", lambda session: session.unknown_id),
+                (),
+                ("4.0.3",),
+            ),
+            ("`/v1/payments/`", sent(path=f"{PAYMENTS}/"), (), ("7.9",)),
+            ("an unknown path", sent(path="/v1/no_such_call"), ("7.9",), ()),
+        )
+    ),
     Check(run=_without_version, assumes=("9.1",)),
 )

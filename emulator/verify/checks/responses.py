@@ -6,11 +6,13 @@ from http import HTTPStatus
 
 from emulator.verify.client import MIN_WAIT_S, retry_after_s
 from emulator.verify.findings import Check, Findings, assumed, stated, unseen
-from emulator.verify.messages import ServiceResponse, json_text, member_text
+from emulator.verify.messages import JSON, ServiceResponse, json_text, member_text, printable
 from emulator.verify.session import Session
 
 STATUSES = {200, 201, 400, 401, 404, 409, 429, 500}
 _GATEWAY_ERRORS = {502, 503, 504}
+_MEMBERS = {"code", "message", "param"}
+_WITH_PARAM = {400, 409}
 _OUR_CODE = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 
 
@@ -43,7 +45,11 @@ async def _all_json(session: Session) -> Findings:
     responses = _answers(session)
     wrong = _first_wrong(responses, lambda response: response.is_json)
     if wrong is None:
-        return stated(True, f"all {len(responses)} responses", "1.2")
+        other = _first_wrong(responses, lambda response: response.media_type == JSON)
+        seen = f"all {len(responses)} responses"
+        if other is not None:
+            seen = f"{_where(other)}: `Content-Type` `{printable(other.media_type)}`"
+        return stated(True, seen, "1.2") + assumed(other is None, seen, "1.2")
     kind = f"`Content-Type` {member_text(wrong.headers, 'content-type')}"
     seen = "the body is not JSON in UTF-8" if wrong.has_json_type else kind
     return stated(False, f"{_where(wrong)}: {seen}", "1.2")
@@ -67,7 +73,13 @@ async def _error_objects(session: Session) -> Findings:
     errors = _errors(session)
     wrong = _first_wrong(errors, lambda response: response.has_error)
     seen = _no_error(wrong) if wrong else f"in all {len(errors)} refusals"
-    return stated(wrong is None, seen, "2.3.1", "7.1")
+    findings = stated(wrong is None, seen, "2.3.1", "7.1")
+    if wrong is not None:
+        return findings
+    others = [name for each in errors for name in each.members.keys() - {"error"}]
+    others += [f"error.{name}" for each in errors for name in each.error.keys() - _MEMBERS]
+    seen = f"also {json_text(min(others))}" if others else "no other member"
+    return findings + assumed(not others, seen, "7.1")
 
 
 def _no_error(response: ServiceResponse) -> str:
@@ -94,7 +106,12 @@ async def _members_of_errors(session: Session) -> Findings:
     findings += stated(wrong is None, seen, "7.4")
     null = _first_wrong(errors, lambda response: response.error.get("param", "") is not None)
     seen = f"null in a {null.status}" if null else "never null"
-    return findings + assumed(null is None, seen, "7.4")
+    findings += assumed(null is None, seen, "7.4")
+    named = _first_wrong(
+        errors, lambda response: response.status in _WITH_PARAM or "param" not in response.error
+    )
+    seen = _member(named, "param") if named else "absent where no field is at fault"
+    return findings + assumed(named is None, seen, "7.4")
 
 
 async def _form_of_codes(session: Session) -> Findings:
@@ -112,6 +129,18 @@ def _is_text(value: object) -> bool:
 
 def _member(response: ServiceResponse, name: str) -> str:
     return f"{name} {member_text(response.error, name)} in a {response.status}"
+
+
+async def _challenges(session: Session) -> Findings:
+    """Each 401 names the scheme that it expects."""
+    refused = [response for response in session.responses if response.status == 401]
+    if not refused:
+        return unseen("no response was a 401", "5.4")
+    name = "www-authenticate"
+    schemes = {response.headers.get(name, "").partition(" ")[0] for response in refused}
+    other = next((scheme for scheme in sorted(schemes) if scheme.lower() != "bearer"), None)
+    seen = f"`WWW-Authenticate: {printable(other or 'Bearer')}`"
+    return assumed(other is None, seen if other != "" else "without `WWW-Authenticate`", "5.4")
 
 
 async def _key_always_accepted(session: Session) -> Findings:
@@ -144,6 +173,22 @@ async def _too_many_requests(session: Session) -> Findings:
     )
 
 
+async def _after_waiting(session: Session) -> Findings:
+    """The client repeats a request after the seconds in `Retry-After`."""
+    before: dict[int, ServiceResponse] = {}
+    repeated: list[ServiceResponse] = []
+    for response in session.responses:
+        earlier = before.get(id(response.request))
+        if earlier is not None and earlier.status == 429 and retry_after_s(earlier) is not None:
+            repeated.append(response)
+        before[id(response.request)] = response
+    if not repeated or session.client.refusal is not None:
+        return unseen("no request was served after a 429", "7.14")
+    again = sum(response.status == 429 for response in repeated)
+    seen = f"{again} of {len(repeated)} repeated requests were refused again"
+    return assumed(not again, seen, "7.14")
+
+
 def _is_whole(seconds: str) -> bool:
     return seconds.isdigit() and int(seconds) >= MIN_WAIT_S
 
@@ -173,12 +218,14 @@ async def _server_errors(session: Session) -> Findings:
 
 
 CHECKS = (
-    Check(run=_all_json, states=("1.2",)),
+    Check(run=_all_json, states=("1.2",), assumes=("1.2",)),
     Check(run=_statuses, states=("1.3",), assumes=("1.3",)),
-    Check(run=_error_objects, states=("2.3.1", "7.1")),
+    Check(run=_error_objects, states=("2.3.1", "7.1"), assumes=("7.1",)),
     Check(run=_members_of_errors, states=("7.2", "7.3", "7.4"), assumes=("7.4",)),
     Check(run=_form_of_codes, assumes=("7.2",)),
+    Check(run=_challenges, assumes=("5.4",)),
     Check(run=_key_always_accepted, states=("5.1",)),
     Check(run=_too_many_requests, states=("7.11", "8.7"), assumes=("7.11",)),
+    Check(run=_after_waiting, assumes=("7.14",)),
     Check(run=_server_errors, states=("7.12",)),
 )

@@ -13,6 +13,7 @@ from emulator.verify.session import PAYMENTS, Session
 PAGE = 5
 MAX_PAGES = 20
 MAX_LIMIT = 100
+DEFAULT_LIMIT = 10
 # The margin around the payments of this run: the rounding of bounds does not matter.
 MARGIN_MS = 2_000
 
@@ -90,10 +91,10 @@ def own_lists(session: Session) -> list[ServiceResponse]:
 def has_next_page(page: ServiceResponse) -> bool:
     """The value of `has_more`; if it is not Boolean, whether there is a cursor."""
     has_more = page.members.get("has_more")
-    return has_more if isinstance(has_more, bool) else _cursor(page) is not None
+    return has_more if isinstance(has_more, bool) else next_cursor(page) is not None
 
 
-def _cursor(page: ServiceResponse) -> str | None:
+def next_cursor(page: ServiceResponse) -> str | None:
     cursor = page.members.get("next_cursor")
     return cursor if isinstance(cursor, str) else None
 
@@ -144,7 +145,7 @@ async def walk(session: Session) -> Walk:
         if not page.is_success:
             raise CheckStopped(f"a page was returned with {page.summary}")
         pages.append(page)
-        cursor = _cursor(page)
+        cursor = next_cursor(page)
         is_complete = created <= {id_ for each in pages for id_ in each.ids}
         if cursor is None or (is_complete and not has_next_page(page)):
             break

@@ -6,7 +6,11 @@ import pytest
 
 from tests.cli.processes import run
 
-DOCUMENTS = {"payments.json": ("openapi",), "control.json": ("openapi", "--control")}
+DOCUMENTS = {
+    "payments.json": ("openapi",),
+    "calls.json": ("openapi", "--no-webhooks"),
+    "control.json": ("openapi", "--control"),
+}
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,9 @@ GENERATE = {
     "usage_control.ts": (
         "npx openapi-typescript control.json --output control.ts --default-non-nullable false"
     ),
+    "typescript-fetch": (
+        "openapi-generator-cli generate -g typescript-fetch -i calls.json -o payments-fetch"
+    ),
     "usage.php": "openapi-generator-cli generate -g php -i payments.json -o payments-php",
     "usage.rb": "openapi-generator-cli generate -g ruby -i payments.json -o payments-ruby",
 }
@@ -43,7 +46,12 @@ _REFUSALS = [
 _OBJECTION = re.compile(r"\bWARN|\bERROR|Warning|⚠|✘")
 # openapi-generator says so of any document of this version, and of any that has a header in a
 # response.
-_ABOUT_ITSELF = ("OpenAPI 3.1 support is still in beta", "Failed to get the schema name: null")
+_ABOUT_ITSELF = (
+    "OpenAPI 3.1 support is still in beta",
+    "Failed to get the schema name: null",
+    # In TypeScript, the class of the schema `Error` is `ModelError`.
+    "Error (model name matches existing language type)",
+)
 
 
 def need(*programs: str) -> None:

@@ -52,10 +52,26 @@ def compiled(project: Path) -> Path:
     return project
 
 
-def compile_programs(project: Path, *names: str) -> None:
-    settings = {"compilerOptions": COMPILER_OPTIONS, "files": names}
+def compile_programs(project: Path, *names: str, **options: bool) -> None:
+    settings = {"compilerOptions": {**COMPILER_OPTIONS, **options}, "files": names}
     (project / "tsconfig.json").write_text(json.dumps(settings))
     ran(project, "npx", "tsc")
+
+
+def test_the_classes_of_openapi_generator_compile_and_have_no_calls_for_webhooks(
+    project: Path, shop: Path
+) -> None:
+    need("java")
+    generate("typescript-fetch", shop)
+    client = shop / "payments-fetch"
+    assert [path.name for path in sorted((client / "apis").iterdir())] == [
+        "PaymentsApi.ts",
+        "index.ts",
+    ]
+    (client / "node_modules").symlink_to(project / "node_modules")
+    # The `runtime.ts` of every client indexes without a check.
+    compile_programs(client, "index.ts", noUncheckedIndexedAccess=False)
+    assert "class PaymentsApi" in (client / "apis/PaymentsApi.js").read_text(encoding="utf-8")
 
 
 def test_types_for_typescript_hold_what_a_shop_needs(compiled: Path) -> None:

@@ -1,5 +1,6 @@
 """Servers with errors in authentication, in creating payments and in idempotency."""
 
+import json
 from collections.abc import Callable
 
 from tests.verify.servers.server import server
@@ -48,9 +49,49 @@ def with_default(name: str, value: object) -> Change:
     )
 
 
+def is_unusual(value: object) -> bool:
+    """Whether a URL is long, or metadata has a name with a blank."""
+    return "Alpha Beta" in value if isinstance(value, dict) else len(str(value)) > 255
+
+
 REFUSES_UNKNOWN_PARAMETERS = refusing(
     "made_by_verify", lambda body: "made_by_verify" in body, "unknown_parameter"
 )
+
+
+def owner(request: Request) -> str:
+    return request.earlier[0][0].key
+
+
+def is_longer_key(request: Request) -> bool:
+    """Whether a request has the owner's key with more letters."""
+    return bool(request.earlier) and request.key.startswith(owner(request))
+
+
+def _lower_key(request: Request) -> str:
+    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    return f"{scheme} {key.lower()}"
+
+
+def comparing(is_compared: Callable[[str], bool]) -> Change:
+    """A used key is in conflict only with some of the parameters."""
+
+    def is_same(request: Request, reply: Reply) -> bool:
+        used = request.earlier_with_key(201) if reply.status == 409 else []
+        return any(
+            all(
+                request.body.get(name) == each.body.get(name)
+                for name in each.body
+                if is_compared(name)
+            )
+            for each, _ in used
+        )
+
+    return replies(lambda request, _: request.earlier_with_key(201)[0][1], is_same)
+
+
+def in_order(body: Object) -> str:
+    return json.dumps([body, body.get("metadata")])
 
 
 def without_key(request: Request) -> Request:
@@ -103,9 +144,61 @@ AUTHENTICATION = (
         ),
         "5.4 7.8",
     ),
+    *(
+        server(
+            f"asks for no key for {what}",
+            requests(
+                Request.by_owner,
+                lambda request, is_meant=is_meant: is_meant(request) and not request.scheme,
+            ),
+            "4.0.5 5.4 7.8",
+        )
+        for what, is_meant in (
+            ("a list", lambda request: request.is_list),
+            ("a payment", lambda request: request.is_retrieve),
+            ("a create call", lambda request: request.is_create),
+        )
+    ),
+    server(
+        "takes any key for a payment",
+        requests(
+            Request.by_owner,
+            lambda request: request.is_retrieve and not request.key.startswith("test_run_"),
+        ),
+        "4.0.5 5.4 7.8",
+    ),
+    server(
+        "takes keys in any case",
+        requests(lambda request: request.with_headers(authorization=_lower_key(request))),
+        "5.4 7.8",
+    ),
+    server(
+        "compares the beginning of keys",
+        requests(
+            Request.by_owner,
+            lambda request: request.scheme == "Bearer" and is_longer_key(request),
+        ),
+        "5.4 7.8",
+    ),
+    server(
+        "looks for the route before the key",
+        replying(
+            refusal(404, "route_not_found"),
+            lambda request: request.path == "/v1/unknown",
+        ),
+        assumes="4.0.5",
+    ),
     server(
         "takes the scheme Basic",
         requests(Request.by_owner, lambda request: request.scheme == "Basic"),
+        assumes="5.1",
+    ),
+    server(
+        "takes a key without a scheme",
+        requests(
+            Request.by_owner,
+            lambda request: bool(request.earlier) and request.scheme == owner(request),
+        ),
         assumes="5.1",
     ),
     server(
@@ -171,6 +264,18 @@ CREATION = (
         refusing("metadata", lambda body: "metadata" not in body, "missing_parameter"),
         assumes="4.1.13",
     ),
+    *(
+        server(
+            f"refuses an unusual {param}",
+            refusing(param, lambda body, param=param: is_unusual(body.get(param))),
+            assumes=number,
+        )
+        for param, number in (
+            ("success_url", "4.1.6"),
+            ("cancel_url", "4.1.7"),
+            ("metadata", "4.1.8"),
+        )
+    ),
     server("is strict", REFUSES_UNKNOWN_PARAMETERS, assumes="4.1.14"),
     server(
         "refuses the smallest amount",
@@ -191,6 +296,7 @@ IDEMPOTENCY = (
         "takes no idempotency key",
         refusing("idempotency_key", lambda body: "idempotency_key" in body),
         "4.1.10",
+        "4.1.13",
     ),
     server("has a second payment", with_second_payment, "4.1.10"),
     server("replays with 200", statuses(200, is_replay), assumes="4.1.20"),
@@ -219,6 +325,7 @@ IDEMPOTENCY = (
             ),
         ),
         "4.1.10",
+        "4.1.19",
     ),
     server(
         "uses a key up in vain",
@@ -234,6 +341,50 @@ IDEMPOTENCY = (
             ),
         ),
         assumes="4.1.21",
+    ),
+    *(
+        server(
+            f"compares no {left_out}",
+            comparing(lambda name, left_out=left_out: name != left_out),
+            "4.1.19 7.10",
+        )
+        for left_out in ("amount", "success_url", "cancel_url", "metadata", "expires_in")
+    ),
+    server("compares only the amount", comparing(lambda name: name == "amount"), "4.1.19 7.10"),
+    server(
+        "ignores the case of keys",
+        requests(
+            lambda request: request.with_members(idempotency_key=request.idempotency_key.lower()),
+            lambda request: bool(request.idempotency_key),
+        ),
+        "4.1.10",
+    ),
+    server(
+        "cuts keys",
+        requests(
+            lambda request: request.with_members(idempotency_key=request.idempotency_key[:64]),
+            lambda request: bool(request.idempotency_key),
+        ),
+        "4.1.10",
+    ),
+    server(
+        "refuses null",
+        refusing("idempotency_key", lambda body: body.get("idempotency_key", "") is None),
+        assumes="4.1.13",
+    ),
+    server(
+        "compares the order of members",
+        answering(
+            REUSED,
+            lambda request, reply: (
+                reply.status == 201
+                and any(
+                    each.key == request.key and in_order(each.body) != in_order(request.body)
+                    for each, _ in request.earlier_with_key(201)
+                )
+            ),
+        ),
+        assumes="4.1.19",
     ),
     server("creates two at once", requests(without_key, is_concurrent), assumes="4.1.23"),
 )

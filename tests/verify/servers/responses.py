@@ -11,12 +11,12 @@ def at_unknown_path(request: Request, _: Reply) -> bool:
     return is_unknown_path(request)
 
 
-def too_often(**headers: str) -> Change:
-    """One request is refused, and served when it is repeated."""
+def too_often(times: int = 1, **headers: str) -> Change:
+    """One request is refused, and served when it is repeated often enough."""
 
     async def change(request: Request, serve: Serve) -> Reply:
-        is_repeated = any(is_unknown_path(each) for each, _ in request.earlier)
-        if is_repeated or not is_unknown_path(request):
+        earlier_count = sum(is_unknown_path(each) for each, _ in request.earlier)
+        if earlier_count >= times or not is_unknown_path(request):
             return await serve(request)
         return refusal(429, "rate_limit_exceeded", **headers)
 
@@ -29,7 +29,13 @@ ENCODINGS = (
     server("answers everything in HTML", headers(content_type="text/html; charset=utf-8"), "1.2"),
     server("has no media types", headers(content_type=None), "1.2"),
     server("has a charset", headers(content_type="application/json; charset=utf-8")),
-    server("has problems", headers(content_type="application/problem+json")),
+    server("has problems", headers(content_type="application/problem+json"), assumes="1.2"),
+    server(
+        "has problems in refusals",
+        headers(of_status(400, 401, 404, 409), content_type="application/problem+json"),
+        assumes="1.2",
+    ),
+    server("has text as JSON", headers(content_type="application/hal+json"), assumes="1.2"),
     server(
         "writes UTF-16",
         contents(lambda reply: json.dumps(reply.json, ensure_ascii=False).encode("utf-16")),
@@ -62,6 +68,7 @@ WAITS = (
     server(
         "has a date to wait for", too_often(retry_after="Thu, 01 Jan 2026 00:00:00 GMT"), "7.11"
     ),
+    server("refuses after the wait", too_often(2, retry_after="3"), assumes="7.14"),
     server("has an empty wait", too_often(retry_after=" "), "7.11"),
     server("has a wait of 0 seconds", too_often(retry_after="0"), assumes="7.11"),
     server("has a wait of half a second", too_often(retry_after="0.5"), assumes="7.11"),
