@@ -330,7 +330,8 @@ class HistoryRun:
             if not is_settled(observation):
                 is_late, wait_ms = True, self._integration.state.within_ms
             else:
-                if is_late and not self._is_working:
+                # Histories that run at the same time delay each other.
+                if is_late and not (self._is_working or session.is_shared):
                     session.lag_ms = max(session.lag_ms, int(elapsed_ms))
                 is_late, wait_ms = False, 0 if self._is_quick else session.patience_ms
             if elapsed_ms >= max(wait_ms, MAX_WORK_MS if self._is_working else 0):

@@ -17,7 +17,7 @@ MAX_NEWEST = 16
 MAX_SHARED = 100
 EARLY_LATENCY = "150ms"
 # An effect too many may take this many times as long as the slowest expected one so far.
-LAG_FACTOR = 10
+LAG_FACTOR = 5
 
 CREATE_FAULTS: Mapping[Manner, Mapping[str, Any]] = {
     Manner.ERROR_BEFORE: {"status": 500, "point": "before_commit"},
