@@ -12,13 +12,13 @@ from emulator.explore.service import ExploreError, ServiceEvent
 from emulator.explore.session import ExploreSession
 from emulator.explore.steps import COMPLETED, EVENT_STATUSES, Manner
 from emulator.http.client import HttpResponse, timed_out
-from emulator.http.failures import RequestStage
-from emulator.webhooks.diagnosis import (
+from emulator.http.diagnosis import (
     FailedRequest,
     diagnose_failure,
     diagnose_response,
     diagnose_timeout,
 )
+from emulator.http.failures import RequestStage
 
 MAX_ATTEMPTS = 5
 # Real time before the second and later attempts at the end, doubled each time.
