@@ -27,9 +27,9 @@ class SmallShop:
     """The shop and its orders.
 
     With `has_race`, two webhooks at once fulfil an order twice; with `repeats`, any two do.
-    Webhooks have an effect after `lag_s`, and their copies after twice that time. With
-    `ignores_refunds`, a refunded order stays paid. It calls `on_start` with the number of each
-    order.
+    Webhooks have an effect after `lag_s`, or when orders were read `lag_reads` times, and for a
+    copy twice as often. With `ignores_refunds`, a refunded order stays paid. It calls `on_start`
+    with the number of each order.
     """
 
     port: int
@@ -37,11 +37,12 @@ class SmallShop:
     has_race: bool = False
     repeats: bool = False
     lag_s: float = 0
+    lag_reads: int = 0
     ignores_refunds: bool = False
     on_start: Callable[[int], None] = lambda _: None
     orders: dict[str, dict[str, Any]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
-    received: list[str] = field(default_factory=list)
+    queue: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -90,6 +91,25 @@ class SmallShop:
         if is_new and event["type"] == f"payment.{status}":
             self.apply(order, status)
         self.seen.add(event["id"])
+
+    def receive(self, event: dict[str, Any]) -> None:
+        if self.lag_reads:
+            with self.lock:
+                copies = sum(queued == event for _, queued in self.queue)
+                self.queue.append((self.lag_reads * (copies + 1), event))
+        elif self.lag_s:
+            threading.Timer(self.lag_s, self.webhook, [event]).start()
+        else:
+            self.webhook(event)
+
+    def read(self, number: str) -> dict[str, Any]:
+        """An order, after the effects that were awaited for this time."""
+        queued = [(reads - 1, event) for reads, event in self.queue]
+        self.queue = [each for each in queued if each[0]]
+        for reads, event in queued:
+            if not reads:
+                self.webhook(event)
+        return self.orders.get(number, {})
 
     def apply(self, order: dict[str, Any], status: str) -> None:
         if status == "completed" and order["status"] != "refunded":
@@ -141,7 +161,8 @@ def small_shop(*, has_race: bool = False, lag_s: float = 0) -> Iterator[SmallSho
 
         def do_GET(self) -> None:
             number = self.path.rpartition("/")[2]
-            found = shop.orders.get(number, {})
+            is_state = self.path.startswith("/orders/")
+            found = shop.read(number) if is_state else shop.orders.get(number, {})
             self.answer(200 if found else 404, found)
 
         def do_POST(self) -> None:
@@ -155,10 +176,7 @@ def small_shop(*, has_race: bool = False, lag_s: float = 0) -> Iterator[SmallSho
                 is_known = event["type"] != "payment.disputed" and event["mode"] == "test"
                 orders = list(shop.orders.values())
                 if is_known and any(o.get("payment_id") == event["data"]["id"] for o in orders):
-                    shop.received.append(event["id"])
-                    delay_s = shop.lag_s * shop.received.count(event["id"])
-                    work = threading.Timer(delay_s, shop.webhook, [event])
-                    work.start() if shop.lag_s else shop.webhook(event)
+                    shop.receive(event)
                 self.answer(200, {})
 
         def answer(self, status: int, value: object) -> None:

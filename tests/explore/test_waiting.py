@@ -20,16 +20,23 @@ from tests.explore.small_shop import KEY, SECRET, SmallShop, small_shop
 from tests.explore.test_histories import history
 
 
-class CountingClock(RealClock):
-    """Counts the waits."""
+class WaitingClock(RealClock):
+    """Stands still except for waits, which take no real time."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.waits = 0
+        self._now_ms = super().now_ms()
+        self.waited_ms = 0
 
-    async def wait(self, event: asyncio.Event, *, until: Instant | None) -> None:
-        self.waits += 1
-        await super().wait(event, until=until)
+    def now_ms(self) -> Instant:
+        return self._now_ms + self.waited_ms
+
+    def monotonic_ms(self) -> float:
+        return self.waited_ms
+
+    async def wait(self, event: asyncio.Event, *, until: Instant | None) -> None:  # noqa: ARG002
+        assert until is not None
+        self.waited_ms += until - self.now_ms()
 
 
 @asynccontextmanager
@@ -63,19 +70,19 @@ TITLES = [
 
 
 async def test_nothing_waits_where_the_expected_state_is_there_at_once(tmp_path: Path) -> None:
-    clock = CountingClock()
+    clock = WaitingClock()
     with small_shop() as shop:
         async with exploring(shop, tmp_path, clock) as exploration:
             for outcome, *anomalies in TITLES:
                 result = await exploration.replay(history(outcome, *anomalies))
                 assert result.failure is None
-    assert clock.waits == 0
+    assert clock.waited_ms == 0
 
 
 async def test_a_second_effect_is_awaited_where_effects_are_late(tmp_path: Path) -> None:
-    with small_shop(lag_s=0.05) as shop:
-        shop.repeats = True
-        async with exploring(shop, tmp_path, RealClock()) as exploration:
+    with small_shop() as shop:
+        shop.repeats, shop.lag_reads = True, 2
+        async with exploring(shop, tmp_path, WaitingClock()) as exploration:
             first = await exploration.replay(history("paid"))
             result = await exploration.replay(history("paid", "at-once payment.completed"))
     assert first.failure is None
