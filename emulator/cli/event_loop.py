@@ -8,35 +8,49 @@ from typing import TypeVar
 from emulator.cli.serve import loop_factory
 
 T = TypeVar("T")
+# The signals that end a program; Windows has no SIGHUP and no SIGQUIT.
+ENDING_SIGNALS = tuple(
+    signal.Signals[name]
+    for name in ("SIGTERM", "SIGHUP", "SIGQUIT")
+    if name in signal.Signals.__members__
+)
+# The exit code that shells report is this number and that of the signal.
+SIGNAL_CODE = 128
 
 
 def run_loop(
-    main: Callable[[], Coroutine[object, object, T]], *, ends_on_sigterm: bool = False
+    main: Callable[[], Coroutine[object, object, T]], *, ends_on: Iterable[signal.Signals] = ()
 ) -> T:
-    """Run a coroutine. Raises KeyboardInterrupt after the cleanup for a signal."""
+    """Run a coroutine; cancel it on SIGINT, and on the signals of `ends_on`.
+
+    Raises KeyboardInterrupt after the cleanup for SIGINT, SystemExit after that for another signal.
+    """
     import asyncio
 
-    numbers = (signal.SIGINT, signal.SIGTERM) if ends_on_sigterm else (signal.SIGINT,)
+    received: list[int] = []
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         loop = runner.get_loop()
 
-        def end() -> None:
+        def end(number: int) -> None:
+            received.append(number)
             # The task exists by then.
             loop.call_soon_threadsafe(lambda: task.cancel())  # noqa: PLW0108
 
         try:
-            with _interrupted_once(end, numbers):
+            with _interrupted_once(end, (signal.SIGINT, *ends_on)):
                 # Only now: an earlier Ctrl-C must not leave a coroutine that never runs.
                 task = loop.create_task(main())
                 return loop.run_until_complete(task)
         except asyncio.CancelledError:
+            if received and received[0] != signal.SIGINT:
+                raise SystemExit(SIGNAL_CODE + received[0]) from None
             raise KeyboardInterrupt from None
 
 
 @contextmanager
 def _interrupted_once(
-    end: Callable[[], object], numbers: Iterable[signal.Signals]
+    end: Callable[[int], object], numbers: Iterable[signal.Signals]
 ) -> Iterator[None]:
     """Call `end` on the first of the signals and ignore a second one.
 
@@ -46,10 +60,10 @@ def _interrupted_once(
     usual = {number: signal.getsignal(number) for number in numbers}
     heard = [n for n, handler in usual.items() if handler not in (signal.SIG_IGN, None)]
 
-    def interrupt(*_: object) -> None:
+    def interrupt(received: int, _: object) -> None:
         for number in heard:
             signal.signal(number, signal.SIG_IGN)
-        end()
+        end(received)
 
     for number in heard:
         signal.signal(number, interrupt)

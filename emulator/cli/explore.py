@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from emulator.cli.event_loop import run_loop
+from emulator.cli.event_loop import ENDING_SIGNALS, run_loop
 from emulator.cli.output import (
     JUNIT_OPTION,
     REPORT_OPTION,
@@ -162,8 +162,8 @@ def explore(files: tuple[Path, ...], *, replays: bool, **options: object) -> int
 
     collect_rarely()
     try:
-        # A job that is cancelled must end the shop, too.
-        return run_loop(run, ends_on_sigterm=True)
+        # A job that is cancelled, or a terminal that is closed, must end the shop, too.
+        return run_loop(run, ends_on=ENDING_SIGNALS)
     except (ExploreError, NoListener) as error:
         cli_error(str(error))
 

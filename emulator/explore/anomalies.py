@@ -115,6 +115,10 @@ def _repeated(steps: Steps, index: int) -> Steps:
     return _insert(steps, index, replace(steps[index], manner=Manner.USUAL))
 
 
+def _lost(steps: Steps, index: int) -> Steps:
+    return _replaced(steps, index, HistoryStep(StepAction.LOSE, steps[index].event))
+
+
 def _return_at_once(steps: Steps, _: str) -> Steps | None:
     without = _at(StepAction.RETURN, _replaced)(steps, "")
     return None if without is None else _manner(Manner.WITH_RETURN)(without, COMPLETED)
@@ -201,7 +205,7 @@ ANOMALY_KINDS = (
     AnomalyKind("delayed", "{} arrives after the next change", _after_next(CHANGES), _NOT_LAST),
     AnomalyKind("swapped", "{} arrives after the next event", _after_next({_DELIVER}), _NOT_LAST),
     AnomalyKind("late", "{} arrives last", _at(_DELIVER, _last), _NOT_LAST),
-    AnomalyKind("lost", "{} is lost", _at(_DELIVER, _replaced), _ALL),
+    AnomalyKind("lost", "{} is lost", _at(_DELIVER, _lost), _ALL),
     AnomalyKind("twice", "{} is delivered twice in turn", _at(_DELIVER, _repeated), _ALL),
     AnomalyKind("at-once", "{} is delivered twice at once", _manner(Manner.AT_ONCE), _ALL),
     AnomalyKind("slow", _SLOW, _manner(Manner.SLOW), _ALL),

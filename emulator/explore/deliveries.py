@@ -5,12 +5,20 @@ import json
 from emulator.clock import pause
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
-from emulator.explore.connections import Request
+from emulator.domain.webhooks import WebhookResponse
+from emulator.explore.connections import MAX_RESPONSE_S, Request
 from emulator.explore.judgement import Unacknowledged
 from emulator.explore.service import ExploreError, ServiceEvent
 from emulator.explore.session import ExploreSession
 from emulator.explore.steps import COMPLETED, EVENT_STATUSES, Manner
-from emulator.http.client import HttpResponse
+from emulator.http.client import HttpResponse, timed_out
+from emulator.http.diagnosis import (
+    FailedRequest,
+    diagnose_failure,
+    diagnose_response,
+    diagnose_timeout,
+)
+from emulator.http.failures import RequestStage
 
 MAX_ATTEMPTS = 5
 # Real time before the second and later attempts at the end, doubled each time.
@@ -79,6 +87,7 @@ class HistoryDeliveries:
             return
         stored = self._pending.setdefault(event.id, Unacknowledged(event, step))
         stored.results.append(responses[0].text)
+        stored.cause = _cause(responses[0], self._session.shop.integration.webhook or "")
 
     async def retry(self, event_ids: list[str]) -> None:
         """Deliver events once more that are still not acknowledged, up to the usual number."""
@@ -93,6 +102,19 @@ class HistoryDeliveries:
             if self._pending and number:
                 await pause(self._session.wall, FIRST_PAUSE_MS << number - 1)
             await self.retry(self.pending)
+
+
+def _cause(response: HttpResponse, url: str) -> str:
+    """The likely cause of a failed attempt, or an empty text."""
+    at = FailedRequest(url=url, stage=RequestStage.AWAITING_RESPONSE, is_in_container=False)
+    if response.failure is None:
+        answer = WebhookResponse(response.status, tuple(response.headers))
+        diagnosis = diagnose_response(answer, url)
+    elif response == timed_out(MAX_RESPONSE_S):
+        diagnosis = diagnose_timeout(at, MAX_RESPONSE_S * 1_000)
+    else:
+        diagnosis = diagnose_failure(OSError(response.failure), at)
+    return "" if diagnosis is None else diagnosis.cause
 
 
 def forged_event(manner: Manner, genuine: ServiceEvent) -> ServiceEvent:

@@ -243,8 +243,8 @@ class HistoryRun:
         response = await self._shop.deliver(event, step.manner)
         if step.manner in (Manner.UNKNOWN_TYPE, Manner.OTHER_ORDER) and not response.is_success:
             self._deliveries.record(event, self._number, response)
-        if self._integration.state.within_ms:
-            await pause(self._session.wall, self._integration.state.within_ms)
+        if self._session.patience_ms:
+            await pause(self._session.wall, self._session.patience_ms)
         after = await self._sample(self._number)
         if step.manner in (Manner.FORGED, Manner.STALE, Manner.UNSIGNED):
             self._forged.append((before, after))
@@ -273,6 +273,9 @@ class HistoryRun:
         await self._service.submit(payment)
         await self._service.answer(payment, approves=True)
         return (await self._service.events(payment["id"], limit=self._session.max_newest))[-1]
+
+    async def _lose(self, _: HistoryStep) -> str:
+        return ""
 
     async def _return(self, _: HistoryStep) -> str:
         url = self._order.payment["success_url"]
@@ -317,14 +320,21 @@ class HistoryRun:
 
     async def _settled(self) -> Observation:
         """The observation when the order has reached its end, or has had the time for it."""
-        wall, within_ms = self._session.wall, self._integration.state.within_ms
-        until_ms = wall.monotonic_ms() + max(within_ms, MAX_WORK_MS if self._is_working else 0)
-        earlier = len(self._samples)
+        session, wall = self._session, self._session.wall
+        started_ms, earlier, is_late = wall.monotonic_ms(), len(self._samples), False
         while True:
             del self._samples[earlier:]
             await self._sample(len(self._trace))
             observation = self._observation()
-            if wall.monotonic_ms() >= until_ms or (self._is_quick and is_settled(observation)):
+            elapsed_ms = wall.monotonic_ms() - started_ms
+            if not is_settled(observation):
+                is_late, wait_ms = True, self._integration.state.within_ms
+            else:
+                # Histories that run at the same time delay each other.
+                if is_late and not (self._is_working or session.is_shared):
+                    session.lag_ms = max(session.lag_ms, int(elapsed_ms))
+                is_late, wait_ms = False, 0 if self._is_quick else session.patience_ms
+            if elapsed_ms >= max(wait_ms, MAX_WORK_MS if self._is_working else 0):
                 return observation
             await pause(wall, STATE_PAUSE_MS)
 
@@ -355,8 +365,9 @@ class HistoryRun:
                 await self._service.change(payment["id"], Status.EXPIRED)
 
     def _observation(self) -> Observation:
-        has_closed = self._integration.state.closed is not None
-        not_judged = set() if has_closed else {Status.FAILED, Status.EXPIRED}
+        state, not_judged = self._integration.state, set[str]()
+        not_judged |= set() if state.closed else {Status.FAILED, Status.EXPIRED}
+        not_judged |= set() if state.refunded else {Status.REFUNDED}
         return Observation(
             history=self._history,
             trace=tuple(self._trace),

@@ -147,7 +147,7 @@ class Exploration:
 
         That of an asynchronous application is unknown: it may send them later.
         """
-        if self._integration.state.within_ms:
+        if self._session.lag_ms:
             return True
         steps = [step for end in self._ends.values() for step in end.reading_steps]
         return any(step.action is StepAction.DELIVER for step in steps)
@@ -181,9 +181,7 @@ class Exploration:
         """
         if not self.can_overlap or history.moves_clock or other.moves_clock:
             return False
-        return history.waits == other.waits and (
-            history.waits or self._integration.state.within_ms > 0
-        )
+        return history.waits == other.waits and (history.waits or self._session.lag_ms > 0)
 
     def _is_new(self, history: History) -> bool:
         """Whether the result of a history is not known yet; counts it otherwise."""
@@ -265,6 +263,12 @@ class Exploration:
                 return verdict, observation
             await pause(wall, STATE_PAUSE_MS)
             observation = await run.look_again()
+            # The end of the first one may have been read too early, too.
+            first = reference.final
+            first = await self._session.shop.read_state(
+                reference.order, step=first.step, payment_status=first.payment_status
+            )
+            reference = self._ends[key] = replace(reference, samples=(first,))
 
     async def _reduced(self, result: Result) -> Result:
         """The smallest part of a history that still fails."""

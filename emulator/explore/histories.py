@@ -121,11 +121,11 @@ def normal_form(steps: Steps, *, reads_on_delivery: bool) -> Steps:
     """The same steps for all orders that only exchange independent ones.
 
     A change of the payment and the delivery of an event are independent where the application
-    sends no request to the service while it handles a delivery.
+    sends no request to the service while it handles a delivery. A lost event is independent of all.
     """
+    ordered = [step for step in steps if step.action is not StepAction.LOSE]
     if reads_on_delivery:
-        return steps
-    ordered = list(steps)
+        return tuple(ordered)
     for end in range(1, len(ordered)):
         index = end
         while index > 0 and _are_exchangeable(ordered[index - 1], ordered[index]):

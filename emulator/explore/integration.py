@@ -11,6 +11,7 @@ from pathlib import Path
 
 from emulator.explore.anomalies import parse_anomaly
 from emulator.explore.histories import HistoryName
+from emulator.explore.json_path import JSON_PATH, JsonPath
 from emulator.explore.steps import Outcome
 from emulator.files import MAX_FILE_BYTES, open_regular
 from emulator.http.addresses import is_web_url
@@ -35,51 +36,8 @@ ORDER = "{order}"
 _NO_VALUES = "in must have a value or more, or the condition is never true"
 _EXPECTED = "a method and an absolute URL, such as"
 _HOST = " http://127.0.0.1:3000"
-_PATH_STEP = re.compile(r"\.([^.\[\]\s]+)|\[([0-9]{1,9})\]")
-JSON_PATH = re.compile(rf"\$(?:{_PATH_STEP.pattern})*")
 _URL = re.compile(r"https?://[^\s/?#@]+(?:[/?][^\s#]*)?", re.ASCII)
 _REQUEST = re.compile(rf"(GET|POST|PUT|PATCH|DELETE) {_URL.pattern}", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class JsonPath:
-    """A path such as `$.orders[0].status`: names of members, and indices of items."""
-
-    steps: tuple[str | int, ...]
-
-    @classmethod
-    def parse(cls, text: str) -> "JsonPath":
-        """Parse a text that matches JSON_PATH."""
-        return cls(tuple(name or int(index) for name, index in _PATH_STEP.findall(text)))
-
-    def __str__(self) -> str:
-        parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.steps)
-        return f"${''.join(parts)}"
-
-    def read(self, document: Json) -> Json:
-        """The value at this path; None where there is none."""
-        for step in self.steps:
-            if isinstance(document, dict):
-                document = document.get(str(step))
-            elif isinstance(document, list) and isinstance(step, int) and step < len(document):
-                document = document[step]
-            else:
-                return None
-        return document
-
-    def without(self, document: Json) -> Json:
-        """The document without the value at this path."""
-        if not self.steps:
-            return None
-        first, rest = self.steps[0], JsonPath(self.steps[1:])
-        if isinstance(document, dict) and str(first) in document:
-            name = str(first)
-            others = {key: value for key, value in document.items() if key != name}
-            return others if not rest.steps else {**others, name: rest.without(document[name])}
-        if isinstance(document, list) and isinstance(first, int) and first < len(document):
-            changed = [rest.without(document[first])] if rest.steps else []
-            return [*document[:first], *changed, *document[first + 1 :]]
-        return document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,8 +98,16 @@ class State(ShopRequest):
     paid: Condition
     fulfilled: Count | None = None
     closed: Condition | None = None
+    refunded: Condition | None = None
     ignore: tuple[JsonPath, ...] = ()
-    within_ms: int = 0
+    within_ms: int = 1_000
+
+    @property
+    def paths(self) -> dict[str, JsonPath]:
+        """The declared paths, by the key of each."""
+        keys = ("paid", "fulfilled", "closed", "refunded")
+        given = ((key, getattr(self, key)) for key in keys)
+        return {key: value.path for key, value in given if value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,6 +256,7 @@ _STATE = MappingOf(
         "closed": Key(
             _CONDITION, "Whether the order is closed; expected after `failed` and `expired`."
         ),
+        "refunded": Key(_CONDITION, "Whether the order is refunded; expected after `refunded`."),
         "ignore": Key(
             ListOf(_Path(), "a list of paths", "an entry of ignore"),
             "Values that are not compared between histories.",
@@ -298,10 +265,10 @@ _STATE = MappingOf(
         ),
         "within": Key(
             Duration(),
-            "How long an asynchronous application may take.",
+            "How long an expected state may take to appear.",
             field="within_ms",
-            default=0,
-            default_text="0s",
+            default=1_000,
+            default_text="1s",
         ),
     },
     KeyRule(check=_needs_order),

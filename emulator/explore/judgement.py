@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from emulator.domain.payment import Status
 from emulator.explore.histories import History
-from emulator.explore.integration import JsonPath
+from emulator.explore.json_path import JsonPath
 from emulator.explore.service import ServiceEvent
 from emulator.explore.steps import HistoryStep, StepAction
 from emulator.scenarios.values import Json
@@ -60,6 +60,7 @@ class Sample:
     payment_status: str
     is_paid: bool
     is_closed: bool
+    is_refunded: bool
     fulfilled: int
     state: bytes
 
@@ -79,11 +80,20 @@ class TracedStep:
 
 @dataclass(slots=True)
 class Unacknowledged:
-    """A genuine delivery without a 2xx so far; `step` is that of its first attempt."""
+    """A genuine delivery without a 2xx so far; `step` is that of its first attempt.
+
+    `cause` is the likely cause of the last failure, as a sentence, or empty.
+    """
 
     event: ServiceEvent
     step: int
     results: list[str] = field(default_factory=list)
+    cause: str = ""
+
+    @property
+    def seen(self) -> str:
+        """The results of the attempts, and the cause."""
+        return f"{len(self.results)} attempts: {', '.join(self.results)}. {self.cause}".rstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,8 +193,8 @@ def _end(observation: Observation) -> Iterator[HistoryVerdict]:
     final, status = observation.final, observation.final.payment_status
     if status not in observation.could_know:
         return
-    if status == Status.REFUNDED and final.is_paid:
-        wrong, expected = VerdictId.PAID_WITHOUT_MONEY, "not paid"
+    if status == Status.REFUNDED and final.is_paid and not final.is_refunded:
+        wrong, expected = VerdictId.PAID_WITHOUT_MONEY, "refunded"
     elif status == Status.COMPLETED and not final.is_paid:
         wrong, expected = VerdictId.MONEY_WITHOUT_PAID, "paid"
     elif status in _HAS_NO_MONEY and not final.is_closed:
@@ -201,7 +211,7 @@ def _acknowledged(observation: Observation) -> Iterator[HistoryVerdict]:
             VerdictId.NEVER_ACKNOWLEDGED,
             delivery.step,
             f"{delivery.event.type} is answered with 2xx in the end",
-            f"{len(delivery.results)} attempts: {', '.join(delivery.results)}",
+            delivery.seen,
         )
 
 

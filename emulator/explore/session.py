@@ -16,6 +16,8 @@ from emulator.explore.steps import Manner
 MAX_NEWEST = 16
 MAX_SHARED = 100
 EARLY_LATENCY = "150ms"
+# An effect too many may take this many times as long as the slowest expected one so far.
+LAG_FACTOR = 5
 
 CREATE_FAULTS: Mapping[Manner, Mapping[str, Any]] = {
     Manner.ERROR_BEFORE: {"status": 500, "point": "before_commit"},
@@ -41,7 +43,14 @@ class ExploreSession:
     """Whether the faults of all histories that are answered 429 are added already."""
     starting: asyncio.Lock = field(default_factory=asyncio.Lock)
     newest_payment: str | None = None
+    lag_ms: int = 0
+    """The longest time that an expected state took to appear; 0 while all were there at once."""
     _recent: deque[Payment] = field(default_factory=lambda: deque(maxlen=MAX_SHARED))
+
+    @property
+    def patience_ms(self) -> int:
+        """How long to wait for an effect that must not occur; not where effects are immediate."""
+        return min(self.shop.integration.state.within_ms, LAG_FACTOR * self.lag_ms)
 
     @asynccontextmanager
     async def limited(self, count: int) -> AsyncIterator[None]:

@@ -16,6 +16,7 @@ from emulator.explore.service import ExploreError, ServiceEvent
 from emulator.explore.steps import Manner
 from emulator.http.client import HttpResponse
 from emulator.http.receiver import webhook_signature
+from emulator.scenarios.values import Json
 
 JSON = "application/json"
 USER_AGENT = f"etb-payments-emulator/{__version__}"
@@ -60,6 +61,7 @@ class Shop:
         self.integration = integration
         self._secret = secret
         self._wall = wall
+        self._has_read_state = False
 
     async def serves_several(self) -> bool:
         """Whether the application serves a connection while another one is idle."""
@@ -82,14 +84,27 @@ class Shop:
             seen = response.text if not response.is_success else "no JSON"
             raise ExploreError(f"cannot read the state of order {order}: {_line(request)}: {seen}")
         document = response.json
+        if not self._has_read_state:
+            self._check_paths(document, order)
+            self._has_read_state = True
         return Sample(
             step=step,
             payment_status=payment_status,
             is_paid=state.paid.holds(document),
             is_closed=state.closed is not None and state.closed.holds(document),
+            is_refunded=state.refunded is not None and state.refunded.holds(document),
             fulfilled=0 if state.fulfilled is None else state.fulfilled.read(document),
             state=response.body,
         )
+
+    def _check_paths(self, document: Json, order: str) -> None:
+        """Raises ExploreError where a path of the file does not exist in a state."""
+        for key, path in self.integration.state.paths.items():
+            if (found := path.missing_in(document)) is not None:
+                raise ExploreError(
+                    f"state.{key}.path: {path} does not exist in the state of order {order}, where"
+                    f" {found}; correct the path in the file of the integration"
+                )
 
     def settle_request(self, order: str) -> Request:
         """The request that starts the reconciliation job."""

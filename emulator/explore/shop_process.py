@@ -6,6 +6,7 @@ import signal
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from typing import IO
 
 from emulator.clock import SystemClock, pause
 from emulator.explore.connections import Connections, Request
@@ -17,6 +18,10 @@ MAX_START_S = 30
 MAX_STOP_MS = 3_000
 READY_PAUSE_MS = 50
 SHOWN_OUTPUT_LINES = 10
+SHOWN_OUTPUT_BYTES = 4_096
+# Runs a command, and kills its process group when standard input ends: explore has the other end,
+# which the system closes even if explore is killed.
+_GUARDED = 'exec 3<&0 </dev/null; { read -r _ <&3; kill -s KILL 0; } & exec 3<&- /bin/sh -c "$1"'
 
 
 @asynccontextmanager
@@ -52,9 +57,9 @@ async def running_shop(
             " stop it, or leave out 'run' to explore it"
         )
     with tempfile.TemporaryFile() as output:
-        process = await asyncio.create_subprocess_shell(
-            integration.run.command,
-            stdin=asyncio.subprocess.DEVNULL,
+        process = await asyncio.create_subprocess_exec(
+            *("/bin/sh", "-c", _GUARDED, "sh", integration.run.command),
+            stdin=asyncio.subprocess.PIPE,
             stdout=output,
             stderr=asyncio.subprocess.STDOUT,
             env={**os.environ, **variables},
@@ -73,12 +78,18 @@ async def running_shop(
                 seen = f"the shop ended with code {process.returncode}"
             elif not unready:
                 raise
-            output.seek(0)
-            lines = output.read().decode("utf-8", "replace").splitlines()
-            shown = "".join(f"\n  {line}" for line in lines[-SHOWN_OUTPUT_LINES:])
+            shown = "".join(f"\n  {line}" for line in _last_lines(output))
             raise ExploreError(f"{seen}: {integration.run.command}{shown}") from None
         finally:
             await _stop(process, wall)
+
+
+def _last_lines(output: IO[bytes]) -> list[str]:
+    """The last lines of a file; a long one without its beginning."""
+    start = max(0, output.seek(0, os.SEEK_END) - SHOWN_OUTPUT_BYTES)
+    output.seek(start)
+    text = ("…" if start else "") + output.read().decode("utf-8", "replace")
+    return text.splitlines()[-SHOWN_OUTPUT_LINES:]
 
 
 async def _wait_until_ready(

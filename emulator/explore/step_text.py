@@ -49,6 +49,8 @@ def step_text(step: HistoryStep, integration: Integration) -> str:
             return f"the job runs: {line}"
         case StepAction.DELIVER:
             return f"{step.event}{_DELIVERY.get(step.manner, ' is delivered')}"
+        case StepAction.LOSE:
+            return f"{step.event} is lost"
         case StepAction.FORGE:
             return _FORGERIES[step.manner]
         case _:

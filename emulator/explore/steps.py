@@ -32,6 +32,7 @@ class StepAction(StrEnum):
     COMPLETE = "complete"
     REFUND = "refund"
     DELIVER = "deliver"
+    LOSE = "lose"
     FORGE = "forge"
     RETURN = "return"
     SETTLE = "settle"

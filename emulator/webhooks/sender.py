@@ -15,16 +15,16 @@ from emulator.clock import SystemClock
 from emulator.domain.webhooks import MAX_TIMEOUT_MS, AttemptResult, WebhookRequest, WebhookResponse
 from emulator.http.addresses import DEFAULT_PORTS, host_with_port
 from emulator.http.client import tls_context
-from emulator.http.failures import NotHttp, RequestStage
-from emulator.http.name_lookup import NameLookups, connect_to_first, run_on_daemon_thread
-from emulator.http.response_parser import ResponseProtocol
-from emulator.webhooks.diagnosis import (
+from emulator.http.diagnosis import (
     Diagnosis,
     FailedRequest,
     diagnose_failure,
     diagnose_response,
     diagnose_timeout,
 )
+from emulator.http.failures import NotHttp, RequestStage
+from emulator.http.name_lookup import NameLookups, connect_to_first, run_on_daemon_thread
+from emulator.http.response_parser import ResponseProtocol
 
 if TYPE_CHECKING:
     import ssl

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -141,10 +142,14 @@ def handling(
             stdout=log,
             stderr=errors,
             encoding="utf-8",
+            start_new_session=True,
         )
     with ended(process):
-        wait_for(process, lambda: listens(listening.ports[HANDLER_PORT]))
-        yield listening
+        try:
+            wait_for(process, lambda: listens(listening.ports[HANDLER_PORT]))
+            yield listening
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)  # PHP has several processes
 
 
 def _ports(server: Server) -> dict[int, int]:

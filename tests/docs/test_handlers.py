@@ -1,9 +1,10 @@
 """The webhook handlers that the documents show, when webhooks misbehave."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -11,14 +12,23 @@ import pytest
 
 from emulator.clock import RealClock
 from emulator.webhooks.messages import Message, request
-from tests.cli.processes import SHARED_HANGS_AFTER_S, Server, serving
+from tests.cli.processes import HANGS_AFTER_S, SHARED_HANGS_AFTER_S, Server, serving
 from tests.docs.document import REPOSITORY, command_after, sections_of
 from tests.docs.live import Listening, handling, missing
 from tests.docs.shops import HANDLERS, language, marks, missing_for, prepare, variables
 from tests.world import LIVE_KEY, TEST_KEY
 
 PAGE = "docs/guides/webhook-handlers.md"
+LIBRARY_PAGE = "docs/guides/webhooks.md"
+FAULTS_PAGE = "docs/guides/faults.md"
+EXPLORE_PAGE = "docs/guides/explore.md"
 FILES = sections_of(PAGE)[0].files
+PHP_FILES = {
+    name: block
+    for page in (PAGE, LIBRARY_PAGE)
+    for name, block in sections_of(page)[0].files.items()
+    if name.endswith(".php")
+}
 APPROVES, HAS_TOO_LITTLE = "0900000001", "0900000002"
 
 each_handler = pytest.mark.parametrize(
@@ -34,7 +44,7 @@ pytestmark = pytest.mark.skipif(
 def misbehaving(directory: Path, *names: str) -> Iterator[Server]:
     """A server with shipped scenarios switched on, as the document says how."""
     (directory / "scenarios").symlink_to(REPOSITORY / "scenarios")
-    command, _ = command_after("switch on", PAGE).splitlines()
+    command, _ = command_after("switch on", FAULTS_PAGE).splitlines()
     for name in names:
         mine = command.replace("duplicate-webhooks", name).replace("duplicates", name)
         subprocess.run(["bash", "-euc", mine], cwd=directory, check=True)
@@ -104,9 +114,13 @@ def create(server: Server, order: str, key: str = TEST_KEY) -> str:
     return str(payment["id"])
 
 
-def buy(server: Server, order: str, phone: str) -> None:
-    payment_id = create(server, order)
-    call(server, f"/payments/{payment_id}/pay", {"method": "telebirr", "phone": phone})
+def buy(server: Server, shop: Listening, phone: str, amount: int = 15_000) -> None:
+    """Start an order of the shop, and pay it."""
+    url = shop.url.replace("/webhooks", "/orders")
+    started = httpx.post(url, json={"amount": amount}, timeout=HANGS_AFTER_S)
+    assert started.status_code == 201, started.text
+    settle(server)
+    call(server, "/payments/latest/pay", {"method": "telebirr", "phone": phone})
     settle(server)
 
 
@@ -125,13 +139,12 @@ def test_an_order_is_paid_once_for_webhooks_in_any_order_and_number(
     handler: str, shop: Path, muddled: Server
 ) -> None:
     with registered(handler, muddled, shop) as listening:
-        buy(muddled, "7", APPROVES)
-        buy(muddled, "8", HAS_TOO_LITTLE)
-        buy(muddled, "9", APPROVES)
+        for phone in (APPROVES, HAS_TOO_LITTLE, APPROVES):
+            buy(muddled, listening, phone)
         sent = deliveries(muddled)
         assert [len(one["attempts"]) for one in sent] == [1] * 11
         assert all(one["status"] == "succeeded" for one in sent)
-        assert listening.printed == "order 7 is paid\norder 9 is paid\n"
+        assert listening.printed == "order 1 is paid\norder 2 is closed\norder 3 is paid\n"
 
 
 @each_handler
@@ -139,8 +152,8 @@ def test_a_forged_webhook_is_refused_and_the_genuine_one_accepted(
     handler: str, shop: Path, forging: Server
 ) -> None:
     with registered(handler, forging, shop) as listening:
-        buy(forging, "7", APPROVES)
-        buy(forging, "8", HAS_TOO_LITTLE)
+        buy(forging, listening, APPROVES)
+        buy(forging, listening, HAS_TOO_LITTLE)
         forged = [one for one in deliveries(forging) if one["attempts"][0]["tampered"]]
         assert {one["attempts"][0]["tampered"] for one in forged} == {
             "body",
@@ -152,7 +165,7 @@ def test_a_forged_webhook_is_refused_and_the_genuine_one_accepted(
         for one in forged:
             resent = call(forging, f"/deliveries/{one['id']}/resend")
             assert resent["attempts"][-1]["status"] == 204
-        assert listening.printed == "order 7 is paid\n"
+        assert listening.printed == "order 1 is paid\norder 2 is closed\n"
 
 
 @each_handler
@@ -167,29 +180,80 @@ def test_a_webhook_of_a_payment_that_cannot_be_fetched_is_retried(
         assert listening.printed == ""
 
 
+NEW_SECRET = f"whsec_{'A' * 32}"
+
+
+def send_signed(
+    url: str,
+    secrets: list[str],
+    body: bytes = b'{"type":"ping"}',
+    *,
+    age_s: int = 0,
+    changed: Mapping[str, str] = MappingProxyType({}),
+) -> int:
+    """Send a webhook with a signature by each secret; return the status of the response."""
+    now_s = RealClock().now_ms() // 1_000
+    message = Message(event_id="evt_1", timestamp_s=now_s - age_s, body=body)
+    signed = request(message, url=url, secrets=secrets)
+    headers = {**dict(signed.headers), **changed}
+    return httpx.post(signed.url, content=signed.body, headers=headers).status_code
+
+
+def test_the_shop_of_explore_accepts_any_of_two_signatures(muddled: Server, tmp_path: Path) -> None:
+    secret = variables(HANDLERS[0])["WEBHOOK_SECRET"]
+    settings = f"PAYMENTS_EMULATOR_TEST_KEY={TEST_KEY} PAYMENTS_EMULATOR_WEBHOOK_SECRET={secret}"
+    command = f"PAYMENTS_EMULATOR_URL=http://127.0.0.1:8080 {settings} python shop.py"
+    body = b'{"data":{"id":"pay_1"}}'
+    with handling(command, muddled, tmp_path, sections_of(EXPLORE_PAGE)[0].files) as listening:
+        assert send_signed(listening.url, [secret], body) == 200
+        assert send_signed(listening.url, [NEW_SECRET, secret], body) == 200
+        assert send_signed(listening.url, [NEW_SECRET], body) == 400
+
+
 @each_handler
 def test_a_request_with_a_wrong_signature_or_time_is_refused(
     handler: str, shop: Path, muddled: Server
 ) -> None:
-    now_s = RealClock().now_ms() // 1_000
-
     def sent(body: bytes = b'{"type":"ping"}', *, age_s: int = 0, **changes: str) -> int:
-        message = Message(event_id="evt_1", timestamp_s=now_s - age_s, body=body)
-        signed = request(message, url=listening.url, secrets=secrets)
         changed = {name.replace("_", "-"): value for name, value in changes.items()}
-        headers = {**dict(signed.headers), **changed}
-        return httpx.post(signed.url, content=signed.body, headers=headers).status_code
+        return send_signed(listening.url, [secret], body, age_s=age_s, changed=changed)
 
-    secrets = [variables(handler)["WEBHOOK_SECRET"]]
+    secret = variables(handler)["WEBHOOK_SECRET"]
     with handling(handler, muddled, shop, FILES) as listening:
         assert sent() == 204
         assert sent(age_s=600) == 400, "the timestamp is ten minutes old"
         assert sent(age_s=-600) == 400
         assert sent(webhook_id="evt_2") == 400
         assert sent(webhook_signature="") == 400
+        assert send_signed(listening.url, [NEW_SECRET]) == 400
+        assert send_signed(listening.url, [NEW_SECRET, secret]) == 204, "during a rotation"
         assert sent(webhook_signature="v1") == 400
         assert sent(webhook_timestamp="now") == 400
         assert sent(b"\xff", webhook_signature="v1,AAAA") == 400
+
+
+@each_handler
+def test_a_payment_of_another_amount_or_order_changes_nothing(
+    handler: str, shop: Path, muddled: Server
+) -> None:
+    with registered(handler, muddled, shop) as listening:
+        buy(muddled, listening, HAS_TOO_LITTLE, amount=20_000)
+        for order in ("1", "2", "tea"):
+            payment_id = create(muddled, order)
+            paid = {"method": "telebirr", "phone": APPROVES}
+            call(muddled, f"/payments/{payment_id}/pay", paid)
+            settle(muddled)
+        assert {statuses(sent) == {204} for sent in deliveries(muddled)} == {True}
+        assert listening.printed == "order 1 is closed\n"
+
+
+@each_handler
+def test_a_refunded_order_is_refunded(handler: str, shop: Path, muddled: Server) -> None:
+    with registered(handler, muddled, shop) as listening:
+        buy(muddled, listening, APPROVES)
+        call(muddled, "/payments/latest/transition", {"status": "refunded"})
+        settle(muddled)
+        assert listening.printed == "order 1 is paid\norder 1 is refunded\n"
 
 
 @each_handler
@@ -202,8 +266,8 @@ def test_a_ping_is_answered(handler: str, shop: Path, muddled: Server) -> None:
 
 @pytest.mark.deep
 @pytest.mark.skipif(bool(missing_for("php")), reason="there is no php on this machine")
-@pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".php")])
+@pytest.mark.parametrize("name", PHP_FILES)
 def test_php_can_read_what_is_shown(name: str, tmp_path: Path) -> None:
     """The package that one of them needs is not installed here."""
-    (tmp_path / name).write_text(FILES[name].text, encoding="utf-8")
+    (tmp_path / name).write_text(PHP_FILES[name].text, encoding="utf-8")
     subprocess.run(["php", "-l", name], cwd=tmp_path, check=True, capture_output=True)

@@ -18,7 +18,7 @@ from tests.docs.document import part, rows, text_of
 FORMAT = "docs/reference/scenario-format.md"
 SCENARIOS = "docs/guides/scenarios.md"
 SCRIPTS = "docs/guides/scripts.md"
-HANDLERS = "docs/guides/webhook-handlers.md"
+FAULTS = "docs/guides/faults.md"
 REQUESTS = "docs/guides/inspecting-requests.md"
 SNAPSHOTS = "docs/guides/snapshots.md"
 
@@ -26,7 +26,7 @@ SNAPSHOTS = "docs/guides/snapshots.md"
 def test_every_scenario_that_is_off_at_start_has_a_row() -> None:
     off = [s for s in load_paths([data_directory("scenarios")]) if not s.enabled]
     for page, title, is_of_webhooks in (
-        (HANDLERS, "Test a handler against faults", True),
+        (FAULTS, "Test a handler against faults", True),
         (SCENARIOS, "Ready-made cases", False),
     ):
         listed = [row[1].strip("`") for row in rows(part(page, title))]

@@ -2,6 +2,8 @@
 
 import gc
 import os
+import select
+import signal
 import socket
 import subprocess
 import sys
@@ -12,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.cli.invocation import invoke, output, run_on_terminal, usage_error
-from tests.cli.processes import COMMAND, free_port, serving
+from tests.cli.processes import COMMAND, HEARS_CTRL_C, free_port, serving
 from tests.explore.small_shop import KEY, SECRET, SmallShop, small_shop
 
 RACE = "fulfilled-twice: paid, at-once payment.completed"
@@ -126,22 +128,23 @@ def test_a_generated_secret_is_printed_for_the_shop(correct: SmallShop, tmp_path
     flags = [flag for flag in correct.flags if flag not in ("--webhook-secret", SECRET)]
     saved = ["--save", str(tmp_path / "saved")]
     _, printed = output("explore", correct.write(tmp_path), "--depth", "0", *flags, *saved)
-    first, verdict, *_ = printed.splitlines()
+    first, verdict, *lines = printed.splitlines()
     assert first.startswith("The shop needs this webhook secret: whsec_")
     assert verdict == "never-acknowledged: paid"
+    seen = next(line for line in lines if "seen:" in line)
+    assert seen.strip() == (
+        "seen: 5 attempts: 400, 400, 400, 400, 400. The handler refused the webhook: does it use"
+        " the secret of this endpoint, and does it verify the unchanged body?"
+    )
 
 
 @pytest.mark.deep
 def test_histories_of_a_slow_shop_run_at_the_same_time(tmp_path: Path) -> None:
     with small_shop(lag_s=0.1) as shop:
-        text = Path(shop.write(tmp_path)).read_text()
-        Path(tmp_path / "shop.yaml").write_text(
-            text.replace("  closed:", "  within: 400ms\n  closed:")
-        )
         flags = [*shop.flags, "--depth", "1", "--save", str(tmp_path / "saved")]
-        code, printed = output("explore", str(tmp_path / "shop.yaml"), *flags)
+        code, printed = output("explore", shop.write(tmp_path), *flags)
     assert code == 0, printed
-    in_turn_s = 91 * 0.4
+    in_turn_s = 98 * 0.4
     assert float(printed.split(" histories in ")[1].split()[0]) < in_turn_s
 
 
@@ -176,6 +179,50 @@ def test_progress_is_shown_on_a_terminal(correct: SmallShop, tmp_path: Path) -> 
     assert printed.splitlines()[-1] == "3 histories exist: 3 ran, 0 skipped"
 
 
+def test_a_shop_that_works_in_a_queue_is_correct(tmp_path: Path) -> None:
+    with small_shop(lag_s=0.1) as shop:
+        code, printed = output("explore", shop.write(tmp_path), "--depth", "0", *shop.flags)
+    assert code == 0, printed
+
+
+REFUND = "history: {outcome: paid, anomalies: [refund, lost payment.processing]}\n"
+REFUNDED = "  refunded: {path: $.status, in: [refunded]}\nwebhook:"
+
+
+@pytest.mark.parametrize("is_declared", [False, True])
+def test_a_refund_is_judged_only_where_the_file_says_what_refunded_is(
+    is_declared: bool, correct: SmallShop, tmp_path: Path
+) -> None:
+    correct.ignores_refunds = True
+    file = Path(correct.write(tmp_path, REFUND))
+    if is_declared:
+        file.write_text(file.read_text().replace("webhook:", REFUNDED))
+    code, printed = output("explore", "--replay", str(file), *correct.flags)
+    assert (code, "paid-without-money" in printed) == (int(is_declared), is_declared), printed
+    assert ("  4  payment.processing is lost\n" in printed) == is_declared
+    correct.ignores_refunds = False
+    assert output("explore", "--replay", str(file), *correct.flags)[0] == 0
+
+
+@pytest.mark.parametrize("key", ["paid", "fulfilled", "closed", "refunded"])
+def test_a_path_that_the_state_does_not_have_is_a_mistake_of_the_file(
+    key: str, correct: SmallShop, tmp_path: Path
+) -> None:
+    file = Path(correct.write(tmp_path))
+    text = file.read_text().replace("webhook:", REFUNDED)
+    lines = [
+        line.replace("$.", "$.order.") if line.startswith(f"  {key}:") else line
+        for line in text.splitlines()
+    ]
+    file.write_text("\n".join(lines))
+    wrong = "$.order.shipments" if key == "fulfilled" else "$.order.status"
+    assert usage_error("explore", str(file), *correct.flags) == (
+        f"state.{key}.path: {wrong} does not exist in the state of order 1, where $ has the"
+        " members: id, status, shipments, payment_id; correct the path in the file of the"
+        " integration (in the history: paid)"
+    )
+
+
 FAILS = "python3 -c 'print(\"no database\"); raise SystemExit(3)'"
 
 
@@ -185,6 +232,18 @@ def test_a_shop_that_does_not_start_ends_the_command(correct: SmallShop, tmp_pat
     file.write_text(f"{text}run:\n  command: {FAILS}\n")
     result = invoke("explore", str(file), *correct.flags)
     assert str(result.exception) == f"the shop ended with code 3: {FAILS}\n  no database"
+
+
+def test_of_a_long_line_of_a_shop_only_the_end_is_printed(
+    correct: SmallShop, tmp_path: Path
+) -> None:
+    text = Path(correct.write(tmp_path)).read_text().replace(str(correct.port), str(free_port()))
+    file = tmp_path / "other.yaml"
+    prints = 'yes a | head -c 10000000 | tr -d "\\n"; echo the end; exit 3'
+    file.write_text(f"{text}run:\n  command: '{prints}'\n")
+    message = str(invoke("explore", str(file), *correct.flags).exception)
+    _, _, shown = message.partition("\n  ")
+    assert (shown[:3], shown[-8:], len(shown.encode())) == ("…aa", "athe end", 4_096 + 2)
 
 
 def test_the_end_of_a_shop_during_the_run_is_reported(correct: SmallShop, tmp_path: Path) -> None:
@@ -199,18 +258,27 @@ def test_the_end_of_a_shop_during_the_run_is_reported(correct: SmallShop, tmp_pa
 
 
 @pytest.mark.deep
-def test_sigterm_ends_a_run_for_which_a_shell_ignores_ctrl_c(
-    correct: SmallShop, tmp_path: Path
+@pytest.mark.parametrize(
+    ("name", "code"), [("TERM", 143), ("HUP", 129), ("QUIT", 131), ("INT", 130), ("KILL", -9)]
+)
+def test_no_process_of_the_shop_outlives_the_command(
+    name: str, code: int, correct: SmallShop, tmp_path: Path
 ) -> None:
+    """A shell starts the shop, as `npm start` does; a job ends it with any signal."""
     pipe, file = tmp_path / "started", tmp_path / "other.yaml"
     os.mkfifo(pipe)
     text = Path(correct.write(tmp_path)).read_text().replace(str(correct.port), str(free_port()))
-    file.write_text(f"{text}run: {{command: echo > {pipe}; exec sleep 60}}\n")
-    explore = [*COMMAND, "explore", str(file), *correct.flags]
-    process = subprocess.Popen(["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *explore])
-    pipe.read_text()
-    process.terminate()
-    assert process.wait(30) == 130
+    file.write_text(f"{text}run: {{command: (echo started; exec sleep 60) > {pipe}; true}}\n")
+    ignored = "INT" if name == "TERM" else "USR1"  # as a shell ignores Ctrl-C for a job
+    command = HEARS_CTRL_C if name == "INT" else COMMAND
+    explore = [*command, "explore", str(file), *correct.flags]
+    process = subprocess.Popen(["sh", "-c", f"trap '' {ignored}; exec \"$@\"", "sh", *explore])
+    with pipe.open() as started:
+        assert started.readline() == "started\n"
+        process.send_signal(signal.Signals[f"SIG{name}"])
+        assert process.wait(30) == code
+        has_ended, _, _ = select.select([started], [], [], 30)
+        assert has_ended, "the pipe ends with the last process of the shop"
 
 
 @pytest.mark.deep

@@ -40,7 +40,7 @@ STEPS = [
     ("failed", [], [*BASE[:4], "decline", "deliver failed"]),
     ("expired", [], ["start", "deliver created", "expire", "deliver expired"]),
     ("paid", ["late payment.completed"], [*BASE[:5], "return", "deliver completed"]),
-    ("paid", ["lost payment.completed", "no-return"], [*BASE[:5]]),
+    ("paid", ["lost payment.completed", "no-return"], [*BASE[:5], "lose completed"]),
     (
         "paid",
         ["delayed payment.processing"],
@@ -113,6 +113,15 @@ def test_changes_and_deliveries_are_exchangeable_where_the_shop_does_not_read() 
         for reads in (False, True)
     ]
     assert [first == second for first, second in forms] == [True, False]
+
+
+def test_the_position_of_a_lost_event_makes_no_other_history() -> None:
+    lost, late = (
+        ("lost payment.processing",),
+        ("late payment.processing", "lost payment.processing"),
+    )
+    forms = {normal_form(history("paid", *n).steps, reads_on_delivery=True) for n in (lost, late)}
+    assert len(forms) == 1
 
 
 def test_the_order_of_two_deliveries_is_never_exchanged() -> None:

@@ -11,11 +11,11 @@ from emulator.clock import RealClock
 from emulator.explore.connections import Connections
 from emulator.explore.integration import (
     INTEGRATION,
-    JsonPath,
     integration_schema,
     parse_integration,
     read_integration,
 )
+from emulator.explore.json_path import JsonPath
 from emulator.explore.shop import Shop
 from emulator.scenarios.problems import ScenarioError
 from tests.explore.small_shop import integration_text
@@ -145,3 +145,20 @@ DOCUMENT = {"a": {"b": [{"c": 1}, {"c": 2}]}, "d": 3}
 def test_a_path_finds_a_value_and_leaves_it_out(path: str, value: object, rest: object) -> None:
     parsed = JsonPath.parse(path)
     assert (str(parsed), parsed.read(DOCUMENT), parsed.without(DOCUMENT)) == (path, value, rest)
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("$.a.b[1].c", None),
+        ("$.a.c", "$.a has the members: b"),
+        ("$.a.b[2]", "$.a.b is a list of 2 items"),
+        ("$.d.e", "$.d is 3"),
+        ("$.n", None),
+        ("$.n.x", "$.n is null"),
+    ],
+)
+def test_a_path_that_does_not_exist_is_reported_with_what_there_is(
+    path: str, found: str | None
+) -> None:
+    assert JsonPath.parse(path).missing_in({**DOCUMENT, "n": None}) == found

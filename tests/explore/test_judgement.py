@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from emulator.explore.integration import JsonPath
+from emulator.explore.json_path import JsonPath
 from emulator.explore.judgement import (
     Observation,
     Sample,
@@ -19,8 +19,8 @@ from tests.explore.test_histories import history
 
 
 def sample(status: str, **members: Any) -> Sample:
-    values = {"is_paid": False, "is_closed": False, "fulfilled": 0, "state": b"{}", "step": 3}
-    return Sample(payment_status=status, **{**values, **members})
+    values = {"is_paid": False, "is_closed": False, "is_refunded": False, "fulfilled": 0}
+    return Sample(payment_status=status, **{**values, "state": b"{}", "step": 3, **members})
 
 
 def observed(*samples: Sample, **members: Any) -> Observation:
@@ -47,6 +47,8 @@ JUDGED: list[tuple[Observation, str | None]] = [
     (observed(sample("failed", **PAID)), "paid-without-money"),
     (observed(sample("refunded", **PAID)), None),
     (observed(sample("refunded", **PAID), could_know={"refunded"}), "paid-without-money"),
+    (observed(sample("refunded", **PAID, is_refunded=True), could_know={"refunded"}), None),
+    (observed(sample("refunded"), could_know={"refunded"}), None),
     (observed(sample("completed"), could_know={"completed"}), "money-without-paid"),
     (observed(sample("completed"), could_know={"processing"}), None),
     (observed(sample("completed", **PAID, fulfilled=2)), "fulfilled-twice"),

@@ -11,15 +11,15 @@ import struct
 import pytest
 
 from emulator.domain.webhooks import MAX_TIMEOUT_MS, AttemptResult, WebhookRequest, WebhookResponse
-from emulator.http.failures import RequestStage
-from emulator.settings import parse_url
-from emulator.webhooks.diagnosis import (
+from emulator.http.diagnosis import (
     Diagnosis,
     FailedRequest,
     diagnose_failure,
     diagnose_response,
     diagnose_timeout,
 )
+from emulator.http.failures import RequestStage
+from emulator.settings import parse_url
 from emulator.webhooks.sender import MAX_RESPONSE_BYTES, Sender
 from tests.cli.processes import free_port
 from tests.webhooks.receiver import (

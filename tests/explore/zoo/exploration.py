@@ -17,7 +17,7 @@ from tests.cli.processes import COMMAND, REPOSITORY, environment
 from tests.explore.zoo.integration import write_integration
 from tests.explore.zoo.table import Shop
 
-MAX_RUN_S = 300
+MAX_RUN_S = 600
 NO_HISTORY = "has no history that fits"
 _VERDICTS = "|".join(VerdictId)
 _FAILURE = re.compile(rf"^(?P<verdict>{_VERDICTS}): (?P<history>.+)$", re.MULTILINE)
@@ -42,8 +42,8 @@ def explore(shop: Shop, directory: Path, *, depth: int, seed: int = 1) -> Findin
     """Explore a shop in a new process, until the first failure."""
     [port] = free_ports(1)
     file = write_integration(shop, directory, port=port)
-    saved = directory / "saved"
-    return _run(str(file), "--depth", str(depth), "--seed", str(seed), "--save", str(saved))
+    flags = ("--depth", str(depth), "--seed", str(seed))
+    return run_explore(str(file), *flags, directory=directory)
 
 
 def rate(shop: Shop, directory: Path) -> str:
@@ -51,7 +51,7 @@ def rate(shop: Shop, directory: Path) -> str:
     [port] = free_ports(1)
     file, cases = write_integration(shop, directory, port=port), directory / "cases.xml"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    run = _run(str(file), "--junit", str(cases), "--save", str(directory / "saved"))
+    run = run_explore(str(file), "--junit", str(cases), directory=directory)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     all_cases = list(ElementTree.parse(cases).iter("testcase"))  # noqa: S314 - our own file
@@ -75,7 +75,7 @@ def smaller_failures(finding: Finding, directory: Path) -> list[str]:
             document["history"]["anomalies"] = list(part)
             file = directory / "part.yaml"
             file.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-            run = _run(str(file), "--replay")
+            run = run_explore(str(file), "--replay", directory=directory)
             # A part that does not fit together is no history.
             if run.code != 0 and NO_HISTORY not in run.output:
                 failures.append(
@@ -84,12 +84,13 @@ def smaller_failures(finding: Finding, directory: Path) -> list[str]:
     return failures
 
 
-def _run(*arguments: str) -> Finding:
+def run_explore(*arguments: str, directory: Path) -> Finding:
+    """Run the command in a directory, in which it saves a failure; by default with `--depth 2`."""
     started_s = time.monotonic()
     run = subprocess.run(
         [*COMMAND, "explore", *arguments, "--port", "0", "--checkout-port", "0"],
-        cwd=REPOSITORY,
-        env=environment(),
+        cwd=directory,
+        env=environment({"PYTHONPATH": str(REPOSITORY)}),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
@@ -104,5 +105,5 @@ def _run(*arguments: str) -> Finding:
         seconds=seconds,
         verdict=failure["verdict"] if failure else "",
         history=failure["history"] if failure else "",
-        saved=Path(saved["path"]) if saved else None,
+        saved=directory / saved["path"] if saved else None,
     )

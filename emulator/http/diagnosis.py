@@ -21,11 +21,15 @@ _NOT_READ = "The handler's framework refused the JSON body before the handler re
 _STATUS_CAUSES = {
     400: _REFUSED,
     401: _REFUSED,
-    403: _REFUSED,
+    403: (
+        "The handler refused the webhook: does it use the secret of this endpoint, does it verify "
+        "the unchanged body, and does its framework exempt this path from CSRF protection?"
+    ),
     404: _NOT_SERVED,
     405: _NOT_SERVED,
     410: "Status 410 means that the endpoint is gone, so it was disabled: PATCH enables it again.",
     415: _NOT_READ,
+    419: "The CSRF protection of the framework refused the webhook: exempt this path from it.",
     422: _NOT_READ,
     500: "The handler failed: see its own log.",
 }
