@@ -25,10 +25,10 @@ settings.load_profile("emulator")
 
 # Files that take seconds. They run first, so that at the end no process waits for one of them.
 LONG_FILES = (
-    "tests/verify/test_drift.py",
-    "tests/checkout/browser/",
+    "tests/tools/verify/test_drift.py",
+    "tests/server/checkout/browser/",
     "tests/cli/test_mistakes.py",
-    "tests/replay/test_command.py",
+    "tests/tools/replay/test_command.py",
     "tests/pytest_plugin/test_runs.py",
 )
 

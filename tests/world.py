@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx
 
-from emulator.app.composition import Running, compose
 from emulator.domain.instants import Instant, parse_clock
+from emulator.server.app.composition import Running, compose
 from emulator.settings import Settings
 
 API_PORT = 8080

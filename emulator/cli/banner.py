@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from emulator import __version__
-from emulator.app.composition import Running
-from emulator.app.log import json_line
 from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, mask_key
 from emulator.domain.durations import whole_duration_text
 from emulator.domain.hosts import hide_url_secrets
 from emulator.domain.instants import REAL_RATE, format_instant, rate_number
-from emulator.engine.state.account import Account
+from emulator.server.app.composition import Running
+from emulator.server.app.log import json_line
+from emulator.server.engine.state.account import Account
 from emulator.settings import IN_MEMORY, Settings
 
 _PUBLIC_KEYS = {DEMO_TEST_KEY, DEMO_LIVE_KEY}

@@ -20,7 +20,7 @@ from emulator.cli.output import (
     write_file,
 )
 from emulator.cli.trigger import call
-from emulator.replay.emulator_api import CONTROL, find_emulator
+from emulator.tools.replay.emulator_api import CONTROL, find_emulator
 
 if TYPE_CHECKING:
     from emulator.http.client import HttpClient

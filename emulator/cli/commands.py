@@ -96,7 +96,7 @@ def schema(*, is_integration: bool) -> None:
     import json
 
     if is_integration:
-        from emulator.explore.integration import integration_schema as build
+        from emulator.tools.explore.integration import integration_schema as build
     else:
         from emulator.scenarios.scenario_file import scenario_schema as build
     write(f"{json.dumps(build(), indent=2, ensure_ascii=False)}\n")
@@ -120,7 +120,7 @@ def openapi(*, is_control: bool, is_without_webhooks: bool) -> None:
     """
     import json
 
-    from emulator.app.documents import documents
+    from emulator.server.app.documents import documents
 
     document = documents(DEFAULT_METHODS)["control" if is_control else "v1"](DEFAULT_URL)
     if is_without_webhooks:

@@ -17,8 +17,8 @@ from emulator.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from emulator.doctor.report import DoctorFinding, Perspective
-    from emulator.doctor.runner import DoctorOptions
+    from emulator.tools.doctor.report import DoctorFinding, Perspective
+    from emulator.tools.doctor.runner import DoctorOptions
 
 
 @click.command()
@@ -48,8 +48,8 @@ def doctor(url: str, key: str | None, webhook_url: str | None, is_json: bool) ->
             expected = "expected an absolute http or https URL"
             cli_error(f"flag --webhook-url: found {webhook_url!r}, {expected}")
     checked_url = BaseUrl.parse(base_url("--url", url))
-    from emulator.doctor.network import read_network
-    from emulator.doctor.runner import DoctorOptions
+    from emulator.tools.doctor.network import read_network
+    from emulator.tools.doctor.runner import DoctorOptions
 
     options = DoctorOptions(
         base_url=checked_url, key=key, webhook_url=webhook_url, network=read_network()
@@ -60,9 +60,9 @@ def doctor(url: str, key: str | None, webhook_url: str | None, is_json: bool) ->
 def run_doctor(options: "DoctorOptions", *, is_json: bool) -> int:
     """Run the probes and print the report; return the exit code."""
     from emulator.clock import RealClock
-    from emulator.doctor.report import conclusion, printable, report_json, section_lines
-    from emulator.doctor.requests import Timeouts
-    from emulator.doctor.runner import NoEmulator, run_probes
+    from emulator.tools.doctor.report import conclusion, printable, report_json, section_lines
+    from emulator.tools.doctor.requests import Timeouts
+    from emulator.tools.doctor.runner import NoEmulator, run_probes
 
     paint = console_paint()
 

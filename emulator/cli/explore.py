@@ -27,10 +27,10 @@ from emulator.domain.accounts import DEMO_TEST_KEY
 from emulator.reporting import ERASE_LINE
 
 if TYPE_CHECKING:
-    from emulator.explore.exploration import Exploration, HistoryFailure, Limits
-    from emulator.explore.integration import Integration
-    from emulator.explore.session import ExploreSession
     from emulator.settings import Settings
+    from emulator.tools.explore.exploration import Exploration, HistoryFailure, Limits
+    from emulator.tools.explore.integration import Integration
+    from emulator.tools.explore.session import ExploreSession
 
 DEFAULT_DEPTH = 2
 DEFAULT_SEED = 1
@@ -152,8 +152,8 @@ def explore(files: tuple[Path, ...], *, replays: bool, **options: object) -> int
     integrations = _read(files)
     if integrations is None:
         return 2
-    from emulator.app.server import NoListener, collect_rarely
-    from emulator.explore.service import ExploreError
+    from emulator.server.app.server import NoListener, collect_rarely
+    from emulator.tools.explore.service import ExploreError
 
     def run() -> Coroutine[object, object, int]:
         return (
@@ -170,8 +170,8 @@ def explore(files: tuple[Path, ...], *, replays: bool, **options: object) -> int
 
 def _read(files: Sequence[Path]) -> "list[Integration] | None":
     """The integrations, or None after printing every problem."""
-    from emulator.explore.integration import read_integration
     from emulator.scenarios.problems import Problem, ScenarioError
+    from emulator.tools.explore.integration import read_integration
 
     integrations: list[Integration] = []
     problems: list[Problem] = []
@@ -188,8 +188,8 @@ def _read(files: Sequence[Path]) -> "list[Integration] | None":
 
 def _options(options: Mapping[str, object]) -> ExploreOptions:
     from emulator import ids
-    from emulator.explore.exploration import Limits
     from emulator.settings import SettingsError, parse_webhook_secret, resolve
+    from emulator.tools.explore.exploration import Limits
 
     values = dict(options)
     url, seed = values["url"], int(str(values["seed"]))
@@ -249,18 +249,18 @@ async def _session(
     from tempfile import TemporaryDirectory
 
     from emulator.clock import RealClock
-    from emulator.explore.connections import Connections
-    from emulator.explore.service import Service
-    from emulator.explore.session import ExploreSession
-    from emulator.explore.shop import Shop
-    from emulator.explore.shop_process import running_shop
     from emulator.http.addresses import BaseUrl
+    from emulator.tools.explore.connections import Connections
+    from emulator.tools.explore.service import Service
+    from emulator.tools.explore.session import ExploreSession
+    from emulator.tools.explore.shop import Shop
+    from emulator.tools.explore.shop_process import running_shop
 
     wall = RealClock()
     async with AsyncExitStack() as stack:
         url = options.url
         if url is None:
-            from emulator.app.server import private_emulator
+            from emulator.server.app.server import private_emulator
 
             # On disk and with a short journal: the memory does not grow with the histories.
             directory = stack.enter_context(TemporaryDirectory())
@@ -293,8 +293,8 @@ async def _replay(
     files: Sequence[Path], integrations: "Sequence[Integration]", options: ExploreOptions
 ) -> int:
     """Run the histories of saved files; return the exit code."""
-    from emulator.explore.exploration import Exploration
-    from emulator.explore.report import failure_lines, saved_history
+    from emulator.tools.explore.exploration import Exploration
+    from emulator.tools.explore.report import failure_lines, saved_history
 
     saved = []
     for file, integration in zip(files, integrations, strict=True):
@@ -330,7 +330,7 @@ class _Run:
     async def run(self) -> int:
         import asyncio
 
-        from emulator.explore.exploration import Exploration
+        from emulator.tools.explore.exploration import Exploration
 
         max_time_ms, exploration = self._options.limits.max_time_ms, None
         timeout_s = None if max_time_ms is None else max_time_ms / 1000 + MAX_OVERRUN_S
@@ -354,13 +354,13 @@ class _Run:
         return int(bool(exploration.failures))
 
     def _show(self, exploration: "Exploration") -> None:
-        from emulator.explore.report import progress_text
+        from emulator.tools.explore.report import progress_text
 
         if self._shows_progress:
             click.echo(progress_text(exploration), nl=False, err=True)
 
     def _print(self, exploration: "Exploration") -> None:
-        from emulator.explore.report import count_lines, failure_lines, summary_line
+        from emulator.tools.explore.report import count_lines, failure_lines, summary_line
 
         paint = console_paint()
         for failure in exploration.failures:
@@ -373,7 +373,7 @@ class _Run:
         write("".join(f"{line}\n" for line in lines))
 
     def _save(self, failure: "HistoryFailure") -> Path:
-        from emulator.explore.report import saved_file, saved_name
+        from emulator.tools.explore.report import saved_file, saved_name
 
         directory = self._options.save
         try:
@@ -385,7 +385,7 @@ class _Run:
         return file
 
     def _write_files(self, exploration: "Exploration") -> None:
-        from emulator.explore.report import junit, report
+        from emulator.tools.explore.report import junit, report
 
         for option, file, write_report in (
             ("--junit", self._options.junit, junit),

@@ -29,8 +29,8 @@ from emulator.cli.output import (
 if TYPE_CHECKING:
     from emulator.clock import SystemClock
     from emulator.http.addresses import BaseUrl
-    from emulator.replay.results import Case, CaseResult
     from emulator.settings import Settings
+    from emulator.tools.replay.results import Case, CaseResult
 
 DEFAULT_CLOCK = "frozen@2026-01-01T00:00:00Z"
 DEFAULT_SEED = 0
@@ -120,7 +120,7 @@ def replay(
         clock=clock or DEFAULT_CLOCK,
         **others,  # type: ignore[arg-type]  # click has validated their types
     )
-    from emulator.replay.cases import read_cases
+    from emulator.tools.replay.cases import read_cases
 
     found = read_cases([Path(path) for path in paths])
     if found.problems:
@@ -137,7 +137,7 @@ def record(url: str, key: str | None) -> None:
     The output is a scenario file.
     """
     from emulator.http.client import Unreachable
-    from emulator.replay.emulator_api import RecordingUnavailable, fetch_recording
+    from emulator.tools.replay.emulator_api import RecordingUnavailable, fetch_recording
 
     check_key("--key", key)
     address = _base_url(url)
@@ -153,7 +153,7 @@ class ReplayRun:
 
     def __init__(self, options: ReplayOptions, cases: "Sequence[Case]", *, skipped: int) -> None:
         from emulator.clock import RealClock
-        from emulator.replay.console import Printer
+        from emulator.tools.replay.console import Printer
 
         self._options = options
         self._print_error: click.ClickException | None = None
@@ -170,9 +170,9 @@ class ReplayRun:
         )
 
     def run(self) -> int:
-        from emulator.app.server import NoListener, collect_rarely
         from emulator.http.client import Unreachable
-        from emulator.storage.database_file import UnusableDatabase
+        from emulator.server.app.server import NoListener, collect_rarely
+        from emulator.server.storage.database_file import UnusableDatabase
 
         collect_rarely()
         started_ms = self._wall.monotonic_ms()
@@ -196,7 +196,7 @@ class ReplayRun:
 
     async def _play(self) -> "list[CaseResult]":
         from emulator.http.client import HttpClient
-        from emulator.replay.case_runner import RunContext, play_all
+        from emulator.tools.replay.case_runner import RunContext, play_all
 
         options = self._options
         async with self._emulator() as url:
@@ -217,16 +217,16 @@ class ReplayRun:
         if self._options.url is not None:
             yield self._options.url
             return
-        from emulator.app.server import private_emulator
         from emulator.http.addresses import BaseUrl
+        from emulator.server.app.server import private_emulator
 
         async with private_emulator(self._options.settings) as url:
             yield BaseUrl.parse(url)
 
     def _print_results(self, results: "Sequence[CaseResult]") -> int:
         """Return the exit code."""
-        from emulator.replay.console import coverage_lines, note_lines, summary_line
-        from emulator.replay.coverage import coverage_of
+        from emulator.tools.replay.console import coverage_lines, note_lines, summary_line
+        from emulator.tools.replay.coverage import coverage_of
 
         self._printer.print_failures()
         coverage = coverage_of(result.trace for result in results)
@@ -242,11 +242,11 @@ class ReplayRun:
     def _write_files(self, results: "Sequence[CaseResult]", duration_ms: float) -> None:
         options = self._options
         if options.junit is not None:
-            from emulator.replay.report import junit
+            from emulator.tools.replay.report import junit
 
             write_file("--junit", options.junit, junit(results, duration_ms=duration_ms))
         if options.report is not None:
-            from emulator.replay.report import report
+            from emulator.tools.replay.report import report
 
             write_file("--report", options.report, report(results, skipped=self._skipped))
 

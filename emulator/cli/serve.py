@@ -11,7 +11,7 @@ from emulator.settings import OPTIONS, Settings, SettingsError, resolve, start_w
 if TYPE_CHECKING:
     import asyncio
 
-    from emulator.app.composition import Running
+    from emulator.server.app.composition import Running
 
 
 class ServeError(Exception):
@@ -60,7 +60,7 @@ def serve(flags: dict[str, object]) -> None:
         raise ServeError(error.lines) from None
     import asyncio
 
-    from emulator.app.server import serve as serve_forever
+    from emulator.server.app.server import serve as serve_forever
 
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -79,11 +79,11 @@ def _lines(error: Exception, settings: Settings) -> list[str] | None:
     """The lines for an error that the user can correct."""
     import sqlite3
 
-    from emulator.app.ready_file import NoReadyFile
-    from emulator.app.server import NoListener
     from emulator.scenarios.problems import ScenarioError
-    from emulator.storage.batch import Busy
-    from emulator.storage.database_file import UnusableDatabase
+    from emulator.server.app.ready_file import NoReadyFile
+    from emulator.server.app.server import NoListener
+    from emulator.server.storage.batch import Busy
+    from emulator.server.storage.database_file import UnusableDatabase
 
     if isinstance(error, ScenarioError):
         return [str(problem) for problem in error.problems]

@@ -19,7 +19,7 @@ from emulator.domain.nearest_word import nearest_word_hint
 from emulator.domain.payment import EVENT_TYPES, MAX_AMOUNT_MINOR, MIN_AMOUNT_MINOR, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS, customer_submission
 from emulator.domain.transitions import TRANSITIONS, Edge
-from emulator.replay.emulator_api import CONTROL, PAYMENTS, find_emulator, full_refusal_text
+from emulator.tools.replay.emulator_api import CONTROL, PAYMENTS, find_emulator, full_refusal_text
 
 if TYPE_CHECKING:
     from emulator.http.client import HttpClient
@@ -138,7 +138,7 @@ async def _trigger(client: "HttpClient", status: Status, order: dict[str, Any]) 
 
 async def _drive_to(client: "HttpClient", to: Status, order: dict[str, Any]) -> str:
     """Create a payment that takes on a status; return its id."""
-    from emulator.replay.step_executor import DEFAULT_BODY
+    from emulator.tools.replay.step_executor import DEFAULT_BODY
 
     payment = await call(client, "POST", PAYMENTS, {**DEFAULT_BODY, **order})
     path = f"{CONTROL}/payments/{payment['id']}"

@@ -25,7 +25,7 @@ from emulator.cli.output import (
 
 if TYPE_CHECKING:
     from emulator.clock import SystemClock
-    from emulator.verify.comparison import Comparison
+    from emulator.tools.verify.comparison import Comparison
 
 _TEST = "test_"
 _LIVE = "live_"
@@ -133,9 +133,9 @@ def run_comparison(
 ) -> "Comparison":
     """Run all checks. Raises CliError if the server cannot be compared."""
     from emulator.http.client import Unreachable
-    from emulator.verify.client import HttpTransport, ServiceClient
-    from emulator.verify.comparison import NotTheService, compare
-    from emulator.verify.session import Session
+    from emulator.tools.verify.client import HttpTransport, ServiceClient
+    from emulator.tools.verify.comparison import NotTheService, compare
+    from emulator.tools.verify.session import Session
 
     async def run() -> "Comparison":
         async with HttpTransport(options.base_url) as transport:
@@ -170,7 +170,7 @@ def _progress() -> VerifyProgress:
 def _exit_code(comparison: "Comparison") -> int:
     """The exit code; an incomplete comparison is also reported on standard error."""
     from emulator.cli import PROGRAM
-    from emulator.verify.console import incompleteness
+    from emulator.tools.verify.console import incompleteness
 
     message = incompleteness(comparison)
     if message is not None:
@@ -181,7 +181,7 @@ def _exit_code(comparison: "Comparison") -> int:
 
 
 def _write_results(options: VerifyOptions, comparison: "Comparison") -> None:
-    from emulator.verify.report import comparison_html, comparison_json
+    from emulator.tools.verify.report import comparison_html, comparison_json
 
     prints_json = options.json == _STDOUT
     write(comparison_json(comparison).decode() if prints_json else _table(comparison))
@@ -192,7 +192,7 @@ def _write_results(options: VerifyOptions, comparison: "Comparison") -> None:
 
 
 def _table(comparison: "Comparison") -> str:
-    from emulator.verify.console import DEFAULT_WIDTH, comparison_lines
+    from emulator.tools.verify.console import DEFAULT_WIDTH, comparison_lines
 
     width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else DEFAULT_WIDTH
     lines = comparison_lines(comparison, console_paint(), width)

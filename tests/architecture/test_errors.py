@@ -4,9 +4,9 @@ import inspect
 import re
 from collections.abc import Iterator
 
-from emulator.api.errors import ANSWERS, INTERNAL_ERROR_BODY
 from emulator.domain import errors
 from emulator.domain.errors import ForbiddenOrigin, InvalidField, NotReady, Refusal
+from emulator.server.api.errors import ANSWERS, INTERNAL_ERROR_BODY
 
 CONTRACT = {400, 401, 404, 409, 429}
 # Statuses of the control API and the pages only.

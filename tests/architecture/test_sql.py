@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from emulator.storage.database_file import migrations
+from emulator.server.storage.database_file import migrations
 from tests.architecture.tools import modules, parsed
 
 TABLES = [
@@ -35,7 +35,7 @@ def test_there_is_no_sql_outside_of_storage() -> None:
     found = [
         f"{name}:{line}"
         for name, path in modules()
-        if not name.startswith("emulator/storage/")
+        if not name.startswith("emulator/server/storage/")
         for line in sql_in(path)
     ]
     assert found == []
@@ -44,7 +44,9 @@ def test_there_is_no_sql_outside_of_storage() -> None:
 def test_sql_is_found_where_it_is() -> None:
     assert {"payments", "deliveries"} <= set(TABLES)
     storage = [name for name, path in modules() if sql_in(path)]
-    assert {"emulator/storage/payments.py", "emulator/storage/timers.py"} <= set(storage)
+    assert {"emulator/server/storage/payments.py", "emulator/server/storage/timers.py"} <= set(
+        storage
+    )
 
 
 def test_nothing_outside_of_storage_opens_a_database() -> None:
@@ -52,7 +54,7 @@ def test_nothing_outside_of_storage_opens_a_database() -> None:
     opening = [
         f"{name}:{node.lineno}"
         for name, path in modules()
-        if not name.startswith("emulator/storage/")
+        if not name.startswith("emulator/server/storage/")
         for node in ast.walk(parsed(path))
         if (isinstance(node, ast.Attribute) and ast.unparse(node) == "sqlite3.connect")
         or (isinstance(node, ast.ImportFrom) and node.module in {"sqlite3", "aiosqlite"})
@@ -66,7 +68,7 @@ def test_statements_are_constants() -> None:
     put_together = [
         f"{name}:{node.lineno}"
         for name, path in modules()
-        if name.startswith("emulator/storage/")
+        if name.startswith("emulator/server/storage/")
         for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)

@@ -11,16 +11,16 @@ from tests.golden.outputs import library_modules, modules_at_start, path_of
 
 # Each is slow to import and needed by few requests.
 NEVER = {"httpx", "jinja2", "rich", "pydantic", "starlette.routing", "starlette.applications"}
-NEVER |= {"emulator.domain.clauses", "emulator.api.document", "emulator.openapi"}
+NEVER |= {"emulator.domain.clauses", "emulator.server.api.document", "emulator.server.openapi"}
 # For the banner, which is printed after the server accepts requests.
 LATER = {"yaml", "emulator.cli.banner", "emulator.scenarios"}
 # Of the command line, and of the programs of the libraries that `serve` is a part of.
 OTHERS = {"click", "uvicorn.config", "uvicorn.server", "importlib.resources", "email"}
-MAX_OWN_MODULES = 70
+MAX_OWN_MODULES = 71
 # Needed when a webhook endpoint exists.
 WEBHOOKS = {
-    "emulator.engine.delivery.dispatcher",
-    "emulator.webhooks.sender",
+    "emulator.server.engine.delivery.dispatcher",
+    "emulator.server.webhooks.sender",
     "httpcore",
     "certifi",
 }
@@ -73,7 +73,7 @@ def test_a_delivery_loads_no_http_library(tmp_path: Path) -> None:
                 connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
             assert server.stop() == 0
             imported = imports(server.stderr)
-    assert "emulator.webhooks.sender" in imported
+    assert "emulator.server.webhooks.sender" in imported
     assert {"httpx", "httpcore", "h11"}.isdisjoint(imported)
 
 

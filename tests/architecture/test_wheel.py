@@ -21,9 +21,9 @@ ENTRY = "emulator/pytest_plugin/entry"
 FIND_ALL = """
 import emulator
 from pathlib import Path
-from emulator.app.composition import shipped_scenarios
+from emulator.server.app.composition import shipped_scenarios
 from emulator.settings import data_directory
-from emulator.storage.database_file import migrations
+from emulator.server.storage.database_file import migrations
 
 assert Path(emulator.__file__).is_relative_to({installed!r}), emulator.__file__
 for name in ("scenarios", "templates"):

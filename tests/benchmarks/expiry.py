@@ -15,12 +15,12 @@ from time import perf_counter
 
 import uvloop
 
-from emulator.app.composition import Running, compose
-from emulator.app.server import collect_rarely
 from emulator.clock import RealClock
 from emulator.domain.instants import parse_clock
-from emulator.engine.accounts.clock_service import Target
-from emulator.engine.payments.payments import Order
+from emulator.server.app.composition import Running, compose
+from emulator.server.app.server import collect_rarely
+from emulator.server.engine.accounts.clock_service import Target
+from emulator.server.engine.payments.payments import Order
 from emulator.settings import Settings
 from tests.benchmarks.report import Gate, Row
 

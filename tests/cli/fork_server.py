@@ -229,7 +229,7 @@ def _import_program() -> None:
             import_module(module.name)
     for name in LATE_IMPORTS:
         import_module(name)
-    from emulator.app.composition import shipped_scenarios
+    from emulator.server.app.composition import shipped_scenarios
 
     # They are cached: no process has to read the files again.
     shipped_scenarios()

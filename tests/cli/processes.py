@@ -32,7 +32,7 @@ Process = subprocess.Popen[str] | ForkedProcess
 AS_NOBODY = (
     sys.executable,
     "-c",
-    "import encodings.idna, os, uvloop, emulator.app.server, emulator.scenarios.problems\n"
+    "import encodings.idna, os, uvloop, emulator.server.app.server, emulator.scenarios.problems\n"
     "if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
     "from emulator.cli import main; main()",
 )

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from emulator.engine.accounts.checklist_items import ITEMS
+from emulator.server.engine.accounts.checklist_items import ITEMS
 from tests.cli.invocation import output, usage_error
 from tests.cli.processes import free_port, serving
 from tests.world import TEST_KEY, order

@@ -20,7 +20,7 @@ LIVE_KEY = "live_of_another_program"
 
 LOG = """
 import logging, sys
-from emulator.app.log import standard_error
+from emulator.server.app.log import standard_error
 
 evil = sys.argv[2].encode("latin-1").decode("unicode_escape")
 with standard_error(as_json=sys.argv[1] == "json") as log:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.app.server import LAST_ANSWERS_S
+from emulator.server.app.server import LAST_ANSWERS_S
 from tests.cli.processes import (
     COMMAND,
     FREE_PORTS,

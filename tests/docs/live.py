@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.checkout.browsing import CHROMIUM
 from tests.cli.processes import (
     FREE_PORTS,
     HANGS_AFTER_S,
@@ -28,6 +27,7 @@ from tests.cli.processes import (
     wait_for,
 )
 from tests.docs.document import REPOSITORY, Block, Kind, Section
+from tests.server.checkout.browsing import CHROMIUM
 
 API_PORT = 8080
 CHECKOUT_PORT = 8081

@@ -17,10 +17,15 @@ import httpx
 from playwright.async_api import Browser
 
 from emulator import __version__
-from tests.checkout.browsing import Emulator, running_chromium, running_emulator, running_shop
 from tests.cli.processes import run
 from tests.docs.document import REPOSITORY
-from tests.webhooks.receiver import Reply, receiving, replies
+from tests.server.checkout.browsing import (
+    Emulator,
+    running_chromium,
+    running_emulator,
+    running_shop,
+)
+from tests.server.webhooks.receiver import Reply, receiving, replies
 from tests.world import TEST_KEY, headers
 
 IMAGES = REPOSITORY / "docs/images"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.document import Kind, sections
-from tests.webhooks.libraries import npm
+from tests.server.webhooks.libraries import npm
 
 HANDLERS = [
     block.text for section in sections() for block in section.blocks if block.kind is Kind.HANDLER

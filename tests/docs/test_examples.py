@@ -6,11 +6,11 @@ from xml.etree import ElementTree
 import pytest
 
 from emulator.scenarios.loader import read_paths
-from tests.checkout.browsing import CHROMIUM
 from tests.cli.processes import run
 from tests.docs.document import Kind, Section, pages, sections, sections_of, text_of, unannounced
 from tests.docs.live import Act, acts, is_as_shown, missing, play, write_files
 from tests.docs.shops import language, marks, missing_for, prepare
+from tests.server.checkout.browsing import CHROMIUM
 
 INTERPRETER = re.compile(r"\b(payments-emulator|pytest|python|node|php)\b")
 RUN = [section for section in sections() if section.is_run]

@@ -3,16 +3,20 @@
 import re
 
 from emulator.cli.replay import DEFAULT_CLOCK
-from emulator.control.requests import RequestQuery
-from emulator.control.types import DEFAULT_LIMIT, MAX_LIMIT
-from emulator.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
-from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS
-from emulator.engine.state.journal import MAX_ENTRIES, MAX_JOURNAL_BYTES, MAX_STORED_BODY_BYTES
-from emulator.replay.assertions import REFUSAL_CHECKS
-from emulator.replay.step_executor import DEFAULT_BODY
 from emulator.scenarios.loader import load_paths, parse_scenario
 from emulator.scenarios.script import MAX_EXECUTED_STEPS, MAX_SCRIPT_STEPS, SCRIPT_STEPS
+from emulator.server.control.requests import RequestQuery
+from emulator.server.control.types import DEFAULT_LIMIT, MAX_LIMIT
+from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
+from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS
+from emulator.server.engine.state.journal import (
+    MAX_ENTRIES,
+    MAX_JOURNAL_BYTES,
+    MAX_STORED_BODY_BYTES,
+)
 from emulator.settings import data_directory
+from emulator.tools.replay.assertions import REFUSAL_CHECKS
+from emulator.tools.replay.step_executor import DEFAULT_BODY
 from tests.docs.document import part, rows, text_of
 
 FORMAT = "docs/reference/scenario-format.md"

@@ -6,7 +6,6 @@ from typing import Any
 
 import httpx
 
-from emulator.control.app import RESOURCES
 from emulator.domain.durations import UNIT_MS
 from emulator.domain.transitions import TRANSITIONS
 from emulator.domain.webhooks import (
@@ -18,11 +17,12 @@ from emulator.domain.webhooks import (
     Profile,
 )
 from emulator.domain.wire import PING
-from emulator.engine.accounts.clock_service import MAX_ADVANCE_MS
-from emulator.engine.delivery.attempt_slots import MAX_ATTEMPTS
-from emulator.engine.delivery.job_selection import MAX_CONCURRENT_ATTEMPTS
-from emulator.webhooks.retry_schedule import DELAYS_MS, MAX_RETRY_AFTER_MS
-from emulator.webhooks.sender import (
+from emulator.server.control.app import RESOURCES
+from emulator.server.engine.accounts.clock_service import MAX_ADVANCE_MS
+from emulator.server.engine.delivery.attempt_slots import MAX_ATTEMPTS
+from emulator.server.engine.delivery.job_selection import MAX_CONCURRENT_ATTEMPTS
+from emulator.server.webhooks.retry_schedule import DELAYS_MS, MAX_RETRY_AFTER_MS
+from emulator.server.webhooks.sender import (
     MAX_BYTES_READ,
     MAX_RESPONSE_BYTES,
     MAX_RESPONSE_PARTS,
@@ -31,7 +31,7 @@ from emulator.webhooks.sender import (
 from tests.docs.document import README, REPOSITORY, pages, part, rows, text_of
 from tests.docs.generated import TABLES, generated
 from tests.docs.generated.action import with_versions
-from tests.engine.webhook_world import webhook_world
+from tests.server.engine.webhook_world import webhook_world
 from tests.world import LIVE_KEY, World, headers, order, world
 
 OPTIONS_PAGE = "docs/reference/options.md"
@@ -247,7 +247,10 @@ def test_every_package_is_in_the_table_of_layers() -> None:
     package = REPOSITORY / "emulator"
     packages = {file.parent.name for file in package.glob("*/__init__.py")}
     packages |= {file.stem for file in package.glob("[!_]*.py")}
-    subpackages = {file.parent.name for file in package.glob("engine/*/__init__.py")}
+    halves = ("server/*", "server/engine/*", "tools/*")
+    subpackages = {
+        file.parent.name for half in halves for file in package.glob(f"{half}/__init__.py")
+    }
     assert set(re.findall(r"`(\w+)`", cells)) == packages | subpackages
 
 

@@ -17,8 +17,8 @@ from emulator.http.receiver import (
     WebhookReceiver,
     webhook_signature,
 )
+from tests.server.webhooks.receiver import receiving
 from tests.turns import turn
-from tests.webhooks.receiver import receiving
 
 SECRET = "whsec_" + b64encode(b"a secret of twenty-four b").decode()
 BODY = b'{"type":"payment.created","data":{"id":"pay_1"}}'

@@ -15,7 +15,7 @@ import yaml
 from tests.cli.processes import REPOSITORY, SHARED_HANGS_AFTER_S, run, serving
 from tests.interop.node import node_modules
 from tests.interop.prism import PACKAGE, Exchange, Part, Proxied, Request, proxied
-from tests.openapi.navigation import Json, Operation, objects, operations, resolved
+from tests.server.openapi.navigation import Json, Operation, objects, operations, resolved
 
 PRINTED_BY = {"v1": ("openapi",), "control": ("openapi", "--control")}
 SCENARIOS = sorted((REPOSITORY / "scenarios").glob("*.yaml"))

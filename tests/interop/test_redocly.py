@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.processes import HANGS_AFTER_S
 from tests.interop.node import node_modules
-from tests.openapi.conftest import printed
+from tests.server.openapi.conftest import printed
 
 REDOCLY = "@redocly/cli@2"
 # No update check and no telemetry.

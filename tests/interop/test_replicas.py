@@ -11,10 +11,10 @@ import httpx
 import pytest
 from standardwebhooks import Webhook
 
-from tests.checkout.reading import Page
 from tests.cli.processes import Server
 from tests.interop.replicas import Balanced, balanced
-from tests.webhooks.receiver import Received, receiving
+from tests.server.checkout.reading import Page
+from tests.server.webhooks.receiver import Received, receiving
 from tests.world import headers, order
 
 ACCOUNTS = 50

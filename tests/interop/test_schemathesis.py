@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.openapi.conftest import printed
-from tests.openapi.navigation import Json, of_these_calls
-from tests.openapi.schemathesis_runs import PHASES, patient_server, run_schemathesis
+from tests.server.openapi.conftest import printed
+from tests.server.openapi.navigation import Json, of_these_calls
+from tests.server.openapi.schemathesis_runs import PHASES, patient_server, run_schemathesis
 from tests.world import TEST_KEY
 
 # The rules of faults are full of conditions, which random values seldom meet.

@@ -17,7 +17,7 @@ from emulator.domain.hosts import (
     is_open_port,
     parse_url_host,
 )
-from tests.checkout.browsing import CHROMIUM, running_chromium
+from tests.server.checkout.browsing import CHROMIUM, running_chromium
 
 LETTERS = "axnAXN0189._-%<>^|!$&'()+,;=`{}~\""
 # Of each script some, of those that IDNA maps, removes and splits at some.

@@ -8,10 +8,10 @@ import pytest
 
 from emulator.clock import RealClock
 from emulator.domain.accounts import DEMO_TEST_KEY, OTHER_TEST_KEY
-from emulator.verify.client import HttpTransport, ServiceClient
-from emulator.verify.comparison import HIDDEN, Comparison, compare
-from emulator.verify.findings import Verdict
-from emulator.verify.session import Session
+from emulator.tools.verify.client import HttpTransport, ServiceClient
+from emulator.tools.verify.comparison import HIDDEN, Comparison, compare
+from emulator.tools.verify.findings import Verdict
+from emulator.tools.verify.session import Session
 from tests.cli.processes import FREE_PORTS, SHARED_HANGS_AFTER_S, Server, free_port, serving
 from tests.interop.jitter import jitter
 from tests.interop.replicas import CONFIGURATION, listening, nginx_program

@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 import yaml
 
-from emulator.api.parameters import KNOWN as KNOWN_PARAMETERS
-from emulator.api.queries import KNOWN as KNOWN_QUERY
 from emulator.domain.payment import Payment
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.domain.wire import payment_json
@@ -17,6 +15,8 @@ from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.scenario_file import step_json
 from emulator.scenarios.script_steps import CREATE_MEMBERS, LIST
 from emulator.scenarios.values import Create, Expect, Place, Step
+from emulator.server.api.parameters import KNOWN as KNOWN_PARAMETERS
+from emulator.server.api.queries import KNOWN as KNOWN_QUERY
 
 HEAD = "version: 1\nname: case\nscript:\n  - create: {as: order}\n  - create: {as: other}\n"
 HERE = Place(line=6, column=5)

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any
 
-from emulator.app.documents import documents
-from emulator.control.app import RESOURCES
 from emulator.domain.payment_methods import DEFAULT_METHODS
+from emulator.server.app.documents import documents
+from emulator.server.control.app import RESOURCES
 from tests.docs.markdown import table
 
 PAGE = "docs/reference/control-api.md"

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from emulator.api import parameters, queries
-from emulator.api.bodies import MAX_BODY_BYTES
-from emulator.api.errors import ANSWERS, INTERNAL_ERROR_BODY, INTERNAL_ERROR_CAUSE, code_of
-from emulator.app.documents import documents
 from emulator.domain import errors
 from emulator.domain.errors import InvalidField, Refusal
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import MAX_ENDPOINTS
-from emulator.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
-from emulator.engine.accounts.snapshots import MAX_SNAPSHOTS
+from emulator.server.api import parameters, queries
+from emulator.server.api.bodies import MAX_BODY_BYTES
+from emulator.server.api.errors import ANSWERS, INTERNAL_ERROR_BODY, INTERNAL_ERROR_CAUSE, code_of
+from emulator.server.app.documents import documents
+from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
+from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS
 from tests.docs.markdown import table
 from tests.world import headers, order, world
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from emulator.explore.anomalies import ANOMALY_KINDS, AnomalyKind
-from emulator.explore.integration import JSON_PATH, integration_schema
-from emulator.explore.judgement import VERDICTS
+from emulator.tools.explore.anomalies import ANOMALY_KINDS, AnomalyKind
+from emulator.tools.explore.integration import JSON_PATH, integration_schema
+from emulator.tools.explore.judgement import VERDICTS
 from tests.docs.generated.scenario_types import key_rows
 from tests.docs.markdown import table
 

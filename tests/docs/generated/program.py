@@ -7,8 +7,8 @@ from emulator.domain.accounts import Mode
 from emulator.domain.clauses import CLAUSES, WARNINGS, Clause
 from emulator.domain.outcomes import Handset, Outcome
 from emulator.domain.payment_methods import METHODS
-from emulator.engine.accounts.checklist_items import ITEMS
 from emulator.scenarios.loader import load_paths
+from emulator.server.engine.accounts.checklist_items import ITEMS
 from emulator.settings import OPTIONS, Option, data_directory
 from tests.clauses import MarkedTest, clause_tests
 from tests.docs.markdown import table

@@ -1,0 +1,1 @@
+"""What `serve` runs: listeners, operations, storage and the webhook sender."""

@@ -1,0 +1,268 @@
+"""A request of the contract, its reply, and its journal entry."""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
+from functools import cached_property, lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Protocol
+
+from emulator.domain.accounts import mask_key
+from emulator.domain.errors import InvalidApiKey, MissingApiKey, Refusal, RequestTooLarge
+from emulator.server.api.bodies import check_size, read_body
+from emulator.server.api.request_warnings import RequestWarning, slugs_of
+from emulator.server.engine.state.account import Owner
+from emulator.server.engine.state.journal import ENTRY_BYTES, HEADERS, MAX_HEADER_BYTES
+from emulator.server.storage.database import DatabaseLost
+
+if TYPE_CHECKING:
+    from emulator.server.engine.state.rules import FaultCandidate
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+Header = tuple[bytes, bytes]
+
+# The key of a scope for its connection: ASGI needs two messages for a response, and cannot cut
+# one off.
+CONNECTION = "emulator.connection"
+
+_JOURNALED = [name.encode() for name in HEADERS]
+# Of a request without a response.
+NO_STATUS = 0
+FIRST_ERROR = 400
+_TOO_MANY_REQUESTS = 429
+
+logger = logging.getLogger(__name__)
+
+
+class ClientConnection(Protocol):
+    """The client connection of a request."""
+
+    # Why the rest of the body cannot be read, although the client is still connected.
+    body_error: Refusal | None
+
+    def reply(self, status: int, header_lines: bytes, body: bytes) -> None:
+        """Write a whole response."""
+
+    def break_off(self, status: int, header_lines: bytes, part: bytes) -> None:
+        """Write a response with a part of its body, and close the connection."""
+
+    def hang_up(self) -> None:
+        """Close the connection without a response."""
+
+
+def lines_of(headers: Iterable[Header]) -> bytes:
+    """Headers as they are written."""
+    return b"".join([b"%s: %s\r\n" % header for header in headers])
+
+
+# Clients repeat few keys. An exception is not cached.
+@lru_cache(maxsize=256)
+def bearer_key(authorization: bytes | None) -> str:
+    """The Bearer key (contract, section 5). Raises MissingApiKey; InvalidApiKey when not ASCII."""
+    if authorization is None:
+        raise MissingApiKey
+    scheme, _, key = authorization.partition(b" ")
+    key = key.strip()
+    if scheme.lower() != b"bearer" or not key:
+        raise MissingApiKey
+    if not key.isascii():
+        raise InvalidApiKey
+    return key.decode("ascii")
+
+
+def log_failure(method: str, path: str, error: Exception) -> None:
+    """Log an error that no code expects. A lost database was logged when it was noticed."""
+    if not isinstance(error, DatabaseLost):
+        logger.error("%s %s failed", method, path, exc_info=error)
+
+
+class Reply:
+    """A response that is not sent yet."""
+
+    __slots__ = ("body", "headers", "status")
+
+    is_whole = True
+
+    def __init__(self, status: int, body: bytes, headers: list[Header]) -> None:
+        self.status = status
+        self.body = body
+        self.headers = headers
+
+    @property
+    def sent_body(self) -> bytes:
+        """The part of the body that the client gets."""
+        return self.body
+
+    @property
+    def sent_status(self) -> int:
+        """The status that the client gets, or NO_STATUS."""
+        return self.status
+
+
+class CutReply(Reply):
+    """A reply that ends after `cut_at` bytes of its body; None: without any byte."""
+
+    __slots__ = ("cut_at",)
+
+    is_whole = False
+
+    def __init__(
+        self, status: int, body: bytes, headers: list[Header], *, cut_at: int | None
+    ) -> None:
+        super().__init__(status, body, headers)
+        self.cut_at = cut_at
+
+    @property
+    def sent_body(self) -> bytes:
+        return b"" if self.cut_at is None else self.body[: self.cut_at]
+
+    @property
+    def sent_status(self) -> int:
+        return NO_STATUS if self.cut_at is None else self.status
+
+
+class Headers(dict[bytes, bytes]):
+    """The headers of a request by name; requests with the same header lines share them."""
+
+    @cached_property
+    def journaled(self) -> tuple[tuple[Header, ...], int]:
+        """Those that the journal has, cut and with a masked key, and their length."""
+        chosen = {name: self[name][:MAX_HEADER_BYTES] for name in _JOURNALED if name in self}
+        scheme, _, key = chosen.get(b"authorization", b"").partition(b" ")
+        if key:
+            masked = mask_key(key.strip().decode("latin-1")).encode()
+            chosen[b"authorization"] = b"%b %b" % (scheme, masked)
+        return tuple(chosen.items()), sum(map(len, chain(*chosen.items())))
+
+
+class Exchange:
+    """A request in progress; `received` is its body if that arrived before it is processed.
+
+    `fault` is the fault rule that applied, and `instead_of` the status of the reply that it
+    replaced, if any.
+    """
+
+    # Class attributes, because most requests never set them.
+    owner: Owner | None = None
+    # The number of resets of the account when the request arrived.
+    generation = 0
+    # Generated when it is first needed.
+    request_id = b""
+    body = b""
+    is_replay = False
+    fault: "FaultCandidate | None" = None
+    instead_of: int | None = None
+    # Set when the request has been processed.
+    reply: Reply
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        raw_path: bytes,
+        query: bytes,
+        headers: Headers,
+        *,
+        receive: Receive | None = None,
+        received: bytes = b"",
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.raw_path = raw_path
+        self.query = query
+        self.headers = headers
+        self._receive = receive
+        self._received = received
+        self.warnings: list[RequestWarning] = []
+        self._is_read = False
+        self._too_large: RequestTooLarge | None = None
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the account was reset since the request arrived."""
+        return self.owner is not None and self.owner.account.generation != self.generation
+
+    async def read(self) -> bytes:
+        """The body, read once. Raises RequestTooLarge, ClientDisconnected."""
+        if not self._is_read:
+            self._is_read = True
+            try:
+                if self._receive is not None:
+                    self.body = await read_body(self.headers, self._receive)
+                else:
+                    check_size(len(self._received))
+                    self.body = self._received
+            except RequestTooLarge as refusal:
+                self._too_large = refusal
+        if self._too_large is not None:
+            raise self._too_large
+        return self.body
+
+    async def read_for_journal(self) -> None:
+        """Read the body of a refused request for its journal entry."""
+        with suppress(RequestTooLarge):
+            await self.read()
+
+
+async def send_reply(reply: Reply, send: Send | None, connection: ClientConnection | None) -> None:
+    """Respond, or cut the connection; without a connection that raises ConnectionResetError."""
+    has_response = reply.sent_status != NO_STATUS
+    if connection is not None:
+        if has_response:
+            connection.break_off(reply.status, lines_of(reply.headers), reply.sent_body)
+        else:
+            connection.hang_up()
+        return
+    if has_response and send is not None:
+        start = {"type": "http.response.start", "status": reply.status, "headers": reply.headers}
+        await send(start)
+        body = {"type": "http.response.body", "body": reply.sent_body}
+        await send({**body, "more_body": not reply.is_whole})
+    if not reply.is_whole:
+        raise ConnectionResetError
+
+
+def add_to_journal(
+    exchange: Exchange,
+    owner: Owner,
+    request_id: bytes,
+    reply: Reply,
+    *,
+    started_ms: float,
+    ended_ms: float,
+) -> None:
+    """Store a request in the journal, unformatted, because this runs for every request."""
+    request_body, sent = exchange.body, reply.body
+    status = reply.status
+    if not reply.is_whole:
+        sent, status = reply.sent_body, reply.sent_status
+    path, query = exchange.raw_path, exchange.query
+    headers, headers_bytes = exchange.headers.journaled
+    lengths = len(path) + len(query) + len(request_body) + len(sent)
+    owner.journal.add(
+        (
+            request_id,
+            owner.account.clock.now(),
+            exchange.method,
+            path,
+            query,
+            status,
+            request_body,
+            sent,
+            slugs_of(exchange.warnings) if exchange.warnings else (),
+            reply.body if reply.status >= FIRST_ERROR else b"",
+            exchange.is_replay,
+            exchange.fault,
+            exchange.instead_of,
+            ended_ms - started_ms,
+            ended_ms,
+            dict(reply.headers).get(b"retry-after", b"") if status == _TOO_MANY_REQUESTS else b"",
+            headers,
+            False,
+            ENTRY_BYTES + lengths + headers_bytes,
+        )
+    )

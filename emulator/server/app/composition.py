@@ -1,0 +1,299 @@
+"""Builds the program from the settings and a clock."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from emulator import ids
+from emulator.clock import SystemClock
+from emulator.domain.accounts import Mode
+from emulator.server.api.app import PaymentsApi
+from emulator.server.api.exchange import ASGIApp, Message, Scope
+from emulator.server.api.parameters import CreateRules
+from emulator.server.app.gateway import Gateway, Lazily, RequestLog
+from emulator.server.engine.engine import Engine, open_engine
+from emulator.server.engine.payments.payments import CheckoutAddress
+from emulator.server.engine.state.account import Account, ConfiguredEndpoint, EngineConfig
+from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES
+from emulator.server.engine.state.rules import Origin
+from emulator.settings import Settings, data_directory
+
+if TYPE_CHECKING:
+    from emulator.scenarios.values import Scenario
+
+logger = logging.getLogger(__name__)
+_OFF_AT_START = "\nenabled: false\n"
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """The running program: its settings, the ports of its listeners, its engine and gateway."""
+
+    settings: Settings
+    api_port: int
+    checkout_port: int
+    engine: Engine
+    gateway: Gateway
+
+
+@asynccontextmanager
+async def compose(
+    settings: Settings,
+    *,
+    wall: SystemClock,
+    api_port: int,
+    checkout_port: int,
+    write_log: Callable[[str], object],
+    stamps_business_time: bool = False,
+    max_journal_bytes: int = MAX_JOURNAL_BYTES,
+) -> AsyncIterator[Running]:
+    """The program without its sockets. Raises ScenarioError, UnusableDatabase.
+
+    `stamps_business_time` and `max_journal_bytes` are of EngineConfig.
+    """
+    given = given_scenarios(settings)
+    checkout = CheckoutAddress(base=settings.public_checkout_url(checkout_port))
+    config = _engine_config(
+        settings, stamps_business_time=stamps_business_time, max_journal_bytes=max_journal_bytes
+    )
+    async with open_engine(
+        database_path=settings.database,
+        wall=wall,
+        config=config,
+        checkout=checkout,
+        load_scenarios=partial(_in_force, given),
+    ) as engine:
+        log = RequestLog(wall, write_log, as_json=settings.log_format == "json")
+        watch = _watch(settings, engine, wall, given) if settings.watch else None
+        yield Running(
+            settings=settings,
+            api_port=api_port,
+            checkout_port=checkout_port,
+            engine=engine,
+            gateway=_gateway(settings, engine, log, checkout, checkout_port, wall),
+        )
+        log.flush()
+        if watch is not None:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+
+
+def _watch(
+    settings: Settings, engine: Engine, wall: SystemClock, given: "tuple[Scenario, ...]"
+) -> "asyncio.Task[None]":
+    from emulator.server.app.scenario_watch import watch_scenarios
+
+    loader_of = partial(partial, _in_force)
+    return asyncio.create_task(watch_scenarios(settings, engine, wall, given, loader_of))
+
+
+def given_scenarios(settings: Settings) -> "tuple[Scenario, ...]":
+    """The scenarios that the settings name, the newest first. Raises ScenarioError."""
+    if not settings.scenarios:
+        return ()
+    from emulator.scenarios.loader import load_paths, method_warnings
+
+    scenarios = load_paths([Path(path) for path in settings.scenarios])
+    for warning in method_warnings(scenarios, settings.methods):
+        logger.warning("%s", warning)
+    return scenarios[::-1]
+
+
+def _in_force(
+    given: "tuple[Scenario, ...]", shipped: Literal["all", "on", "none"]
+) -> "tuple[tuple[Origin, Scenario], ...]":
+    if shipped == "none":
+        return tuple((Origin.FILE, scenario) for scenario in given)
+    from emulator.scenarios.loader import in_force
+
+    named = {scenario.name for scenario in given}
+    return tuple(
+        (Origin.FILE if scenario.name in named else Origin.SHIPPED, scenario)
+        for scenario in in_force(given, shipped_scenarios(only_on=shipped == "on"))
+    )
+
+
+@cache
+def shipped_scenarios(*, only_on: bool = False) -> "tuple[Scenario, ...]":
+    """The scenarios of the package, which have the lowest precedence, read on first use.
+
+    Most are disabled at start, and read on request. A user enables one on purpose, so these come
+    before those that are enabled at start.
+    """
+    from emulator.scenarios.loader import load_paths
+
+    files = sorted(data_directory("scenarios").glob("*.yaml"))
+    if only_on:
+        files = [file for file in files if _OFF_AT_START not in file.read_text(encoding="utf-8")]
+    return tuple(sorted(load_paths(files), key=lambda scenario: scenario.enabled))
+
+
+def _engine_config(
+    settings: Settings, *, stamps_business_time: bool, max_journal_bytes: int
+) -> EngineConfig:
+    return EngineConfig(
+        first_test_key=settings.test_key,
+        first_live_key=settings.live_key,
+        seed=settings.seed,
+        clock=settings.clock,
+        rate_limit=settings.rate_limit,
+        auto_provision=settings.auto_provision,
+        endpoint=(
+            None
+            if settings.webhook_url is None
+            else ConfiguredEndpoint(url=settings.webhook_url, secret=settings.webhook_secret)
+        ),
+        stamps_business_time=stamps_business_time,
+        max_journal_bytes=max_journal_bytes,
+    )
+
+
+def _gateway(
+    settings: Settings,
+    engine: Engine,
+    log: RequestLog,
+    checkout: CheckoutAddress,
+    checkout_port: int,
+    wall: SystemClock,
+) -> Gateway:
+    stream = ids.stream_key(settings.seed, "gateway")
+    api = PaymentsApi(
+        accounts=engine.accounts,
+        payments=engine.payments,
+        faults=engine.faults,
+        webhooks=engine.webhooks,
+        rules=CreateRules(
+            methods=settings.methods, allow_http_localhost=settings.allow_http_localhost
+        ),
+        is_strict=settings.strict,
+        stream=ids.stream_key(settings.seed, "strangers"),
+        wall=wall,
+    )
+    control = Lazily(lambda: _control(settings, engine, checkout, api))
+    return Gateway(
+        api=api,
+        control=Lazily(lambda: _guarded(control, settings, checkout)),
+        dashboard=Lazily(
+            lambda: _guarded(_dashboard(settings, engine, checkout, control), settings, checkout)
+        ),
+        checkout=Lazily(lambda: _checkout(settings, engine, checkout)),
+        checkout_port=checkout_port,
+        log=log,
+        stream=stream,
+        engine=engine,
+    )
+
+
+def _control(
+    settings: Settings, engine: Engine, checkout: CheckoutAddress, api: PaymentsApi
+) -> ASGIApp:
+    from emulator.server.api.bodies import read_optional_object
+    from emulator.server.api.exchange import bearer_key
+    from emulator.server.api.yaml_bodies import read_source
+    from emulator.server.app.documents import documents
+    from emulator.server.control.app import build
+    from emulator.server.control.calls import RequestReaders, Services
+
+    return build(
+        Services(
+            engine=engine,
+            checkout=checkout,
+            documents=documents(settings.methods),
+            list_payments=lambda owner, values: api.page_body(owner, values, []),
+        ),
+        RequestReaders(
+            bearer_key=bearer_key,
+            read_object=read_optional_object,
+            read_source=read_source,
+        ),
+    )
+
+
+def _guarded(app: ASGIApp, settings: Settings, checkout: CheckoutAddress) -> ASGIApp:
+    from emulator.server.app.guard import Guard, HostGuard
+
+    return Guard(app, HostGuard(settings, checkout))
+
+
+def _dashboard(
+    settings: Settings, engine: Engine, checkout: CheckoutAddress, control: ASGIApp
+) -> ASGIApp:
+    from emulator.server.api.errors import status_of
+    from emulator.server.api.exchange import bearer_key
+    from emulator.server.dashboard.app import Dashboard
+
+    def account_of(account_id: str | None) -> Account:
+        accounts = engine.accounts
+        return accounts.first if account_id is None else accounts.get(account_id)
+
+    def revision_of(subject: Mapping[str, str]) -> str:
+        account = account_of(subject.get("account"))
+        return engine.activity.revision(account.owner(Mode(subject.get("mode", Mode.TEST))))
+
+    async def subject_of(authorization: str) -> dict[str, str]:
+        owner = await engine.accounts.owner_of(bearer_key(authorization.encode("latin-1")))
+        return {"account": owner.account.profile.id, "mode": owner.mode}
+
+    return Dashboard(
+        templates=data_directory("templates"),
+        control=LocalControl(control),
+        methods=settings.methods,
+        checkout_base=lambda: checkout.base,
+        test_key=lambda account_id: account_of(account_id).profile.test_key,
+        revision_of=revision_of,
+        subject_of=subject_of,
+        status_of=status_of,
+        monotonic_ms=engine.wall.monotonic_ms,
+    )
+
+
+def _checkout(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
+    from emulator.server.api.exchange import log_failure
+    from emulator.server.app.guard import HostGuard
+    from emulator.server.checkout.app import CheckoutApp
+
+    return CheckoutApp(
+        checkouts=engine.checkouts,
+        templates=data_directory("templates"),
+        shows_handset=not settings.no_handset,
+        check_host=HostGuard(settings, checkout).check,
+        log_failure=log_failure,
+    )
+
+
+class LocalControl:
+    """The `GET` calls of the control API; the result is the decoded JSON."""
+
+    def __init__(self, control: ASGIApp) -> None:
+        self._control = control
+
+    async def get(self, path: str, query: Mapping[str, str]) -> Any:
+        """Call `GET /_emulator{path}`. Raises the refusals of the call."""
+        path = f"/_emulator{path}"
+        scope: Scope = {
+            "type": "http",
+            "method": "GET",
+            "scheme": "http",
+            "path": path,
+            "raw_path": quote(path).encode(),
+            "query_string": urlencode(query).encode(),
+            "headers": [],
+            "server": None,
+        }
+        parts: list[bytes] = []
+
+        async def receive() -> Message:
+            # No call reads a body, and the caller does not disconnect.
+            return await asyncio.Future()
+
+        async def send(message: Message) -> None:
+            parts.append(message.get("body", b""))
+
+        await self._control(scope, receive, send)
+        return msgspec.json.decode(b"".join(parts))

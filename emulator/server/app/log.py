@@ -1,0 +1,133 @@
+"""Logs to standard error from a background thread, so that a blocked pipe blocks no request."""
+
+import errno
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from queue import SimpleQueue
+from threading import Thread
+
+from emulator.domain.accounts import mask_keys
+from emulator.domain.control_characters import LINE_BREAK, escape_controls
+
+MAX_WAITING_CHARACTERS = 4 * 1024 * 1024
+# A part of the half second in which the program ends.
+LAST_LINES_S = 0.1
+_NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE}
+
+
+def json_line(level: str, message: str, **members: object) -> str:
+    """A line of the log with the format json."""
+    entry = {"level": level, "message": message, **members}
+    return escape_controls(json.dumps(entry, ensure_ascii=False))
+
+
+class LogStream:
+    """A text stream that a background thread writes: a full pipe blocks only that thread.
+
+    Lines beyond a limit are dropped and counted. The thread writes to the descriptor, because a
+    blocked write to `sys.stderr` would hold a lock that the program needs at its end.
+    """
+
+    def __init__(self, descriptor: int | None, *, as_json: bool = False) -> None:
+        self._descriptor = descriptor
+        self._as_json = as_json
+        # Set when the accounts are loaded.
+        self.is_known_key: Callable[[str], bool] = lambda _: False
+        self._waiting: SimpleQueue[str | None] = SimpleQueue()
+        self._characters = 0
+        self._lost = 0
+        self._thread = Thread(target=self._run, name="log", daemon=True)
+        self._thread.start()
+
+    def write(self, text: str) -> int:
+        if self._characters > MAX_WAITING_CHARACTERS:
+            self._lost += text.count("\n")
+        else:
+            self._characters += len(text)
+            self._waiting.put(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing to do: the thread writes as soon as possible."""
+
+    def close(self) -> None:
+        """Wait a short time for the lines that are not written yet."""
+        self._waiting.put(None)
+        self._thread.join(LAST_LINES_S)
+
+    def _run(self) -> None:
+        while (text := self._waiting.get()) is not None:
+            self._characters -= len(text)
+            if self._lost and self._characters == 0:
+                lost = f"{self._lost} lines of the log were dropped: standard error was blocked"
+                text += f"{json_line('warning', lost)}\n" if self._as_json else f"({lost})\n"
+                self._lost = 0
+            if not self._write(text.encode(errors="backslashreplace")):
+                return
+
+    def _write(self, data: bytes) -> bool:
+        """Write to the descriptor; false when it is closed."""
+        if self._descriptor is None:
+            return True
+        try:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except OSError:
+            return False
+        return True
+
+
+class _Lines(logging.Formatter):
+    """Formats a record, masking keys and escaping control characters of received data."""
+
+    def __init__(self, stream: LogStream, *, as_json: bool) -> None:
+        super().__init__()
+        self._stream = stream
+        self._as_json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        message, traceback = record.getMessage(), ""
+        if record.exc_info and _is_of_system(record.exc_info[1]):
+            message = f"{message}: {record.exc_info[1]}"
+        elif record.exc_info:
+            traceback = self._masked(self.formatException(record.exc_info))
+        message = self._masked(message)
+        if not self._as_json:
+            line = f"{record.levelname} {escape_controls(message)}"
+            return f"{line}\n{escape_controls(traceback, besides=LINE_BREAK)}".rstrip("\n")
+        members = {"traceback": traceback} if traceback else {}
+        return json_line(record.levelname.lower(), message, **members)
+
+    def _masked(self, text: str) -> str:
+        return mask_keys(text, self._stream.is_known_key)
+
+
+def _is_of_system(error: BaseException | None) -> bool:
+    """Whether an error is no defect of its place: a full disk, a locked database, no descriptors.
+
+    A process that cannot open files fails wherever a module is imported late.
+    """
+    from emulator.server.storage.batch import is_of_file
+
+    has_no_files = getattr(error, "errno", None) in _NO_DESCRIPTORS
+    return has_no_files or isinstance(error, ImportError) or is_of_file(error)
+
+
+@contextmanager
+def standard_error(*, as_json: bool) -> Iterator[LogStream]:
+    """The program's log, also the target of the `logging` module."""
+    # Without a standard error its descriptor may belong to another file, even the database.
+    stream = LogStream(None if sys.stderr is None else sys.stderr.fileno(), as_json=as_json)
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(_Lines(stream, as_json=as_json))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield stream
+    finally:
+        root.removeHandler(handler)
+        stream.close()

@@ -1,0 +1,336 @@
+"""Runs the emulator: listeners, signals, start and shutdown; also inside another program."""
+
+import asyncio
+import errno
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from functools import partial
+from importlib.util import find_spec
+from types import ModuleType, SimpleNamespace
+
+from emulator.clock import RealClock, SystemClock
+from emulator.domain.instants import http_date
+from emulator.server.app.composition import Running, compose
+from emulator.server.app.log import standard_error
+from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES
+from emulator.settings import Settings
+
+KEEP_ALIVE_S = 75
+NEW_OBJECTS_A_COLLECTION = 50_000
+BACKLOG = 2048
+# The interval in which the `Date` header is updated.
+TICK_MS = 1_000
+# The time for requests in progress at the end, a part of the 0.5 s in which the program ends.
+LAST_ANSWERS_S = 0.2
+
+logger = logging.getLogger(__name__)
+_UVICORN_LOGS = ("uvicorn.error", "uvicorn.access")
+_SUBSTITUTED = ("", ".config", ".logging", ".server", "._types")
+_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# The address family is not available; another address of the same name may be.
+_NO_SUCH_ADDRESS = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
+
+
+@contextmanager
+def _substituted_uvicorn() -> Iterator[None]:
+    """Substitute uvicorn's configuration, log and command line, which take a tenth of the start.
+
+    Its protocol needs one constant of them, and types. The substitutes are removed at once, so
+    that a later import gets uvicorn's own modules.
+    """
+    spec = None if "uvicorn" in sys.modules else find_spec("uvicorn")
+    if spec is None:
+        yield
+        return
+    substitutes = {f"uvicorn{name}": ModuleType(f"uvicorn{name}") for name in _SUBSTITUTED}
+    for module in substitutes.values():
+        vars(module).update(TRACE_LOG_LEVEL=5, __getattr__=lambda _: object)
+    substitutes["uvicorn"].__path__ = list(spec.submodule_search_locations or ())
+    sys.modules.update(substitutes)
+    try:
+        yield
+    finally:
+        for name in substitutes:
+            del sys.modules[name]
+
+
+with _substituted_uvicorn():
+    from emulator.server.app.protocol import Protocol
+
+
+class NoListener(Exception):
+    """A listener cannot be opened; the message is one sentence for the user."""
+
+
+def collect_rarely() -> None:
+    """Enable garbage collections, but make them rare.
+
+    The objects loaded so far live as long as the program, and requests leave few cycles.
+    """
+    gc.freeze()
+    gc.set_threshold(NEW_OBJECTS_A_COLLECTION, 20, 20)
+    gc.enable()
+
+
+async def serve(
+    settings: Settings, *, announce: Callable[[Running], None], warnings: Iterable[str] = ()
+) -> None:
+    """Run until SIGTERM or SIGINT; `announce` is called once, when requests are served.
+
+    It is called on another thread. The warnings are logged first. Raises NoListener, NoReadyFile,
+    ScenarioError, UnusableDatabase.
+    """
+
+    def announce_ready(running: Running) -> None:
+        write_ready_file(running)
+        announce(running)
+        from emulator.http.descriptor_limit import descriptor_limit
+
+        descriptor_limit(raises=True)
+        collect_rarely()
+
+    with (
+        _ready_file(settings.ready_file) as write_ready_file,
+        listener(settings.host, settings.port, option="--port") as api,
+        listener(settings.host, settings.checkout_port, option="--checkout-port") as pages,
+        standard_error(as_json=settings.log_format == "json") as log,
+        _ending() as end,
+    ):
+        for warning in warnings:
+            logger.warning("%s", warning)
+        wall = RealClock()
+        async with compose(
+            settings,
+            wall=wall,
+            api_port=api.getsockname()[1],
+            checkout_port=pages.getsockname()[1],
+            write_log=log.write,
+        ) as running:
+            log.is_known_key = running.engine.accounts.is_known
+            server = EmulatorServer(running, wall=wall, end=end, announce=announce_ready)
+            await server.serve(sockets=[api, pages])
+
+
+def _ready_file(path: str | None) -> AbstractContextManager[Callable[[Running], None]]:
+    if path is None:
+        return nullcontext(lambda _: None)
+    from emulator.server.app.ready_file import ready_file
+
+    return ready_file(path)
+
+
+@contextmanager
+def _ending() -> Iterator[asyncio.Event]:
+    """An event that a signal sets, from `_unblock_signals` on; after that signals do nothing.
+
+    These are not the loop's handlers: closing the loop would restore those of the system, and a
+    second signal would then change the exit code.
+    """
+    end = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    # Threads inherit the mask of this one, so they never get a signal, not even at the end, when
+    # the interpreter has restored the system's handlers.
+    _block_signals()
+    for number in _ENDING_SIGNALS:
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(end.set))
+    try:
+        yield end
+    finally:
+        _block_signals()
+        for number in _ENDING_SIGNALS:
+            signal.signal(number, lambda *_: None)
+
+
+def _block_signals() -> None:
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING_SIGNALS)
+
+
+def _unblock_signals() -> None:
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING_SIGNALS)
+
+
+@contextmanager
+def listener(host: str, port: int, *, option: str) -> Iterator[socket.socket]:
+    """A listening socket; `option` names the port. Raises NoListener."""
+    try:
+        # Encoded, because the encoding of other names takes a hundredth of the start to import.
+        name = host.encode("ascii")
+        found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise NoListener(f"cannot listen on {host}: {_reason(error)}") from None
+    for family, kind, protocol, _, address in found:
+        try:
+            bound = _bound(socket.socket(family, kind, protocol), address)
+        except OSError as error:
+            refused = error
+            if error.errno not in _NO_SUCH_ADDRESS:
+                break
+        else:
+            with bound:
+                yield bound
+            return
+    raise NoListener(
+        f"cannot listen on {host} port {port}: {_reason(refused)}{_advice(refused, option)}"
+    )
+
+
+def _bound(unbound: socket.socket, address: tuple[object, ...]) -> socket.socket:
+    try:
+        if os.name == "posix":  # elsewhere two programs could share a port
+            unbound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        unbound.bind(address)
+        unbound.listen(BACKLOG)
+    except OSError:
+        unbound.close()
+        raise
+    return unbound
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _advice(error: OSError, option: str) -> str:
+    if error.errno in {errno.EADDRINUSE, errno.EACCES}:
+        return f"; name another port with {option}, or 0 for any free one"
+    return ""
+
+
+class EmulatorServer:
+    """Serves connections until an event is set, and then ends within half a second."""
+
+    def __init__(
+        self,
+        running: Running,
+        *,
+        wall: SystemClock,
+        end: asyncio.Event,
+        announce: Callable[[Running], None],
+    ) -> None:
+        self._running = running
+        self._wall = wall
+        self._end = end
+        self._announce = announce
+        # What uvicorn's protocol reads of its `Config` and its `ServerState`.
+        self._config = SimpleNamespace(
+            app=running.gateway,
+            loaded=True,
+            loaded_app=running.gateway,
+            ws_protocol_class=None,
+            root_path="",
+            asgi_version="3.0",
+            limit_concurrency=None,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            reset_contextvars=False,
+        )
+        self._state = SimpleNamespace(
+            total_requests=0, connections=set(), tasks=set(), default_headers=[]
+        )
+
+    async def serve(self, sockets: list[socket.socket]) -> None:
+        """Serve, and announce it; on another thread, because it reads files."""
+        for name in _UVICORN_LOGS:
+            # The gateway responds to errors, and logs them.
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+            logging.getLogger(name).propagate = False
+        loop = asyncio.get_running_loop()
+        connect = partial(
+            Protocol, wall=self._wall, config=self._config, server_state=self._state, app_state={}
+        )
+        self._tick()
+        servers = [
+            await loop.create_server(connect, sock=listening, backlog=BACKLOG)
+            for listening in sockets
+        ]
+        self._running.gateway.is_ready = True
+        announcing = loop.run_in_executor(None, self._announce, self._running)
+        _unblock_signals()
+        while not self._end.is_set():
+            self._tick()
+            await self._wall.wait(self._end, until=self._wall.now_ms() + TICK_MS)
+        await self._shut_down([*servers, *sockets])
+        await announcing
+
+    def _tick(self) -> None:
+        """Update the `Date` header, and close connections without progress."""
+        date = http_date(self._wall.system_ms()).encode()
+        self._state.default_headers = [(b"date", date)]
+        now_ms = self._wall.monotonic_ms()
+        for connection in list(self._state.connections):
+            connection.check_progress(now_ms)
+
+    async def _shut_down(self, listening: "list[asyncio.Server | socket.socket]") -> None:
+        """Wait a short time for requests in progress, then close all connections."""
+        self._running.gateway.is_ready = False
+        self._running.engine.change_notifier.close()
+        for listener_or_socket in listening:
+            listener_or_socket.close()
+        connections, tasks = self._state.connections, self._state.tasks
+        for connection in list(connections):
+            connection.shutdown()
+        if tasks:
+            await asyncio.wait(tasks, timeout=LAST_ANSWERS_S)
+        for connection in list(connections):
+            connection.transport.abort()
+
+
+@asynccontextmanager
+async def private_emulator(
+    settings: Settings, *, max_journal_bytes: int = MAX_JOURNAL_BYTES
+) -> AsyncIterator[str]:
+    """Serve inside another program: on this event loop, without log and signals.
+
+    Yields the base URL. Webhooks have the time of their account's clock, for a replay. Raises
+    NoListener, ScenarioError, UnusableDatabase.
+    """
+    with (
+        listener(settings.host, settings.port, option="--port") as api,
+        listener(settings.host, settings.checkout_port, option="--checkout-port") as pages,
+        _silence(),
+    ):
+        wall = RealClock()
+        api_port = api.getsockname()[1]
+        async with compose(
+            settings,
+            wall=wall,
+            api_port=api_port,
+            checkout_port=pages.getsockname()[1],
+            write_log=lambda _: None,
+            stamps_business_time=True,
+            max_journal_bytes=max_journal_bytes,
+        ) as running:
+            end, is_ready = asyncio.Event(), asyncio.Event()
+            loop = asyncio.get_running_loop()
+
+            def announce(_: Running) -> None:
+                loop.call_soon_threadsafe(is_ready.set)
+
+            server = EmulatorServer(running, wall=wall, end=end, announce=announce)
+            serving = asyncio.create_task(server.serve(sockets=[api, pages]))
+            serving.add_done_callback(lambda _: is_ready.set())
+            try:
+                await is_ready.wait()
+                yield settings.local_url(api_port)
+            finally:
+                end.set()
+                await serving
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Log errors of the emulator, and no warnings about failed webhooks."""
+    logger = logging.getLogger("emulator")
+    usual = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(usual)

@@ -1,0 +1,338 @@
+"""Decides which page a customer gets, from the state of the payment and the request."""
+
+from collections.abc import Hashable, Mapping
+from contextlib import suppress
+from enum import StrEnum
+from types import MappingProxyType
+
+import msgspec
+
+from emulator.domain.instants import rate_number
+from emulator.domain.payment import DEFAULT_REASON, Payment, Reason, Status
+from emulator.domain.payment_methods import (
+    BANK_TRANSFER,
+    BANKS,
+    METHODS,
+    PHONE_METHODS,
+    mask_phone,
+    method_of_phone,
+    normalise_phone,
+)
+from emulator.domain.timers import is_asked
+from emulator.server.checkout.i18n import minutes
+from emulator.server.engine.payments.checkouts import Checkout, TestNumber
+from emulator.server.engine.payments.customer import PhoneAnswer
+
+# How often a page without a script reloads itself.
+WAITING_REFRESH_S = 1
+# A page with buttons reloads more rarely: a reload removes the keyboard focus.
+ANSWERING_REFRESH_S = 5
+
+CUSTOMER_ANSWERS = {PhoneAnswer.APPROVE: "approve", PhoneAnswer.CANCEL: "cancel"}
+"""The answers of the customer on the bank's page, and their labels."""
+BANK_ANSWERS = {
+    PhoneAnswer.DECLINE: "decline",
+    PhoneAnswer.INSUFFICIENT_BALANCE: "insufficient_answer",
+}
+"""The simulated answers of the bank, which are not part of its page, and their labels."""
+
+TEXTS_OF_REASON = {
+    Reason.INSUFFICIENT_BALANCE: ("insufficient", "insufficient_answer"),
+    Reason.USER_CANCELLED: ("user_cancelled", "number_cancels"),
+    Reason.TIMEOUT: ("timed_out", "number_times_out"),
+    Reason.WRONG_PIN: ("wrong_pin", "wrong_pin_answer"),
+    Reason.BANK_DECLINED: ("declined", "number_declined"),
+    Reason.LIMIT_EXCEEDED: ("limit_exceeded", "number_over_limit"),
+    Reason.PROVIDER_ERROR: ("provider_error", "number_unavailable"),
+}
+"""The keys of the sentence on a failed payment's page, and of the label of a test number."""
+
+LEAVING = "leaving"
+"""The page that redirects to the merchant."""
+_PHONE_INVALID = "phone_invalid"
+_MAX_INPUT_CHARACTERS = 32
+_EMPTY: Mapping[str, str] = MappingProxyType({})
+_CLOSED_MENU = {"menu": "closed"}
+
+
+class Screen(StrEnum):
+    """The content of the simulated phone beside the page."""
+
+    IDLE = "idle"
+    ASKING = "asking"
+    IGNORED = "ignored"
+    SCRIPTED = "scripted"
+
+
+class PageView(msgspec.Struct, frozen=True, kw_only=True):
+    """A page to be rendered: its template, and the key of its heading in the catalogue.
+
+    `leaf` and `query` are the address below `/c/{token}` at which a GET shows the same page;
+    `leaf` is None where there is none. The layout depends on `values`, and not on `texts`, which
+    are filled in. Without a script the page reloads itself every `refresh_s`. `numbers` are the
+    test numbers for its form; `handset` is the simulated phone beside the page.
+    """
+
+    page: str
+    heading: str
+    status: int = 200
+    leaf: str | None = ""
+    query: Mapping[str, str] = _EMPTY
+    values: Mapping[str, Hashable] = _EMPTY
+    texts: Mapping[str, str] = _EMPTY
+    refresh_s: int | None = None
+    numbers: tuple[TestNumber, ...] = ()
+    handset: Screen | None = None
+
+
+def opened(
+    checkout: Checkout, *, query: Mapping[str, str], numbers: tuple[TestNumber, ...] = ()
+) -> PageView:
+    """The page of `/c/{token}`: it shows the present state and never redirects.
+
+    `query` selects the form of a method and has the problem of its last submit; `numbers` are
+    the test numbers of that form.
+    """
+    payment = checkout.payment
+    if payment.status is Status.PENDING:
+        return _offer(payment, query, numbers)
+    if payment.status is Status.PROCESSING:
+        return at_bank(checkout) or _waiting(checkout, query)
+    return _ended(payment)
+
+
+def followed(
+    checkout: Checkout, *, query: Mapping[str, str], redirects: bool = True
+) -> PageView | None:
+    """The page after the submit, which redirects at the end; None before the submit.
+
+    Without `redirects`, the page of a completed payment stays.
+    """
+    payment = checkout.payment
+    if payment.status is Status.PENDING:
+        return None
+    if payment.status is Status.PROCESSING:
+        return _waiting(checkout, query)
+    if payment.status is Status.COMPLETED and redirects:
+        return _leaving("success", payment.terms.success_url, is_paid=True)
+    if payment.reason is Reason.USER_CANCELLED:
+        return leaving_cancelled(payment)
+    return _ended(payment)
+
+
+def at_bank(checkout: Checkout) -> PageView | None:
+    """The bank's simulated page; None where no bank waits for an answer."""
+    payment = checkout.payment
+    if payment.method != BANK_TRANSFER or not is_asked(checkout.scheduled):
+        return None
+    return PageView(
+        page="bank",
+        heading="bank_page",
+        leaf="bank",
+        values={
+            "bank": _bank_name(payment),
+            "answers": tuple(CUSTOMER_ANSWERS.items()),
+            "bank_answers": tuple(BANK_ANSWERS.items()),
+        },
+        refresh_s=ANSWERING_REFRESH_S,
+    )
+
+
+def leaving_cancelled(payment: Payment) -> PageView:
+    """The page that redirects a customer who has cancelled to the merchant."""
+    return _leaving("cancelled", payment.terms.cancel_url, is_paid=False)
+
+
+def phone_method(payment: Payment, query: Mapping[str, str]) -> str | None:
+    """The method whose phone form `/c/{token}` shows, if any."""
+    method = _form_method(payment, query) if payment.status is Status.PENDING else None
+    return method if method in PHONE_METHODS else None
+
+
+def left_ms(checkout: Checkout) -> int | None:
+    """The time until the customer's answer times out; None where no timeout is scheduled."""
+    due = [timer.due_at for timer in checkout.scheduled if timer.change.reason is Reason.TIMEOUT]
+    return max(0, due[0] - checkout.now) if due else None
+
+
+def wrong_phone(phone: str, method: str) -> dict[str, str]:
+    """The query of the form after a phone number that the method does not accept.
+
+    It has the key of the problem, and the input.
+    """
+    try:
+        normalise_phone(phone)
+    except ValueError:
+        problem = _PHONE_INVALID
+    else:
+        problem = _wrong_prefix(method)
+    return {"problem": problem, "phone": phone[:_MAX_INPUT_CHARACTERS]}
+
+
+def problem(
+    heading: str,
+    sentence: str | None,
+    *,
+    status: int,
+    token: str | None = None,
+    detail: str | None = None,
+) -> PageView:
+    """The page of a refusal; it links to the checkout of `token`.
+
+    `detail` is for the operator of the emulator.
+    """
+    return PageView(
+        page="problem",
+        heading=heading,
+        status=status,
+        leaf=None,
+        values={
+            "sentence": sentence,
+            "has_checkout": token is not None,
+            "has_detail": detail is not None,
+        },
+        texts={"token": token or "", "detail": detail or ""},
+    )
+
+
+def _has_others(payment: Payment) -> bool:
+    return len(payment.methods) > 1
+
+
+def _form_method(payment: Payment, query: Mapping[str, str]) -> str | None:
+    method = query.get("method") if _has_others(payment) else payment.methods[0]
+    return method if method in payment.methods else None
+
+
+def _offer(payment: Payment, query: Mapping[str, str], numbers: tuple[TestNumber, ...]) -> PageView:
+    method = _form_method(payment, query)
+    if method is not None:
+        return _method_form(payment, method, query, numbers)
+    takes_phone = not PHONE_METHODS.keys().isdisjoint(payment.methods)
+    return PageView(
+        page="choose",
+        heading="choose_method",
+        values={"methods": payment.methods},
+        handset=Screen.IDLE if takes_phone else None,
+    )
+
+
+def _method_form(
+    payment: Payment, method: str, query: Mapping[str, str], numbers: tuple[TestNumber, ...]
+) -> PageView:
+    common = {"method": method, "has_others": _has_others(payment)}
+    if method == BANK_TRANSFER:
+        return PageView(
+            page="bank-choice", heading="choose_bank", query={"method": method}, values=common
+        )
+    takes_phone = method in PHONE_METHODS
+    phone = query.get("phone", "")[:_MAX_INPUT_CHARACTERS]
+    problem = query.get("problem", "")
+    # An address can have any text: only the problems of this method are shown.
+    is_refused = takes_phone and problem in (_PHONE_INVALID, _wrong_prefix(method))
+    is_filled = phone != "" and not is_refused
+    address = {"method": method}
+    if is_refused:
+        address["problem"] = problem
+    if is_refused or is_filled:
+        address["phone"] = phone
+    return PageView(
+        page="method-form",
+        heading="payment_method",
+        query=address,
+        values={
+            **common,
+            "takes_phone": takes_phone,
+            "hint": f"phone_hint_{method}" if takes_phone else None,
+            "problem": problem if is_refused else None,
+            "phone_method": _phone_method_of(phone) if is_refused else None,
+            "is_filled": is_filled,
+        },
+        texts={"phone": phone},
+        numbers=numbers,
+        handset=Screen.IDLE if takes_phone else None,
+    )
+
+
+def _phone_method_of(phone: str) -> str | None:
+    """The method to which a valid phone number belongs."""
+    with suppress(ValueError):
+        return method_of_phone(normalise_phone(phone))
+    return None
+
+
+def _wrong_prefix(method: str) -> str:
+    return f"phone_need_0{METHODS[method].phone_digit}"
+
+
+def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:
+    payment = checkout.payment
+    asks = is_asked(checkout.scheduled)
+    is_on_phone = payment.method in PHONE_METHODS
+    has_ignored = is_on_phone and asks and query.get("menu") == _CLOSED_MENU["menu"]
+    has_phone = payment.phone is not None
+    left = left_ms(checkout)
+    return PageView(
+        page="waiting",
+        heading="check_phone" if is_on_phone else "processing",
+        leaf="wait",
+        query=_CLOSED_MENU if has_ignored else {},
+        values={
+            "is_on_phone": is_on_phone,
+            "has_phone": has_phone,
+            "bank": _bank_name(payment) if asks and not is_on_phone else None,
+            "has_left": left is not None,
+            "rate": str(rate_number(checkout.rate_thousandths)),
+        },
+        texts={
+            "masked_phone": "" if payment.phone is None else mask_phone(payment.phone),
+            "left_ms": str(left),
+            "left": "" if left is None else minutes(left),
+        },
+        refresh_s=WAITING_REFRESH_S,
+        handset=_screen(asks=asks, has_ignored=has_ignored) if is_on_phone and has_phone else None,
+    )
+
+
+def _screen(*, asks: bool, has_ignored: bool) -> Screen:
+    if not asks:
+        return Screen.SCRIPTED
+    return Screen.IGNORED if has_ignored else Screen.ASKING
+
+
+def _bank_name(payment: Payment) -> str | None:
+    return None if payment.bank is None else BANKS[payment.bank]
+
+
+def _leaving(heading: str, destination: str, *, is_paid: bool) -> PageView:
+    return PageView(
+        page=LEAVING,
+        heading=heading,
+        leaf=None,
+        values={"is_leaving": True, "is_paid": is_paid},
+        texts={"destination": destination},
+    )
+
+
+def _ended(payment: Payment) -> PageView:
+    terms = payment.terms
+    if payment.status is Status.COMPLETED:
+        return _result("already_paid", back=terms.success_url)
+    if payment.status is Status.REFUNDED:
+        return _result("refunded", back=terms.success_url)
+    if payment.status is Status.EXPIRED:
+        return _result("expired", "expired_body", back=terms.cancel_url, status=410)
+    if payment.reason is Reason.USER_CANCELLED and payment.method not in PHONE_METHODS:
+        return _result("cancelled", back=terms.cancel_url)
+    sentence, _ = TEXTS_OF_REASON[payment.reason or DEFAULT_REASON]
+    return _result("not_completed", sentence, back=terms.cancel_url)
+
+
+def _result(heading: str, sentence: str | None = None, *, back: str, status: int = 200) -> PageView:
+    return PageView(
+        page="result",
+        heading=heading,
+        status=status,
+        values={"sentence": sentence},
+        texts={"back": back},
+    )

@@ -1,0 +1,98 @@
+"""The application behind `/_emulator`: the routes of all resources."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import cache
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from emulator.domain.errors import UnknownRoute
+from emulator.server.control.accounts import ACCOUNTS
+from emulator.server.control.calls import RequestReaders, Responder, Services
+from emulator.server.control.checklist import CHECKLIST
+from emulator.server.control.clock import CLOCKS
+from emulator.server.control.deliveries import DELIVERIES
+from emulator.server.control.delivery_pause import DELIVERY_PAUSE
+from emulator.server.control.events import STREAM
+from emulator.server.control.faults import FAULTS
+from emulator.server.control.payments import PAYMENTS
+from emulator.server.control.program import PROGRAM
+from emulator.server.control.requests import REQUESTS
+from emulator.server.control.scenarios import SCENARIOS
+from emulator.server.control.snapshots import SNAPSHOTS
+from emulator.server.control.webhook_endpoints import WEBHOOK_ENDPOINTS
+from emulator.server.openapi.declarations import Operation
+
+# In the order of the document.
+RESOURCES = (
+    ACCOUNTS,
+    CLOCKS,
+    PAYMENTS,
+    WEBHOOK_ENDPOINTS,
+    DELIVERIES,
+    DELIVERY_PAUSE,
+    SCENARIOS,
+    FAULTS,
+    REQUESTS,
+    CHECKLIST,
+    SNAPSHOTS,
+    STREAM,
+    PROGRAM,
+)
+_WITH_SLASH = "/_emulator/openapi"
+_RESPONDER = "emulator.responder"
+
+
+def build(services: Services, readers: RequestReaders) -> ASGIApp:
+    """The application; it raises refusals."""
+    responder = Responder(services, readers)
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[_RESPONDER] = responder
+        await _router()(scope, receive, send)
+
+    return application
+
+
+@cache
+def _router() -> Router:
+    """The router of all applications of a process."""
+    return router_of(each for resource in RESOURCES for each in resource.operations)
+
+
+def router_of(operations: Iterable[Operation]) -> Router:
+    """Routes to `operations`; a path with a fixed segment precedes one with a parameter there.
+
+    This holds for all methods: `GET /a/b` does not reach `GET /a/{id}` when `PUT /a/b` exists.
+    A router alone, because Starlette's application would answer exceptions itself.
+    """
+    by_path: dict[str, dict[str, Operation]] = {}
+    for operation in operations:
+        by_path.setdefault(operation.path, {})[operation.method] = operation
+    if _WITH_SLASH in by_path:
+        by_path[f"{_WITH_SLASH}/"] = by_path[_WITH_SLASH]
+    paths = sorted(by_path, key=lambda path: ["{" in segment for segment in path.split("/")])
+    routes = [Route(path, _PathEndpoint(by_path[path])) for path in paths]
+    return Router(routes=routes, redirect_slashes=False, default=_unknown_route)
+
+
+class _PathEndpoint:
+    """The operations of one path by method."""
+
+    def __init__(self, operations: Mapping[str, Operation]) -> None:
+        self._operations = operations
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        operation = self._operations.get("GET" if scope["method"] == "HEAD" else scope["method"])
+        if operation is None:
+            raise UnknownRoute(scope["method"], scope["path"])
+        responder: Responder = scope[_RESPONDER]
+        with suppress(ClientDisconnect):
+            response = await responder.respond(operation, Request(scope, receive))
+            await response(scope, receive, send)
+
+
+async def _unknown_route(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
+    raise UnknownRoute(scope["method"], scope["path"])

@@ -1,0 +1,340 @@
+"""Decodes the requests of declared operations, calls their handlers and encodes the results."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from inspect import cleandoc
+from typing import Annotated, Any, Protocol, get_args
+from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive
+
+from emulator.domain import errors
+from emulator.domain.accounts import Mode
+from emulator.domain.errors import DuplicateParameter, Refusal, UnknownParameter
+from emulator.domain.nearest_word import nearest_word_hint
+from emulator.domain.received_values import WrittenNumber
+from emulator.server.engine.engine import Engine
+from emulator.server.engine.payments.payments import CheckoutAddress
+from emulator.server.engine.state.account import OWNER_OF_REQUEST, Account, Owner
+from emulator.server.openapi.declarations import (
+    JSON,
+    Links,
+    NoParameters,
+    Operation,
+    RequestBody,
+    SchemaSource,
+    SuccessResponse,
+    doc,
+)
+from emulator.server.openapi.members import decode, decode_one_of, members_of
+
+MAX_SHOWN_NAME_CHARACTERS = 64
+# Stands for the identifier of the newest payment, delivery or request.
+LATEST = "latest"
+
+Handler = Callable[..., Awaitable[Any]]
+BuildDocument = Callable[[str], dict[str, Any]]
+"""Builds an OpenAPI document for a base URL."""
+ListPayments = Callable[[Owner, Mapping[str, str]], Awaitable[bytes]]
+"""Returns the page of payments for the parameters of the list call of `/v1`."""
+
+
+class Source(Protocol):
+    """A body that is parsed as YAML; for JSON also its members, and those that occur twice."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def members(self) -> Mapping[str, Any]: ...
+    @property
+    def repeated(self) -> list[str]: ...
+
+
+class RequestReaders(Struct, frozen=True, kw_only=True):
+    """What reads API keys and bodies.
+
+    `bearer_key` returns the key of an `Authorization` header, `read_object` the members of a
+    body and the names that occur twice, `read_source` a body of `(headers, receive, *,
+    takes_yaml)`.
+    """
+
+    bearer_key: Callable[[bytes | None], str]
+    read_object: Callable[
+        [Mapping[bytes, bytes], Receive], Awaitable[tuple[dict[str, Any], list[str]]]
+    ]
+    read_source: Callable[..., Awaitable[Source]]
+
+
+class Services(Struct, frozen=True, kw_only=True):
+    """What the handlers call."""
+
+    engine: Engine
+    checkout: CheckoutAddress
+    documents: Mapping[str, BuildDocument]
+    list_payments: ListPayments
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """A call on an account and mode."""
+
+    owner: Owner
+    engine: Engine
+    checkout: CheckoutAddress
+    list_payments: ListPayments
+    request: Request
+
+    @property
+    def account(self) -> Account:
+        return self.owner.account
+
+    async def latest_id(self, parameter: str) -> str:
+        """The identifier that `latest` stands for as a parameter. Raises UnknownObject."""
+        match parameter:
+            case "payment_id" | "payment":
+                return await self.engine.history.latest_id(self.owner)
+            case "delivery_id":
+                return await self.engine.webhooks.deliveries.latest_id(self.owner)
+            case "request_id":
+                return self.owner.journal.latest_id()
+        return LATEST
+
+
+class ProgramCall(Struct, frozen=True, kw_only=True):
+    """A call on no account: it needs no key and has no parameters."""
+
+    request: Request
+    documents: Mapping[str, BuildDocument]
+
+
+class AccountQuery(Struct, frozen=True):
+    """The query parameters of every call on an account."""
+
+    account: Annotated[
+        str | None,
+        doc(
+            "The identifier of the account that the call acts on; by default the first account."
+            " A key takes precedence.",
+            "acct_demo",
+        ),
+    ] = None
+    mode: Annotated[Mode, doc("The mode that the call acts on. A key takes precedence.")] = (
+        Mode.TEST
+    )
+
+
+_REFUSALS_OF_ACCOUNTS: tuple[type[Refusal], ...] = (
+    errors.UnknownParameter,
+    errors.DuplicateParameter,
+    errors.UnknownAccount,
+    errors.MissingApiKey,
+    errors.InvalidApiKey,
+    errors.NotReady,
+)
+_REFUSALS_OF_BODIES: tuple[type[Refusal], ...] = (
+    errors.InvalidJson,
+    errors.UnsupportedContentType,
+    errors.RequestTooLarge,
+)
+
+
+def operation(
+    request_line: str,
+    responses: str | Mapping[int, SuccessResponse],
+    *refusals: type[Refusal],
+    status: int | None = None,
+    content: SchemaSource | None = None,
+    links: Links | None = None,
+    description: str | None = None,
+    body: str | RequestBody | None = None,
+    query: type[Struct] | None = None,
+) -> Callable[[Handler], Operation]:
+    """Declares the call that a function handles: its method and path, and its responses.
+
+    The name of the handler is the operation id, and its docstring the summary and, unless it is
+    given, the description. Its annotations are the types of `path`, `query` and `body`, of which
+    `body` may be a union, and of the result; the first entry of a tuple is the status.
+    For one response its description is enough; `status`, `content` and `links` belong to it.
+    With `query`, a handler gets the values of these parameters as they were sent.
+    """
+    method, path = request_line.split(" ")
+
+    def declare(handler: Handler) -> Operation:
+        types = handler.__annotations__
+        has_account = types["call"] is Call
+        summary, _, text = cleandoc(handler.__doc__ or "").partition("\n\n")
+        result = (get_args(types["return"]) or [types["return"]])[-1]
+        successes = responses
+        if isinstance(successes, str):
+            usual = 204 if result is None else 200
+            successes = {status or usual: SuccessResponse(successes, links=links or {})}
+        is_struct = isinstance(result, type) and issubclass(result, Struct)
+        returned = content or (result if is_struct else None)
+        return Operation(
+            method=method,
+            path=f"/_emulator{path}",
+            id=handler.__name__,
+            summary=summary.removesuffix("."),
+            description=description or " ".join(text.split()),
+            responses={
+                code: replace(response, content=response.content or returned)
+                for code, response in successes.items()
+            },
+            path_type=types.get("path", NoParameters),
+            query_type=query or types.get("query", NoParameters),
+            takes_query_texts=query is not None,
+            shared_query_type=AccountQuery if has_account else NoParameters,
+            body=_request_body(body, types["body"]) if isinstance(body, str) else body,
+            refusals=(*refusals, *_common_refusals(method, has_account=has_account)),
+            accepts_key=has_account,
+            handler=handler,
+        )
+
+    return declare
+
+
+def _request_body(description: str, annotation: Any) -> RequestBody:
+    """A body of one struct; or of alternatives, with the name of their base class as schema."""
+    structs = get_args(annotation)
+    if not structs:
+        return RequestBody(description, annotation)
+    return RequestBody(description, structs[0].__base__.__name__, alternatives=structs)
+
+
+def _common_refusals(method: str, *, has_account: bool) -> Iterable[type[Refusal]]:
+    yield errors.ForbiddenOrigin
+    yield errors.InvalidRequestBody
+    if has_account:
+        yield from _REFUSALS_OF_ACCOUNTS
+    if method != "GET":
+        yield from _REFUSALS_OF_BODIES
+
+
+class Responder:
+    """Answers the requests of operations."""
+
+    def __init__(self, services: Services, readers: RequestReaders) -> None:
+        self._services = services
+        self._readers = readers
+
+    async def respond(self, operation: Operation, request: Request) -> Response:
+        """Raises Unauthenticated, UnknownAccount, InvalidRequest and what the handler raises."""
+        if operation.handler is None:
+            raise errors.UnknownRoute(request.method, request.scope["path"])
+        if operation.accepts_key:
+            arguments = await self._arguments(operation, request)
+        else:
+            documents = self._services.documents
+            arguments = {"call": ProgramCall(request=request, documents=documents)}
+        if operation.path_type is not NoParameters:
+            parameters = request.path_params
+            if LATEST in parameters.values() and operation.accepts_key:
+                parameters = await _with_latest(arguments["call"], parameters)
+            arguments["path"] = decode(parameters, operation.path_type, max_length=None)
+        result = await operation.handler(**arguments)
+        status = next(iter(operation.responses))
+        if isinstance(result, tuple):
+            status, result = result
+        if isinstance(result, Response):
+            return result
+        if result is None:
+            return Response(status_code=status)
+        return Response(msgspec.json.encode(result), status_code=status, media_type=JSON)
+
+    async def _arguments(self, operation: Operation, request: Request) -> dict[str, Any]:
+        """The call, its query and its body. A key takes precedence over the query."""
+        services = self._services
+        headers: dict[bytes, bytes] = dict(request.scope["headers"])
+        authorization = headers.get(b"authorization")
+        owner: Owner | None = None
+        if authorization is not None:
+            key = self._readers.bearer_key(authorization)
+            owner = await services.engine.accounts.owner_of(key)
+        values = _query_values(request, [AccountQuery, operation.query_type])
+        # Decoded beside a key as well: an unknown mode is a mistake in any request.
+        named = decode(values, AccountQuery, max_length=None)
+        if owner is None:
+            accounts = services.engine.accounts
+            account = accounts.first if named.account is None else accounts.get(named.account)
+            owner = account.owner(named.mode)
+        request.scope[OWNER_OF_REQUEST] = owner
+        call = Call(
+            owner=owner,
+            engine=services.engine,
+            checkout=services.checkout,
+            list_payments=services.list_payments,
+            request=request,
+        )
+        arguments: dict[str, Any] = {"call": call}
+        if operation.method != "GET":
+            arguments |= await self._body(operation, headers, request.receive)
+        if operation.takes_query_texts:
+            arguments["query"] = values
+        elif operation.query_type is not NoParameters:
+            if LATEST in values.values():
+                values = await _with_latest(call, values)
+            arguments["query"] = decode(values, operation.query_type, max_length=None)
+        return arguments
+
+    async def _body(
+        self, operation: Operation, headers: Mapping[bytes, bytes], receive: Receive
+    ) -> dict[str, Any]:
+        structs = operation.body_structs
+        if operation.body is not None and not structs:
+            takes_yaml = operation.body.media_types != (JSON,)
+            source = await self._readers.read_source(headers, receive, takes_yaml=takes_yaml)
+            return {"body": source}
+        known = {member.name: None for struct in structs for member in members_of(struct)}
+        members, repeated = await self._readers.read_object(headers, receive)
+        check_names(members, repeated, known)
+        values = {
+            name: value.exact() if isinstance(value, WrittenNumber) else value
+            for name, value in members.items()
+            if value is not None
+        }
+        match structs:
+            case ():
+                return {}
+            case (struct,):
+                return {"body": decode(values, struct)}
+        return {"body": decode_one_of(values, structs)}
+
+
+async def _with_latest(call: Call, values: Mapping[str, str]) -> dict[str, str]:
+    """The parameters with the identifiers that `latest` stands for. Raises UnknownObject."""
+    return {
+        name: await call.latest_id(name) if value == LATEST else value
+        for name, value in values.items()
+    }
+
+
+def _query_values(request: Request, structs: Iterable[type[Struct]]) -> dict[str, str]:
+    """The parameters of the query string; an empty value is a value."""
+    known = [member.name for struct in structs for member in members_of(struct)]
+    text = request.scope["query_string"].decode("latin-1")
+    values: dict[str, str] = {}
+    for name, value in parse_qsl(text, keep_blank_values=True):
+        if name not in known:
+            raise unknown_parameter(name, known)
+        if name in values:
+            raise DuplicateParameter(name)
+        values[name] = value
+    return values
+
+
+def check_names(members: Iterable[str], repeated: list[str], known: Iterable[str]) -> None:
+    """Raises DuplicateParameter, UnknownParameter."""
+    if repeated:
+        raise DuplicateParameter(repeated[0][:MAX_SHOWN_NAME_CHARACTERS])
+    for name in members:
+        if name not in known:
+            raise unknown_parameter(name, known)
+
+
+def unknown_parameter(name: str, known: Iterable[str]) -> UnknownParameter:
+    shown = name[:MAX_SHOWN_NAME_CHARACTERS]
+    hint = nearest_word_hint(shown, known)
+    return UnknownParameter(f"There is no parameter '{shown}'.{hint}", param=shown)

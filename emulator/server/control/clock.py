@@ -1,0 +1,319 @@
+"""The calls on the clock of an account."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+from starlette.responses import Response, StreamingResponse
+
+from emulator.domain.instants import LAST_INSTANT, format_instant, rate_number
+from emulator.domain.payment import EVENT_TYPES, Reason, Status
+from emulator.domain.received_values import not_accepted
+from emulator.domain.timers import ATTEMPT, TimerKind
+from emulator.domain.webhooks import DeliveryState
+from emulator.server.control.calls import Call, operation
+from emulator.server.control.types import (
+    CLOCK,
+    At,
+    Body,
+    ClockFlag,
+    Count,
+    DeliveryId,
+    EndpointId,
+    EventId,
+    EventType,
+    GivenInstant,
+    GivenRate,
+    InstantText,
+    OfPayment,
+    PaymentId,
+    one_of,
+    span_ms,
+)
+from emulator.server.engine.accounts.clock_service import (
+    MAX_ADVANCE_MS,
+    MAX_EFFECTS,
+    Advanced,
+    ClockState,
+    Target,
+)
+from emulator.server.openapi.declarations import (
+    JsonObject,
+    Resource,
+    const,
+    doc,
+    parsed,
+    ref,
+    refers_to,
+)
+
+# Writing so many effects blocks the event loop for well under a millisecond.
+EFFECTS_A_PART = 2_000
+
+_NEXT = "next"
+_BACKGROUND = "background"
+
+
+def _background(name: str, value: str) -> str:
+    if value != _BACKGROUND:
+        advice = "Leave it out to wait for the attempts."
+        raise not_accepted(name, value, f'"{_BACKGROUND}"', advice=advice)
+    return value
+
+
+def _next(name: str, value: str) -> str:
+    if value != _NEXT:
+        raise not_accepted(name, value, f'"{_NEXT}"', kind=CLOCK)
+    return value
+
+
+class SetClock(Body, frozen=True):
+    """The new state of the clock; an omitted member does not change."""
+
+    now: Annotated[
+        GivenInstant | None,
+        doc("Sets the clock forward and processes everything that becomes due."),
+    ] = None
+    frozen: Annotated[
+        ClockFlag | None, doc("Freezes the clock, or lets it run at its last rate.")
+    ] = None
+    rate: Annotated[
+        GivenRate | None,
+        doc("Lets the clock run so many times as fast as real time, with at most three decimals."),
+    ] = None
+
+
+Webhooks = Annotated[str, refers_to("Background"), parsed(_background)] | None
+
+
+class AdvanceClock(Body, frozen=True):
+    """Exactly one of `seconds`, `until` and `to`."""
+
+
+class AdvanceBySeconds(AdvanceClock, frozen=True):
+    """Advances by a span of time."""
+
+    seconds: Annotated[
+        Any,
+        Meta(
+            examples=[1800],
+            description="The seconds, with at most three decimals; 0 processes what is due now.",
+            extra_json_schema={"type": "number", "minimum": 0, "maximum": LAST_INSTANT // 1000},
+        ),
+        parsed(span_ms, kind=CLOCK),
+    ]
+    webhooks: Webhooks = None
+
+
+class AdvanceUntil(AdvanceClock, frozen=True):
+    """Advances until an instant."""
+
+    until: Annotated[GivenInstant, doc("The instant to stop at; not before the current instant.")]
+    webhooks: Webhooks = None
+
+
+class AdvanceToNext(AdvanceClock, frozen=True):
+    """Advances to the next scheduled change or attempt."""
+
+    to: Annotated[
+        str,
+        Meta(
+            description="To the next scheduled change or attempt; without one, the clock does not"
+            " change.",
+            extra_json_schema={"const": _NEXT},
+        ),
+        parsed(_next, kind=CLOCK),
+    ]
+    webhooks: Webhooks = None
+
+
+class DueJson(Struct, frozen=True):
+    """The next scheduled change or attempt."""
+
+    at: At
+    kind: Annotated[
+        str,
+        Meta(
+            description="The kind of the change.", extra_json_schema={"enum": [*TimerKind, ATTEMPT]}
+        ),
+    ]
+    payment: OfPayment
+
+
+class ClockJson(Struct, frozen=True):
+    """An account's clock and the next scheduled change or attempt."""
+
+    now: Annotated[InstantText, doc("The current instant of the clock.")]
+    frozen: Annotated[bool, doc("Whether the clock is frozen.")]
+    rate: Annotated[
+        float | None, doc("How many times as fast as real time it runs; null when frozen.", 1)
+    ]
+    next: DueJson | None
+    settled: (
+        Annotated[
+            bool,
+            doc("Present only if a limit stopped the clock before the requested instant."),
+            const(False),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class PaymentEffect(Struct, frozen=True):
+    """The status of a payment changed."""
+
+    at: At
+    type: Annotated[EventType, doc("The type of the event.", EVENT_TYPES[Status.EXPIRED])]
+    payment: OfPayment
+    kind: Annotated[TimerKind, doc("The cause of the change.")]
+    status: Annotated[Status, Meta(examples=[Status.EXPIRED])]
+    reason: Reason | UnsetType = UNSET
+
+
+class AttemptEffect(Struct, frozen=True):
+    """An attempt to send a webhook."""
+
+    at: At
+    # What the engine writes for an attempt where a change has the type of its event.
+    type: Annotated[str, const("webhook.attempt")]
+    payment: Annotated[PaymentId, doc("The identifier of the payment of the event.")]
+    kind: Annotated[str, const(ATTEMPT)]
+    event: Annotated[EventId, doc("The identifier of the event.")]
+    event_type: EventType
+    delivery: Annotated[DeliveryId, doc("The identifier of the delivery.")]
+    endpoint: Annotated[EndpointId, doc("The identifier of the endpoint.")]
+    number: Annotated[Count, doc("The number of the attempt in its delivery, from 1.", 1)]
+    response_status: Annotated[
+        int | None, doc("The status of the response; null without a response.")
+    ]
+    error: Annotated[str | None, doc("The error, if any.")]
+    delivery_status: Annotated[DeliveryState, doc("The status of the delivery after the attempt.")]
+
+
+class AdvancedJson(Struct, frozen=True):
+    """The clock after the advance, and the effects."""
+
+    now: Annotated[InstantText, doc("The current instant of the clock.")]
+    effects: Annotated[
+        list[Annotated[msgspec.Raw, refers_to("Effect")]],
+        doc("In order of due time and then of creation."),
+    ]
+    settled: Annotated[
+        bool,
+        doc(
+            f"False if a limit stopped the advance: {MAX_EFFECTS:,} effects, or"
+            f" {MAX_ADVANCE_MS // 1_000} s of real time. The next call continues."
+        ),
+    ]
+
+
+@operation(
+    "GET /clock",
+    "The clock.",
+    links={"get_payment": {"payment_id": "$response.body#/next/payment"}},
+)
+async def get_clock(call: Call) -> ClockJson:
+    """Retrieve the clock.
+
+    Returns the account's clock and the next scheduled change or webhook attempt.
+    """
+    return _json(await call.engine.clock_service.read(call.account))
+
+
+@operation("PUT /clock", "The clock.", body="The new state of the clock.")
+async def set_clock(call: Call, body: SetClock) -> ClockJson:
+    """Set, freeze or unfreeze the clock, or set its rate.
+
+    Sets the clock forward, freezes it or lets it run, also faster than real time. The emulator
+    processes everything that becomes due, as in an advance. The clock never goes back, except by a
+    reset or a restored snapshot. The response contains `"settled": false` if a limit of the
+    advance stopped the clock early.
+    """
+    service = call.engine.clock_service
+    state = await service.set(
+        call.account, now=body.now, frozen=body.frozen, rate_thousandths=body.rate
+    )
+    return _json(state)
+
+
+@operation(
+    "POST /clock/advance", "The clock and the effects.", body="The distance.", content=AdvancedJson
+)
+async def advance_clock(
+    call: Call, body: AdvanceBySeconds | AdvanceUntil | AdvanceToNext
+) -> Response:
+    """Advance the clock.
+
+    Advances the clock by `seconds`, until the instant `until`, or, with `{"to": "next"}`, to
+    the next scheduled change or attempt. The emulator processes everything that becomes due,
+    each at its own instant, and waits for the webhooks. With `"webhooks": "background"` it does
+    not wait for them. `settled` is false if a limit stopped the advance early.
+    """
+    service = call.engine.clock_service
+    waits = body.webhooks is None
+    match body:
+        case AdvanceBySeconds(seconds=by_ms):
+            param, target = "seconds", Target(by_ms=by_ms, waits=waits)
+        case AdvanceUntil(until=until):
+            param, target = "until", Target(until=until, waits=waits)
+        case AdvanceToNext():
+            param, target = "to", Target(waits=waits)
+    advanced = await service.advance(call.account, target, param=param)
+    parts = _parts(advanced)
+    if len(advanced.effects) <= EFFECTS_A_PART:
+        return Response(b"".join(parts), media_type="application/json")
+    return StreamingResponse(parts, media_type="application/json")
+
+
+def _json(state: ClockState) -> ClockJson:
+    following = None
+    if state.next is not None:
+        at, kind, payment_id = state.next
+        following = DueJson(at=format_instant(at), kind=kind, payment=payment_id)
+    return ClockJson(
+        now=format_instant(state.now),
+        frozen=state.is_frozen,
+        rate=None if state.is_frozen else rate_number(state.rate_thousandths),
+        next=following,
+        settled=UNSET if state.is_settled else False,
+    )
+
+
+def _parts(advanced: Advanced) -> Iterator[bytes]:
+    """The response in parts, so that a hundred thousand effects do not delay other requests."""
+    yield f'{{"now":"{format_instant(advanced.now)}","effects":['.encode()
+    effects = advanced.effects
+    for start in range(0, len(effects), EFFECTS_A_PART):
+        comma = "," if start else ""
+        yield (comma + ",".join(effects[start : start + EFFECTS_A_PART])).encode()
+    yield b'],"settled":true}' if advanced.is_settled else b'],"settled":false}'
+
+
+def _schemas() -> dict[str, JsonObject]:
+    changes = dict.fromkeys((kind.value for kind in TimerKind), "PaymentEffect")
+    return {
+        "AdvanceClock": {
+            "description": AdvanceClock.__doc__,
+            "oneOf": [ref("AdvanceBySeconds"), ref("AdvanceUntil"), ref("AdvanceToNext")],
+        },
+        "Background": {
+            "type": "string",
+            "description": "Does not wait for webhooks; they are sent in the background.",
+            "enum": [_BACKGROUND],
+        },
+        "Effect": {
+            "description": "One effect of an advance.",
+            **one_of({**changes, ATTEMPT: "AttemptEffect"}),
+        },
+    }
+
+
+CLOCKS = Resource(
+    tag="Clock",
+    description="The account's clock determines timestamps, expiry, outcomes and retries. It runs,"
+    " at a rate of real time, or is frozen, and can be set forward.",
+    operations=(get_clock, set_clock, advance_clock),
+    types=(PaymentEffect, AttemptEffect),
+    schemas=_schemas,
+)

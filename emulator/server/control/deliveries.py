@@ -1,0 +1,326 @@
+"""The calls on events and on their deliveries to webhook endpoints."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.responses import Response, StreamingResponse
+
+from emulator.domain import errors
+from emulator.domain.instants import format_instant
+from emulator.domain.payment import EVENT_TYPES, Status
+from emulator.domain.received_values import not_accepted
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
+from emulator.domain.wire import PING
+from emulator.http.disconnection import unless_disconnected
+from emulator.server.control.calls import Call, operation
+from emulator.server.control.events import EventJson, get_event, list_events
+from emulator.server.control.types import (
+    DEFAULT_LIMIT,
+    DEFAULT_TIMEOUT_S,
+    EXAMPLE_URL,
+    OLDER,
+    Count,
+    DeliveryId,
+    DurationMs,
+    EndpointId,
+    EventId,
+    HasMore,
+    Headers,
+    InstantText,
+    Limit,
+    PaymentId,
+    Timeout,
+    json_text,
+)
+from emulator.server.engine.delivery.deliveries import DeliveryDetail, DeliveryFilter
+from emulator.server.openapi.declarations import JSON, JsonObject, Resource, doc, parsed, refers_to
+
+# A page of the dashboard is one part: each part of a stream is computed on another thread.
+DELIVERIES_A_PART = 25
+
+_STATUSES = {event_type: status for status, event_type in EVENT_TYPES.items()}
+
+
+def _status_of_event(name: str, value: str) -> Status:
+    """The status of the payment at events of a type. Raises InvalidField."""
+    if value not in _STATUSES:
+        raise not_accepted(name, value, f"one of: {', '.join(_STATUSES)}")
+    return _STATUSES[value]
+
+
+_GivenEventType = Annotated[
+    Any,
+    doc("Only deliveries of events of this type."),
+    refers_to("EventType"),
+    parsed(_status_of_event),
+]
+_OF_PAYMENT = doc("Only deliveries of events of this payment, or of the `latest`.")
+_TO_ENDPOINT = doc("Only deliveries to this endpoint, which may have been deleted.")
+
+
+class DeliveryListQuery(Struct, frozen=True):
+    limit: Limit = DEFAULT_LIMIT
+    before: Annotated[DeliveryId | None, OLDER] = None
+    event: _GivenEventType | None = None
+    payment: Annotated[PaymentId | None, _OF_PAYMENT] = None
+    endpoint: Annotated[EndpointId | None, _TO_ENDPOINT] = None
+    status: Annotated[DeliveryState | None, doc("Only deliveries with this status.")] = None
+
+
+class DeliveryWaitQuery(Struct, frozen=True):
+    event: _GivenEventType
+    payment: Annotated[PaymentId | None, _OF_PAYMENT] = None
+    endpoint: Annotated[EndpointId | None, _TO_ENDPOINT] = None
+    timeout: Timeout = DEFAULT_TIMEOUT_S
+
+
+class DeliveryPath(Struct, frozen=True):
+    delivery_id: Annotated[
+        DeliveryId, Meta(min_length=1, description="The identifier of a delivery, or `latest`.")
+    ]
+
+
+class WebhookRequestJson(Struct, frozen=True):
+    """The request."""
+
+    url: Annotated[str, doc("The URL of the request.", EXAMPLE_URL)]
+    headers: Headers
+    body: Annotated[str, doc("The event, as signed.", "{}")]
+
+
+class WebhookResponseJson(Struct, frozen=True):
+    """The response of the endpoint."""
+
+    headers: Headers
+    body: Annotated[str, doc("The stored part of the body.", "ok")]
+
+
+class DeliveryAttempt(Struct, frozen=True):
+    """One attempt to deliver."""
+
+    number: Annotated[Count, doc("The number of the attempt, from 1.", 1)]
+    at: Annotated[InstantText, doc("The start of the attempt, on the account's clock.")]
+    trigger: Annotated[Trigger, doc("The reason for the attempt.")]
+    tampered: Tamper | None
+    request: WebhookRequestJson
+    status: Annotated[int | None, doc("The status of the response; null without a response.")]
+    response: WebhookResponseJson | None
+    error: Annotated[str | None, doc("The error, if any.")]
+    cause: Annotated[str | None, doc("The likely cause and a solution.")]
+    duration_ms: DurationMs
+
+
+class DeliveryJson(Struct, frozen=True):
+    """The delivery of one event to one endpoint."""
+
+    id: Annotated[DeliveryId, doc("Its identifier, with the prefix `dlv_`.")]
+    event: Annotated[EventId, doc("The identifier of the event.")]
+    type: Annotated[
+        str,
+        Meta(
+            description="The type of the event.",
+            extra_json_schema={"enum": [*EVENT_TYPES_IN_ORDER, PING]},
+        ),
+    ]
+    payment: Annotated[
+        PaymentId | None, doc("The identifier of the payment of the event; null for a ping.")
+    ]
+    endpoint: Annotated[
+        EndpointId, doc("The identifier of the endpoint, which may have been deleted.")
+    ]
+    status: DeliveryState
+    created_at: Annotated[InstantText, doc("The instant of its creation, on the account's clock.")]
+    oddity: Annotated[msgspec.Raw, refers_to("WebhookOddity")] | None
+    next_attempt_at: Annotated[
+        InstantText | None, doc("The instant of the next attempt, on the account's clock.")
+    ]
+    attempts: Annotated[list[DeliveryAttempt], doc("Oldest first.")]
+
+
+class DeliveryList(Struct, frozen=True):
+    """The deliveries, newest first."""
+
+    data: list[DeliveryJson]
+    has_more: HasMore
+
+
+class WaitedForDelivery(Struct, frozen=True):
+    """The result of the wait."""
+
+    reached: Annotated[
+        bool, doc("Whether the endpoint has responded, or no further attempt is made.")
+    ]
+    delivery: Annotated[
+        DeliveryJson | None,
+        doc("The newest such delivery, otherwise the newest that matches; null without one."),
+    ]
+
+
+_NEWEST_DELIVERY = {"delivery_id": "$response.body#/data/0/id"}
+
+
+@operation(
+    "GET /deliveries",
+    "The deliveries.",
+    errors.UnknownPayment,
+    errors.UnknownEndpoint,
+    content=DeliveryList,
+    links={"get_delivery": _NEWEST_DELIVERY, "resend_delivery": _NEWEST_DELIVERY},
+)
+async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
+    """List deliveries.
+
+    Lists the deliveries of the account and mode with all attempts, newest first.
+    """
+    chosen = DeliveryFilter(
+        limit=query.limit + 1,
+        before=query.before,
+        payment_id=query.payment,
+        endpoint_id=query.endpoint,
+        state=query.status,
+        event=query.event,
+    )
+    found = await call.engine.webhooks.deliveries.newest(call.owner, chosen)
+    parts = _parts(found[: query.limit], has_more=len(found) > query.limit)
+    if min(len(found), query.limit) <= DELIVERIES_A_PART:
+        return Response(b"".join(parts), media_type=JSON)
+    return StreamingResponse(parts, media_type=JSON)
+
+
+@operation(
+    "GET /deliveries/wait",
+    "Whether such a delivery is over, and the delivery.",
+    errors.UnknownPayment,
+    errors.UnknownEndpoint,
+)
+async def wait_for_delivery(call: Call, query: DeliveryWaitQuery) -> WaitedForDelivery:
+    """Wait for a delivery.
+
+    Returns as soon as an endpoint has responded to a matching delivery, now or earlier, or no
+    further attempt is made, or after `timeout` seconds of real time. `reached` is false after a
+    time-out. An attempt without a response, such as a refused connection, does not end the wait
+    while a retry is scheduled.
+    """
+    chosen = DeliveryFilter(
+        limit=1, payment_id=query.payment, endpoint_id=query.endpoint, event=query.event
+    )
+    waiting = call.engine.webhooks.deliveries.wait(
+        call.owner, chosen, timeout_ms=round(query.timeout * 1000)
+    )
+    reached, found = await unless_disconnected(call.request.receive, waiting)
+    return WaitedForDelivery(reached, None if found is None else delivery_json(found))
+
+
+@operation("GET /deliveries/{delivery_id}", "The delivery.", errors.UnknownDelivery)
+async def get_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
+    """Retrieve a delivery.
+
+    Returns one delivery with all attempts.
+    """
+    return delivery_json(await call.engine.webhooks.deliveries.get(call.owner, path.delivery_id))
+
+
+@operation(
+    "POST /deliveries/{delivery_id}/resend",
+    "The delivery.",
+    errors.UnknownDelivery,
+    errors.UnknownEndpoint,
+    links={"get_delivery": {"delivery_id": "$request.path.delivery_id"}},
+)
+async def resend_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
+    """Resend a delivery.
+
+    Sends the event again, correctly signed and without the changes of a scenario, waits for the
+    result and returns the delivery. The scheduled retries continue unless this attempt
+    succeeds.
+    """
+    deliveries = call.engine.webhooks.deliveries
+    return delivery_json(await deliveries.resend(call.owner, path.delivery_id))
+
+
+def _parts(details: Sequence[DeliveryDetail], *, has_more: bool) -> Iterator[bytes]:
+    """The response in parts, since the stored responses of endpoints can be large."""
+    yield b'{"data":['
+    for start in range(0, len(details), DELIVERIES_A_PART):
+        part = [delivery_json(detail) for detail in details[start : start + DELIVERIES_A_PART]]
+        yield (b"," if start else b"") + msgspec.json.encode(part)[1:-1]
+    yield b'],"has_more":%s}' % msgspec.json.encode(has_more)
+
+
+def delivery_json(detail: DeliveryDetail) -> DeliveryJson:
+    job = detail.job
+    delivery = job.delivery
+    return DeliveryJson(
+        id=detail.id,
+        event=job.event_id,
+        type=job.event_type,
+        payment=job.payment_id,
+        endpoint=detail.endpoint_id,
+        status=delivery.state,
+        created_at=format_instant(delivery.created_at),
+        oddity=None if delivery.oddity is None else json_text(delivery.oddity),
+        next_attempt_at=None if delivery.due_at is None else format_instant(delivery.due_at),
+        attempts=[_attempt(detail, attempt) for attempt in detail.attempts],
+    )
+
+
+def _attempt(detail: DeliveryDetail, attempt: Attempt) -> DeliveryAttempt:
+    result = attempt.result
+    response = result.response
+    return DeliveryAttempt(
+        number=attempt.number,
+        at=format_instant(attempt.at),
+        trigger=attempt.trigger,
+        tampered=attempt.tamper,
+        request=WebhookRequestJson(
+            url=attempt.url,
+            headers=_headers(attempt.headers),
+            body=detail.job.body(attempt.tamper).decode(),
+        ),
+        status=None if response is None else response.status,
+        response=(
+            None
+            if response is None
+            else WebhookResponseJson(headers=_headers(response.headers), body=response.body)
+        ),
+        error=result.error,
+        cause=result.cause,
+        duration_ms=result.duration_ms,
+    )
+
+
+def _headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Headers by name; the values of a repeated header are joined, as RFC 9110 allows."""
+    headers: dict[str, str] = {}
+    for name, value in pairs:
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
+
+
+def _schemas() -> dict[str, JsonObject]:
+    return {
+        "EventType": {
+            "type": "string",
+            "description": "The type of an event.",
+            "enum": [*EVENT_TYPES_IN_ORDER],
+        }
+    }
+
+
+DELIVERIES = Resource(
+    tag="Events and deliveries",
+    description="The events, and their deliveries to endpoints. Each attempt is stored with its"
+    " request and its response or network error.",
+    operations=(
+        list_events,
+        get_event,
+        list_deliveries,
+        wait_for_delivery,
+        get_delivery,
+        resend_delivery,
+    ),
+    types=(EventJson,),
+    schemas=_schemas,
+)

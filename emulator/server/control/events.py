@@ -1,0 +1,143 @@
+"""The calls on events, and the stream of what happens in an account and mode."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.responses import Response, StreamingResponse
+
+from emulator import __version__
+from emulator.domain import errors
+from emulator.domain.accounts import Mode
+from emulator.server.control.calls import Call, operation
+from emulator.server.control.types import (
+    DEFAULT_LIMIT,
+    OLDER,
+    EventId,
+    EventType,
+    HasMore,
+    InstantText,
+    Limit,
+    PaymentId,
+    PaymentText,
+    json_text,
+)
+from emulator.server.engine.accounts.activity import (
+    KINDS,
+    MAX_EVENTS_PER_MESSAGE,
+    MIN_INTERVAL_MS,
+    StreamMessage,
+)
+from emulator.server.openapi.declarations import Resource, SuccessResponse, const, doc, refers_to
+
+_EVENT_STREAM = "text/event-stream"
+_RETRY_MS = 1_000
+
+
+class EventListQuery(Struct, frozen=True):
+    limit: Limit = DEFAULT_LIMIT
+    before: Annotated[EventId | None, OLDER] = None
+
+
+class EventPath(Struct, frozen=True):
+    event_id: Annotated[EventId, Meta(min_length=1, description="The identifier of an event.")]
+
+
+class StreamQuery(Struct, frozen=True):
+    payment: Annotated[
+        PaymentId | None,
+        doc(
+            "Of payments, requests and deliveries, only what concerns this payment, or the `latest`"
+            " one. A message `payments` then has no data, and also stands for deliveries."
+        ),
+    ] = None
+
+
+class EventJson(Struct, frozen=True):
+    """An event, with the payment at that instant."""
+
+    id: Annotated[EventId, doc("Its identifier, with the prefix `evt_`; the header `webhook-id`.")]
+    object: Annotated[str, const("event")]
+    type: EventType
+    timestamp: Annotated[InstantText, doc("The instant of the event, on the account's clock.")]
+    mode: Mode
+    data: PaymentText
+
+
+class EventList(Struct, frozen=True):
+    """The events, newest first."""
+
+    data: list[Annotated[msgspec.Raw, refers_to("Event")]]
+    has_more: HasMore
+
+
+@operation(
+    "GET /events",
+    "The events.",
+    links={"get_payment": {"payment_id": "$response.body#/data/0/data/id"}},
+)
+async def list_events(call: Call, query: EventListQuery) -> EventList:
+    """List events.
+
+    Lists the events of the account and mode, newest first, as they are sent. The list includes
+    events that no endpoint received.
+    """
+    limit = query.limit
+    found = await call.engine.history.events(call.owner, limit=limit + 1, before=query.before)
+    return EventList([json_text(body) for body in found[:limit]], has_more=len(found) > limit)
+
+
+@operation("GET /events/{event_id}", "The event.", errors.UnknownEvent, content="Event")
+async def get_event(call: Call, path: EventPath) -> object:
+    """Retrieve an event.
+
+    Returns one event, as it is sent.
+    """
+    return json_text(await call.engine.history.event(call.owner, path.event_id))
+
+
+@operation(
+    "GET /stream",
+    {200: SuccessResponse("The stream.", "Stream", media_type=_EVENT_STREAM)},
+    description="Streams what happens in the account and mode from now on, as server-sent events."
+    " The first message, of the type `hello`, has the version of the emulator; its `id` differs"
+    " after each change. The type of each other message is what has changed:"
+    f" {', '.join(f'`{kind}`' for kind in KINDS)}. A message `payments` has the `count` of new"
+    f" events and the newest {MAX_EVENTS_PER_MESSAGE} of them, newest first. The `id` of such a"
+    " message is an instant of the emulator's monotonic clock in milliseconds, at which the change"
+    " had occurred: a page requested with the header `Emulator-Since: <id>` may have been rendered"
+    f" at any time since. There is at most one message of each type in {MIN_INTERVAL_MS} ms. The"
+    " stream ends for a client that does not read it, and when the account is deleted.",
+)
+async def stream(call: Call, query: StreamQuery) -> Response:
+    """Stream what happens."""
+    activity = call.engine.activity
+    messages = await activity.listen(call.owner, query.payment)
+    revision = partial(activity.revision, call.owner)
+    return StreamingResponse(_encoded(messages, revision), media_type=_EVENT_STREAM)
+
+
+async def _encoded(
+    messages: AsyncIterator[StreamMessage], revision: Callable[[], str]
+) -> AsyncIterator[str]:
+    """`revision` is called when the messages are those of all changes that follow."""
+    hello = json.dumps({"version": __version__})
+    yield f"retry: {_RETRY_MS}\nevent: hello\ndata: {hello}\nid: {revision()}\n\n"
+    async for message in messages:
+        yield f"id: {message.at_ms}\nevent: {message.kind}\ndata: {message.data}\n\n"
+
+
+STREAM = Resource(
+    tag="Stream",
+    description="What happens, as it happens.",
+    operations=(stream,),
+    schemas=lambda: {
+        "Stream": {
+            "description": "Server-sent events; a client reads each as an object.",
+            "examples": ["event: clock\ndata: {}\n\n"],
+        }
+    },
+)

@@ -1,0 +1,172 @@
+"""A payment with its timeline and its scheduled changes."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from emulator.domain import errors
+from emulator.domain.accounts import Mode
+from emulator.domain.instants import format_instant
+from emulator.domain.payment import Event, Payment, Reason, Status
+from emulator.domain.timers import ATTEMPT, ComingAttempt, Timer, TimerKind
+from emulator.domain.wire import payment_json
+from emulator.server.control.calls import Call, operation
+from emulator.server.control.types import (
+    At,
+    DeliveryId,
+    EventId,
+    EventType,
+    OfPayment,
+    PaymentId,
+    PaymentText,
+    json_text,
+    one_of,
+)
+from emulator.server.engine.payments.payment_history import PaymentDetail
+from emulator.server.engine.state.account import Owner
+from emulator.server.openapi.declarations import JsonObject, const, doc, ref, refers_to
+
+
+class PaymentPath(Struct, frozen=True):
+    payment_id: Annotated[
+        PaymentId, Meta(min_length=1, description="The identifier of a payment, or `latest`.")
+    ]
+
+
+class TimelineEntry(Struct, frozen=True):
+    """A change of the status."""
+
+    id: Annotated[EventId, doc("The identifier of the event.")]
+    at: At
+    type: EventType
+    status: Status
+    method: Annotated[str | None, doc("The method at that instant.")]
+    reason: Reason | None
+    request: Annotated[
+        str | None, doc("The `Request-Id` of the request that caused it; null without one.")
+    ]
+
+
+class ScheduledChange(Struct, frozen=True):
+    """A scheduled change of the status."""
+
+    at: At
+    kind: TimerKind
+    payment: OfPayment
+    status: Annotated[Status, Meta(examples=[Status.EXPIRED])]
+    reason: Reason | None
+
+
+class ScheduledAttempt(Struct, frozen=True):
+    """A scheduled attempt to send an event."""
+
+    at: At
+    kind: Annotated[str, const(ATTEMPT)]
+    payment: OfPayment
+    delivery: Annotated[DeliveryId, doc("The identifier of the delivery.")]
+    event_type: EventType
+
+
+# A change or an attempt: msgspec generates no schema of a union whose tags vary.
+Scheduled = Annotated[Any, refers_to("Scheduled")]
+
+
+class PaymentDetailJson(Struct, frozen=True):
+    """A payment with the data that `/v1` does not return."""
+
+    payment: PaymentText
+    reason: Reason | None
+    mode: Mode
+    methods: Annotated[
+        tuple[str, ...], doc("The methods that the payment offers, in order.", ["telebirr"])
+    ]
+    phone: Annotated[str | None, doc("The phone that was submitted, as `+251…`.")]
+    bank: Annotated[str | None, doc("The bank that was submitted.")]
+    scenario: Annotated[str | None, doc("The scenario that was applied to this payment only.")]
+    timeline: Annotated[list[TimelineEntry], doc("The changes of its status, oldest first.")]
+    next: Annotated[Any, Meta(extra_json_schema={"anyOf": [ref("Scheduled"), {"type": "null"}]})]
+    scheduled: Annotated[list[Scheduled], doc("The scheduled changes and attempts, soonest first.")]
+
+
+SAME_PAYMENT = {"payment_id": "$request.path.payment_id"}
+
+
+@operation(
+    "GET /payments/{payment_id}",
+    "The payment with its details.",
+    errors.UnknownPayment,
+    links={
+        "pay_payment": SAME_PAYMENT,
+        "answer_payment": SAME_PAYMENT,
+        "cancel_payment": SAME_PAYMENT,
+        "transition_payment": SAME_PAYMENT,
+        "list_deliveries": {"query.payment": "$request.path.payment_id"},
+    },
+)
+async def get_payment(call: Call, path: PaymentPath) -> PaymentDetailJson:
+    """Retrieve a payment with its details.
+
+    Returns a payment with the data that `/v1` does not return: the failure reason, the phone or
+    bank, the timeline and the scheduled changes.
+    """
+    detail = await call.engine.history.detail(call.owner, path.payment_id)
+    return _detail(call.owner, detail)
+
+
+def payment_text(payment: Payment) -> PaymentText:
+    return json_text(payment_json(payment))
+
+
+def _detail(owner: Owner, detail: PaymentDetail) -> PaymentDetailJson:
+    payment = detail.payment
+    scheduled = [_scheduled(due, payment) for due in detail.scheduled]
+    return PaymentDetailJson(
+        payment=payment_text(payment),
+        reason=payment.reason,
+        mode=owner.mode,
+        methods=payment.methods,
+        phone=payment.phone,
+        bank=payment.bank,
+        scenario=owner.account.scenario_name_of(payment.position),
+        timeline=[_timeline_entry(owner, event) for event in detail.timeline],
+        next=scheduled[0] if scheduled else None,
+        scheduled=scheduled,
+    )
+
+
+def _timeline_entry(owner: Owner, event: Event) -> TimelineEntry:
+    return TimelineEntry(
+        id=owner.event_id(event),
+        at=format_instant(event.at),
+        type=event.type,
+        status=event.status,
+        method=event.method,
+        reason=event.reason,
+        request=event.request_id,
+    )
+
+
+def _scheduled(due: Timer | ComingAttempt, payment: Payment) -> ScheduledChange | ScheduledAttempt:
+    at = format_instant(due.due_at)
+    if isinstance(due, ComingAttempt):
+        return ScheduledAttempt(
+            at=at,
+            kind=ATTEMPT,
+            payment=payment.id,
+            delivery=due.delivery_id,
+            event_type=due.event_type,
+        )
+    return ScheduledChange(
+        at=at, kind=due.kind, payment=payment.id, status=due.change.to, reason=due.change.reason
+    )
+
+
+def detail_schemas() -> dict[str, JsonObject]:
+    """The schema of a union whose tags vary, which msgspec does not generate."""
+    changes = dict.fromkeys((kind.value for kind in TimerKind), "ScheduledChange")
+    return {
+        "Scheduled": {
+            "description": "A scheduled change or attempt.",
+            **one_of({**changes, ATTEMPT: "ScheduledAttempt"}),
+        }
+    }

@@ -1,0 +1,339 @@
+"""The calls on payments: the customer's actions, changes of the status, details and waiting."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
+from starlette.responses import Response
+
+from emulator.domain import errors
+from emulator.domain.errors import Refusal
+from emulator.domain.payment import MAX_AMOUNT_MINOR, Reason, Status
+from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
+from emulator.domain.transitions import Change
+from emulator.http.disconnection import unless_disconnected
+from emulator.scenarios.conditions import METHOD, PHONE
+from emulator.server.control.calls import Call, Handler, operation
+from emulator.server.control.payment_details import (
+    SAME_PAYMENT,
+    PaymentPath,
+    ScheduledAttempt,
+    ScheduledChange,
+    detail_schemas,
+    get_payment,
+    payment_text,
+)
+from emulator.server.control.types import (
+    DEFAULT_TIMEOUT_S,
+    Body,
+    Count,
+    PaymentText,
+    ShortText,
+    Timeout,
+)
+from emulator.server.engine.payments.customer import PhoneAnswer, Submission
+from emulator.server.engine.payments.payment_history import MAX_COUNTED_EVENTS
+from emulator.server.openapi.declarations import (
+    JSON,
+    JsonObject,
+    Operation,
+    Resource,
+    doc,
+    refers_to,
+)
+from emulator.server.openapi.payment_list import ListPaymentsQuery
+from emulator.server.storage.payments import MAX_COMPARED_PAYMENTS
+
+_PHONE_DIGITS_OF_METHODS = ", ".join(
+    f"{method.phone_digit}… is {method.title}" for method in PHONE_METHODS.values()
+)
+
+_COMPARED = (
+    "Only payments of this amount in ETB cents {}. The newest"
+    f" {MAX_COMPARED_PAYMENTS} payments that match the other filters are compared."
+)
+
+
+_Amount = Annotated[int, Meta(ge=0, le=MAX_AMOUNT_MINOR)]
+
+
+class ControlListPaymentsQuery(ListPaymentsQuery):
+    amount_gte: Annotated[_Amount | None, doc(_COMPARED.format("or more"))] = None
+    amount_lte: Annotated[_Amount | None, doc(_COMPARED.format("or less"))] = None
+    phone: Annotated[
+        Annotated[str, Meta(extra_json_schema=PHONE.schema())] | None,
+        Meta(
+            description="Only payments of this phone number. It is compared as the amount is.",
+            extra={"kind": "phone"},
+        ),
+    ] = None
+    metadata: Annotated[
+        str | None,
+        doc(
+            "Only payments of which `name=value` of some metadata contains this text. It is"
+            " compared as the amount is.",
+            "order=7",
+        ),
+    ] = None
+
+
+class PayPayment(Body, frozen=True):
+    """A method, with its phone or bank."""
+
+    method: Annotated[
+        Annotated[str, Meta(extra_json_schema=METHOD.schema())] | None,
+        doc(
+            "A payment method that the payment offers; by default that of the phone or bank, else"
+            " the first offered."
+        ),
+    ] = None
+    phone: Annotated[
+        Annotated[str, Meta(extra_json_schema=PHONE.schema())] | None,
+        doc(
+            "The customer's phone number, in any form that the checkout page accepts: "
+            f"{_PHONE_DIGITS_OF_METHODS}."
+        ),
+    ] = None
+    bank: Annotated[Annotated[str, refers_to("Bank")] | None, doc("The customer's bank.")] = None
+
+
+class AnswerPayment(Body, frozen=True):
+    """The answer of the customer."""
+
+    answer: PhoneAnswer
+
+
+class TransitionPayment(Body, frozen=True):
+    """The new status."""
+
+    status: Status
+    method: Annotated[
+        Annotated[str, Meta(extra_json_schema=METHOD.schema())] | None,
+        doc("The method of a payment without one; by default the first offered."),
+    ] = None
+    reason: Reason | None = None
+    unusual: Annotated[
+        bool | None, doc("Allows a change that is rare with mobile money, such as a late success.")
+    ] = None
+
+
+class PlaceScenario(Body, frozen=True):
+    """The name of the scenario."""
+
+    name: Annotated[ShortText, doc("The name of a scenario of the account.", "banks")]
+
+
+class WaitQuery(Struct, frozen=True):
+    status: Annotated[Status, doc("The status to wait for.")]
+    timeout: Timeout = DEFAULT_TIMEOUT_S
+
+
+class WaitedForPayment(Struct, frozen=True):
+    """The result of the wait."""
+
+    reached: Annotated[bool, doc("Whether the payment has or had the status.")]
+    payment: PaymentText
+
+
+def _change(
+    request_line: str, refusal: type[Refusal], *, body: str | None = None
+) -> Callable[[Handler], Operation]:
+    """Declares a call that changes a payment and returns it."""
+    return operation(
+        request_line,
+        "The payment.",
+        errors.UnknownPayment,
+        refusal,
+        content="Payment",
+        links={
+            "get_payment": SAME_PAYMENT,
+            "wait_for_payment": {**SAME_PAYMENT, "status": "$response.body#/status"},
+        },
+        body=body,
+    )
+
+
+class TransitionCount(Struct, frozen=True):
+    """How many payments changed from one status to another."""
+
+    source: Annotated[Status, doc("The status before.")]
+    target: Annotated[Status, doc("The status after.")]
+    count: Count
+
+
+class TransitionCounts(Struct, frozen=True):
+    """The transitions that occurred."""
+
+    data: list[TransitionCount]
+
+
+@operation(
+    "GET /events/transitions",
+    "The counts.",
+    description="Counts the changes from one status to another, among the newest"
+    f" {MAX_COUNTED_EVENTS:,} events of the account and mode.",
+)
+async def count_transitions(call: Call) -> TransitionCounts:
+    """Count transitions."""
+    counts = await call.engine.history.transition_counts(call.owner)
+    return TransitionCounts([TransitionCount(*each) for each in counts])
+
+
+@operation(
+    "GET /payments",
+    "A page of payments.",
+    content="PaymentList",
+    query=ControlListPaymentsQuery,
+    links={
+        "list_payments": {"after": "$response.body#/next_cursor"},
+        "get_payment": {"payment_id": "$response.body#/data/0/id"},
+    },
+)
+async def list_payments(call: Call, query: Mapping[str, str]) -> Response:
+    """List payments.
+
+    Lists the payments of the account and mode, as the list call of `/v1` does: newest first, with
+    the same parameters and pages, and with further filters.
+    """
+    body = await call.list_payments(call.owner, query)
+    return Response(body, media_type=JSON)
+
+
+@_change(
+    "POST /payments/{payment_id}/pay",
+    errors.PaymentNotPayable,
+    body="The method, with a phone or a bank; each is optional.",
+)
+async def pay_payment(call: Call, path: PaymentPath, body: PayPayment) -> object:
+    """Submit a payment method.
+
+    Submits a method with a phone or a bank, as the customer does on the checkout page. A
+    matching scenario decides the outcome. Without one, the payment waits for `answer`. Without a
+    phone and a bank, the first of the method is used whose payments succeed; else the first that
+    waits for `answer`.
+    """
+    submission = Submission(**asdict(body), is_completed=True)
+    return payment_text(await call.engine.customer.pay(call.owner, path.payment_id, submission))
+
+
+@_change(
+    "POST /payments/{payment_id}/answer",
+    errors.IllegalTransition,
+    body="The answer of the customer.",
+)
+async def answer_payment(call: Call, path: PaymentPath, body: AnswerPayment) -> object:
+    """Answer as the customer.
+
+    Answers the confirmation on the phone (`approve`, `wrong_pin`, `insufficient_balance`,
+    `cancel`) or on the page of the bank (`approve`, `decline`, `insufficient_balance`,
+    `cancel`). It returns 409 if the customer has no question to answer: before a payment method
+    was submitted, and where a scenario decides the outcome.
+    """
+    return payment_text(await call.engine.customer.answer(call.owner, path.payment_id, body.answer))
+
+
+@_change("POST /payments/{payment_id}/cancel", errors.IllegalTransition)
+async def cancel_payment(call: Call, path: PaymentPath) -> object:
+    """Cancel on the checkout page.
+
+    Does what the cancel button of the checkout page does: the page redirects the customer to
+    `cancel_url` and the payment stays `pending`. It returns 409 after a method was submitted.
+    """
+    return payment_text(await call.engine.customer.cancel(call.owner, path.payment_id))
+
+
+@_change("POST /payments/{payment_id}/transition", errors.IllegalTransition, body="The new status.")
+async def transition_payment(call: Call, path: PaymentPath, body: TransitionPayment) -> object:
+    """Change the status of a payment.
+
+    Makes any legal transition, including a refund and an early expiry. It cancels the changes
+    that a scenario had scheduled.
+    """
+    change = Change(
+        to=body.status, method=body.method, reason=body.reason, unusual=body.unusual or False
+    )
+    return payment_text(await call.engine.customer.transition(call.owner, path.payment_id, change))
+
+
+@_change(
+    "PUT /payments/{payment_id}/scenario", errors.UnknownScenario, body="The name of the scenario."
+)
+async def place_scenario(call: Call, path: PaymentPath, body: PlaceScenario) -> object:
+    """Apply a scenario to a payment.
+
+    Applies a scenario to this payment only, with the highest precedence, even if the scenario
+    is disabled.
+    """
+    return payment_text(await call.engine.scenarios.place(call.owner, path.payment_id, body.name))
+
+
+@operation(
+    "GET /payments/{payment_id}/wait",
+    "Whether the status was reached, and the payment.",
+    errors.UnknownPayment,
+    links={"get_payment": SAME_PAYMENT},
+)
+async def wait_for_payment(call: Call, path: PaymentPath, query: WaitQuery) -> WaitedForPayment:
+    """Wait for a status.
+
+    Returns as soon as the payment has reached `status`, now or earlier, or after `timeout`
+    seconds of real time. `reached` is false after a time-out.
+    """
+    waiting = call.engine.history.wait(
+        call.owner, path.payment_id, query.status, timeout_ms=round(query.timeout * 1000)
+    )
+    reached, payment = await unless_disconnected(call.request.receive, waiting)
+    return WaitedForPayment(reached, payment_text(payment))
+
+
+def _condition(**members: JsonObject) -> JsonObject:
+    """A condition on some members of a body, which may have others."""
+    return {"properties": members, "additionalProperties": True}
+
+
+def _schemas() -> dict[str, JsonObject]:
+    text, absent = {"type": "string"}, {"type": "null"}
+    return {
+        "Bank": {"type": "string", "description": "A fictional bank.", "enum": [*BANKS]},
+        "PayPayment": {
+            "examples": [{"method": "telebirr", "phone": "0900000001"}],
+            "allOf": [
+                {
+                    "if": {**_condition(**member), "required": [*member]},
+                    "then": _condition(**{excluded: absent}),
+                }
+                for member, excluded in (
+                    ({"method": {"enum": sorted(PHONE_METHODS)}}, "bank"),
+                    ({"method": {"const": BANK_TRANSFER}}, "phone"),
+                    ({"phone": text}, "bank"),
+                )
+            ],
+        },
+        "TransitionPayment": {
+            "examples": [{"status": "failed", "reason": "limit_exceeded"}],
+            "if": {**_condition(reason=text), "required": ["reason"]},
+            "then": _condition(status={"const": Status.FAILED.value}),
+        },
+        **detail_schemas(),
+    }
+
+
+PAYMENTS = Resource(
+    tag="Payments",
+    description="Actions of the customer, changes of the status, and details that `/v1` does not"
+    " return. Payments are created with `/v1`.",
+    operations=(
+        count_transitions,
+        list_payments,
+        get_payment,
+        pay_payment,
+        answer_payment,
+        cancel_payment,
+        transition_payment,
+        place_scenario,
+        wait_for_payment,
+    ),
+    types=(ScheduledChange, ScheduledAttempt),
+    schemas=_schemas,
+)

@@ -1,0 +1,164 @@
+"""The calls on the program: its health, the base of `checkout_url` and the OpenAPI documents."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+from starlette.requests import Request
+
+from emulator import __version__
+from emulator.domain.errors import InvalidRequestBody, UnknownRoute
+from emulator.server.control.calls import Call, ProgramCall, operation
+from emulator.server.control.types import EXAMPLE_BASE_URL, BaseUrl, Body
+from emulator.server.openapi.declarations import (
+    JsonObject,
+    Operation,
+    Resource,
+    SuccessResponse,
+    doc,
+)
+
+_SUFFIX = ".json"
+
+
+class HealthJson(Struct, frozen=True):
+    """The health of the emulator."""
+
+    status: Annotated[Literal["ok", "unavailable"], doc("`unavailable` where the status is 503.")]
+    version: Annotated[str, doc("The version of the program.", __version__)]
+
+
+class DocumentEntry(Struct, frozen=True):
+    """An OpenAPI document."""
+
+    name: Annotated[str, doc("Its name.", "v1")]
+    title: Annotated[str, doc("Its title.", "ETB payments")]
+    url: Annotated[str, doc("Its URL.", "http://127.0.0.1:8080/_emulator/openapi/v1.json")]
+
+
+class DocumentList(Struct, frozen=True):
+    """The documents."""
+
+    data: list[DocumentEntry]
+
+
+class DocumentPath(Struct, frozen=True):
+    name: Annotated[
+        str,
+        Meta(
+            pattern=r"^(v1|control)(\.json)?$",
+            description="The name of a document.",
+            examples=["control.json"],
+        ),
+    ]
+
+
+class CheckoutUrl(Struct, frozen=True):
+    """The base of `checkout_url`."""
+
+    url: Annotated[
+        str, doc("The base of `checkout_url`, without a slash at its end.", EXAMPLE_BASE_URL)
+    ]
+
+
+class SetCheckoutUrl(Body, frozen=True):
+    """The base of `checkout_url`."""
+
+    url: Annotated[BaseUrl, doc("The base of `checkout_url`, without a query or fragment.")]
+
+
+@operation("GET /openapi", "The documents.")
+async def list_documents(call: ProgramCall) -> DocumentList:
+    """List the OpenAPI documents.
+
+    Lists the OpenAPI documents with their addresses. The path with a slash at its end returns
+    the same.
+    """
+    base_url = _base_url(call.request)
+    return DocumentList(
+        [
+            DocumentEntry(
+                name=name,
+                title=build(base_url)["info"]["title"],
+                url=f"{base_url}/_emulator/openapi/{name}{_SUFFIX}",
+            )
+            for name, build in call.documents.items()
+        ]
+    )
+
+
+@operation("GET /openapi/{name}", "The document.", UnknownRoute, content="Document")
+async def get_document(call: ProgramCall, path: DocumentPath) -> dict[str, Any]:
+    """Retrieve an OpenAPI document.
+
+    Returns an OpenAPI document: `v1` (the payments API) or `control` (this API), also with
+    `.json`.
+    """
+    build = call.documents.get(path.name.removesuffix(_SUFFIX))
+    if build is None:
+        raise UnknownRoute(call.request.method, call.request.scope["path"])
+    return build(_base_url(call.request))
+
+
+@operation("GET /checkout_url", "The address.")
+async def get_checkout_url(call: Call) -> CheckoutUrl:
+    """Retrieve the base of `checkout_url`.
+
+    Returns the base of `checkout_url`, which is the same for all accounts.
+    """
+    return CheckoutUrl(call.checkout.base)
+
+
+@operation("PUT /checkout_url", "The address.", body="The address.")
+async def set_checkout_url(call: Call, body: SetCheckoutUrl) -> CheckoutUrl:
+    """Set the base of `checkout_url`.
+
+    Sets the base of `checkout_url` for payments of all accounts that are created after this
+    call, for example when a mapped port is known late.
+    """
+    call.checkout.base = body.url
+    return CheckoutUrl(call.checkout.base)
+
+
+def _base_url(request: Request) -> str:
+    return f"{request.scope['scheme']}://{request.headers['host']}"
+
+
+def _schemas() -> dict[str, JsonObject]:
+    members: JsonObject = {key: {"type": "object"} for key in ("info", "paths", "components")}
+    properties = {
+        "openapi": {"type": "string", "pattern": r"^3\.1\.", "examples": ["3.1.0"]},
+        **members,
+    }
+    return {
+        "Document": {
+            "type": "object",
+            "description": "An OpenAPI 3.1 document.",
+            "properties": properties,
+            "required": [*properties],
+            "additionalProperties": True,
+        }
+    }
+
+
+# The gateway answers it, with or without a control API.
+get_health = Operation(
+    method="GET",
+    path="/_emulator/health",
+    id="get_health",
+    summary="Check the health",
+    description="Returns 200 if the emulator is ready, and 503 while it starts or stops, or after"
+    " its database file was deleted or replaced. This call needs no key; it is for health checks.",
+    responses={
+        200: SuccessResponse("Ready.", HealthJson),
+        503: SuccessResponse("Starting, stopping, or without its database.", HealthJson),
+    },
+    refusals=(InvalidRequestBody,),
+    accepts_key=False,
+)
+PROGRAM = Resource(
+    tag="Program",
+    description="The whole emulator: its health, the base of `checkout_url` and the OpenAPI"
+    " documents.",
+    operations=(get_health, list_documents, get_document, get_checkout_url, set_checkout_url),
+    schemas=_schemas,
+)

@@ -1,0 +1,365 @@
+"""The calls on the journal of requests to `/v1`."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import islice
+from typing import Annotated, Any
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+from starlette.responses import Response, StreamingResponse
+
+from emulator.domain import errors
+from emulator.domain.accounts import mask_key, mask_keys
+from emulator.domain.faults import MAX_FAULT_STATUS
+from emulator.domain.instants import format_instant
+from emulator.domain.received_values import not_accepted
+from emulator.scenarios.scenario_file import fault_rule_json
+from emulator.server.control.calls import Call, operation
+from emulator.server.control.types import (
+    DEFAULT_LIMIT,
+    OLDER,
+    At,
+    Count,
+    DurationMs,
+    HasMore,
+    Limit,
+    RequestId,
+    ScenarioName,
+)
+from emulator.server.control.unauthorized import list_unauthorized
+from emulator.server.engine.state.account import Owner
+from emulator.server.engine.state.journal import (
+    HEADERS,
+    MAX_ENTRIES,
+    MAX_HEADER_BYTES,
+    MAX_JOURNAL_BYTES,
+    MAX_STORED_BODY_BYTES,
+    Conditions,
+    JournalEntry,
+    warning_kind,
+)
+from emulator.server.engine.state.rules import FaultCandidate
+from emulator.server.openapi.declarations import JSON, JsonObject, Resource, doc, refers_to
+
+STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
+NO_STATUS = "none"
+BYTES_A_PART = 64 * 1024
+
+_STORED = f"up to {MAX_STORED_BODY_BYTES // 1024} KiB of it"
+
+
+class CountQuery(Struct, frozen=True):
+    method: Annotated[str | None, doc("Only requests with this method.", "POST")] = None
+    path: Annotated[
+        str | None,
+        doc("Only requests with this path; a path that ends with a star is a prefix.", "/v1/*"),
+    ] = None
+    status: Annotated[
+        Annotated[str, Meta(pattern=f"^({STATUS_PATTERN.pattern}|{NO_STATUS})$")] | None,
+        Meta(
+            description="Only requests with this status: a status (`201`), a class (`4xx`), or"
+            f" `{NO_STATUS}` for requests without a response.",
+            examples=["4xx"],
+            extra={"kind": "status"},
+        ),
+    ] = None
+    code: Annotated[str | None, doc("Only requests with this error code.", "invalid_amount")] = None
+    warning: Annotated[
+        str | None,
+        doc(
+            "Only requests with this warning; the part after a colon is optional.", "long-metadata"
+        ),
+    ] = None
+
+
+class RequestQuery(CountQuery, frozen=True):
+    before: Annotated[RequestId | None, OLDER] = None
+    limit: Limit = DEFAULT_LIMIT
+
+
+class RequestPath(Struct, frozen=True):
+    request_id: Annotated[
+        RequestId, Meta(min_length=1, description="The identifier of a request, or `latest`.")
+    ]
+
+
+class LoggedError(Struct, frozen=True):
+    """The error that was returned, or would have been returned."""
+
+    code: Annotated[str, doc("Machine-readable.", "invalid_amount")]
+    message: Annotated[str, doc("Human-readable.", "The amount is invalid.")]
+    param: Annotated[str, doc("The field at fault.")] | UnsetType = UNSET
+
+
+class StruckFault(Struct, frozen=True, kw_only=True):
+    """The fault rule that was applied to a request."""
+
+    source: Annotated[
+        ScenarioName, doc("The name of the scenario, or the identifier of the posted fault.")
+    ]
+    rule: Annotated[Count, doc("The index of the rule in its source, from 0.")]
+    when: Annotated[JsonObject, refers_to("FaultWhen")]
+    then: Annotated[JsonObject, refers_to("FaultThen")]
+    times: Annotated[int, Meta(ge=1, description="The maximum number of uses.")] | UnsetType = UNSET
+    instead_of: Annotated[int | None, doc("The status of the response that the fault replaced.")]
+
+
+class LoggedRequest(Struct, frozen=True):
+    """A request of the merchant and its response."""
+
+    id: Annotated[RequestId, doc("Its identifier: the header `Request-Id` of the response.")]
+    at: At
+    method: Annotated[str, doc("Its method.", "GET")]
+    path: Annotated[str, doc("Its path, as received.", "/v1/payments")]
+    query: Annotated[str, doc("Its query, as received, without the question mark.", "limit=1")]
+    status: Annotated[
+        Annotated[int, Meta(ge=100, le=MAX_FAULT_STATUS)] | None,
+        doc("The status of the response; null without a response."),
+    ]
+    key: Annotated[str, doc("Its key, masked.", "test_de…key")]
+    headers: Annotated[
+        dict[str, str],
+        doc(
+            f"Of its headers {', '.join(f'`{name}`' for name in HEADERS)}; the first"
+            f" {MAX_HEADER_BYTES} bytes of each, with a masked key.",
+            {"accept": "*/*", "authorization": "Bearer test_de…key"},
+        ),
+    ]
+    request_body: Annotated[str, doc(f"Its body; {_STORED}.", "{}")]
+    response_body: Annotated[str, doc(f"The body of the response; {_STORED}.", "{}")]
+    cut: Annotated[bool, doc("Whether one of the bodies was truncated.", False)]
+    warnings: Annotated[
+        tuple[str, ...],
+        doc("The warnings, as in the header `Emulator-Warning`.", ["unknown-parameter:metdata"]),
+    ]
+    error: LoggedError | None
+    replayed: Annotated[
+        bool, doc("Whether the response was replayed for an idempotency key.", False)
+    ]
+    fault: StruckFault | None
+    duration_ms: DurationMs
+
+
+class LoggedRequestList(Struct, frozen=True):
+    """A part of the journal."""
+
+    data: Annotated[list[LoggedRequest], doc("The requests, newest first.")]
+    has_more: HasMore
+    overflowed: Annotated[bool, doc("Whether older requests were removed.", False)]
+
+
+class RequestCount(Struct, frozen=True):
+    """The number of requests."""
+
+    count: Annotated[Count, doc("The number of matching requests in the journal.")]
+
+
+class RequestKind(Struct, frozen=True):
+    """Requests with the same status and error code."""
+
+    status: Annotated[int | None, doc("The status; null without a response.", 400)]
+    code: Annotated[str | None, doc("The error code; null without an error.", "invalid_amount")]
+    count: Count
+
+
+class WarningKind(Struct, frozen=True):
+    """Requests with the same warning."""
+
+    warning: Annotated[str, doc("Its slug, up to a colon.", "unknown-parameter")]
+    count: Count
+
+
+class RequestKinds(Struct, frozen=True):
+    """The kinds of requests, and of their warnings."""
+
+    data: list[RequestKind]
+    warnings: list[WarningKind]
+
+
+@operation(
+    "GET /requests",
+    "The requests.",
+    description="Lists the journal of requests to `/v1`, newest first, with masked keys."
+    f" The journal contains at most {MAX_ENTRIES:,} requests and"
+    f" {MAX_JOURNAL_BYTES // 1024**2} MiB.",
+    content=LoggedRequestList,
+    links={
+        "list_requests": {"query.before": "$response.body#/data/0/id"},
+        "get_request": {"request_id": "$response.body#/data/0/id"},
+    },
+)
+async def list_requests(call: Call, query: RequestQuery) -> Response:
+    """List requests."""
+    found = list(islice(_entries(call.owner, query), query.limit + 1))
+    end = b'],"has_more":%s,"overflowed":%s}' % (
+        msgspec.json.encode(len(found) > query.limit),
+        msgspec.json.encode(call.owner.journal.has_overflowed),
+    )
+    parts = _parts(call, found[: query.limit], end)
+    if sum(entry.size_bytes for entry in found) <= BYTES_A_PART:
+        return Response(b"".join(parts), media_type=JSON)
+    return StreamingResponse(parts, media_type=JSON)
+
+
+@operation("GET /requests/count", "The number of requests.")
+async def count_requests(call: Call, query: CountQuery) -> RequestCount:
+    """Count requests.
+
+    Returns the number of requests in the journal that match the filters.
+    """
+    return RequestCount(call.owner.journal.count(_conditions(query)))
+
+
+@operation("GET /requests/kinds", "The kinds.")
+async def count_kinds(call: Call) -> RequestKinds:
+    """Count the kinds of requests.
+
+    Counts the requests in the journal by status and error code, and by warning, most frequent kind
+    first.
+    """
+    index = call.owner.journal.index
+    kinds = [(-count, status, code or "") for (status, code), count in index.kinds.items()]
+    warnings = [(-count, warning) for warning, count in index.warnings.items()]
+    return RequestKinds(
+        data=[
+            RequestKind(status or None, code or None, -count)
+            for count, status, code in sorted(kinds)
+            if count
+        ],
+        warnings=[WarningKind(warning, -count) for count, warning in sorted(warnings) if count],
+    )
+
+
+@operation(
+    "GET /requests/{request_id}", "The request.", errors.UnknownRequest, content=LoggedRequest
+)
+async def get_request(call: Call, path: RequestPath) -> Response:
+    """Retrieve a request.
+
+    Returns one request of the journal.
+    """
+    return Response(_masked(call, call.owner.journal.entry(path.request_id)), media_type=JSON)
+
+
+def _parts(call: Call, entries: Sequence[JournalEntry], end: bytes) -> Iterator[bytes]:
+    """The response in parts, since to mask the keys of a whole journal takes a second."""
+    yield b'{"data":['
+    part, left = b"", BYTES_A_PART
+    for index, entry in enumerate(entries):
+        part += (b"," if index else b"") + _masked(call, entry)
+        left -= entry.size_bytes
+        if left <= 0:
+            yield part
+            part, left = b"", BYTES_A_PART
+    yield part + end
+
+
+def _masked(call: Call, entry: JournalEntry) -> bytes:
+    text = msgspec.json.encode(_json(entry, call.owner)).decode()
+    return mask_keys(text, call.engine.accounts.is_known).encode()
+
+
+def _conditions(query: CountQuery) -> Conditions:
+    """The fields of the entries that match the query. Raises InvalidField."""
+    conditions: dict[str, Callable[[Any], bool]] = {}
+    if query.method is not None:
+        conditions["method"] = query.method.upper().__eq__
+    if query.status is not None:
+        conditions["status"] = _status_filter(query.status)
+    if query.path is not None:
+        conditions["path"] = _path_filter(query.path.encode())
+    if (code := query.code) is not None:
+        conditions["error"] = lambda error: bool(error) and _code(error) == code
+    if (warning := query.warning) is not None:
+        conditions["warnings"] = lambda slugs: any(warning in (warning_kind(s), s) for s in slugs)
+    return conditions
+
+
+def _path_filter(path: bytes) -> Callable[[bytes], bool]:
+    """Whether a path is equal, or has the prefix before a star; escaped or not."""
+    if path.endswith(b"*"):
+        prefix = path[:-1]
+        return lambda received: (
+            received.startswith(prefix)
+            or (b"%" in received and unquote_to_bytes(received).startswith(prefix))
+        )
+    return lambda received: (
+        received == path or (b"%" in received and unquote_to_bytes(received) == path)
+    )
+
+
+def _status_filter(text: str) -> Callable[[int], bool]:
+    if text == NO_STATUS:
+        return (0).__eq__
+    if not STATUS_PATTERN.fullmatch(text):
+        raise not_accepted(
+            "status", text, f"a status such as 201, a class such as 4xx, or {NO_STATUS}"
+        )
+    prefix = text.rstrip("x")
+    return lambda status: str(status).startswith(prefix)
+
+
+def _entries(owner: Owner, query: RequestQuery) -> Iterator[JournalEntry]:
+    """The entries that match the query, newest first. Raises InvalidField."""
+    try:
+        # The index has unescaped paths, of which a part may be escaped in the query.
+        path = None if not query.path or set(query.path) & {*"%*"} else query.path.encode()
+        return owner.journal.newest_first(_conditions(query), before=query.before, path=path)
+    except errors.UnknownRequest:
+        expected = "the id of a request that the journal still has"
+        raise not_accepted("before", query.before, expected) from None
+
+
+def _json(entry: JournalEntry, owner: Owner) -> LoggedRequest:
+    return LoggedRequest(
+        id=entry.id.decode(),
+        at=format_instant(entry.at),
+        method=entry.method,
+        path=_text(entry.path),
+        query=_text(entry.query),
+        status=entry.status or None,
+        key=mask_key(owner.account.profile.key(owner.mode)),
+        headers={_text(name): _text(value) for name, value in entry.headers},
+        request_body=_text(entry.request_body),
+        response_body=_text(entry.response_body),
+        cut=entry.is_cut,
+        warnings=entry.warnings,
+        error=_error(entry.error) if entry.error else None,
+        replayed=entry.is_replay,
+        fault=None if entry.fault is None else _fault(entry.fault, entry.instead_of),
+        duration_ms=round(entry.duration_ms, 3),
+    )
+
+
+def _error(body: bytes) -> LoggedError:
+    return _error_decoder().decode(body)["error"]
+
+
+@cache
+def _error_decoder() -> msgspec.json.Decoder[dict[str, LoggedError]]:
+    # To make a decoder takes as long as to decode ten errors.
+    return msgspec.json.Decoder(dict[str, LoggedError])
+
+
+def _code(error: bytes) -> str | None:
+    return _error(error).code if error else None
+
+
+def _fault(fault: FaultCandidate, instead_of: int | None) -> StruckFault:
+    rule = fault_rule_json(fault.rule)
+    return StruckFault(source=fault.source, rule=fault.index, **rule, instead_of=instead_of)
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+REQUESTS = Resource(
+    tag="Requests",
+    description="The journal: the requests of the merchant with their responses, errors, warnings"
+    " and applied faults.",
+    operations=(list_requests, count_requests, count_kinds, get_request, list_unauthorized),
+)

@@ -1,0 +1,248 @@
+"""The calls on the scenarios of an account."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Annotated, Any, TypeVar
+
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
+
+from emulator.domain import errors
+from emulator.domain.errors import InvalidScenario
+from emulator.scenarios.loader import parse_scenario
+from emulator.scenarios.problems import Problem, ScenarioError
+from emulator.scenarios.scenario_file import (
+    NAME_PATTERN,
+    checkout_rule_json,
+    expiry_rule_json,
+    fault_rule_json,
+    outcome_rule_json,
+    step_json,
+    webhook_rule_json,
+)
+from emulator.server.control.calls import Call, Source, operation
+from emulator.server.control.types import YAML, Body, Count, ScenarioName
+from emulator.server.engine.accounts.scenarios import MAX_SCENARIOS
+from emulator.server.engine.state.rules import Listed, Origin
+from emulator.server.openapi.declarations import (
+    JSON,
+    JsonObject,
+    RequestBody,
+    Resource,
+    SuccessResponse,
+    doc,
+    ref,
+)
+
+MAX_PROBLEMS_SHOWN = 10
+# A longer text is read on a thread, since that may take a second.
+MAX_CHARACTERS_AT_ONCE = 16 * 1024
+
+T = TypeVar("T")
+
+
+class SwitchScenario(Body, frozen=True):
+    """Whether the scenario is enabled."""
+
+    enabled: Annotated[bool, doc("Whether the scenario is enabled.")]
+
+
+class ScenarioPath(Struct, frozen=True):
+    name: Annotated[
+        ScenarioName,
+        Meta(pattern=f"^{NAME_PATTERN.pattern}$", description="The name of a scenario."),
+    ]
+
+
+class RuleCounts(Struct, frozen=True):
+    """The number of rules in each section."""
+
+    outcomes: Count
+    expiry: Count
+    checkout: Count
+    faults: Count
+    webhooks: Count
+
+
+class LimitedRule(Struct, frozen=True):
+    """A rule with `times`."""
+
+    section: Annotated[str, doc("Its section.", "faults")]
+    rule: Annotated[Count, doc("Its index in the section, from 0.")]
+    times: Annotated[int, Meta(ge=1, description="The maximum number of uses.")]
+    used: Annotated[Count, doc("The number of uses in this account.")]
+
+
+class ScenarioSummary(Struct, frozen=True):
+    """A scenario of the account."""
+
+    name: Annotated[ScenarioName, doc("Its name.")]
+    description: Annotated[str, doc("Its description.", "Success is sent twice.")]
+    enabled: Annotated[bool, doc("Whether it is enabled in this account.")]
+    origin: Origin
+    rules: RuleCounts
+    limited_rules: Annotated[list[LimitedRule], doc("The rules with `times`, and their uses.")]
+    has_script: Annotated[bool, doc("Whether it has a script, for `replay`.")]
+
+
+class ScenarioJson(ScenarioSummary, frozen=True):
+    """A scenario with its rules and its script."""
+
+    outcomes: Annotated[list[Any], Meta(extra_json_schema={"items": ref("OutcomeRule")})]
+    expiry: Annotated[list[Any], Meta(extra_json_schema={"items": ref("ExpiryRule")})]
+    checkout: Annotated[list[Any], Meta(extra_json_schema={"items": ref("CheckoutRule")})]
+    faults: Annotated[list[Any], Meta(extra_json_schema={"items": ref("FaultRule")})]
+    webhooks: Annotated[list[Any], Meta(extra_json_schema={"items": ref("WebhookRule")})]
+    script: Annotated[list[Any], Meta(extra_json_schema={"items": ref("ScenarioStep")})]
+
+
+class ScenarioList(Struct, frozen=True):
+    """The scenarios, highest precedence first."""
+
+    data: list[ScenarioSummary]
+
+
+_SAME_SCENARIO = {"name": "$request.path.name"}
+_STRONGEST_SCENARIO = {"name": "$response.body#/data/0/name"}
+
+
+@operation(
+    "GET /scenarios",
+    "The scenarios.",
+    links={"get_scenario": _STRONGEST_SCENARIO, "switch_scenario": _STRONGEST_SCENARIO},
+)
+async def list_scenarios(call: Call) -> ScenarioList:
+    """List scenarios.
+
+    Lists the scenarios of the account, enabled and disabled, highest precedence first.
+    """
+    uses = await call.engine.scenarios.uses(call.account)
+    return ScenarioList([_summary(listed, uses) for listed in call.account.rules.listed])
+
+
+@operation("GET /scenarios/{name}", "The scenario.", errors.UnknownScenario)
+async def get_scenario(call: Call, path: ScenarioPath) -> ScenarioJson:
+    """Retrieve a scenario.
+
+    Returns one scenario with its rules and its script, in the format of a scenario file.
+    """
+    listed = call.account.rules.listed_as(path.name)
+    scenario = listed.scenario
+    return ScenarioJson(
+        **asdict(_summary(listed, await call.engine.scenarios.uses(call.account))),
+        outcomes=[outcome_rule_json(rule) for rule in scenario.outcomes],
+        expiry=[expiry_rule_json(rule) for rule in scenario.expiry],
+        checkout=[checkout_rule_json(rule) for rule in scenario.checkout],
+        faults=[fault_rule_json(rule) for rule in scenario.faults],
+        webhooks=[webhook_rule_json(rule) for rule in scenario.webhooks],
+        script=[step_json(step) for step in scenario.script],
+    )
+
+
+@operation(
+    "PUT /scenarios/{name}",
+    {
+        200: SuccessResponse("The scenario, which replaced an earlier one."),
+        201: SuccessResponse(
+            "The new scenario.",
+            links={
+                "get_scenario": _SAME_SCENARIO,
+                "switch_scenario": _SAME_SCENARIO,
+                "delete_scenario": _SAME_SCENARIO,
+            },
+        ),
+    },
+    errors.InvalidScenario,
+    errors.TooManyScenarios,
+    description="Stores a scenario, in JSON or YAML, with the name in the path: 201, or"
+    " 200 if it replaces one that was stored by this call. The newest scenario has the"
+    " highest precedence. It is enabled unless it contains `enabled: false`. An error"
+    " lists the mistakes with their lines and columns. An account stores at most"
+    f" {MAX_SCENARIOS} scenarios.",
+    body=RequestBody("The scenario, in JSON or in YAML.", "PutScenario", media_types=(JSON, YAML)),
+)
+async def put_scenario(call: Call, path: ScenarioPath, body: Source) -> tuple[int, ScenarioSummary]:
+    """Create or replace a scenario."""
+    try:
+        scenario = await read_text(partial(parse_scenario, name=path.name), body.text)
+    except ScenarioError as error:
+        raise InvalidScenario(_message(error.problems), param=error.problems[0].key) from None
+    is_new, listed = await call.engine.scenarios.put(call.account, scenario, body.text)
+    return 201 if is_new else 200, _summary(listed, {})
+
+
+@operation(
+    "DELETE /scenarios/{name}", "Deleted.", errors.UnknownScenario, errors.ScenarioIsPermanent
+)
+async def delete_scenario(call: Call, path: ScenarioPath) -> None:
+    """Delete a scenario.
+
+    Deletes a scenario that was stored by this API. A file with the same name applies again. A
+    scenario from a file cannot be deleted (409).
+    """
+    await call.engine.scenarios.remove(call.account, path.name)
+
+
+@operation(
+    "PUT /scenarios/{name}/enabled",
+    "The scenario.",
+    errors.UnknownScenario,
+    body="Whether the scenario is enabled.",
+)
+async def switch_scenario(call: Call, path: ScenarioPath, body: SwitchScenario) -> ScenarioSummary:
+    """Enable or disable a scenario.
+
+    Enables or disables a scenario for this account. Enabling resets the counters of its rules.
+    """
+    scenarios = call.engine.scenarios
+    listed = await scenarios.switch(call.account, path.name, is_enabled=body.enabled)
+    return _summary(listed, await scenarios.uses(call.account))
+
+
+async def read_text(read: Callable[[str, str], T], text: str) -> T:
+    """Read a body as a scenario or as a fault rule. Raises what `read` raises."""
+    if len(text) <= MAX_CHARACTERS_AT_ONCE:
+        return read(text, "")
+    return await asyncio.to_thread(read, text, "")
+
+
+def _message(problems: Iterable[Problem]) -> str:
+    messages = [f"line {each.line}, column {each.column}: {each.message}" for each in problems]
+    more = len(messages) - MAX_PROBLEMS_SHOWN
+    return "; ".join(messages[:MAX_PROBLEMS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _summary(listed: Listed, uses: Mapping[tuple[str, str, int], int]) -> ScenarioSummary:
+    """`uses` are the uses of rules by scenario, section and index."""
+    scenario = listed.scenario
+    sections = {name: getattr(scenario, name) for name in RuleCounts.__struct_fields__}
+    return ScenarioSummary(
+        name=scenario.name,
+        description=scenario.description,
+        enabled=listed.is_enabled,
+        origin=listed.origin,
+        rules=RuleCounts(**{name: len(rules) for name, rules in sections.items()}),
+        limited_rules=[
+            LimitedRule(name, index, rule.times, uses.get((scenario.name, name, index), 0))
+            for name, rules in sections.items()
+            for index, rule in enumerate(rules)
+            if rule.times is not None
+        ],
+        has_script=bool(scenario.script),
+    )
+
+
+def _schemas() -> dict[str, JsonObject]:
+    from emulator.server.control.scenario_schemas import scenario_schemas
+
+    return scenario_schemas()
+
+
+SCENARIOS = Resource(
+    tag="Scenarios",
+    description="Rules that determine the outcomes of payments. An account can enable and disable"
+    " the shipped scenarios and store its own.",
+    operations=(list_scenarios, get_scenario, put_scenario, delete_scenario, switch_scenario),
+    schemas=_schemas,
+)

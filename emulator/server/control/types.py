@@ -1,0 +1,292 @@
+"""The types of the control API's members and parameters, with their limits and their parsing."""
+
+import re
+from collections.abc import Callable
+from decimal import Context, Decimal, Inexact
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from emulator.domain.accounts import Mode
+from emulator.domain.instants import (
+    ACCEPTED_CLOCKS,
+    ACCEPTED_INSTANTS,
+    LAST_INSTANT,
+    MAX_RATE,
+    REAL_RATE,
+    parse_clock,
+    parse_instant,
+)
+from emulator.domain.payment import Reason, Status
+from emulator.domain.received_values import not_accepted
+from emulator.domain.timers import TimerKind
+from emulator.domain.webhooks import DeliveryState, Profile, Tamper, Trigger
+from emulator.server.engine.accounts.checklist import ItemResult
+from emulator.server.engine.payments.customer import PhoneAnswer
+from emulator.server.engine.state.rules import Origin
+from emulator.server.openapi.declarations import JsonObject, doc, parsed, ref, refers_to
+from emulator.server.openapi.members import MAX_TEXT_LENGTH, check_text
+from emulator.server.openapi.schemas import Enumerations
+from emulator.settings import parse_checkout_url, parse_url
+
+MAX_NAME_LENGTH = 100
+MAX_URL_LENGTH = 2_048
+DEFAULT_LIMIT = 100
+MAX_LIMIT = 1_000
+DEFAULT_TIMEOUT_S = 30
+MAX_TIMEOUT_S = 300
+SEEDS = range(-(2**63), 2**63)
+YAML = "application/yaml"
+EXAMPLE_BASE_URL = "http://localhost:49153"
+EXAMPLE_URL = "http://127.0.0.1:3000/hook"
+# The refusals of every field of a clock have the code `invalid_clock`.
+CLOCK = "clock"
+
+ENUMERATIONS: Enumerations = {
+    Mode: ("Mode", "Test or live; both are simulated."),
+    Status: ("PaymentStatus", "The status of a payment."),
+    Reason: ("Reason", "The reason of a failure."),
+    TimerKind: ("ChangeKind", "The cause of a scheduled change."),
+    PhoneAnswer: ("CustomerAnswer", "The answer of the customer."),
+    Profile: ("WebhookProfile", "The schedule of the retries."),
+    Trigger: ("AttemptTrigger", "The reason for an attempt."),
+    Tamper: ("Tampered", "The change that a scenario made after signing."),
+    DeliveryState: ("DeliveryStatus", "The status of a delivery."),
+    ItemResult: ("ChecklistResult", "The result of an item."),
+    Origin: ("ScenarioOrigin", "Its origin: this API, `--scenarios` or the shipped files."),
+}
+
+_ACCEPTED_URL = "an absolute http or https URL"
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+# As JSON writes a number; leading zeros are allowed.
+_SECONDS = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,6})?", re.ASCII)
+_FEW_DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
+# Multiplies without rounding: what would have to be rounded is finer than any millisecond.
+_EXACT = Context(prec=40, traps=[Inexact])
+
+
+class Body(Struct, frozen=True, forbid_unknown_fields=True):
+    """The members of a request body."""
+
+
+def url(name: str, value: str) -> str:
+    """An absolute http or https URL, unchanged. Raises InvalidField."""
+    return _url(name, value, parse_url, _ACCEPTED_URL)
+
+
+def base_url(name: str, value: str) -> str:
+    """A URL to which paths are appended, without a slash at its end. Raises InvalidField."""
+    accepted = f"{_ACCEPTED_URL}, without a query or a fragment"
+    return _url(name, value, parse_checkout_url, accepted)
+
+
+def _url(name: str, value: str, parse: Callable[[str], str], accepted: str) -> str:
+    try:
+        return parse(value)
+    except ValueError:
+        raise not_accepted(name, value, accepted) from None
+
+
+def merchant_name(name: str, value: str) -> str:
+    """A name that a page can show. Raises InvalidField."""
+    if not value or _CONTROL_CHARACTER.search(value):
+        raise not_accepted(
+            name, value, f"1 to {MAX_NAME_LENGTH} characters without control characters"
+        )
+    return value
+
+
+def seed(name: str, value: object) -> int:
+    """A signed integer of 64 bits. Raises InvalidField."""
+    if type(value) is not int or value not in SEEDS:
+        raise not_accepted(name, value, "a signed integer of 64 bits")
+    return value
+
+
+def span_ms(name: str, value: object) -> int:
+    """Seconds, down to the millisecond, as milliseconds. Raises InvalidField."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise not_accepted(name, value, "a number of seconds", kind=CLOCK)
+    if not 0 <= value <= LAST_INSTANT // 1000:
+        raise not_accepted(
+            name, value, f"a number of seconds from 0 to {LAST_INSTANT // 1000}", kind=CLOCK
+        )
+    exact_ms = _thousandths(value)
+    if exact_ms is None:
+        raise not_accepted(
+            name, value, "a number of seconds in whole milliseconds, such as 1.005", kind=CLOCK
+        )
+    return exact_ms
+
+
+def _thousandths(value: int | Decimal) -> int | None:
+    """A number multiplied by 1,000; None if it has more than three decimals."""
+    try:
+        exact = _EXACT.multiply(Decimal(value), Decimal(1000))
+    except Inexact:
+        return None
+    return int(exact) if exact == exact.to_integral_value() else None
+
+
+def rate_thousandths(name: str, value: object) -> int:
+    """The rate of a clock, with at most three decimals. Raises InvalidField."""
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        exact = _thousandths(value) if 0 < value <= MAX_RATE // REAL_RATE else None
+        if exact is not None:
+            return exact
+    expected = "a number above 0 and at most 100000, with at most three decimals"
+    raise not_accepted(name, value, expected, kind=CLOCK)
+
+
+def clock_value(parse: Callable[[str], Any], accepted: str) -> Callable[[str, object], Any]:
+    """A parser of members that are strings; a ValueError of `parse` is InvalidField."""
+
+    def parse_member(name: str, value: object) -> Any:
+        text = check_text(name, value, kind=CLOCK)
+        try:
+            return parse(text)
+        except ValueError:
+            raise not_accepted(name, text, accepted, kind=CLOCK) from None
+
+    return parse_member
+
+
+def limit(name: str, value: str) -> int:
+    """The maximum number of entries of a collection. Raises InvalidField."""
+    if not _FEW_DIGITS.fullmatch(value) or not 1 <= int(value) <= MAX_LIMIT:
+        raise not_accepted(name, value, f"a whole number from 1 to {MAX_LIMIT}")
+    return int(value)
+
+
+def _timeout_s(name: str, value: str) -> float:
+    """A wait is real time: fractions of a millisecond are ignored."""
+    if _SECONDS.fullmatch(value):
+        seconds = Decimal(value)
+        if 0 <= seconds <= MAX_TIMEOUT_S:
+            return int(seconds * 1000) / 1000
+    raise not_accepted(name, value, f"a number of seconds from 0 to {MAX_TIMEOUT_S}")
+
+
+def json_text(text: str) -> msgspec.Raw:
+    """A value that is JSON already."""
+    return msgspec.Raw(text.encode())
+
+
+def one_of(mapping: dict[str, str]) -> JsonObject:
+    """A schema of objects whose member `kind` decides between schemas."""
+    return {
+        "oneOf": [ref(name) for name in dict.fromkeys(mapping.values())],
+        "discriminator": {
+            "propertyName": "kind",
+            "mapping": {kind: ref(name)["$ref"] for kind, name in mapping.items()},
+        },
+    }
+
+
+AccountId = Annotated[str, Meta(examples=["acct_demo"])]
+PaymentId = Annotated[str, Meta(examples=["pay_000001Dz8o8aapLUyz3InHE9"])]
+EventId = Annotated[str, Meta(examples=["evt_6tlMJw7K49zgw5rZGiGaL2vq"])]
+DeliveryId = Annotated[str, Meta(examples=["dlv_0000026LPd0GpDuORRbEed52"])]
+EndpointId = Annotated[str, Meta(examples=["we_EMD4uORVOtlji4ICNLUyJh6N"])]
+FaultId = Annotated[str, Meta(examples=["flt_HKCGSMJA2j2x8Gl5GF4paXoq"])]
+RequestId = Annotated[str, Meta(examples=["req_hpcSRFDABu6WYquXIXwoYGit"])]
+ScenarioName = Annotated[str, Meta(examples=["double-success"])]
+OfPayment = Annotated[PaymentId, doc("The identifier of the payment.")]
+ShortText = Annotated[str, Meta(max_length=MAX_TEXT_LENGTH)]
+Count = Annotated[int, Meta(ge=0)]
+DurationMs = Annotated[float, Meta(ge=0, description="The duration, in real time.")]
+InstantText = Annotated[
+    str, Meta(description="UTC, with milliseconds.", extra_json_schema={"format": "date-time"})
+]
+At = Annotated[InstantText, doc("The instant, on the account's clock.")]
+GivenInstant = Annotated[
+    Any,
+    Meta(
+        description="An ISO 8601 timestamp; without an offset it is in UTC.",
+        examples=["2026-01-02T00:00:00Z"],
+        extra_json_schema={"type": "string", "format": "date-time"},
+    ),
+    parsed(clock_value(parse_instant, ACCEPTED_INSTANTS), kind=CLOCK),
+]
+_CLOCK_PATTERN = (
+    r"^(real|frozen(@[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
+    r"(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?|x[0-9]{1,6}(\.[0-9]{1,3})?)$"
+)
+_CLOCK_EXAMPLE = "frozen@2026-01-01T00:00:00Z"
+ClockText = Annotated[str, Meta(pattern=_CLOCK_PATTERN, examples=[_CLOCK_EXAMPLE])]
+# A ClockSpec, of which msgspec would generate another schema.
+GivenClock = Annotated[
+    Any,
+    Meta(
+        examples=[_CLOCK_EXAMPLE],
+        extra_json_schema={"type": "string", "pattern": _CLOCK_PATTERN},
+    ),
+    parsed(clock_value(parse_clock, ACCEPTED_CLOCKS), kind=CLOCK),
+]
+GivenRate = Annotated[
+    Any,
+    Meta(
+        extra_json_schema={
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": MAX_RATE // REAL_RATE,
+            "multipleOf": 1 / REAL_RATE,
+        }
+    ),
+    parsed(rate_thousandths, kind=CLOCK),
+]
+ClockFlag = Annotated[bool, Meta(extra={"kind": CLOCK})]
+Name = Annotated[
+    str,
+    Meta(min_length=1, max_length=MAX_NAME_LENGTH, pattern=r"^[^\u0000-\u001f\u007f-\u009f]+$"),
+    parsed(merchant_name),
+]
+Seed = Annotated[
+    int,
+    Meta(ge=SEEDS.start, le=SEEDS.stop - 1, extra_json_schema={"format": "int64"}),
+    parsed(seed),
+]
+# Not of the format `uri`: other letters than those of ASCII are accepted unescaped.
+Url = Annotated[
+    str,
+    Meta(pattern=r"^https?://[^\s/?#]\S*$", max_length=MAX_URL_LENGTH, examples=[EXAMPLE_URL]),
+    parsed(url),
+]
+BaseUrl = Annotated[
+    str,
+    Meta(
+        pattern=r"^https?://[^\s/?#][^\s?#]*$",
+        max_length=MAX_URL_LENGTH,
+        examples=[EXAMPLE_BASE_URL],
+    ),
+    parsed(base_url),
+]
+Limit = Annotated[
+    int,
+    Meta(ge=1, le=MAX_LIMIT, description="The maximum number of entries; the newest are returned."),
+    parsed(limit),
+]
+OLDER = Meta(
+    description="Only entries older than the one with this identifier.", extra={"kind": "before"}
+)
+HasMore = Annotated[bool, doc("Whether older entries match, too.", False)]
+Timeout = Annotated[
+    float,
+    Meta(
+        ge=0,
+        le=MAX_TIMEOUT_S,
+        description="The maximum wait in seconds of real time; 0 returns at once.",
+    ),
+    parsed(_timeout_s),
+]
+EventType = Annotated[str, refers_to("EventType")]
+Headers = Annotated[
+    dict[str, str],
+    doc(
+        "The headers by lower-case name; repeated headers have joined values.",
+        {"content-type": "application/json"},
+    ),
+]
+# A payment as in `/v1`, which is written as JSON once.
+PaymentText = Annotated[msgspec.Raw, refers_to("Payment")]

@@ -1,0 +1,269 @@
+"""The calls on webhook endpoints."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
+
+from emulator.domain import errors
+from emulator.domain.errors import InvalidField
+from emulator.domain.received_values import not_accepted, received
+from emulator.domain.webhooks import (
+    EVENT_TYPES_IN_ORDER,
+    MAX_ENDPOINTS,
+    MAX_SECRET_BYTES,
+    MIN_SECRET_BYTES,
+    ROTATION_OVERLAP_MS,
+    SECRET_PREFIX,
+    Profile,
+    RegisteredEndpoint,
+    is_webhook_secret,
+)
+from emulator.server.control.calls import Call, operation
+from emulator.server.control.deliveries import DeliveryJson, delivery_json
+from emulator.server.control.types import EXAMPLE_URL, Body, EndpointId, EventType, Url
+from emulator.server.engine.delivery.endpoints import EndpointTerms
+from emulator.server.openapi.declarations import Resource, doc, parsed
+
+_ROTATION_OVERLAP_H = ROTATION_OVERLAP_MS // 3_600_000
+_MIN_GROUPS = MIN_SECRET_BYTES // 3
+_SIGN = "[A-Za-z0-9+/]"
+# Three bytes are four signs; the last group has one, two or three bytes.
+_BASE64 = "|".join(
+    f"(?:{_SIGN}{{4}}){{{_MIN_GROUPS},{(MAX_SECRET_BYTES - left) // 3}}}{signs}"
+    for left, signs in ((0, ""), (1, f"{_SIGN}{{2}}=="), (2, f"{_SIGN}{{3}}="))
+)
+_EXAMPLE = "whsec_ZXRiLXBheW1lbnRzLWVtdWxhdG9yLXNlY3JldA=="
+_SECRET_MEANING = (
+    f"The signing secret: `{SECRET_PREFIX}` and the base64 of {MIN_SECRET_BYTES} to"
+    f" {MAX_SECRET_BYTES} bytes (Standard Webhooks)."
+)
+
+
+def _secret(name: str, value: str) -> str:
+    if not is_webhook_secret(value):
+        # The message does not repeat a secret, not even an invalid one.
+        raise InvalidField(name, f'"{name}" must be whsec_ and the base64 of 24 to 64 bytes.')
+    return value
+
+
+def _event_types(name: str, value: object) -> tuple[str, ...]:
+    """The types in the order of the set. Raises InvalidField."""
+    words = ", ".join(EVENT_TYPES_IN_ORDER)
+    if not isinstance(value, list) or not value:
+        raise not_accepted(name, value, f"an array of one or more of: {words}")
+    for entry in value:
+        if not isinstance(entry, str) or entry not in EVENT_TYPES_IN_ORDER:
+            message = f'Each entry of "{name}" must be one of: {words} (got {received(entry)}).'
+            raise InvalidField(name, message)
+    return tuple(event_type for event_type in EVENT_TYPES_IN_ORDER if event_type in value)
+
+
+TargetUrl = Annotated[Url, doc("The URL that receives the events.")]
+EventTypes = Annotated[tuple[EventType, ...], Meta(min_length=1), parsed(_event_types)]
+Secret = Annotated[
+    str, Meta(pattern=f"^{SECRET_PREFIX}(?:{_BASE64})$", examples=[_EXAMPLE]), parsed(_secret)
+]
+_EVENTS = doc("The types of the events that the endpoint receives.")
+_PROFILE = doc(
+    "The schedule of the retries: five attempts within 81 s, or, `standard`, ten within"
+    " about 75 hours."
+)
+
+
+class CreateWebhookEndpoint(Body, frozen=True):
+    """An endpoint; by default it receives all events and gets a generated secret."""
+
+    url: Annotated[TargetUrl, Meta(extra={"is_missed_last": True})]
+    events: Annotated[EventTypes | None, _EVENTS] = None
+    secret: Annotated[Secret | None, Meta(description=_SECRET_MEANING)] = None
+    profile: Annotated[Profile | None, _PROFILE] = None
+
+
+class UpdateWebhookEndpoint(Body, frozen=True):
+    """The members to change; an omitted member does not change."""
+
+    url: TargetUrl | None = None
+    events: Annotated[EventTypes | None, _EVENTS] = None
+    secret: Annotated[
+        Secret | None, doc(f"{_SECRET_MEANING} It replaces the old secret at once.")
+    ] = None
+    profile: Annotated[Profile | None, _PROFILE] = None
+    enabled: Annotated[
+        bool | None,
+        doc("Whether the endpoint receives events. False cancels its pending deliveries.", False),
+    ] = None
+
+
+class RotateWebhookSecret(Body, frozen=True):
+    """The new secret."""
+
+    secret: Annotated[Secret | None, doc(f"{_SECRET_MEANING} By default a generated one.")] = None
+
+
+class EndpointPath(Struct, frozen=True):
+    endpoint_id: Annotated[
+        EndpointId, Meta(min_length=1, description="The identifier of an endpoint.")
+    ]
+
+
+class WebhookEndpoint(Struct, frozen=True):
+    """An endpoint for the events of one account and mode."""
+
+    id: Annotated[EndpointId, doc("Its identifier, with the prefix `we_`.")]
+    url: Annotated[str, doc("The URL that receives the events.", EXAMPLE_URL)]
+    events: Annotated[tuple[EventType, ...], _EVENTS]
+    secret: Annotated[str, doc(_SECRET_MEANING, _EXAMPLE)]
+    profile: Profile
+    enabled: Annotated[
+        bool, doc("Whether the endpoint receives events. A response of 410 disables it.")
+    ]
+
+
+class WebhookEndpointList(Struct, frozen=True):
+    """The endpoints, newest first."""
+
+    data: list[WebhookEndpoint]
+
+
+_NEW_ENDPOINT = {"endpoint_id": "$response.body#/id"}
+_NEW_DELIVERY = {"delivery_id": "$response.body#/id"}
+
+
+@operation(
+    "POST /webhook_endpoints",
+    "The endpoint.",
+    errors.TooManyEndpoints,
+    description="Creates an endpoint and its secret. The endpoint receives events that"
+    f" occur after this call. An account and mode has at most {MAX_ENDPOINTS} endpoints.",
+    body="The endpoint.",
+    status=201,
+    links={
+        "get_webhook_endpoint": _NEW_ENDPOINT,
+        "update_webhook_endpoint": _NEW_ENDPOINT,
+        "rotate_webhook_secret": _NEW_ENDPOINT,
+        "ping_webhook_endpoint": _NEW_ENDPOINT,
+        "delete_webhook_endpoint": _NEW_ENDPOINT,
+        "list_deliveries": {"query.endpoint": "$response.body#/id"},
+    },
+)
+async def create_webhook_endpoint(call: Call, body: CreateWebhookEndpoint) -> WebhookEndpoint:
+    """Create a webhook endpoint."""
+    terms = EndpointTerms(**asdict(body))
+    return _json(await call.engine.webhooks.endpoints.create(call.owner, body.url, terms))
+
+
+@operation("GET /webhook_endpoints", "The endpoints.")
+async def list_webhook_endpoints(call: Call) -> WebhookEndpointList:
+    """List webhook endpoints.
+
+    Lists the endpoints of the account and mode, newest first.
+    """
+    endpoints = call.engine.webhooks.endpoints.all(call.owner)
+    return WebhookEndpointList([_json(endpoint) for endpoint in endpoints])
+
+
+@operation("GET /webhook_endpoints/{endpoint_id}", "The endpoint.", errors.UnknownEndpoint)
+async def get_webhook_endpoint(call: Call, path: EndpointPath) -> WebhookEndpoint:
+    """Retrieve a webhook endpoint.
+
+    Returns one endpoint, including its secret.
+    """
+    return _json(call.engine.webhooks.endpoints.get(call.owner, path.endpoint_id))
+
+
+@operation(
+    "PATCH /webhook_endpoints/{endpoint_id}",
+    "The endpoint.",
+    errors.UnknownEndpoint,
+    body="The members to change.",
+)
+async def update_webhook_endpoint(
+    call: Call, path: EndpointPath, body: UpdateWebhookEndpoint
+) -> WebhookEndpoint:
+    """Update a webhook endpoint.
+
+    Changes the given members. A new `secret` replaces the old one at once. `"enabled": false`
+    cancels the pending deliveries. An endpoint that is enabled again receives events that occur
+    after this call.
+    """
+    terms = EndpointTerms(
+        url=body.url,
+        events=body.events,
+        secret=body.secret,
+        profile=body.profile,
+        is_enabled=body.enabled,
+    )
+    endpoints = call.engine.webhooks.endpoints
+    return _json(await endpoints.change(call.owner, path.endpoint_id, terms))
+
+
+@operation(
+    "DELETE /webhook_endpoints/{endpoint_id}",
+    "Deleted.",
+    errors.UnknownEndpoint,
+    links={"get_webhook_endpoint": {"endpoint_id": "$request.path.endpoint_id"}},
+)
+async def delete_webhook_endpoint(call: Call, path: EndpointPath) -> None:
+    """Delete a webhook endpoint.
+
+    Deletes an endpoint. Its deliveries remain visible.
+    """
+    await call.engine.webhooks.endpoints.delete(call.owner, path.endpoint_id)
+
+
+@operation(
+    "POST /webhook_endpoints/{endpoint_id}/rotate",
+    "The endpoint.",
+    errors.UnknownEndpoint,
+    description="Sets a new secret: the given one or a generated one. The emulator signs"
+    f" with both secrets for {_ROTATION_OVERLAP_H} hours of the account's clock.",
+    body="The new secret.",
+)
+async def rotate_webhook_secret(
+    call: Call, path: EndpointPath, body: RotateWebhookSecret
+) -> WebhookEndpoint:
+    """Rotate the secret of a webhook endpoint."""
+    endpoints = call.engine.webhooks.endpoints
+    return _json(await endpoints.rotate(call.owner, path.endpoint_id, body.secret))
+
+
+@operation(
+    "POST /webhook_endpoints/{endpoint_id}/ping",
+    "The delivery.",
+    errors.UnknownEndpoint,
+    links={"get_delivery": _NEW_DELIVERY, "resend_delivery": _NEW_DELIVERY},
+)
+async def ping_webhook_endpoint(call: Call, path: EndpointPath) -> DeliveryJson:
+    """Ping a webhook endpoint.
+
+    Sends a signed event of type `ping` once, waits for the result and returns the delivery.
+    """
+    return delivery_json(await call.engine.webhooks.deliveries.ping(call.owner, path.endpoint_id))
+
+
+def _json(endpoint: RegisteredEndpoint) -> WebhookEndpoint:
+    return WebhookEndpoint(
+        id=endpoint.id,
+        url=endpoint.url,
+        events=endpoint.events,
+        secret=endpoint.secret,
+        profile=endpoint.profile,
+        enabled=endpoint.is_enabled,
+    )
+
+
+WEBHOOK_ENDPOINTS = Resource(
+    tag="Webhook endpoints",
+    description="The URLs that receive the events of an account and mode, signed according to"
+    " Standard Webhooks.",
+    operations=(
+        create_webhook_endpoint,
+        list_webhook_endpoints,
+        get_webhook_endpoint,
+        update_webhook_endpoint,
+        delete_webhook_endpoint,
+        rotate_webhook_secret,
+        ping_webhook_endpoint,
+    ),
+)

@@ -1,0 +1,298 @@
+"""The application of the dashboard: its routes, its pages and the index of addresses."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote
+
+import jinja2
+import msgspec
+from markupsafe import Markup, escape
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from emulator import __version__
+from emulator.assets import DIRECTORY, Assets
+from emulator.domain.control_characters import escape_controls
+from emulator.domain.errors import Refusal, UnknownRoute
+from emulator.domain.payment import Status
+from emulator.domain.payment_methods import METHODS
+from emulator.server.dashboard import fidelity, payments, requests, scenarios, webhooks
+from emulator.server.dashboard.shared_renders import SharedRenders
+from emulator.server.dashboard.view_request import ROOT, ControlApi, ViewRequest
+
+ICON = "/favicon.ico"
+FIRST_SECTION = "payments"
+LATEST = "latest"
+MAX_LISTED_ACCOUNTS = 50
+
+Page = Callable[[ViewRequest], Awaitable[Mapping[str, Any]]]
+"""Returns the variables of the template of a page."""
+
+# A list and one item of it, by the name of the section, in the order of the navigation.
+SECTIONS: Mapping[str, tuple[Page, Page | None]] = {
+    "payments": (payments.payment_list, payments.payment_story),
+    "webhooks": (webhooks.delivery_list, webhooks.delivery_details),
+    "requests": (requests.request_list, requests.request_details),
+    "scenarios": (scenarios.scenario_list, scenarios.scenario_details),
+    "fidelity": (fidelity.fidelity, None),
+}
+# The section that shows an item, by the prefix of its id.
+SECTION_OF_PREFIX = {"pay": "payments", "dlv": "webhooks", "evt": "webhooks", "req": "requests"}
+
+_DICT_ATTRIBUTES = frozenset(dir(dict))
+_SINCE = "Emulator-Since"
+_SUBJECT = ("account", "mode")
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
+        " connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "Referrer-Policy": "same-origin",
+    "Vary": "Accept",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Dashboard:
+    """Responds in HTML; `GET /` and `GET /_emulator/` respond to programs with a JSON index."""
+
+    def __init__(
+        self,
+        *,
+        templates: Path,
+        control: ControlApi,
+        methods: Sequence[str],
+        checkout_base: Callable[[], str],
+        test_key: Callable[[str | None], str],
+        revision_of: Callable[[Mapping[str, str]], str],
+        subject_of: Callable[[str], Awaitable[Mapping[str, str]]],
+        status_of: Callable[[Refusal], int],
+        monotonic_ms: Callable[[], float],
+    ) -> None:
+        """`methods` are those that are offered.
+
+        `checkout_base` returns the public address of the checkout pages.
+        `test_key` returns the test key of an account, by default of the first one.
+        `revision_of` returns what differs after each change of an account and a mode that exist.
+        `subject_of` returns the account and the mode of an `Authorization` header.
+        """
+        self._control = control
+        self._methods = methods
+        self._checkout_base = checkout_base
+        self._test_key = test_key
+        self._revision_of = revision_of
+        self._subject_of = subject_of
+        self._status_of = status_of
+        self._renders = SharedRenders(monotonic_ms)
+        self._assets, self._templates = _templates(templates)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        response = await self._respond(request)
+        await response(scope, receive, send)
+
+    async def _respond(self, request: Request) -> Response:
+        path: str = request.scope["path"]
+        if path == ICON:
+            return self._assets.icon()
+        accepts_html = "text/html" in request.headers.get("accept", "")
+        if path == f"{ROOT}/" or not path.startswith(f"{ROOT}/"):
+            if accepts_html:
+                return RedirectResponse(f"{ROOT}/{FIRST_SECTION}", 303, {"Vary": "Accept"})
+            content = msgspec.json.encode(self._index(request))
+            return Response(content, media_type="application/json", headers={"Vary": "Accept"})
+        section, _, item = path.removeprefix(f"{ROOT}/").partition("/")
+        if section == DIRECTORY:
+            file = self._assets.response(item)
+            if file is None:
+                raise UnknownRoute(request.method, path)
+            return file
+        page = self._page_request(request, section, item or None)
+        authorization = request.headers.get("authorization", "")
+        try:
+            # A browser may send other credentials, to a proxy in front.
+            if authorization.lower().startswith("bearer "):
+                page = replace(page, subject=await self._subject_of(authorization))
+            query = request.scope["query_string"]
+            address = f"{page.base_url} {path}?{query!r} {page.subject}"
+            return await self._renders.response(
+                address, lambda: self._view(page), since_ms=_since_ms(request)
+            )
+        except Refusal as refusal:
+            if not accepts_html:
+                raise
+            is_route = isinstance(refusal, UnknownRoute)
+            message = f"There is no page {path}." if is_route else str(refusal)
+            return await self._problem(page, self._status_of(refusal), message)
+
+    async def _view(self, page: ViewRequest) -> Response:
+        """The response for a page. Raises the refusals of the control API, and UnknownRoute."""
+        match page.section, page.item:
+            case "latest", None:
+                return RedirectResponse(page.address(FIRST_SECTION, LATEST), 303)
+            case "search", None:
+                return RedirectResponse(_address_of(page, page.query.get("q", "").strip()), 303)
+            case "test-key", None:
+                key = self._test_key(page.subject.get("account"))
+                return Response(key, media_type="text/plain", headers=_HEADERS)
+        list_page, item_page = SECTIONS.get(page.section, (None, None))
+        view = list_page if page.item is None else item_page
+        if view is None or not _is_item(page):
+            raise UnknownRoute("GET", "/".join(filter(None, (ROOT, page.section, page.item))))
+        # First, so that a change while the page is rendered makes its revision old.
+        header = await self._header(page)
+        variables = await view(page)
+        template = page.section if page.item is None else page.section.removesuffix("s")
+        return self._html(f"{template}.html", page, 200, **header, **variables)
+
+    async def _problem(self, page: ViewRequest, status: int, message: str) -> Response:
+        try:
+            header = await self._header(page)
+        except Refusal:  # Of an unknown account or mode: the header is that of the first account.
+            page = replace(page, subject={})
+            header = await self._header(page)
+        return self._html("problem.html", page, status, message=message, **header)
+
+    def _html(self, template: str, page: ViewRequest, status: int, **variables: Any) -> Response:
+        text = self._templates.get_template(template).render(
+            page=page,
+            sections=SECTIONS,
+            methods=self._methods,
+            account=page.subject.get("account"),
+            mode=page.subject.get("mode", "test"),
+            **variables,
+        )
+        return Response(text, status_code=status, media_type="text/html", headers=_HEADERS)
+
+    async def _header(self, page: ViewRequest) -> Mapping[str, Any]:
+        """The clock and the newest accounts; also that of the page and the first one, the last."""
+        clock = await page.get("/clock")
+        revision = self._revision_of(page.subject)
+        accounts = (await page.control.get("/accounts", {}))["data"]
+        listed = {page.subject.get("account"), accounts[-1]["id"]}
+        more = [each for each in accounts[MAX_LISTED_ACCOUNTS:] if each["id"] in listed]
+        return {
+            "clock": clock,
+            "revision": revision,
+            "pause": await page.get("/deliveries/paused"),
+            "accounts": accounts[:MAX_LISTED_ACCOUNTS] + more,
+        }
+
+    def _page_request(self, request: Request, section: str, item: str | None) -> ViewRequest:
+        query = dict(parse_qsl(request.scope["query_string"].decode("latin-1")))
+        return ViewRequest(
+            section=section,
+            item=item,
+            subject={name: query[name] for name in _SUBJECT if name in query},
+            query={name: value for name, value in query.items() if name not in _SUBJECT},
+            base_url=f"{request.scope['scheme']}://{request.headers['host']}",
+            control=self._control,
+        )
+
+    def _index(self, request: Request) -> dict[str, str]:
+        base = f"{request.scope['scheme']}://{request.headers['host']}"
+        return {
+            "name": "etb-payments-emulator",
+            "version": __version__,
+            "api": f"{base}/v1",
+            "checkout": self._checkout_base(),
+            "control": f"{base}/_emulator",
+            "dashboard": f"{base}{ROOT}/{FIRST_SECTION}",
+            "health": f"{base}/_emulator/health",
+            "openapi": f"{base}/_emulator/openapi",
+        }
+
+
+def _is_item(page: ViewRequest) -> bool:
+    """Whether the page is a list, or its item is the name of a scenario or an id of its section.
+
+    The control API has other calls at addresses such as `/requests/kinds`.
+    """
+    item = page.item
+    if item is None or "/" in item:
+        return item is None
+    has_any_name = item == LATEST or page.section == "scenarios"
+    return has_any_name or SECTION_OF_PREFIX.get(item.partition("_")[0]) == page.section
+
+
+def _since_ms(request: Request) -> float | None:
+    """The id of the message of the stream that a request follows."""
+    try:
+        return float(request.headers[_SINCE])
+    except (KeyError, ValueError):
+        return None
+
+
+def _address_of(page: ViewRequest, text: str) -> str:
+    """The address of the item with an id, or of the first list with the text as a filter."""
+    prefix = text.partition("_")[0]
+    if prefix == "we":
+        return page.address("webhooks", endpoint=text)
+    if prefix == "acct":
+        return replace(page, subject={"account": text}).address(FIRST_SECTION)
+    if prefix == "flt":
+        return page.address("scenarios") + f"#{quote(text)}"
+    section = SECTION_OF_PREFIX.get(prefix)
+    if section is None:
+        return page.address(FIRST_SECTION, metadata=text)
+    return page.address(section, text)
+
+
+class _Environment(jinja2.Environment):
+    """Reads a member of JSON without the detour over attributes, which raises an exception each."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if type(obj) is dict and attribute in obj and attribute not in _DICT_ATTRIBUTES:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+
+@cache
+def _templates(templates: Path) -> tuple[Assets, jinja2.Environment]:
+    """Compiles the templates once for all emulators of a process."""
+    shared = templates / "checkout" / DIRECTORY
+    assets = Assets(templates / "dashboard" / DIRECTORY, shared / "tokens.css", shared / "icon.svg")
+    environment = _Environment(
+        loader=jinja2.FileSystemLoader(templates / "dashboard"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {
+        "asset": lambda name: f"{ROOT}/{assets.path(name)}",
+        "statuses": [status.value for status in Status],
+        "method_titles": {name: method.title for name, method in METHODS.items()},
+        "version": __version__,
+    }
+    environment.filters |= {
+        "etb": _etb,
+        "instant": _instant,
+        "marked": _marked,
+        "visible": partial(escape_controls, besides="\n\t"),
+    }
+    return assets, environment
+
+
+def _etb(amount_minor: int) -> str:
+    """An amount as `ETB 1,234.50`, with a no-break space."""
+    return f"ETB\u00a0{amount_minor // 100:,}.{amount_minor % 100:02}"
+
+
+def _instant(at: str) -> str:
+    """A timestamp of the API, which ends with milliseconds and `Z`, for reading."""
+    return at[:10] + "\u00a0" + at[11:19]
+
+
+def _marked(text: str) -> Markup:
+    """A text with code between backquotes."""
+    parts = text.split("`")
+    code = Markup("<code>{}</code>")
+    return Markup("").join(
+        code.format(part) if index % 2 else escape(part) for index, part in enumerate(parts)
+    )

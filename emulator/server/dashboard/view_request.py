@@ -1,0 +1,64 @@
+"""Describes a request for a page of the dashboard."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+from urllib.parse import quote, urlencode
+
+from emulator.server.dashboard.curl import curl
+
+ROOT = "/_emulator/view"
+ROWS_PER_PAGE = "25"
+
+
+class ControlApi(Protocol):
+    """The `GET` calls of the control API."""
+
+    async def get(self, path: str, query: Mapping[str, str]) -> Any:
+        """Call `GET /_emulator{path}`; return the decoded JSON. Raises the refusals of the call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewRequest:
+    """A request for a page, on one account and mode.
+
+    `item` is the id in the path, None for a list. `query` has the other parameters, the filters
+    of a list. `base_url` is the address of the API listener as the browser knows it.
+    """
+
+    section: str
+    item: str | None
+    subject: Mapping[str, str]
+    query: Mapping[str, str]
+    base_url: str
+    control: ControlApi
+
+    async def get(self, path: str, /, **query: str | None) -> Any:
+        """A call of the control API on this account and mode. Raises the refusals of the call."""
+        return await self.control.get(path, self._parameters(query))
+
+    def address(self, section: str, item: str | None = None, /, **query: str | None) -> str:
+        """The address of a page of the same account and mode; None leaves a parameter out."""
+        path = f"{ROOT}/{section}" if item is None else f"{ROOT}/{section}/{quote(item, safe='')}"
+        given = {name: value for name, value in query.items() if value is not None}
+        return _with_query(path, {**self.subject, **given})
+
+    def curl(self, path: str, /, **query: str | None) -> str:
+        """The command of the same call as `get`; it needs no key."""
+        url = _with_query(f"{self.base_url}/_emulator{path}", self._parameters(query))
+        return curl(url, authorization=None)
+
+    def _parameters(self, query: Mapping[str, str | None]) -> dict[str, str]:
+        """The account and mode, and the parameters that have a value."""
+        return {**self.subject, **{name: value for name, value in query.items() if value}}
+
+
+def _with_query(address: str, query: Mapping[str, str]) -> str:
+    return f"{address}?{_encoded(*query.items())}" if query else address
+
+
+# Most links of a page have only its account and mode.
+@lru_cache(maxsize=64)
+def _encoded(*parameters: tuple[str, str]) -> str:
+    return urlencode(parameters)

@@ -1,0 +1,399 @@
+"""Creates, finds, resets and deletes accounts, and finds the owner of a key."""
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
+from typing import NamedTuple
+
+from emulator import ids
+from emulator.clock import AccountClock, SystemClock
+from emulator.domain.accounts import (
+    OTHER_LIVE_KEY,
+    OTHER_TEST_KEY,
+    AccountProfile,
+    Mode,
+    is_well_formed_key,
+)
+from emulator.domain.errors import (
+    AccountIsPermanent,
+    InvalidApiKey,
+    InvalidField,
+    UnknownAccount,
+)
+from emulator.domain.instants import ClockKind, ClockSpec, format_clock, parse_clock
+from emulator.server.engine.payments.context import EngineContext, EngineService
+from emulator.server.engine.state.account import NEVER, Account, EngineConfig, Owner
+from emulator.server.engine.state.rules import Library, stored_overrides
+from emulator.server.storage import accounts, events, scenarios, snapshots, timers
+from emulator.server.storage.accounts import AccountRow
+from emulator.server.storage.batch import Transaction
+from emulator.server.storage.database import writes
+from emulator.server.storage.database_file import UnusableDatabase
+from emulator.server.storage.invalid_rows import InvalidRow, check_instant, reading
+
+DEFAULT_NAME = "Test Merchant"
+
+
+class NewAccount(NamedTuple):
+    """The requested properties of a new account; None is the default."""
+
+    name: str | None = None
+    test_key: str | None = None
+    live_key: str | None = None
+    clock: ClockSpec | None = None
+    seed: int | None = None
+
+
+class AccountFactory:
+    """Builds accounts from requests and rows; it writes nothing."""
+
+    def __init__(self, *, wall: SystemClock, config: EngineConfig, library: Library) -> None:
+        self._wall = wall
+        self._config = config
+        self._library = library
+        self._stream = ids.stream_key(config.seed, "accounts")
+
+    def new(
+        self, number: int, profile: AccountProfile, *, clock: ClockSpec, seed: int | None
+    ) -> Account:
+        """A new account; a clock frozen at the present has that instant after a reset too."""
+        running = AccountClock.from_spec(self._wall, clock)
+        if clock.kind is ClockKind.FROZEN:
+            clock = ClockSpec(kind=ClockKind.FROZEN, instant=running.now())
+        account = Account(
+            number=number,
+            profile=profile,
+            seed=seed,
+            clock=running,
+            initial_clock=clock,
+            rules=self._library.initial_rules,
+        )
+        self._add_owners(
+            account,
+            ids.stream_key(seed, Mode.TEST, profile.test_key),
+            ids.stream_key(seed, Mode.LIVE, profile.live_key),
+        )
+        return account
+
+    def _add_owners(self, account: Account, test_stream: bytes, live_stream: bytes) -> None:
+        config = self._config
+        account.owners = (
+            Owner(account, Mode.TEST, stream=test_stream, config=config),
+            Owner(account, Mode.LIVE, stream=live_stream, config=config),
+        )
+        for owner in account.owners:
+            # Requests are counted from the start of the program: without a seed, their ids are
+            # of a new stream at each start, so that none is used twice.
+            key = account.profile.key(owner.mode)
+            owner.request_stream = ids.stream_key(account.seed, owner.mode, key, "requests")
+
+    def of_row(self, tx: Transaction, row: AccountRow) -> Account:
+        """The account of a row. Raises InvalidRow."""
+        clock = AccountClock(
+            self._wall,
+            frozen_at=row.frozen_at,
+            offset_ms=row.offset_ms,
+            rate_thousandths=row.rate_thousandths,
+        )
+        with reading("accounts"):
+            initial_clock = parse_clock(row.initial_clock)
+        account = Account(
+            number=row.number,
+            profile=row.profile,
+            seed=row.seed,
+            clock=clock,
+            initial_clock=initial_clock,
+            rules=self._library.initial_rules,
+        )
+        self._add_owners(account, row.test_stream, row.live_stream)
+        with reading("timers"):
+            account.due_at = timers.next_due_at(tx, account.number) or NEVER
+            following = timers.next_of_account(tx, account.number)
+            if following is not None:
+                check_instant("due_at", following[0].due_at)
+        with reading("events"):
+            latest = (events.newest(tx, owner.number, 1) for owner in account.owners)
+            latest_at = max((event.at for found in latest for event in found), default=0)
+            check_instant("at", latest_at)
+        if clock.now() < latest_at:
+            # The system clock was set back while the program was not running.
+            clock.flow_from(latest_at)
+        with reading("accounts"):
+            check_instant("offset_ms", clock.now())
+        return account
+
+    def profile(self, number: int, request: NewAccount) -> AccountProfile:
+        """The name, id and keys of a new account. Raises InvalidField for a malformed key."""
+        for param, key, mode in (
+            ("test_key", request.test_key, Mode.TEST),
+            ("live_key", request.live_key, Mode.LIVE),
+        ):
+            if key is not None and not is_well_formed_key(key, mode):
+                raise InvalidField(
+                    param, f'"{param}" must be {mode}_ and 4 to 128 letters, digits or underscores.'
+                )
+        stream = self._stream
+        if request.test_key is not None:
+            # The same key gives the same account, whatever was created before.
+            seed = self._config.seed if request.seed is None else request.seed
+            stream, number = ids.stream_key(seed, "account", request.test_key), 0
+        return AccountProfile(
+            id=ids.account_id(stream, number),
+            name=request.name or DEFAULT_NAME,
+            test_key=request.test_key or ids.api_key(stream, Mode.TEST, number),
+            live_key=request.live_key or ids.api_key(stream, Mode.LIVE, number),
+        )
+
+
+def account_row(account: Account) -> AccountRow:
+    """The account as it is stored."""
+    clock = account.clock
+    return AccountRow(
+        number=account.number,
+        profile=account.profile,
+        seed=account.seed,
+        test_stream=account.test.stream,
+        live_stream=account.live.stream,
+        initial_clock=format_clock(account.initial_clock),
+        frozen_at=clock.now() if clock.is_frozen else None,
+        offset_ms=clock.offset_ms,
+        rate_thousandths=clock.rate_thousandths,
+    )
+
+
+FIRST_ACCOUNT = "acct_demo"
+SECOND_ACCOUNT = AccountProfile(
+    id="acct_other",
+    name="Other Merchant",
+    test_key=OTHER_TEST_KEY,
+    live_key=OTHER_LIVE_KEY,
+)
+
+
+class AccountRegistry(EngineService):
+    """All accounts, in memory and in the database, and their keys."""
+
+    def __init__(self, context: EngineContext, library: Library) -> None:
+        super().__init__(context)
+        self._account_factory = AccountFactory(
+            wall=context.wall, config=context.config, library=library
+        )
+        self.unauthorized = context.unauthorized
+        # Deleted accounts included: no other account gets their rows or the ids of their streams.
+        self._last_number = 2
+        self._by_number: dict[int, Account] = {}
+        self._by_key: dict[str, Owner] = {}
+
+    @property
+    def first(self) -> Account:
+        """The account of calls without a key."""
+        return self._by_number[1]
+
+    def all(self) -> Iterable[Account]:
+        return tuple(self._by_number.values())
+
+    def get(self, account_id: str) -> Account:
+        """Raises UnknownAccount."""
+        for account in self._by_number.values():
+            if account.profile.id == account_id:
+                return account
+        raise UnknownAccount(account_id)
+
+    def owner_numbered(self, number: int) -> Owner | None:
+        """The owner with a number, which positions contain, if its account still exists."""
+        account = self._by_number.get(number >> 1)
+        return None if account is None else account.owners[number & 1]
+
+    async def open(self) -> None:
+        """Load the accounts of the database, or create the first two.
+
+        Raises InvalidRow, UnusableDatabase.
+        """
+        for account in await self._open():
+            self._add(account)
+        await self._webhooks.open(self.all(), self.first)
+
+    async def owner_of(self, key: str) -> Owner:
+        """The owner of a key. Raises InvalidApiKey (contract, section 5)."""
+        owner = self._by_key.get(key)
+        if owner is not None:
+            return owner
+        if not is_well_formed_key(key):
+            raise InvalidApiKey
+        if self._config.auto_provision and is_well_formed_key(key, Mode.TEST):
+            await self._provision(key)
+            return self._by_key[key]
+        raise InvalidApiKey(InvalidApiKey.unknown)
+
+    def known_owner(self, key: str) -> Owner | None:
+        """The owner of a key that exists, without a database query: the case of most requests."""
+        return self._by_key.get(key)
+
+    def is_known(self, key: str) -> bool:
+        return key in self._by_key
+
+    async def _provision(self, test_key: str) -> None:
+        try:
+            await self.create(NewAccount(test_key=test_key))
+        except InvalidField:
+            # Another request with the same new key has created the account.
+            if test_key not in self._by_key:
+                raise
+
+    async def create(self, request: NewAccount) -> Account:
+        """Create an account. Raises InvalidField for a key that is taken or not well-formed."""
+        account = await self._create(request)
+        self._add(account)
+        self._scheduler.reschedule(account)
+        return account
+
+    async def delete(self, account_id: str) -> None:
+        """Delete an account and all its data. Raises UnknownAccount, AccountIsPermanent."""
+        account = self.get(account_id)
+        if account is self.first:
+            raise AccountIsPermanent
+        async with account.advancing:
+            if account.is_closed:
+                raise UnknownAccount(account_id)
+            await self._close(account)
+            self._discard(account)
+
+    async def reset(self, account: Account) -> None:
+        """Reset an account to its state at start, clock included. Raises InvalidApiKey."""
+        async with account.advancing:
+            account.check_open()
+            await self._reset(account)
+        self._scheduler.reschedule(account)
+
+    async def reset_all(self) -> None:
+        """Reset everything to the start: the first two accounts, and no other."""
+        self.unauthorized.clear()
+        for account in self.all():
+            # Another caller may delete it at the same time.
+            with suppress(UnknownAccount, InvalidApiKey):
+                if account.number > 2:
+                    await self.delete(account.profile.id)
+                else:
+                    await self.reset(account)
+        second = await self._restore_second()
+        if second is not None:
+            self._add(second)
+        # Counted from the start again, after accounts that were created meanwhile.
+        self._last_number = max(2, *self._by_number)
+
+    def _add(self, account: Account) -> None:
+        self._by_number[account.number] = account
+        for owner in account.owners:
+            self._by_key[account.profile.key(owner.mode)] = owner
+
+    def _discard(self, account: Account) -> None:
+        del self._by_number[account.number]
+        for owner in account.owners:
+            self._by_key.pop(account.profile.key(owner.mode), None)
+        account.discard()
+
+    @writes()
+    def _open(self, tx: Transaction) -> list[Account]:
+        rows = accounts.load_all(tx)
+        config = self._config
+        first = AccountProfile(
+            id=FIRST_ACCOUNT,
+            name="Demo Merchant",
+            test_key=config.first_test_key,
+            live_key=config.first_live_key,
+        )
+        if not rows:
+            created = [
+                self._account_factory.new(number, profile, clock=config.clock, seed=config.seed)
+                for number, profile in ((1, first), (2, SECOND_ACCOUNT))
+            ]
+            for account in created:
+                accounts.insert(tx, account_row(account))
+            return created
+        if rows[0].number != 1:
+            raise InvalidRow("accounts", "the first account, number 1, is missing")
+        rows[0] = rows[0]._replace(profile=first._replace(name=rows[0].profile.name))
+        try:
+            accounts.set_keys(tx, rows[0])
+        except sqlite3.IntegrityError:
+            raise UnusableDatabase(
+                "another account of the database already has the key of the first account"
+            ) from None
+        self._last_number = rows[-1].number
+        loaded = [self._account_factory.of_row(tx, row) for row in rows]
+        self._load_overrides(tx, loaded)
+        return loaded
+
+    @staticmethod
+    def _load_overrides(tx: Transaction, loaded: Iterable[Account]) -> None:
+        with reading("scenarios"):
+            with_overrides = set(scenarios.accounts(tx))
+        for account in loaded:
+            with reading("payment_scenarios"):
+                account.payment_scenarios = scenarios.applied(
+                    tx, [owner.number for owner in account.owners]
+                )
+            if account.number in with_overrides:
+                with reading("scenarios"):
+                    overrides = stored_overrides(tx, account.number)
+                account.rules = account.rules.with_overrides(overrides)
+
+    @writes()
+    def _create(self, tx: Transaction, request: NewAccount) -> Account:
+        number = self._last_number + 1
+        profile = self._account_factory.profile(number, request)
+        for param, key in (("test_key", profile.test_key), ("live_key", profile.live_key)):
+            if accounts.has_key(tx, key):
+                raise InvalidField(
+                    param, f'"{param}" must be a new key: another account has it already.'
+                )
+        account = self._account_factory.new(
+            number,
+            profile,
+            clock=request.clock or self._config.clock,
+            seed=self._config.seed if request.seed is None else request.seed,
+        )
+        accounts.insert(tx, account_row(account))
+        self._last_number = number
+        return account
+
+    def _remove(self, tx: Transaction, account: Account) -> None:
+        """Delete all rows of an account."""
+        snapshots.clear(tx, account.number)
+        snapshots.delete_all(tx, account.number)
+        accounts.delete(tx, account.number)
+        tx.forget_ordinals()
+        self._webhooks.drop(tx, account)
+        # After the commit, because other work of the same transaction fills the cache then.
+        tx.after_commit += [self._payment_cache.clear, self._change_notifier.all_changed]
+
+    @writes(is_long=True)
+    def _close(self, tx: Transaction, account: Account) -> None:
+        self._remove(tx, account)
+        tx.set(account, "is_closed", True)
+        for owner in account.owners:
+            tx.set(owner, "endpoints", {})
+
+    @writes()
+    def _restore_second(self, tx: Transaction) -> Account | None:
+        """Create the second account again, unless it exists or its keys are taken."""
+        keys = (SECOND_ACCOUNT.test_key, SECOND_ACCOUNT.live_key)
+        if 2 in self._by_number or any(accounts.has_key(tx, key) for key in keys):
+            return None
+        config = self._config
+        second = self._account_factory.new(2, SECOND_ACCOUNT, clock=config.clock, seed=config.seed)
+        accounts.insert(tx, account_row(second))
+        return second
+
+    @writes(is_long=True)
+    def _reset(self, tx: Transaction, account: Account) -> None:
+        self._remove(tx, account)
+        initial = self._account_factory.new(
+            account.number, account.profile, clock=account.initial_clock, seed=account.seed
+        )
+        accounts.insert(tx, account_row(initial))
+        initial.generation = account.generation + 1
+        self._webhooks.restore_initial(tx, initial)
+        tx.undo.append(partial(account.take_state, account.copy()))
+        account.take_state(initial)

@@ -1,0 +1,298 @@
+"""Reads, sets and advances the clock of an account."""
+
+from enum import Enum, auto
+from functools import partial
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from emulator.domain.errors import InvalidField
+from emulator.domain.instants import LAST_INSTANT, Instant, format_instant
+from emulator.domain.timers import LAST_SEQUENCE, Due
+from emulator.server.engine.payments.context import EngineContext, EngineService
+from emulator.server.engine.state.account import Account, Effects
+from emulator.server.storage import accounts, timers
+from emulator.server.storage.batch import Transaction
+from emulator.server.storage.database import reads, writes
+
+MAX_EFFECTS = 100_000
+MAX_ADVANCE_MS = 60_000
+
+
+class ClockState(Struct, frozen=True, kw_only=True):
+    """The time of an account's clock, and the next timer or attempt.
+
+    `is_settled` is false where a limit stopped the clock before the requested instant.
+    """
+
+    now: Instant
+    is_frozen: bool
+    rate_thousandths: int
+    next: Due | None
+    is_settled: bool = True
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """How far to advance: by milliseconds, until an instant, or (both None) to what is due next.
+
+    Unless `waits`, the advance does not wait for webhooks, and they are not its effects.
+    """
+
+    by_ms: int | None = None
+    until: Instant | None = None
+    waits: bool = True
+
+
+class Advanced(Struct, kw_only=True):
+    """The time after an advance, and its effects: JSON objects, in order.
+
+    `is_settled` is false when a limit stopped the advance; the next call continues it.
+    """
+
+    now: Instant
+    is_settled: bool = True
+    effects: list[str] = field(default_factory=list)
+
+
+class ClockService(EngineService):
+    """Moves clocks forward, and fires each timer on the way at its own instant."""
+
+    def __init__(self, context: EngineContext, *, max_effects: int = MAX_EFFECTS) -> None:
+        super().__init__(context)
+        self._max_effects = max_effects
+
+    async def read(self, account: Account) -> ClockState:
+        await self._scheduler.fire_due(account)
+        return await self._read(account)
+
+    @reads()
+    def _read(self, tx: Transaction, account: Account) -> ClockState:
+        return ClockState(
+            now=account.clock.now(),
+            is_frozen=account.clock.is_frozen,
+            rate_thousandths=account.clock.rate_thousandths,
+            next=self._next_due(tx, account),
+        )
+
+    def _next_due(self, tx: Transaction, account: Account) -> Due | None:
+        """The next timer or attempt; the one that was created first at equal instants."""
+        candidates = []
+        timer = timers.next_of_account(tx, account.number)
+        if timer is not None:
+            first, payment_id = timer
+            candidates.append((first[:2], Due(first.due_at, first.kind, payment_id)))
+        attempt = self._webhooks.next_due(tx, account)
+        if attempt is not None:
+            candidates.append(attempt)
+        return min(candidates)[1] if candidates else None
+
+    async def set(
+        self,
+        account: Account,
+        *,
+        now: Instant | None,
+        frozen: bool | None,
+        rate_thousandths: int | None = None,
+    ) -> ClockState:
+        """Set a clock forward, fire what is due, and freeze it or let it flow, at a rate.
+
+        Where a limit of `advance` stops it, `frozen` and the rate have no effect. Raises
+        InvalidField for an instant in the account's past and for a rate of a frozen clock,
+        InvalidApiKey.
+        """
+        is_settled = True
+        if rate_thousandths is not None:
+            if frozen:
+                raise InvalidField(
+                    "rate",
+                    'A frozen clock has no rate (got "frozen": true); send one of the two.',
+                    kind="clock",
+                )
+            frozen = False
+        if now is not None:
+            advanced = await self.advance(account, Target(until=now), param="now", frozen=frozen)
+            is_settled = advanced.is_settled
+        if frozen is not None and is_settled:
+            async with account.advancing:
+                account.check_open()
+                await self._set_flow(account, frozen, rate_thousandths)
+            self._webhooks.wake(account)
+        self._scheduler.reschedule(account)
+        return replace(await self.read(account), is_settled=is_settled)
+
+    @writes()
+    def _set_flow(self, tx: Transaction, account: Account, frozen: bool, rate: int | None) -> None:
+        clock = account.clock
+        if frozen == clock.is_frozen and rate in {None, clock.rate_thousandths}:
+            return
+        tx.undo.append(partial(clock.restore, clock.state()))
+        if frozen:
+            clock.freeze()
+        else:
+            clock.flow_from(clock.now(), rate)
+        self._store(tx, account)
+
+    async def advance(
+        self, account: Account, target: Target, *, param: str = "until", frozen: bool | None = None
+    ) -> Advanced:
+        """Advance a clock; a second advance of the same account waits for the first.
+
+        Afterwards it is `frozen`, or as before (None). Raises InvalidField for a target in the
+        account's past or beyond the calendar, InvalidApiKey.
+        """
+        async with account.advancing:
+            account.check_open()
+            # The advance would wait for paused deliveries without end.
+            self._webhooks.resume(account)
+            # The timers that a stopped advance left are fired by `_until`.
+            account.collector = account.unsettled
+            try:
+                plan = _AdvancePlan(
+                    until=await self._until(account, target, param),
+                    frozen=frozen,
+                    deadline_ms=self._wall.monotonic_ms() + MAX_ADVANCE_MS,
+                    waits=target.waits,
+                )
+                effects = account.collector = account.unsettled or Effects()
+                # For held responses, whose handlers the advance would wait for.
+                self._change_notifier.changed((account,))
+                await self._begin(account, plan)
+                if plan.waits:
+                    account.unsettled = effects
+                is_settled = await self._advance(account, plan)
+                if is_settled:
+                    account.unsettled = None
+            finally:
+                account.collector = None
+                if account.clock.is_standing and not account.clock.is_frozen:
+                    account.clock.flow_from(account.clock.now())
+                    self._change_notifier.changed((account,))
+                self._scheduler.reschedule(account)
+                self._webhooks.wake(account)
+            return Advanced(now=account.clock.now(), is_settled=is_settled, effects=effects.take())
+
+    async def _until(self, account: Account, target: Target, param: str) -> Instant:
+        await self._scheduler.fire_due(account)
+        now = account.clock.now()
+        if target.by_ms is not None:
+            until = now + target.by_ms
+        elif target.until is not None:
+            until = target.until
+        else:
+            due = await self._database.read(partial(self._next_due, account=account))
+            # For what is due already the clock does not have to move.
+            until = now if due is None else max(now, due.at)
+        if until < now:
+            reason = f"be moved back to {format_instant(until)}"
+        elif until >= LAST_INSTANT:
+            reason = "pass the year 9988"
+        else:
+            return until
+        raise InvalidField(
+            param, f"The clock shows {format_instant(now)}; it cannot {reason}.", kind="clock"
+        )
+
+    @writes()
+    def _begin(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> None:
+        """Stop the clock, and separate what is due now from what will be due."""
+        if account.collector is None:
+            return  # The caller was cancelled.
+        clock = account.clock
+        tx.undo.append(partial(clock.restore, clock.state()))
+        clock.stand_at(clock.now())
+        account.collector.begin((clock.now(), tx.next_timer()), waits=plan.waits)
+
+    async def _advance(self, account: Account, plan: "_AdvancePlan") -> bool:
+        """Repeat steps; returns whether the target was reached before a limit."""
+        wait_for_attempts = partial(self._webhooks.wait_for_due, account, plan.deadline_ms)
+        is_late = plan.waits and not await wait_for_attempts()
+        while not is_late:
+            step = self._step if account.due_at <= plan.until else self._short_step
+            reached = await step(account, plan)
+            if reached is _Reached.END:
+                return True
+            is_late = self._has_reached_limit(account, plan) or (
+                reached is _Reached.ATTEMPTS and not await wait_for_attempts()
+            )
+        if plan.waits:
+            # The attempts in progress become effects of the next advance.
+            await self._begin(account, plan)
+        return False
+
+    def _has_reached_limit(self, account: Account, plan: "_AdvancePlan") -> bool:
+        effects = account.collector
+        return self._wall.monotonic_ms() > plan.deadline_ms or (
+            effects is not None and effects.count >= self._max_effects
+        )
+
+    @writes(is_long=True)
+    def _step(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> "_Reached":
+        return self._step_in(tx, account, plan)
+
+    @writes()
+    def _short_step(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> "_Reached":
+        """A step that fires no timer."""
+        return self._step_in(tx, account, plan)
+
+    def _step_in(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> "_Reached":
+        """Fire a chunk of timers, or allow the attempts of one instant, with the clock there."""
+        clock, effects = account.clock, account.collector
+        if effects is None:
+            return _Reached.END  # The caller was cancelled.
+        tx.undo.append(partial(clock.restore, clock.state()))
+        attempt = self._webhooks.next_due(tx, account) if plan.waits else None
+        limit = (plan.until, LAST_SEQUENCE)
+        if attempt is not None and attempt[0] <= limit:
+            timer = timers.next_key(tx, account.number)
+            if timer is None or attempt[0] < timer:
+                self._stand_at(tx, account, attempt[0][0])
+                # What is created from now on, or due later, waits until these attempts are made.
+                effects.horizon = min(timer or limit, (clock.now(), tx.next_timer()))
+                return _Reached.ATTEMPTS
+            limit = attempt[0]
+        may_deliver = plan.waits and account.has_endpoints
+        fired_at = self._status_writer.fire(tx, account, until=limit, until_delivery=may_deliver)
+        has_more = account.due_at <= plan.until or may_deliver
+        if has_more and fired_at is not None:
+            self._stand_at(tx, account, fired_at)
+            return _Reached.TIMERS
+        self._finish(tx, account, plan)
+        return _Reached.END
+
+    def _stand_at(self, tx: Transaction, account: Account, instant: Instant) -> None:
+        # An overdue timer is fired late; the clock does not move back for it.
+        account.clock.stand_at(max(instant, account.clock.now()))
+        self._store(tx, account)
+
+    def _finish(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> None:
+        clock = account.clock
+        # A flowing clock may have passed it while this advance waited for another one.
+        instant = max(plan.until, clock.now())
+        clock.stand_at(instant)
+        if clock.is_frozen if plan.frozen is None else plan.frozen:
+            clock.freeze()
+        else:
+            clock.flow_from(instant)
+        self._store(tx, account)
+
+    def _store(self, tx: Transaction, account: Account) -> None:
+        """Write a clock that was moved, and wake the tasks that wait for it."""
+        accounts.set_clock(tx, account.number, account.clock)
+        tx.after_commit.append(partial(self._change_notifier.changed, (account,)))
+
+
+class _Reached(Enum):
+    """What a step reached."""
+
+    TIMERS = auto()
+    ATTEMPTS = auto()
+    END = auto()
+
+
+class _AdvancePlan(Struct, frozen=True, kw_only=True):
+    """The target of an advance, the clock's state there, and the deadline in monotonic time."""
+
+    until: Instant
+    frozen: bool | None
+    deadline_ms: float
+    waits: bool

@@ -1,0 +1,217 @@
+"""Saves and restores the state of an account: its rows, its clock and its state in memory."""
+
+from functools import partial
+
+import msgspec
+
+from emulator.clock import AccountClock
+from emulator.domain.errors import TooManySnapshots, UnknownSnapshot
+from emulator.domain.rate_limit import BucketState
+from emulator.server.engine.payments.context import EngineService
+from emulator.server.engine.state.account import NEVER, Account, Owner, SnapshotExtras
+from emulator.server.engine.state.journal import Journal
+from emulator.server.engine.state.rules import stored_overrides
+from emulator.server.storage import accounts, endpoints, scenarios, snapshots, timers
+from emulator.server.storage.batch import Transaction
+from emulator.server.storage.database import reads, writes
+from emulator.server.storage.snapshots import Rows, Snapshot
+
+MAX_SNAPSHOTS = 100
+# Full journals of both modes, of as many snapshots, take 320 MiB.
+MAX_SNAPSHOTS_IN_MEMORY = 20
+
+
+class _Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of an owner that only memory has.
+
+    The stream of its other draws is not included: only a reset changes it, and a reset deletes the
+    snapshots.
+    """
+
+    request_stream: bytes
+    requests: int
+    reads: dict[str, int]
+    bucket: BucketState | None
+
+
+class _State(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of a snapshot, except its clock; all accounts share `last_timer`."""
+
+    last_timer: int
+    counts: tuple[_Counts, _Counts]
+    rows: dict[str, Rows]
+
+
+class Snapshots(EngineService):
+    """Saves the state of an account under a name and restores it, in one transaction each."""
+
+    @reads()
+    def all(self, tx: Transaction, account: Account) -> list[Snapshot]:
+        """Newest first."""
+        return snapshots.newest(tx, account.number)
+
+    @reads()
+    def get(self, tx: Transaction, account: Account, name: str) -> Snapshot:
+        """Raises UnknownSnapshot."""
+        return _find(tx, account, name)
+
+    async def save(self, account: Account, name: str) -> tuple[Snapshot, bool]:
+        """Save the state of an account, after all due timers.
+
+        Returns the snapshot, and whether its name is new. Raises TooManySnapshots,
+        InvalidApiKey.
+        """
+        async with account.advancing:
+            account.check_open()
+            await self._scheduler.fire_due(account)
+            # Copied on the event loop, where requests change them.
+            saved = await self._save(
+                account,
+                name,
+                counts=(_counts(account.test), _counts(account.live)),
+                journals=(account.test.journal.copy(), account.live.journal.copy()),
+            )
+        self._scheduler.reschedule(account)
+        return saved
+
+    @writes(is_long=True)
+    def _save(
+        self,
+        tx: Transaction,
+        account: Account,
+        name: str,
+        *,
+        counts: tuple[_Counts, _Counts],
+        journals: tuple[Journal, Journal],
+    ) -> tuple[Snapshot, bool]:
+        names = {other.name for other in snapshots.newest(tx, account.number)}
+        if name not in names and len(names) >= MAX_SNAPSHOTS:
+            raise TooManySnapshots(MAX_SNAPSHOTS)
+        now = self._status_writer.fire_due(tx, account)
+        state = _State(
+            last_timer=tx.next_timer(), counts=counts, rows=snapshots.take(tx, account.number)
+        )
+        snapshot = Snapshot(
+            name=name,
+            created_at=now,
+            is_frozen=account.clock.is_frozen,
+            rate_thousandths=account.clock.rate_thousandths,
+            test_payments=tx.row_count("payments", account.test.number),
+            live_payments=tx.row_count("payments", account.live.number),
+        )
+        snapshots.put(tx, account.number, snapshot, msgspec.msgpack.encode(state))
+        extras = _extras_without(account, name)
+        extras[name] = SnapshotExtras(rules=account.rules, journals=journals)
+        newest = dict(list(extras.items())[-MAX_SNAPSHOTS_IN_MEMORY:])
+        tx.set(account, "snapshot_extras", newest)
+        return snapshot, name not in names
+
+    async def restore(self, account: Account, name: str) -> Snapshot:
+        """Restore an account, its clock included. Raises UnknownSnapshot, InvalidApiKey.
+
+        Work in progress, such as an attempt to deliver, belongs to the former state and is not
+        recorded.
+        """
+        async with account.advancing:
+            account.check_open()
+            snapshot, state = await self._load(account, name)
+            if state.rows["endpoints"].rows:
+                self._webhooks.start()
+            await self._restore(account, snapshot, state)
+        self._scheduler.reschedule(account)
+        return snapshot
+
+    @reads(is_long=True)
+    def _load(self, tx: Transaction, account: Account, name: str) -> tuple[Snapshot, _State]:
+        snapshot = _find(tx, account, name)
+        state = snapshots.state(tx, account.number, name)
+        return snapshot, msgspec.msgpack.decode(state, type=_State)
+
+    @writes(is_long=True)
+    def _restore(
+        self, tx: Transaction, account: Account, snapshot: Snapshot, state: _State
+    ) -> None:
+        snapshots.put_back(tx, account.number, state.rows)
+        tx.forget_ordinals()
+        tx.pass_timer(state.last_timer)
+        restored = self._restored(tx, account, snapshot, state)
+        accounts.set_clock(tx, account.number, restored.clock)
+        self._webhooks.drop(tx, account)
+        tx.undo.append(partial(account.take_state, account.copy()))
+        account.take_state(restored)
+        # After the commit, because other work of the same transaction fills the cache then.
+        tx.after_commit += [self._payment_cache.clear, self._change_notifier.all_changed]
+
+    def _restored(
+        self, tx: Transaction, account: Account, snapshot: Snapshot, state: _State
+    ) -> Account:
+        """The account in memory, from its restored rows and the saved state of memory."""
+        at = snapshot.created_at
+        restored = account.copy()
+        restored.clock = AccountClock(self._wall, frozen_at=at)
+        restored.clock.flow_from(at, snapshot.rate_thousandths)
+        if snapshot.is_frozen:
+            restored.clock.freeze()
+        restored.due_at = timers.next_due_at(tx, account.number) or NEVER
+        restored.unsettled = None
+        restored.generation = account.generation + 1
+        for owner, counts in zip(restored.owners, state.counts, strict=True):
+            owner.request_stream = counts.request_stream
+            owner.requests = counts.requests
+            owner.reads = dict(counts.reads)
+            owner.bucket = owner.bucket and owner.bucket.like(counts.bucket)
+            owner.endpoints = {
+                endpoint.position: endpoint for endpoint in endpoints.of_owner(tx, owner.number)
+            }
+        _restore_extras(tx, restored, account.snapshot_extras.get(snapshot.name))
+        return restored
+
+    async def delete(self, account: Account, name: str) -> None:
+        """Raises UnknownSnapshot, InvalidApiKey."""
+        async with account.advancing:
+            account.check_open()
+            await self._delete(account, name)
+
+    @writes()
+    def _delete(self, tx: Transaction, account: Account, name: str) -> None:
+        _find(tx, account, name)
+        snapshots.delete(tx, account.number, name)
+        tx.set(account, "snapshot_extras", _extras_without(account, name))
+
+
+def _find(tx: Transaction, account: Account, name: str) -> Snapshot:
+    """Raises UnknownSnapshot."""
+    for snapshot in snapshots.newest(tx, account.number):
+        if snapshot.name == name:
+            return snapshot
+    raise UnknownSnapshot(name)
+
+
+def _counts(owner: Owner) -> _Counts:
+    return _Counts(
+        request_stream=owner.request_stream,
+        requests=owner.requests,
+        reads=dict(owner.reads),
+        bucket=None if owner.bucket is None else owner.bucket.state(),
+    )
+
+
+def _extras_without(account: Account, name: str) -> dict[str, SnapshotExtras]:
+    return {other: extras for other, extras in account.snapshot_extras.items() if other != name}
+
+
+def _restore_extras(tx: Transaction, restored: Account, extras: SnapshotExtras | None) -> None:
+    """Set the scenarios, faults and journals that belong to the restored rows.
+
+    The journals are empty if an earlier process saved the snapshot.
+    """
+    owners = restored.owners
+    restored.payment_scenarios = scenarios.applied(tx, [owner.number for owner in owners])
+    if extras is None:
+        overrides = stored_overrides(tx, restored.number)
+        restored.rules = restored.rules.with_overrides(overrides)
+    else:
+        # Its files may have been edited since.
+        restored.rules = extras.rules.with_overrides(extras.rules.overrides)
+    for index, owner in enumerate(owners):
+        owner.journal = Journal() if extras is None else extras.journals[index].copy()

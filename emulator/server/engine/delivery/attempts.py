@@ -1,0 +1,285 @@
+"""Makes one attempt to deliver an event and records its result."""
+
+import json
+import logging
+import sqlite3
+from functools import partial
+
+from msgspec import Struct
+
+from emulator import ids
+from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock, pause
+from emulator.domain.hosts import hide_url_secrets
+from emulator.domain.instants import Instant, format_instant
+from emulator.domain.payment import Event, Payment
+from emulator.domain.timers import ATTEMPT, ComingAttempt, Due, DueKey
+from emulator.domain.webhooks import (
+    MAX_TIMEOUT_MS,
+    AttemptResult,
+    DeliveryState,
+    RegisteredEndpoint,
+    Tamper,
+    Trigger,
+    WebhookRequest,
+)
+from emulator.domain.wire import PING, ping_json
+from emulator.http.addresses import host_and_port
+from emulator.server.engine.delivery.endpoints import put_endpoint
+from emulator.server.engine.delivery.holds import Holds
+from emulator.server.engine.state.account import Account, Owner
+from emulator.server.engine.state.change_notifier import ChangeNotifier
+from emulator.server.engine.state.journal import AttemptSpan
+from emulator.server.storage import deliveries, events, payments
+from emulator.server.storage.batch import LAST_ORDINAL, Transaction
+from emulator.server.storage.database import Database, writes
+from emulator.server.storage.deliveries import Delivery
+from emulator.server.webhooks.messages import Message, request
+from emulator.server.webhooks.retry_schedule import delay_ms_after, is_gone
+from emulator.server.webhooks.sender import Sender
+
+logger = logging.getLogger(__name__)
+
+
+class DeliveryJob(Struct, frozen=True, kw_only=True):
+    """A delivery with its event, and the payment of the event; both are None for a ping.
+
+    `generation` is the account's when the delivery was read.
+    """
+
+    owner: Owner
+    generation: int
+    delivery: Delivery
+    event: Event | None
+    payment: Payment | None
+    event_id: str
+    event_type: str
+
+    @property
+    def payment_id(self) -> str | None:
+        return None if self.payment is None else self.payment.id
+
+    def body(self, tamper: Tamper | None = None) -> bytes:
+        """The event, in the bytes that are signed; a tampered body has a different amount."""
+        if self.event is None or self.payment is None:
+            at = self.delivery.created_at
+            return ping_json(event_id=self.event_id, at=at, mode=self.owner.mode).encode()
+        payment = self.payment
+        if tamper is Tamper.BODY:
+            payment = payment._replace(amount_minor=payment.amount_minor + 1)
+        return self.owner.event_body(self.event, payment).encode()
+
+
+def delivery_id(owner: Owner, delivery: Delivery) -> str:
+    return ids.delivery_id(owner.stream, delivery.position & LAST_ORDINAL)
+
+
+def delivery_job(tx: Transaction, owner: Owner, delivery: Delivery) -> DeliveryJob:
+    """The delivery with its event, which shows the payment as it was at the event."""
+    if delivery.event is None or delivery.payment is None:
+        event = payment = None
+        event_id, event_type = ids.ping_id(owner.stream, delivery.position & LAST_ORDINAL), PING
+    else:
+        event = events.get(tx, delivery.event, delivery.payment)
+        payment = payments.get(tx, delivery.payment)
+        event_id, event_type = owner.event_id(event), event.type
+    return DeliveryJob(
+        owner=owner,
+        generation=owner.account.generation,
+        delivery=delivery,
+        event=event,
+        payment=payment,
+        event_id=event_id,
+        event_type=event_type,
+    )
+
+
+class Attempts:
+    """Makes attempts and records their results."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        wall: SystemClock,
+        change_notifier: ChangeNotifier,
+        sender: Sender,
+        holds: Holds,
+        stamps_business_time: bool,
+    ) -> None:
+        self._database = database
+        self._wall = wall
+        self._change_notifier = change_notifier
+        self._sender = sender
+        self._holds = holds
+        self._stamps_business_time = stamps_business_time
+
+    async def make(self, job: DeliveryJob, endpoint: RegisteredEndpoint, trigger: Trigger) -> None:
+        """Make one attempt and record it.
+
+        Raises NotReady when the program stops first; the attempt is repeated later.
+        """
+        account = job.owner.account
+        at = account.clock.now()
+        is_scheduled = trigger is Trigger.SCHEDULE
+        tamper = job.delivery.tamper if is_scheduled else None
+        stamp = at if self._stamps_business_time else self._wall.system_ms()
+        message = Message(event_id=job.event_id, timestamp_s=stamp // 1000, body=job.body())
+        sent = request(
+            message,
+            url=endpoint.url,
+            secrets=endpoint.secrets(at),
+            tamper=tamper,
+            other_body=job.body(tamper),
+        )
+        timeout_ms = job.delivery.timeout_ms if is_scheduled else None
+        span = AttemptSpan(job.payment_id, endpoint.id, self._wall.monotonic_ms())
+        job.owner.journal.attempts.append(span)
+        try:
+            result = await self._sender.send(sent, timeout_ms=timeout_ms or MAX_TIMEOUT_MS)
+        finally:
+            span.ended_ms = self._wall.monotonic_ms()
+        attempt = _CompletedAttempt(
+            job=job,
+            endpoint=endpoint,
+            at=at,
+            trigger=trigger,
+            tamper=tamper,
+            request=sent,
+            result=result,
+        )
+        await self._record(attempt)
+        if result.response is not None and job.payment_id is not None:
+            self._holds.release(job.owner, job.payment_id)
+        if not result.has_succeeded:
+            logger.warning("webhook %s to %s failed: %s", *_failure(attempt))
+
+    async def _record(self, attempt: "_CompletedAttempt") -> None:
+        while True:
+            try:
+                return await self._write(attempt)
+            except sqlite3.Error:
+                # An attempt without a record would be repeated without end; and a full disk may
+                # have free space again later.
+                logger.exception("an attempt could not be stored")
+                await pause(self._wall, PAUSE_AFTER_FAILURE_MS)
+
+    @writes()
+    def _write(self, tx: Transaction, attempt: "_CompletedAttempt") -> None:
+        job, result = attempt.job, attempt.result
+        owner, sent = job.owner, job.delivery
+        stored = deliveries.get(tx, sent.position)
+        account = owner.account
+        if stored is None or account.is_closed or job.generation != account.generation:
+            return  # The account was deleted, reset or restored.
+        number = deliveries.add_attempt(
+            tx,
+            stored.position,
+            at=attempt.at,
+            trigger=attempt.trigger,
+            tamper=attempt.tamper,
+            request=attempt.request,
+            result=result,
+        )
+        endpoint = owner.endpoints.get(stored.endpoint)
+        is_removed = (
+            endpoint is not None and endpoint.url == attempt.endpoint.url and is_gone(result)
+        )
+        after = self._state_after(stored, None if is_removed else endpoint, attempt)
+        deliveries.update(tx, after)
+        tx.after_commit.append(partial(self._change_notifier.changed, (owner, stored.payment)))
+        if endpoint is not None and is_removed:
+            put_endpoint(tx, owner, endpoint.disabled())
+        effects = account.effects_of_attempts
+        if effects is not None and attempt.trigger is Trigger.SCHEDULE:
+            effect = _effect(attempt, number, after.state)
+            tx.after_commit.append(partial(effects.add_attempt, deliveries.due_key(sent), effect))
+
+    def _state_after(
+        self, stored: Delivery, endpoint: RegisteredEndpoint | None, attempt: "_CompletedAttempt"
+    ) -> Delivery:
+        """A delivery after an attempt, which may not have been a scheduled one.
+
+        `endpoint` is None where it was deleted or responded that it is gone.
+        """
+        result = attempt.result
+        if attempt.trigger is Trigger.SCHEDULE:
+            stored = stored._replace(attempts=stored.attempts + 1, is_held=False)
+        if result.has_succeeded:
+            return stored._replace(state=DeliveryState.SUCCEEDED, due_at=None, is_held=False)
+        if attempt.trigger is not Trigger.SCHEDULE or stored.state is not DeliveryState.PENDING:
+            return stored
+        delay_ms = None
+        if endpoint is not None:
+            delay_ms = delay_ms_after(
+                endpoint.profile, stored.attempts, result, wall_now_ms=self._wall.system_ms()
+            )
+        if delay_ms is None:
+            return stored._replace(state=DeliveryState.FAILED, due_at=None)
+        now = attempt.job.owner.account.clock.now()
+        return stored._replace(due_at=now + delay_ms)
+
+    @staticmethod
+    def coming(tx: Transaction, owner: Owner, payment: int) -> list[ComingAttempt]:
+        """The next attempts of a payment's deliveries, soonest first."""
+        return [
+            ComingAttempt(
+                *deliveries.due_key(delivery),
+                delivery_id(owner, delivery),
+                events.get(tx, delivery.event, payment).type,
+            )
+            for delivery in deliveries.pending_of_payment(tx, payment)
+            if delivery.event is not None
+        ]
+
+    @staticmethod
+    def next_due(tx: Transaction, account: Account) -> tuple[DueKey, Due] | None:
+        """The account's next attempt, in either mode."""
+        due = [
+            (deliveries.due_key(delivery), delivery.payment)
+            for owner in account.owners
+            if (delivery := deliveries.next_of(tx, owner.endpoints)) is not None
+            and delivery.payment is not None
+        ]
+        if not due:
+            return None
+        key, payment = min(due)
+        return key, Due(key[0], ATTEMPT, payments.get(tx, payment).id)
+
+
+class _CompletedAttempt(Struct, frozen=True, kw_only=True):
+    """A completed attempt; `at` is when it began, by the account's clock."""
+
+    job: DeliveryJob
+    endpoint: RegisteredEndpoint
+    at: Instant
+    trigger: Trigger
+    tamper: Tamper | None
+    request: WebhookRequest
+    result: AttemptResult
+
+
+def _failure(attempt: _CompletedAttempt) -> tuple[str, str, str]:
+    """The event type, the host and the reason, for the log."""
+    result = attempt.result
+    status = "" if result.response is None else f"status {result.response.status}"
+    reason = ". ".join(filter(None, (status, result.error, result.cause)))
+    return attempt.job.event_type, host_and_port(attempt.request.url), hide_url_secrets(reason)
+
+
+def _effect(attempt: _CompletedAttempt, number: int, state: DeliveryState) -> str:
+    job, result = attempt.job, attempt.result
+    effect = {
+        "at": format_instant(attempt.at),
+        "type": "webhook.attempt",
+        "payment": job.payment_id,
+        "kind": ATTEMPT,
+        "event": job.event_id,
+        "event_type": job.event_type,
+        "delivery": delivery_id(job.owner, job.delivery),
+        "endpoint": attempt.endpoint.id,
+        "number": number,
+        "response_status": None if result.response is None else result.response.status,
+        "error": result.error,
+        "delivery_status": state.value,
+    }
+    return json.dumps(effect, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,311 @@
+"""Reads deliveries, resends, releases and drops them, and pings endpoints."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from msgspec import Struct
+
+from emulator import ids
+from emulator.clock import SystemClock
+from emulator.domain.errors import DeliveryNotPending, UnknownDelivery, UnknownEndpoint
+from emulator.domain.payment import Status
+from emulator.domain.received_values import not_accepted
+from emulator.domain.webhooks import Attempt, DeliveryState, RegisteredEndpoint, Trigger
+from emulator.server.engine.delivery.attempt_slots import AttemptSlots
+from emulator.server.engine.delivery.attempts import (
+    Attempts,
+    DeliveryJob,
+    delivery_id,
+    delivery_job,
+)
+from emulator.server.engine.delivery.dispatcher import Dispatcher
+from emulator.server.engine.delivery.endpoints import find_endpoint
+from emulator.server.engine.state.account import Owner
+from emulator.server.engine.state.change_notifier import ChangeNotifier
+from emulator.server.storage import deliveries, endpoints, payments
+from emulator.server.storage.batch import Transaction, first_position
+from emulator.server.storage.database import Database, reads, writes
+from emulator.server.storage.deliveries import Delivery, DeliveryQuery
+
+MAX_ROWS_PER_READ = 50
+# A page of the dashboard and one more.
+MAX_ROWS_WITHOUT_THREAD = 26
+
+
+class DeliveryDetail(Struct, frozen=True, kw_only=True):
+    """A delivery with its event, its endpoint and its attempts."""
+
+    id: str
+    job: DeliveryJob
+    endpoint_id: str
+    attempts: list[Attempt]
+
+
+class DeliveryFilter(Struct, frozen=True, kw_only=True):
+    """A selection of deliveries; None does not restrict it."""
+
+    limit: int
+    before: str | None = None
+    payment_id: str | None = None
+    endpoint_id: str | None = None
+    state: DeliveryState | None = None
+    event: Status | None = None
+
+
+class Deliveries:
+    """Reads deliveries, and makes attempts outside the schedule."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        wall: SystemClock,
+        change_notifier: ChangeNotifier,
+        attempts: Attempts,
+        slots: AttemptSlots,
+        dispatcher: Dispatcher,
+    ) -> None:
+        self._database = database
+        self._wall = wall
+        self._change_notifier = change_notifier
+        self._attempts = attempts
+        self._slots = slots
+        self._dispatcher = dispatcher
+
+    async def newest(self, owner: Owner, selection: DeliveryFilter) -> list[DeliveryDetail]:
+        """The newest deliveries, newest first.
+
+        They are read in parts, because writes wait while a part is read. Raises UnknownPayment,
+        UnknownEndpoint, and InvalidField for `before`.
+        """
+        before = None
+        if selection.before is not None:
+            try:
+                before = (await self.get(owner, selection.before)).job.delivery.position
+            except UnknownDelivery:
+                accepted = "the id of a delivery of this account and mode"
+                raise not_accepted("before", selection.before, accepted) from None
+        details: list[DeliveryDetail] = []
+        while len(details) < selection.limit:
+            before = details[-1].job.delivery.position if details else before
+            limit = min(MAX_ROWS_PER_READ, selection.limit - len(details))
+            part = await self._newest(owner, selection, before=before, limit=limit)
+            details += part
+            if len(part) < limit:
+                break
+        return details
+
+    async def _newest(
+        self,
+        owner: Owner,
+        selection: DeliveryFilter,
+        *,
+        before: int | None = None,
+        limit: int,
+        is_over: bool = False,
+    ) -> list[DeliveryDetail]:
+        def read(tx: Transaction) -> list[DeliveryDetail]:
+            names = endpoints.ids(tx, owner.number)
+            query = DeliveryQuery(
+                limit=limit,
+                before=before,
+                payment=_payment(tx, owner, selection.payment_id),
+                endpoint=_endpoint(names, selection.endpoint_id),
+                state=selection.state,
+                event=selection.event,
+                is_over=is_over,
+            )
+            return _details(tx, owner, deliveries.newest(tx, owner.number, query), names)
+
+        # A filter may search all deliveries.
+        is_filtered = is_over or any((selection.endpoint_id, selection.state, selection.event))
+        is_long = is_filtered or limit > MAX_ROWS_WITHOUT_THREAD
+        return await self._database.read(read, is_long=is_long)
+
+    async def wait(
+        self, owner: Owner, selection: DeliveryFilter, *, timeout_ms: int
+    ) -> tuple[bool, DeliveryDetail | None]:
+        """Wait until an endpoint has responded to a delivery or no attempt of it is left.
+
+        For at most `timeout_ms` of real time. Returns whether this holds for one of the selected
+        deliveries, and the newest of those for which it does, else the newest selected one. Raises
+        UnknownPayment, UnknownEndpoint, and NotReady when the program stops.
+        """
+
+        async def query() -> tuple[bool, DeliveryDetail | None]:
+            owner.account.check_open()
+            for is_over in (True, False):
+                for newest in await self._newest(owner, selection, limit=1, is_over=is_over):
+                    return is_over, newest
+            return False, None
+
+        until = self._wall.now_ms() + timeout_ms
+        return await self._change_notifier.watch((owner,), query, until=until)
+
+    @reads()
+    def get(self, tx: Transaction, owner: Owner, name: str) -> DeliveryDetail:
+        """Raises UnknownDelivery."""
+        ordinal = ids.delivery_ordinal(owner.stream, name)
+        if ordinal is None:
+            raise UnknownDelivery(name)
+        delivery = deliveries.get(tx, first_position(owner.number) + ordinal)
+        if delivery is None:
+            raise UnknownDelivery(name)
+        names = endpoints.ids(tx, owner.number)
+        return _details(tx, owner, [delivery], names)[0]
+
+    @reads()
+    def latest_id(self, tx: Transaction, owner: Owner) -> str:
+        """The id of the newest delivery. Raises UnknownDelivery."""
+        for delivery in deliveries.newest(tx, owner.number, DeliveryQuery(limit=1)):
+            return delivery_id(owner, delivery)
+        raise UnknownDelivery
+
+    async def resend(self, owner: Owner, delivery: str) -> DeliveryDetail:
+        """Send a delivery once more, without a fault, and wait for the result.
+
+        Its schedule continues unless it succeeds. Raises UnknownDelivery, and UnknownEndpoint
+        where the endpoint was deleted.
+        """
+        before = await self.get(owner, delivery)
+        endpoint = owner.endpoints.get(before.job.delivery.endpoint)
+        if endpoint is None:
+            raise UnknownEndpoint(before.endpoint_id)
+        return await self._make(before, endpoint, Trigger.RESEND)
+
+    async def pause(self, owner: Owner) -> None:
+        """Hold back the attempts of the schedule, until a limit or the next advance.
+
+        Raises InvalidApiKey.
+        """
+        async with owner.account.advancing:
+            owner.account.check_open()
+            self._dispatcher.pauses.begin(owner)
+        self._dispatcher.wake(owner)
+        self._change_notifier.changed((owner,))
+
+    def resume(self, owner: Owner) -> None:
+        """Send what is due."""
+        self._dispatcher.resume(owner)
+
+    def pause_left_ms(self, owner: Owner) -> int | None:
+        """The real time that is left of a pause; None without one."""
+        pause = self._dispatcher.pauses.of(owner)
+        return None if pause is None else pause.until - self._wall.now_ms()
+
+    async def release(self, owner: Owner, delivery: str) -> DeliveryDetail:
+        """Make the next attempt of a delivery now, and wait for the result.
+
+        Raises UnknownDelivery, DeliveryNotPending.
+        """
+        job = await self._reschedule(owner, delivery, is_dropped=False)
+        await self._dispatcher.make_next(job)
+        return await self.get(owner, delivery)
+
+    async def drop(self, owner: Owner, delivery: str) -> DeliveryDetail:
+        """Make no further attempt of a delivery. Raises UnknownDelivery, DeliveryNotPending."""
+        await self._reschedule(owner, delivery, is_dropped=True)
+        return await self.get(owner, delivery)
+
+    @writes()
+    def _reschedule(
+        self, tx: Transaction, owner: Owner, name: str, *, is_dropped: bool
+    ) -> DeliveryJob:
+        """Drop a pending delivery, or make it due now, after all that are due already."""
+        ordinal = ids.delivery_ordinal(owner.stream, name)
+        position = None if ordinal is None else first_position(owner.number) + ordinal
+        stored = None if position is None else deliveries.get(tx, position)
+        if stored is None:
+            raise UnknownDelivery(name)
+        if stored.state is not DeliveryState.PENDING:
+            raise DeliveryNotPending(
+                f"Only a pending delivery can be released or dropped; this one is"
+                f" {stored.state.value}. To send it once more, use resend."
+            )
+        if self._dispatcher.is_in_progress(stored):
+            raise DeliveryNotPending("An attempt of this delivery is in progress; wait for it.")
+        after = stored._replace(
+            state=DeliveryState.DROPPED if is_dropped else stored.state,
+            due_at=None if is_dropped else owner.account.clock.now(),
+            sequence=tx.next_timer(),
+            is_held=False,
+        )
+        deliveries.update(tx, after)
+        tx.after_commit.append(partial(self._change_notifier.changed, (owner, stored.payment)))
+        return delivery_job(tx, owner, after)
+
+    async def ping(self, owner: Owner, endpoint_id: str) -> DeliveryDetail:
+        """Send an endpoint a signed event without a payment, once, and wait for the result.
+
+        Raises UnknownEndpoint.
+        """
+        before, endpoint = await self._insert_ping(owner, endpoint_id)
+        return await self._make(before, endpoint, Trigger.PING)
+
+    @writes()
+    def _insert_ping(
+        self, tx: Transaction, owner: Owner, endpoint_id: str
+    ) -> tuple[DeliveryDetail, RegisteredEndpoint]:
+        endpoint = find_endpoint(owner, endpoint_id)
+        delivery = Delivery(
+            position=tx.next_position("deliveries", owner.number),
+            endpoint=endpoint.position,
+            event=None,
+            payment=None,
+            created_at=owner.account.clock.now(),
+            # The final state if the program ends before the endpoint responds.
+            state=DeliveryState.FAILED,
+            attempts=0,
+            due_at=None,
+            sequence=tx.next_timer(),
+            is_held=False,
+            tamper=None,
+        )
+        deliveries.put(tx, [delivery])
+        return _details(tx, owner, [delivery], {endpoint.position: endpoint.id})[0], endpoint
+
+    async def _make(
+        self, before: DeliveryDetail, endpoint: RegisteredEndpoint, trigger: Trigger
+    ) -> DeliveryDetail:
+        """Make an attempt; returns the delivery after it.
+
+        Raises UnknownDelivery where the account was reset or deleted meanwhile.
+        """
+        owner = before.job.owner
+        async with self._slots.slot(owner.account):
+            await self._attempts.make(before.job, endpoint, trigger)
+        after = await self.get(owner, before.id)
+        generation = before.job.generation
+        if owner.account.is_closed or after.job.generation != generation:
+            raise UnknownDelivery(before.id)
+        return after
+
+
+def _details(
+    tx: Transaction, owner: Owner, found: Sequence[Delivery], endpoint_ids: Mapping[int, str]
+) -> list[DeliveryDetail]:
+    attempts = deliveries.attempts(tx, [delivery.position for delivery in found])
+    return [
+        DeliveryDetail(
+            id=delivery_id(owner, delivery),
+            job=delivery_job(tx, owner, delivery),
+            endpoint_id=endpoint_ids[delivery.endpoint],
+            attempts=attempts[delivery.position],
+        )
+        for delivery in found
+    ]
+
+
+def _payment(tx: Transaction, owner: Owner, payment_id: str | None) -> int | None:
+    """Raises UnknownPayment."""
+    return None if payment_id is None else payments.find(tx, owner.number, payment_id).position
+
+
+def _endpoint(names: Mapping[int, str], endpoint_id: str | None) -> int | None:
+    """Raises UnknownEndpoint; deleted endpoints are known."""
+    if endpoint_id is None:
+        return None
+    for position, name in names.items():
+        if name == endpoint_id:
+            return position
+    raise UnknownEndpoint(endpoint_id)

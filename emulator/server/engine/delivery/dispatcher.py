@@ -1,0 +1,358 @@
+"""Sends deliveries when they are due, with a queue for each endpoint."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from functools import partial
+from math import ceil
+from typing import NamedTuple
+
+from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock, pause
+from emulator.domain.errors import NotReady
+from emulator.domain.instants import Instant
+from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
+from emulator.server.engine.delivery.attempt_slots import AttemptSlots
+from emulator.server.engine.delivery.attempts import Attempts, DeliveryJob, delivery_job
+from emulator.server.engine.delivery.holds import AwaitedPage, AwaitedPages, Pauses
+from emulator.server.engine.delivery.job_selection import (
+    MAX_CONCURRENT_ATTEMPTS,
+    EndpointQueue,
+    NextJobs,
+    horizon,
+    next_jobs,
+    paused_jobs,
+)
+from emulator.server.engine.state.account import FAR_OFF, NEVER, Account, Owner
+from emulator.server.engine.state.change_notifier import ChangeNotifier
+from emulator.server.storage import deliveries
+from emulator.server.storage.batch import Transaction
+from emulator.server.storage.database import Database, DatabaseLost, reads
+from emulator.server.storage.deliveries import Delivery
+from emulator.server.storage.invalid_rows import check_instant
+
+logger = logging.getLogger(__name__)
+
+
+class _HeadStart(NamedTuple):
+    """Deliveries that have to arrive before the response of a create call."""
+
+    awaited: set[int]
+    has_arrived: asyncio.Event
+
+
+class Dispatcher:
+    """Makes attempts when they are due by the accounts' clocks; `run` is its task."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        wall: SystemClock,
+        attempts: Attempts,
+        slots: AttemptSlots,
+        change_notifier: ChangeNotifier,
+    ) -> None:
+        self._database = database
+        self._wall = wall
+        self._attempts = attempts
+        self._slots = slots
+        self._change_notifier = change_notifier
+        self.pauses = Pauses(wall)
+        self._loop = asyncio.get_running_loop()
+        self._queues: dict[int, EndpointQueue] = {}
+        self._to_read: set[EndpointQueue] = set()
+        self._to_wake: set[Owner] = set()
+        self._woken = asyncio.Event()
+        self._waiting: dict[Account, asyncio.Event] = {}
+        self._head_starts: dict[tuple[Owner, str], _HeadStart] = {}
+        self._awaited_pages = AwaitedPages(wall)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def wake(self, owner: Owner) -> None:
+        """Read what is due for an owner's endpoints; from any thread."""
+        if owner not in self._to_wake:
+            self._to_wake.add(owner)
+            self._loop.call_soon_threadsafe(self._wake, owner)
+
+    def _wake(self, owner: Owner) -> None:
+        self._to_wake.discard(owner)
+        for endpoint in owner.endpoints:
+            self._read_soon(self._queue(owner, endpoint))
+
+    def _queue(self, owner: Owner, endpoint: int) -> EndpointQueue:
+        queue = self._queues.get(endpoint)
+        if queue is None:
+            queue = self._queues[endpoint] = EndpointQueue(owner, endpoint)
+        return queue
+
+    def _read_soon(self, queue: EndpointQueue) -> None:
+        if len(queue.in_progress) < MAX_CONCURRENT_ATTEMPTS:
+            self._to_read.add(queue)
+            self._woken.set()
+
+    @reads()
+    def check(self, tx: Transaction, owner: Owner) -> None:
+        """Read the next deliveries of an owner's endpoints, for the errors that this may raise."""
+        for endpoint in owner.endpoints:
+            upcoming = next_jobs(tx, EndpointQueue(owner, endpoint), {}, ())
+            for job in upcoming.jobs:
+                check_instant("due_at", job.delivery.due_at)
+            # Also where it is not due: the state of the clock names its payment.
+            delivery = deliveries.next_of(tx, (endpoint,))
+            if delivery is not None:
+                delivery_job(tx, owner, delivery)
+                check_instant("due_at", delivery.due_at)
+
+    async def run(self) -> None:
+        """Send until cancelled."""
+        while True:
+            for owner in self.pauses.over():
+                self.resume(owner)
+            try:
+                failed = await self._begin(self._ready())
+            except (NotReady, DatabaseLost):
+                return
+            due_at = min(self._wall_due_at(), self._awaited_pages.until, self.pauses.next_end())
+            if failed:
+                self._to_read |= failed
+                due_at = self._wall.now_ms() + PAUSE_AFTER_FAILURE_MS
+            if not self._woken.is_set():
+                await self._wall.wait(self._woken, until=None if due_at >= FAR_OFF else due_at)
+            self._woken.clear()
+
+    def _ready(self) -> list[EndpointQueue]:
+        """The queues to read: those that have changed, and those with something due."""
+        self.release_pages()
+        ready, self._to_read = self._to_read, set()
+        for queue in self._queues.values():
+            if queue.due_at <= queue.owner.account.clock.now():
+                ready.add(queue)
+        return list(ready)
+
+    def _wall_due_at(self) -> Instant:
+        """The real time of the next delivery of the accounts whose clocks flow."""
+        flowing = (
+            queue.owner.account.clock.wall_instant(queue.due_at)
+            for queue in self._queues.values()
+            if not queue.owner.account.clock.is_standing
+        )
+        return min(flowing, default=NEVER)
+
+    async def _begin(self, queues: Sequence[EndpointQueue]) -> set[EndpointQueue]:
+        """Begin all jobs that can begin; returns the queues that could not be read.
+
+        Raises NotReady, DatabaseLost.
+        """
+        failed: set[EndpointQueue] = set()
+        results = await asyncio.gather(
+            *(
+                self._next_jobs(
+                    queue,
+                    dict(queue.in_progress),
+                    is_paused=self.pauses.of(queue.owner) is not None,
+                )
+                for queue in queues
+            ),
+            return_exceptions=True,
+        )
+        for queue, result in zip(queues, results, strict=True):
+            if isinstance(result, NotReady | DatabaseLost):
+                raise result
+            if isinstance(result, BaseException):
+                logger.error("the webhooks of an endpoint could not be read", exc_info=result)
+                failed.add(queue)
+            elif self._queues.get(queue.endpoint) is queue:  # Else its account was reset.
+                self._begin_in(queue, result)
+        return failed
+
+    @reads()
+    def _next_jobs(
+        self,
+        tx: Transaction,
+        queue: EndpointQueue,
+        in_progress: dict[int, Delivery],
+        *,
+        is_paused: bool,
+    ) -> NextJobs:
+        held_events = self._awaited_pages.events
+        if is_paused:
+            return paused_jobs(tx, queue, in_progress, held_events)
+        return next_jobs(tx, queue, in_progress, held_events)
+
+    def _begin_in(self, queue: EndpointQueue, next_jobs: NextJobs) -> None:
+        pause = self.pauses.of(queue.owner)
+        if pause is not None:
+            if next_jobs.jobs:  # The pause began after they were read.
+                self._read_soon(queue)
+                return
+            pause.waiting[queue.endpoint] = next_jobs.paused
+            if pause.is_full:
+                self.resume(queue.owner)
+        queue.due_at = next_jobs.due_at
+        for job in next_jobs.jobs:
+            if job.delivery.position not in queue.in_progress:
+                self._start(queue, job)
+        if next_jobs.has_more and next_jobs.jobs:
+            self._read_soon(queue)
+        if not queue.in_progress:
+            # A waiting task must not wait for this queue: nothing is due here.
+            self._notify_waiting(queue)
+            if queue.endpoint not in queue.owner.endpoints:
+                del self._queues[queue.endpoint]
+
+    def _notify_waiting(self, queue: EndpointQueue) -> None:
+        waiting = self._waiting.get(queue.owner.account)
+        if waiting is not None:
+            waiting.set()
+
+    def _start(self, queue: EndpointQueue, job: DeliveryJob) -> asyncio.Task[None]:
+        queue.in_progress[job.delivery.position] = job.delivery
+        task = asyncio.create_task(self._attempt(queue, job))
+        for tasks in (self._tasks, queue.tasks):
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+        return task
+
+    def is_in_progress(self, delivery: Delivery) -> bool:
+        """Whether an attempt of the schedule is in progress."""
+        queue = self._queues.get(delivery.endpoint)
+        return queue is not None and delivery.position in queue.in_progress
+
+    async def make_next(self, job: DeliveryJob) -> None:
+        """Make the next attempt of the schedule now, also in a pause, and wait for its end."""
+        queue = self._queue(job.owner, job.delivery.endpoint)
+        if job.delivery.position not in queue.in_progress:
+            # A caller that is cancelled does not cancel the attempt.
+            await asyncio.wait({self._start(queue, job)})
+
+    def resume(self, owner: Owner) -> None:
+        """End the pause of an owner, and send what is due."""
+        if self.pauses.end(owner):
+            self._wake(owner)
+            self._change_notifier.changed((owner,))
+
+    async def _attempt(self, queue: EndpointQueue, job: DeliveryJob) -> None:
+        try:
+            async with self._slots.slot(queue.owner.account):
+                endpoint = queue.owner.endpoints.get(queue.endpoint)
+                if endpoint is not None and endpoint.is_enabled:
+                    await self._attempts.make(job, endpoint, Trigger.SCHEDULE)
+                else:
+                    # Disabled since it was read: what is still due would be read again for ever.
+                    cancel = partial(deliveries.cancel_all, endpoint=queue.endpoint)
+                    await self._database.write(cancel)
+        except (NotReady, DatabaseLost):
+            return  # The program ends, or nothing can be recorded any more.
+        except Exception:
+            # An unexpected error must not be repeated without a pause.
+            logger.exception("a webhook could not be attempted")
+            await pause(self._wall, PAUSE_AFTER_FAILURE_MS)
+        finally:
+            self._end(queue, job)
+
+    def _end(self, queue: EndpointQueue, job: DeliveryJob) -> None:
+        position = job.delivery.position
+        queue.in_progress.pop(position, None)
+        if self._queues.get(queue.endpoint) is queue:
+            self._read_soon(queue)
+        self._notify_waiting(queue)
+        head_start = self._head_starts.get((queue.owner, job.payment_id or ""))
+        if head_start is not None:
+            head_start.awaited.discard(position)
+            if not head_start.awaited:
+                head_start.has_arrived.set()
+
+    async def wait_for_due(self, account: Account, deadline_ms: float) -> bool:
+        """Wait until all due attempts of an account have been made, or for monotonic time.
+
+        Returns whether they have.
+        """
+        self.release_pages(account)
+        changed = self._waiting[account] = asyncio.Event()
+        try:
+            while self._is_busy(account) or await self._is_due(account):
+                left_ms = deadline_ms - self._wall.monotonic_ms()
+                if left_ms <= 0:
+                    return False
+                for owner in account.owners:
+                    self._wake(owner)
+                await self._wall.wait(changed, until=self._wall.now_ms() + ceil(left_ms))
+                changed.clear()
+            return True
+        finally:
+            del self._waiting[account]
+
+    def _queues_of(self, account: Account) -> list[EndpointQueue]:
+        return [queue for queue in self._queues.values() if queue.owner.account is account]
+
+    def _is_busy(self, account: Account) -> bool:
+        return any(queue.in_progress for queue in self._queues_of(account))
+
+    @reads()
+    def _is_due(self, tx: Transaction, account: Account) -> bool:
+        """Whether an attempt is due, and not beyond the horizon."""
+        pending = (deliveries.next_of(tx, owner.endpoints) for owner in account.owners)
+        latest = horizon(account)
+        return any(
+            delivery is not None and deliveries.due_key(delivery) <= latest for delivery in pending
+        )
+
+    def give_head_start(self, owner: Owner, payment_id: str, awaited: Iterable[int]) -> None:
+        """Register the deliveries that have to arrive before the response of a create call."""
+        self._head_starts[owner, payment_id] = _HeadStart(set(awaited), asyncio.Event())
+
+    async def head_start(self, owner: Owner, payment_id: str) -> None:
+        """Wait for the deliveries that have to arrive before the response.
+
+        During an advance this returns at once: the advance makes their attempts after the
+        receiver of another event, which may be this caller, has responded.
+        """
+        head_start = self._head_starts.get((owner, payment_id))
+        if head_start is None:
+            return
+        try:
+            effects = owner.account.collector
+            if effects is None or effects.horizon is None:
+                until = self._wall.now_ms() + MAX_HEAD_START_MS
+                await self._wall.wait(head_start.has_arrived, until=until)
+        finally:
+            self._head_starts.pop((owner, payment_id), None)
+
+    def await_page(self, page: AwaitedPage) -> None:
+        """Hold the first attempts of an event until a page has been served; from any thread."""
+        self._awaited_pages.add(page)
+
+    def serve_page(self, payment: int) -> None:
+        """Start the delay of the attempts that wait for the page of a payment."""
+        self._awaited_pages.serve(payment)
+        self._woken.set()
+
+    def release_pages(self, account: Account | None = None) -> None:
+        """Begin the attempts of an account without their pages, or those whose wait is over."""
+        for owner in self._awaited_pages.release(account):
+            self._wake(owner)
+
+    def drop(self, account: Account) -> None:
+        """Cancel the attempts of an account that was deleted, reset or restored."""
+        self._loop.call_soon_threadsafe(self._drop, account)
+
+    def _drop(self, account: Account) -> None:
+        for owner in self.pauses.of_account(account):
+            self.pauses.end(owner)
+        for queue in self._queues_of(account):
+            del self._queues[queue.endpoint]
+            self._to_read.discard(queue)
+            for task in queue.tasks:
+                task.cancel()
+        self._awaited_pages.release(account)
+        for key in [key for key in self._head_starts if key[0].account is account]:
+            self._head_starts.pop(key).has_arrived.set()
+        for owner in account.owners:
+            # There may have been new events meanwhile.
+            self._wake(owner)
+
+    async def close(self) -> None:
+        """Cancel the attempts in progress."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

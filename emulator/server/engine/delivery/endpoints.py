@@ -1,0 +1,172 @@
+"""Creates, changes and deletes the webhook endpoints of an account and mode."""
+
+from collections.abc import Callable
+from functools import partial
+
+from msgspec import Struct
+
+from emulator import ids
+from emulator.domain.errors import TooManyEndpoints, UnknownEndpoint
+from emulator.domain.webhooks import MAX_ENDPOINTS, ROTATION_OVERLAP_MS, Profile, RegisteredEndpoint
+from emulator.server.engine.state.account import Account, ConfiguredEndpoint, Owner
+from emulator.server.engine.state.change_notifier import ChangeNotifier
+from emulator.server.storage import deliveries, endpoints
+from emulator.server.storage.batch import LAST_ORDINAL, Transaction
+from emulator.server.storage.database import Database, writes
+
+
+class EndpointTerms(Struct, frozen=True, kw_only=True):
+    """The requested properties of an endpoint; None is the default, or no change."""
+
+    url: str | None = None
+    events: tuple[str, ...] | None = None
+    secret: str | None = None
+    profile: Profile | None = None
+    is_enabled: bool | None = None
+
+    def of(self, endpoint: RegisteredEndpoint) -> RegisteredEndpoint:
+        """The endpoint with these terms; a secret that they replace is no longer used."""
+        return endpoint._replace(
+            url=endpoint.url if self.url is None else self.url,
+            events=endpoint.events if self.events is None else self.events,
+            profile=endpoint.profile if self.profile is None else self.profile,
+            is_enabled=endpoint.is_enabled if self.is_enabled is None else self.is_enabled,
+            secret=endpoint.secret if self.secret is None else self.secret,
+            old_secret=endpoint.old_secret if self.secret is None else None,
+        )
+
+
+class Endpoints:
+    """Creates, changes and deletes endpoints, in one transaction each.
+
+    `before_first` starts the dispatcher; it is called before there is an endpoint.
+    """
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        change_notifier: ChangeNotifier,
+        before_first: Callable[[], None],
+    ) -> None:
+        self._database = database
+        self._change_notifier = change_notifier
+        self._before_first = before_first
+
+    def all(self, owner: Owner) -> list[RegisteredEndpoint]:
+        """Newest first."""
+        return list(owner.endpoints.values())[::-1]
+
+    def get(self, owner: Owner, endpoint_id: str) -> RegisteredEndpoint:
+        """Raises UnknownEndpoint."""
+        return find_endpoint(owner, endpoint_id)
+
+    async def create(self, owner: Owner, url: str, terms: EndpointTerms) -> RegisteredEndpoint:
+        """A new endpoint, which receives later events. Raises TooManyEndpoints."""
+        self._before_first()
+        return await self._database.write(partial(self._create, owner=owner, url=url, terms=terms))
+
+    @writes()
+    def change(
+        self, tx: Transaction, owner: Owner, endpoint_id: str, terms: EndpointTerms
+    ) -> RegisteredEndpoint:
+        """Change an endpoint; disabling it cancels its pending deliveries.
+
+        Raises UnknownEndpoint.
+        """
+        endpoint = terms.of(find_endpoint(owner, endpoint_id))
+        put_endpoint(tx, owner, endpoint)
+        tx.after_commit.append(partial(self._change_notifier.changed, (owner,)))
+        return endpoint
+
+    @writes()
+    def rotate(
+        self, tx: Transaction, owner: Owner, endpoint_id: str, secret: str | None
+    ) -> RegisteredEndpoint:
+        """Replace an endpoint's secret; the old one also signs for 24 hours of the account's clock.
+
+        Raises UnknownEndpoint.
+        """
+        before = find_endpoint(owner, endpoint_id)
+        endpoint = before._replace(
+            secret=secret or ids.webhook_secret_after(owner.stream, before.secret),
+            old_secret=before.secret,
+            old_secret_until=owner.account.clock.now() + ROTATION_OVERLAP_MS,
+        )
+        put_endpoint(tx, owner, endpoint)
+        return endpoint
+
+    @writes()
+    def delete(self, tx: Transaction, owner: Owner, endpoint_id: str) -> None:
+        """Delete an endpoint; its deliveries can still be read. Raises UnknownEndpoint."""
+        endpoint = find_endpoint(owner, endpoint_id)
+        deliveries.cancel_all(tx, endpoint.position)
+        endpoints.mark_deleted(tx, endpoint.position)
+        remaining = {**owner.endpoints}
+        del remaining[endpoint.position]
+        tx.set(owner, "endpoints", remaining)
+        tx.after_commit.append(partial(self._change_notifier.changed, (owner,)))
+
+    async def ensure(
+        self, account: Account, configured: ConfiguredEndpoint
+    ) -> dict[int, RegisteredEndpoint]:
+        """Create the configured endpoint in both modes of an account, unless it exists.
+
+        Returns the endpoints as a reset creates them, by the number of their owner.
+        """
+        self._before_first()
+        present = await self._ensure(account, configured)
+        terms = EndpointTerms(secret=configured.secret)
+        return {number: terms.of(endpoint.as_new()) for number, endpoint in present.items()}
+
+    def _create(
+        self, tx: Transaction, *, owner: Owner, url: str, terms: EndpointTerms
+    ) -> RegisteredEndpoint:
+        owner.account.check_open()
+        if len(owner.endpoints) >= MAX_ENDPOINTS:
+            raise TooManyEndpoints(MAX_ENDPOINTS)
+        position = tx.next_position("endpoints", owner.number)
+        ordinal = position & LAST_ORDINAL
+        endpoint = RegisteredEndpoint(
+            position=position,
+            id=ids.endpoint_id(owner.stream, ordinal),
+            url=url,
+            secret=ids.webhook_secret(owner.stream, ordinal),
+        )
+        endpoint = terms.of(endpoint)
+        endpoints.insert(tx, endpoint)
+        tx.set(owner, "endpoints", {**owner.endpoints, endpoint.position: endpoint})
+        return endpoint
+
+    @writes()
+    def _ensure(
+        self, tx: Transaction, account: Account, configured: ConfiguredEndpoint
+    ) -> dict[int, RegisteredEndpoint]:
+        secret = configured.secret or ids.webhook_secret(account.test.stream, 0)
+        terms = EndpointTerms(secret=secret)
+        return {
+            owner.number: _with_url(owner, configured.url)
+            or self._create(tx, owner=owner, url=configured.url, terms=terms)
+            for owner in account.owners
+        }
+
+
+def find_endpoint(owner: Owner, endpoint_id: str) -> RegisteredEndpoint:
+    """Raises UnknownEndpoint, also when the account has just been deleted."""
+    for endpoint in owner.endpoints.values():
+        if endpoint.id == endpoint_id:
+            return endpoint
+    raise UnknownEndpoint(endpoint_id)
+
+
+def put_endpoint(tx: Transaction, owner: Owner, endpoint: RegisteredEndpoint) -> None:
+    """Write a changed endpoint; the pending deliveries of a disabled one are cancelled."""
+    if not endpoint.is_enabled:
+        deliveries.cancel_all(tx, endpoint.position)
+    endpoints.update(tx, endpoint)
+    tx.set(owner, "endpoints", {**owner.endpoints, endpoint.position: endpoint})
+
+
+def _with_url(owner: Owner, url: str) -> RegisteredEndpoint | None:
+    same = (endpoint for endpoint in owner.endpoints.values() if endpoint.url == url)
+    return next(same, None)

@@ -1,0 +1,129 @@
+"""Selects the deliveries of an endpoint whose attempts can begin now."""
+
+import asyncio
+from collections.abc import Collection
+from typing import NamedTuple
+
+from emulator.domain.instants import Instant
+from emulator.domain.timers import LAST_SEQUENCE, DueKey
+from emulator.server.engine.delivery.attempts import DeliveryJob, delivery_job
+from emulator.server.engine.delivery.holds import MAX_PAUSED_DELIVERIES
+from emulator.server.engine.state.account import NEVER, Account, Owner
+from emulator.server.storage import deliveries
+from emulator.server.storage.batch import Transaction
+from emulator.server.storage.deliveries import Delivery
+
+# Concurrent attempts for one endpoint. Each has a connection of its own, and a small server, such
+# as Python's, has a backlog of five: the next connection would take a second.
+MAX_CONCURRENT_ATTEMPTS = 5
+
+
+class EndpointQueue:
+    """The attempts in progress for one endpoint, and when its next delivery is due.
+
+    `due_at` is NEVER also where nothing can begin before an attempt in progress ends.
+    """
+
+    __slots__ = ("due_at", "endpoint", "in_progress", "owner", "tasks")
+
+    def __init__(self, owner: Owner, endpoint: int) -> None:
+        self.owner = owner
+        self.endpoint = endpoint
+        self.due_at: Instant = NEVER
+        self.in_progress: dict[int, Delivery] = {}
+        self.tasks: set[asyncio.Task[None]] = set()
+
+
+class NextJobs(NamedTuple):
+    """The jobs of a queue that can begin now, and when the queue has to be read again.
+
+    `paused` deliveries are due and wait for the end of a pause.
+    """
+
+    jobs: list[DeliveryJob]
+    due_at: Instant
+    has_more: bool
+    paused: int = 0
+
+
+def horizon(account: Account) -> DueKey:
+    """The last due key that may be attempted now."""
+    effects = account.collector
+    if effects is not None and effects.horizon is not None:
+        return effects.horizon
+    return account.clock.now(), LAST_SEQUENCE
+
+
+def next_jobs(
+    tx: Transaction,
+    queue: EndpointQueue,
+    in_progress: dict[int, Delivery],
+    held_events: Collection[int],
+) -> NextJobs:
+    free = MAX_CONCURRENT_ATTEMPTS - len(in_progress)
+    if free <= 0 or queue.endpoint not in queue.owner.endpoints:
+        return NextJobs([], NEVER, has_more=False)
+    # A first attempt of theirs is in progress: another first attempt waits for it.
+    busy = {delivery.payment for delivery in in_progress.values() if delivery.attempts == 0}
+    upcoming = deliveries.upcoming(
+        tx,
+        queue.endpoint,
+        exclude=in_progress,
+        busy_payments=busy,
+        held_events=held_events,
+        limit=free + 1,
+    )
+    latest = horizon(queue.owner.account)
+    begun: list[Delivery] = []
+    due_at, has_more = NEVER, False
+    for delivery in upcoming:
+        if deliveries.due_key(delivery) > latest:
+            due_at, has_more = delivery.due_at or NEVER, False
+            break
+        is_first = delivery.attempts == 0
+        if delivery in begun:
+            continue
+        if len(begun) >= free or (is_first and delivery.payment in busy):
+            has_more = True
+            continue
+        # Copies that are sent at the same moment may exceed the limit together.
+        begun += _concurrent_copies(tx, delivery) if is_first else [delivery]
+        if is_first:
+            busy.add(delivery.payment)
+    return NextJobs(
+        [delivery_job(tx, queue.owner, delivery) for delivery in begun], due_at, has_more=has_more
+    )
+
+
+def _concurrent_copies(tx: Transaction, delivery: Delivery) -> list[Delivery]:
+    """The deliveries whose first attempts begin together with this one, which included."""
+    if not delivery.is_concurrent or delivery.payment is None:
+        return [delivery]
+    return [
+        copy
+        for copy in deliveries.pending_of_payment(tx, delivery.payment)
+        if copy.attempts == 0
+        and (copy.event, copy.endpoint, copy.due_at)
+        == (delivery.event, delivery.endpoint, delivery.due_at)
+    ]
+
+
+def paused_jobs(
+    tx: Transaction,
+    queue: EndpointQueue,
+    in_progress: dict[int, Delivery],
+    held_events: Collection[int],
+) -> NextJobs:
+    """No jobs, but the number of deliveries that are due and wait, and when the next is due."""
+    upcoming = deliveries.upcoming(
+        tx,
+        queue.endpoint,
+        exclude=in_progress,
+        busy_payments=(),
+        held_events=held_events,
+        limit=MAX_PAUSED_DELIVERIES + 1,
+    )
+    latest = horizon(queue.owner.account)
+    paused = sum(deliveries.due_key(delivery) <= latest for delivery in upcoming)
+    due_at = upcoming[paused].due_at if paused < len(upcoming) else None
+    return NextJobs([], due_at or NEVER, has_more=False, paused=paused)

@@ -1,0 +1,151 @@
+"""Writes the deliveries of an event, in the transaction of the event."""
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from emulator.domain.instants import Instant
+from emulator.domain.payment import EVENT_TYPES, Payment, Status
+from emulator.domain.webhooks import MAX_HOLD_MS, DeliveryEffect, DeliveryState, RegisteredEndpoint
+from emulator.scenarios.scenario_file import delivery_fault_json
+from emulator.scenarios.values import Fault
+from emulator.server.engine.delivery.dispatcher import Dispatcher
+from emulator.server.engine.state.account import Owner
+from emulator.server.engine.state.change_notifier import ChangeNotifier
+from emulator.server.engine.state.rule_choice import delivery_fault, may_have_delivery_faults
+from emulator.server.storage import deliveries
+from emulator.server.storage.batch import Transaction
+from emulator.server.storage.deliveries import Delivery
+
+_NO_EFFECT = DeliveryEffect()
+
+
+class _NewEvent(NamedTuple):
+    """An event that was just written; `event` and `payment` are positions."""
+
+    event: int
+    payment: int
+    status: Status
+    at: Instant
+
+
+class Outbox:
+    """Writes deliveries; the dispatcher sends them after the commit."""
+
+    def __init__(self, dispatcher: Dispatcher, change_notifier: ChangeNotifier) -> None:
+        self._dispatcher = dispatcher
+        self._change_notifier = change_notifier
+
+    def add(
+        self,
+        tx: Transaction,
+        owner: Owner,
+        changed: Sequence[tuple[Payment, Instant]],
+        *,
+        first_event: int,
+    ) -> None:
+        """Write the deliveries of the events of changed payments, in order."""
+        new_events = [
+            _NewEvent(event, payment.position, payment.status, at)
+            for event, (payment, at) in enumerate(changed, start=first_event)
+        ]
+        held = deliveries.held(tx, {new_event.payment for new_event in new_events})
+        rows: list[Delivery] = []
+        for new_event in new_events:
+            new = [row for row, _ in self._rows(tx, owner, new_event)]
+            # After the event that they were waiting for.
+            waiting = held.pop(new_event.payment, ())
+            rows += [_released(tx, row, new_event, new) for row in waiting]
+            for row in new:
+                (held.setdefault(new_event.payment, []) if row.is_held else rows).append(row)
+        rows += [row for still_held in held.values() for row in still_held]
+        self._put(tx, owner, rows)
+
+    def add_created(
+        self, tx: Transaction, owner: Owner, created: Iterable[tuple[Payment, int]]
+    ) -> None:
+        """As `add`, for payments that were just inserted, each with its event's position."""
+        rows: list[Delivery] = []
+        for payment, event in created:
+            new_event = _NewEvent(event, payment.position, payment.status, payment.created_at)
+            new = list(self._rows(tx, owner, new_event))
+            rows += [row for row, _ in new]
+            awaited = [row.position for row, effect in new if effect.before_response]
+            if awaited:
+                tx.after_commit.append(
+                    partial(self._dispatcher.give_head_start, owner, payment.id, awaited)
+                )
+        self._put(tx, owner, rows)
+
+    def _put(self, tx: Transaction, owner: Owner, rows: list[Delivery]) -> None:
+        if rows:
+            deliveries.put(tx, rows)
+            # A dropped delivery is over already.
+            tx.after_commit += [
+                partial(self._dispatcher.wake, owner),
+                partial(self._change_notifier.changed, (owner, *{row.payment for row in rows})),
+            ]
+
+    @staticmethod
+    def may_deliver(owner: Owner, status: Status) -> bool:
+        """Whether a payment that takes on a status may cause a delivery."""
+        return may_have_delivery_faults(owner) or any(
+            endpoint.is_enabled and EVENT_TYPES[status] in endpoint.events
+            for endpoint in owner.endpoints.values()
+        )
+
+    def _rows(
+        self, tx: Transaction, owner: Owner, new_event: _NewEvent
+    ) -> Iterable[tuple[Delivery, DeliveryEffect]]:
+        """The deliveries of one event, with the fault that a scenario adds to them."""
+        event_type = EVENT_TYPES[new_event.status]
+        subscribed = [
+            endpoint
+            for endpoint in owner.endpoints.values()
+            if endpoint.is_enabled and event_type in endpoint.events
+        ]
+        if not subscribed:
+            return
+        fault = delivery_fault(tx, owner, new_event.payment, event_type)
+        effect = _NO_EFFECT if fault is None else fault.effect
+        for endpoint in subscribed:
+            for _ in range(1 if effect.drop else effect.copies):
+                yield _row(tx, owner, endpoint, new_event, fault), effect
+
+
+def _row(
+    tx: Transaction,
+    owner: Owner,
+    endpoint: RegisteredEndpoint,
+    new_event: _NewEvent,
+    fault: Fault[DeliveryEffect] | None,
+) -> Delivery:
+    effect = _NO_EFFECT if fault is None else fault.effect
+    delay_ms = MAX_HOLD_MS if effect.hold else effect.delay_ms
+    return Delivery(
+        position=tx.next_position("deliveries", owner.number),
+        endpoint=endpoint.position,
+        event=new_event.event,
+        payment=new_event.payment,
+        created_at=new_event.at,
+        state=DeliveryState.DROPPED if effect.drop else DeliveryState.PENDING,
+        attempts=0,
+        due_at=None if effect.drop else new_event.at + delay_ms,
+        sequence=tx.next_timer(),
+        is_held=effect.hold,
+        tamper=effect.tamper,
+        oddity=None if fault is None else json.dumps(delivery_fault_json(fault)),
+        is_concurrent=effect.concurrent,
+        timeout_ms=effect.timeout_ms,
+    )
+
+
+def _released(
+    tx: Transaction, held: Delivery, new_event: _NewEvent, new: Sequence[Delivery]
+) -> Delivery:
+    """The delivery due after those of the new event, which may be delayed, or when it is anyway."""
+    delays = [row.due_at for row in new if row.endpoint == held.endpoint and not row.is_held]
+    due_at = max(filter(None, delays), default=new_event.at)
+    due_at = min(due_at, held.due_at or due_at)
+    return held._replace(due_at=due_at, sequence=tx.next_timer(), is_held=False)

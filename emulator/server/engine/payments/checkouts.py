@@ -1,0 +1,196 @@
+"""The operations of the checkout pages, which name a payment by its token, without a key."""
+
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+
+from emulator import ids
+from emulator.domain.accounts import Mode
+from emulator.domain.errors import UnknownCheckout
+from emulator.domain.instants import Instant
+from emulator.domain.outcomes import Outcome, RedirectMoment
+from emulator.domain.payment import Payment
+from emulator.domain.timers import Timer
+from emulator.server.engine.payments.context import EngineContext, EngineService
+from emulator.server.engine.payments.customer import Customer, PhoneAnswer, Submission
+from emulator.server.engine.state.account import Account, Owner
+from emulator.server.engine.state.journal import Departure
+from emulator.server.engine.state.rule_choice import numbers, uncounted_numbers
+from emulator.server.storage import redirects, timers
+from emulator.server.storage.batch import ORDINAL_BITS, Transaction
+from emulator.server.storage.database import reads
+
+FindOwner = Callable[[int], Owner | None]
+"""Returns the owner with a number, if its account exists."""
+
+
+class Checkout(msgspec.Struct, frozen=True, kw_only=True):
+    """The payment of a checkout page, and its merchant.
+
+    The forms of the page contain `form_token`, which depends only on the database, so that a form
+    that was opened before a restart is accepted after it. `moment` identifies the content of the
+    page in an address: it changes with everything but flowing time. The rate is 0 while the clock
+    is stopped.
+    """
+
+    token: str
+    form_token: str
+    merchant: str
+    mode: Mode
+    now: Instant
+    rate_thousandths: int
+    moment: str
+    payment: Payment
+    scheduled: list[Timer]
+
+
+class TestNumber(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A phone number that a scenario names, and the outcome of its submit.
+
+    It equals only itself, so that a cache of pages compares it without its outcome.
+    """
+
+    phone: str
+    outcome: Outcome
+
+
+_MAX_CACHED_NUMBERS = 256
+_NOT_CACHED: tuple[object, tuple[TestNumber, ...]] = (None, ())
+
+
+class Checkouts(EngineService):
+    """The actions of the customer, and the content of the pages."""
+
+    def __init__(self, context: EngineContext, customer: Customer, find_owner: FindOwner) -> None:
+        super().__init__(context)
+        self._customer = customer
+        self._find_owner = find_owner
+        # By the identity of the numbers, which the value contains, so that no other object gets it.
+        self._test_numbers: dict[int, tuple[object, tuple[TestNumber, ...]]] = {}
+
+    async def open(self, token: str) -> Checkout:
+        """The checkout of a token, with all due timers fired. Raises UnknownCheckout."""
+        payment_id = ids.payment_id(token)
+        opened = await self._open(token, payment_id)
+        while isinstance(opened, Account):
+            await self._scheduler.fire_due(opened)
+            opened = await self._open(token, payment_id)
+        return opened
+
+    @reads()
+    def _open(self, tx: Transaction, token: str, payment_id: str) -> Checkout | Account:
+        """The checkout, or its account if timers have to be fired there first."""
+        row = timers.with_payment(tx, payment_id)
+        if row is None:
+            raise UnknownCheckout
+        payment, scheduled = row
+        owner = self.owner_of(payment)
+        account = owner.account
+        now = account.clock.now()
+        if account.due_at <= now:
+            return account
+        rate, ahead = account.clock.pace
+        due_at = scheduled[0].due_at if scheduled else None
+        return Checkout(
+            token=token,
+            form_token=ids.form_token(owner.stream, token),
+            merchant=account.profile.name,
+            mode=owner.mode,
+            now=now,
+            rate_thousandths=rate,
+            moment=f"{payment.status}.{payment.reason}.{due_at}.{rate}.{ahead}",
+            payment=payment,
+            scheduled=scheduled,
+        )
+
+    async def changed(self, token: str, seen: str, *, timeout_ms: int) -> Checkout:
+        """The checkout as soon as its moment is not `seen`, or after `timeout_ms` of real time.
+
+        Raises UnknownCheckout, also when the payment is removed meanwhile, and NotReady when the
+        program stops.
+        """
+
+        async def query() -> tuple[bool, Checkout]:
+            checkout = await self.open(token)
+            return checkout.moment != seen, checkout
+
+        until = self._wall.now_ms() + timeout_ms
+        is_changed, checkout = await query()
+        if not is_changed:
+            position = checkout.payment.position
+            topics = (position, self.owner_of(checkout.payment).account)
+            _, checkout = await self._change_notifier.watch(topics, query, until=until)
+        return checkout
+
+    async def may_redirect(self, checkout: Checkout) -> bool:
+        """Wait until the page of a completed payment may redirect; whether it does at all.
+
+        Raises UnknownCheckout, and NotReady when the program stops.
+        """
+        payment = checkout.payment.position
+        redirect = await self._database.read(partial(redirects.get, payment=payment))
+        if redirect is None:
+            return True
+        moment, until = redirect
+        if moment is RedirectMoment.AFTER_WEBHOOK:
+            is_unattempted = partial(redirects.is_unattempted, payment=payment)
+
+            async def query() -> tuple[bool, None]:
+                return not await self._database.read(is_unattempted), None
+
+            owner = self.owner_of(checkout.payment)
+            await self._change_notifier.watch((owner,), query, until=until)
+        self._webhooks.serve_page(payment)
+        return moment is not RedirectMoment.NEVER
+
+    async def test_numbers(self, checkout: Checkout, method: str) -> tuple[TestNumber, ...]:
+        """The numbers that scenarios name for a method, the strongest rule's first, eight at most.
+
+        Each has the outcome that its submit for this payment would have now. Raises
+        UnknownCheckout where its account has just been deleted.
+        """
+        payment = checkout.payment
+        owner = self.owner_of(payment)
+        named = uncounted_numbers(owner, payment, method)
+        if named is None:
+            named = await self._database.read(
+                partial(numbers, owner=owner, payment=payment, method=method)
+            )
+        cached, test_numbers = self._test_numbers.get(id(named), _NOT_CACHED)
+        if cached is not named:
+            test_numbers = tuple(
+                TestNumber(phone=phone, outcome=outcome) for phone, outcome in named
+            )
+            if len(self._test_numbers) >= _MAX_CACHED_NUMBERS:
+                self._test_numbers.clear()
+            self._test_numbers[id(named)] = named, test_numbers
+        return test_numbers
+
+    async def pay(self, checkout: Checkout, submission: Submission) -> Payment:
+        """Raises UnknownCheckout and as `Customer.pay`."""
+        payment = checkout.payment
+        return await self._customer.pay(self.owner_of(payment), payment.id, submission)
+
+    async def answer(self, checkout: Checkout, answer: PhoneAnswer) -> Payment:
+        """Raises UnknownCheckout and as `Customer.answer`."""
+        payment = checkout.payment
+        return await self._customer.answer(self.owner_of(payment), payment.id, answer)
+
+    async def cancel(self, checkout: Checkout) -> Payment:
+        """Raises UnknownCheckout and as `Customer.cancel`."""
+        payment = checkout.payment
+        return await self._customer.cancel(self.owner_of(payment), payment.id)
+
+    def note_departure(self, checkout: Checkout) -> None:
+        """Store that the customer of a completed payment leaves for `success_url`."""
+        payment = checkout.payment
+        departure = Departure(payment.id, self._wall.monotonic_ms(), self._wall.system_ms())
+        self.owner_of(payment).journal.add_departure(departure)
+
+    def owner_of(self, payment: Payment) -> Owner:
+        """Raises UnknownCheckout where its account was deleted meanwhile."""
+        owner = self._find_owner(payment.position >> ORDINAL_BITS)
+        if owner is None:
+            raise UnknownCheckout
+        return owner

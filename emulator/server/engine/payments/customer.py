@@ -1,0 +1,372 @@
+"""Performs the customer's actions and the control API's status changes.
+
+Each action is stored with what a recording needs to reproduce it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import ClassVar
+
+import msgspec
+
+from emulator.domain.durations import parse_duration_ms
+from emulator.domain.errors import (
+    IllegalTransition,
+    InvalidField,
+    MissingParameter,
+    PaymentNotPayable,
+)
+from emulator.domain.instants import Instant
+from emulator.domain.outcomes import Handset, Outcome, Scripted, Step, answer_due_at
+from emulator.domain.payment import Payment, Reason, Status
+from emulator.domain.payment_methods import (
+    BANK_TRANSFER,
+    BANKS,
+    PHONE_METHODS,
+    method_of_phone,
+    normalise_phone,
+)
+from emulator.domain.received_values import not_accepted, received
+from emulator.domain.timers import TimerKind, is_asked
+from emulator.domain.transitions import Change, not_offered
+from emulator.server.engine.payments.context import EngineService
+from emulator.server.engine.state.account import Owner
+from emulator.server.engine.state.rule_choice import outcome_of, payer_of
+from emulator.server.storage import actions, events, payments, timers
+from emulator.server.storage.actions import Action
+from emulator.server.storage.batch import Transaction
+from emulator.server.storage.database import writes
+
+_HANDSET = "handset"
+
+
+class _StoredStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A step of an outcome, as in scenario files."""
+
+    after: str = "0ms"
+    status: Status
+    reason: Reason | None = None
+    unusual: bool = False
+
+
+class Paid(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A method was submitted; `phone` is normalised; the outcome is the one that follows."""
+
+    name: ClassVar[str] = "pay"
+    method: str
+    phone: str | None = None
+    bank: str | None = None
+    stored_outcome: str | list[_StoredStep] = msgspec.field(name="outcome")
+
+    @property
+    def outcome(self) -> Outcome:
+        if isinstance(self.stored_outcome, str):
+            return Handset()
+        return Scripted(
+            steps=tuple(
+                Step(
+                    status=step.status,
+                    after_ms=parse_duration_ms(step.after),
+                    reason=step.reason,
+                    unusual=step.unusual,
+                )
+                for step in self.stored_outcome
+            )
+        )
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """A person answered on the phone or at the bank."""
+
+    name: ClassVar[str] = "answer"
+    answer: str
+
+
+class Cancelled(msgspec.Struct, frozen=True):
+    """The page's cancel button was pressed."""
+
+    name: ClassVar[str] = "cancel"
+
+
+class Transitioned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A status was changed through the control API; what is None was not in the request."""
+
+    name: ClassVar[str] = "transition"
+    status: Status
+    method: str | None = None
+    reason: Reason | None = None
+    unusual: bool = False
+
+
+PaymentAction = Paid | Answered | Cancelled | Transitioned
+
+_ACTIONS: dict[str, type[PaymentAction]] = {
+    kind.name: kind for kind in (Paid, Answered, Cancelled, Transitioned)
+}
+
+
+def stored_outcome(outcome: Outcome) -> str | list[_StoredStep]:
+    """An outcome, as it is stored with the submit that it follows."""
+    if not isinstance(outcome, Scripted):
+        return _HANDSET
+    return [
+        _StoredStep(
+            after=f"{step.after_ms}ms", status=step.status, reason=step.reason, unusual=step.unusual
+        )
+        for step in outcome.steps
+    ]
+
+
+def stored_action(action: PaymentAction) -> str:
+    """The JSON of an action, as it is stored."""
+    return msgspec.json.encode(action).decode()
+
+
+def payment_action(action: Action) -> PaymentAction:
+    return msgspec.json.decode(action.detail_json, type=_ACTIONS[action.verb])
+
+
+_Done = tuple[Payment, PaymentAction]
+
+
+class PhoneAnswer(StrEnum):
+    """A choice on the phone's menu or on the bank's page."""
+
+    APPROVE = "approve"
+    WRONG_PIN = "wrong_pin"
+    INSUFFICIENT_BALANCE = "insufficient_balance"
+    CANCEL = "cancel"
+    DECLINE = "decline"
+
+
+# Why the customer is not asked to confirm a payment.
+_WITHOUT_ANSWER = {
+    Status.PENDING: "submit a payment method first, on the page or with POST …/pay",
+    Status.PROCESSING: "a scenario decides the outcome",
+}
+_CHANGE_OF_ANSWER = {
+    PhoneAnswer.APPROVE: Change(to=Status.COMPLETED),
+    PhoneAnswer.WRONG_PIN: Change(to=Status.FAILED, reason=Reason.WRONG_PIN),
+    PhoneAnswer.INSUFFICIENT_BALANCE: Change(to=Status.FAILED, reason=Reason.INSUFFICIENT_BALANCE),
+    PhoneAnswer.CANCEL: Change(to=Status.FAILED, reason=Reason.USER_CANCELLED),
+    PhoneAnswer.DECLINE: Change(to=Status.FAILED, reason=Reason.BANK_DECLINED),
+}
+ANSWERS_OF_A_PHONE = frozenset(PhoneAnswer) - {PhoneAnswer.DECLINE}
+ANSWERS_OF_A_BANK = frozenset(PhoneAnswer) - {PhoneAnswer.WRONG_PIN}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """The method that the customer submits, with the phone or the bank of the account.
+
+    With `is_completed`, what is None is chosen so that the payment succeeds, where possible.
+    """
+
+    method: str | None
+    phone: str | None = None
+    bank: str | None = None
+    is_completed: bool = False
+
+
+class Customer(EngineService):
+    """Performs the actions, in one transaction each."""
+
+    async def pay(self, owner: Owner, payment_id: str, submission: Submission) -> Payment:
+        """Submit a method, as the customer does on the page.
+
+        Raises UnknownPayment, InvalidField (`method`, `phone`, `bank`), MissingParameter,
+        PaymentNotPayable.
+        """
+        return await self._perform(owner, payment_id, partial(self._pay, submission=submission))
+
+    async def answer(self, owner: Owner, payment_id: str, answer: PhoneAnswer) -> Payment:
+        """Answer on the phone or the bank's page.
+
+        Raises UnknownPayment, and IllegalTransition where no answer is pending or the answer does
+        not fit the method.
+        """
+        return await self._perform(owner, payment_id, partial(self._answer, answer=answer))
+
+    async def cancel(self, owner: Owner, payment_id: str) -> Payment:
+        """Press the page's cancel button: the payment stays pending.
+
+        Raises UnknownPayment, and IllegalTransition once a method was submitted.
+        """
+        return await self._perform(owner, payment_id, self._cancel)
+
+    async def transition(self, owner: Owner, payment_id: str, change: Change) -> Payment:
+        """Change a status along any legal edge; scheduled changes are cancelled.
+
+        Raises UnknownPayment, IllegalTransition, InvalidField.
+        """
+        return await self._perform(owner, payment_id, partial(self._transition, change=change))
+
+    async def _perform(
+        self, owner: Owner, payment_id: str, perform: Callable[..., _Done]
+    ) -> Payment:
+        await self._scheduler.fire_due(owner.account)
+        payment = await self._decide(owner, payment_id, perform)
+        self._scheduler.reschedule(owner.account)
+        return payment
+
+    @writes()
+    def _decide(
+        self, tx: Transaction, owner: Owner, payment_id: str, perform: Callable[..., _Done]
+    ) -> Payment:
+        now = self._status_writer.fire_due(tx, owner.account)
+        payment = payments.find(tx, owner.number, payment_id)
+        event = events.next_position(tx, owner.number)
+        after, action = perform(tx, owner, payment, now)
+        stored = Action(now, action.name, payment.position, event, stored_action(action))
+        actions.insert(tx, owner.number, stored)
+        return after
+
+    def _pay(
+        self,
+        tx: Transaction,
+        owner: Owner,
+        payment: Payment,
+        now: Instant,
+        *,
+        submission: Submission,
+    ) -> _Done:
+        if submission.is_completed:
+            submission = _completed(tx, owner, payment, submission)
+        method, phone, bank = _checked(submission, payment)
+        if payment.status is not Status.PENDING:
+            raise PaymentNotPayable(f"A payment that is {payment.status} cannot be paid.")
+        change = Change(
+            to=Status.PROCESSING,
+            method=method,
+            phone=phone,
+            bank=bank,
+        )
+        outcome = outcome_of(tx, owner, payment, change)
+        timers.cancel(tx, payment.position)
+        submitted = self._status_writer.apply(tx, owner, payment, change, now=now)
+        action = Paid(
+            method=method,
+            phone=phone,
+            bank=bank,
+            stored_outcome=stored_outcome(outcome),
+        )
+        return self._apply_outcome(tx, owner, submitted, outcome, now), action
+
+    def _apply_outcome(
+        self, tx: Transaction, owner: Owner, payment: Payment, outcome: Outcome, now: Instant
+    ) -> Payment:
+        """Apply the immediate steps of an outcome, and schedule the others."""
+        schedule = partial(self._status_writer.schedule, tx, owner.account, payment)
+        if not isinstance(outcome, Scripted):
+            due_at = answer_due_at(payment.method, submitted_at=now, expires_at=payment.expires_at)
+            timeout = Change(to=Status.FAILED, reason=Reason.TIMEOUT)
+            schedule(TimerKind.HANDSET_TIMEOUT, timeout, due_at=due_at)
+            return payment
+        for step in outcome.steps:
+            change = Change(to=step.status, reason=step.reason, unusual=step.unusual)
+            if step.after_ms == 0:
+                payment = self._status_writer.apply(tx, owner, payment, change, now=now)
+            else:
+                schedule(TimerKind.OUTCOME, change, due_at=now + step.after_ms)
+        return payment
+
+    def _answer(
+        self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, *, answer: PhoneAnswer
+    ) -> _Done:
+        scheduled = timers.of_payment(tx, payment.position)
+        if not is_asked(scheduled):
+            reason = _WITHOUT_ANSWER.get(payment.status, "the payment has ended")
+            raise IllegalTransition(
+                f"The payment is {payment.status}, and the customer has no question to answer:"
+                f" {reason}."
+            )
+        is_bank = payment.method == BANK_TRANSFER
+        if answer not in (ANSWERS_OF_A_BANK if is_bank else ANSWERS_OF_A_PHONE):
+            raise IllegalTransition(
+                f"'{answer}' is not an answer {'at a bank' if is_bank else 'on a phone'}.",
+                param="answer",
+            )
+        changed = self._change(tx, owner, payment, now, _CHANGE_OF_ANSWER[answer])
+        return changed, Answered(answer=answer)
+
+    def _cancel(self, _tx: Transaction, _owner: Owner, payment: Payment, _now: Instant) -> _Done:
+        if payment.status is not Status.PENDING:
+            raise IllegalTransition(
+                f"The payment is {payment.status}: on the page it can be cancelled only while it"
+                " is pending."
+            )
+        return payment, Cancelled()
+
+    def _transition(
+        self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, *, change: Change
+    ) -> _Done:
+        action = Transitioned(
+            status=change.to, method=change.method, reason=change.reason, unusual=change.unusual
+        )
+        return self._change(tx, owner, payment, now, change), action
+
+    def _change(
+        self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, change: Change
+    ) -> Payment:
+        changed = self._status_writer.apply(tx, owner, payment, change, now=now)
+        timers.cancel(tx, payment.position)
+        return changed
+
+
+def _completed(
+    tx: Transaction, owner: Owner, payment: Payment, submission: Submission
+) -> Submission:
+    """The submission with a method, and with a phone or a bank if one is known."""
+    method, phone, bank = submission.method, submission.phone, submission.bank
+    if method is None and phone is not None:
+        method = method_of_phone(_checked_phone(phone))
+    elif method is None:
+        method = payment.methods[0] if bank is None else BANK_TRANSFER
+    if phone is None and bank is None:
+        payer = payer_of(tx, owner, payment, method)
+        phone, bank = (payer.phone, payer.bank) if payer else (None, None)
+    return Submission(method=method, phone=phone, bank=bank)
+
+
+def _checked(submission: Submission, payment: Payment) -> tuple[str, str | None, str | None]:
+    """The method, the normalised phone and the bank. Raises InvalidField, MissingParameter."""
+    method, phone, bank = submission.method, submission.phone, submission.bank
+    if method is None or method not in payment.methods:
+        raise not_offered(method, payment)
+    if method in PHONE_METHODS:
+        if bank is not None:
+            raise InvalidField(
+                "bank", f"{method} takes a phone, not a bank (got {received(bank)})."
+            )
+        if phone is None:
+            raise _nothing_known("phone", method)
+    if method == BANK_TRANSFER:
+        if phone is not None:
+            raise InvalidField(
+                "phone", f"A bank transfer takes a bank, not a phone (got {received(phone)})."
+            )
+        if bank is None:
+            raise _nothing_known("bank", method)
+    if bank is not None and bank not in BANKS:
+        raise not_accepted("bank", bank, f"one of: {', '.join(BANKS)}")
+    if phone is not None:
+        phone = _checked_phone(phone, method)
+    return method, phone, bank
+
+
+def _nothing_known(param: str, method: str) -> MissingParameter:
+    return MissingParameter(param, f"no {param} of {method} is known whose payments can succeed")
+
+
+def _checked_phone(phone: str, method: str | None = None) -> str:
+    try:
+        normalised = normalise_phone(phone)
+    except ValueError:
+        raise not_accepted(
+            "phone", phone, "an Ethiopian mobile number, such as 0900000001"
+        ) from None
+    if method in PHONE_METHODS and method_of_phone(normalised) != method:
+        raise not_accepted("phone", phone, f"a {method} number")
+    return normalised

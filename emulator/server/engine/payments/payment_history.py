@@ -1,0 +1,125 @@
+"""Reads the events and the scheduled changes of payments, and waits for a status."""
+
+from dataclasses import dataclass
+
+from emulator import ids
+from emulator.domain.errors import UnknownEvent, UnknownPayment
+from emulator.domain.payment import Event, Payment, Status
+from emulator.domain.received_values import not_accepted
+from emulator.domain.timers import ComingAttempt, Timer
+from emulator.server.engine.payments.context import EngineService
+from emulator.server.engine.state.account import Owner
+from emulator.server.storage import events, payments, timers
+from emulator.server.storage.batch import Transaction, positions_of
+from emulator.server.storage.database import reads
+from emulator.server.storage.payments import PageQuery
+
+MAX_COUNTED_EVENTS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaymentDetail:
+    """A payment with its events, oldest first, and its scheduled changes, soonest first."""
+
+    payment: Payment
+    timeline: list[Event]
+    scheduled: list[Timer | ComingAttempt]
+
+
+class PaymentHistory(EngineService):
+    """Reads what the contract's API does not return."""
+
+    @reads()
+    def latest_id(self, tx: Transaction, owner: Owner) -> str:
+        """The id of the newest payment. Raises UnknownPayment."""
+        for position in payments.page(tx, owner.number, PageQuery(limit=1)):
+            return payments.get(tx, position).id
+        raise UnknownPayment
+
+    async def detail(self, owner: Owner, payment_id: str) -> PaymentDetail:
+        """Raises UnknownPayment."""
+        await self._scheduler.fire_due(owner.account)
+        return await self._detail(owner, payment_id)
+
+    @reads()
+    def _detail(self, tx: Transaction, owner: Owner, payment_id: str) -> PaymentDetail:
+        payment = payments.find(tx, owner.number, payment_id)
+        scheduled: list[Timer | ComingAttempt] = [
+            *timers.of_payment(tx, payment.position),
+            *self._webhooks.coming(tx, owner, payment),
+        ]
+        return PaymentDetail(
+            payment=payment,
+            timeline=events.of_payment(tx, payment.position),
+            scheduled=sorted(scheduled, key=lambda item: (item.due_at, item.sequence)),
+        )
+
+    async def wait(
+        self, owner: Owner, payment_id: str, status: Status, *, timeout_ms: int
+    ) -> tuple[bool, Payment]:
+        """Wait until a payment has taken on a status, for at most `timeout_ms` of real time.
+
+        Returns whether it has, now or earlier, and the payment. Raises UnknownPayment, and
+        NotReady when the program stops.
+        """
+
+        async def query() -> tuple[bool, Payment]:
+            detail = await self.detail(owner, payment_id)
+            return any(event.status is status for event in detail.timeline), detail.payment
+
+        until = self._wall.now_ms() + timeout_ms
+        reached, payment = await query()
+        if reached:
+            return True, payment
+        return await self._change_notifier.watch((payment.position,), query, until=until)
+
+    async def events(self, owner: Owner, *, limit: int, before: str | None = None) -> list[str]:
+        """The bodies of the newest events, or of those before an event, newest first, as sent.
+
+        Raises InvalidField for `before`.
+        """
+        await self._scheduler.fire_due(owner.account)
+        return await self._events(owner, limit, before)
+
+    async def transition_counts(self, owner: Owner) -> list[tuple[Status, Status, int]]:
+        """The numbers of changes from one status to another, among the newest events."""
+        await self._scheduler.fire_due(owner.account)
+        return await self._transition_counts(owner)
+
+    @reads(is_long=True)
+    def _transition_counts(self, tx: Transaction, owner: Owner) -> list[tuple[Status, Status, int]]:
+        return events.transition_counts(tx, owner.number, limit=MAX_COUNTED_EVENTS)
+
+    @reads(is_long=True)
+    def event(self, tx: Transaction, owner: Owner, name: str) -> str:
+        """The body of an event. Raises UnknownEvent."""
+        position = _event_position(tx, owner, name)
+        if position is None:
+            raise UnknownEvent(name)
+        (event,) = events.newest(tx, owner.number, 1, before=position + 1)
+        return owner.event_body(event, payments.get(tx, event.payment))
+
+    @reads(is_long=True)
+    def changes(self, tx: Transaction, owner: Owner, limit: int) -> list[tuple[Event, Payment]]:
+        """The newest events with their payments as they are now, oldest first."""
+        newest = events.newest(tx, owner.number, limit)
+        return [(event, payments.get(tx, event.payment)) for event in reversed(newest)]
+
+    @reads(is_long=True)
+    def _events(self, tx: Transaction, owner: Owner, limit: int, before: str | None) -> list[str]:
+        position = None
+        if before is not None:
+            position = _event_position(tx, owner, before)
+            if position is None:
+                raise not_accepted("before", before, "the id of an event of this account and mode")
+        return [
+            owner.event_body(event, payments.get(tx, event.payment))
+            for event in events.newest(tx, owner.number, limit, before=position)
+        ]
+
+
+def _event_position(tx: Transaction, owner: Owner, name: str) -> int | None:
+    first, _ = positions_of(owner.number)
+    count = events.next_position(tx, owner.number) - first
+    ordinal = ids.event_ordinal(owner.stream, name, count)
+    return None if ordinal is None else first + ordinal

@@ -1,0 +1,324 @@
+"""Creates, retrieves and lists payments (contract, section 4)."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from hashlib import blake2b
+
+import msgspec
+
+from emulator import ids
+from emulator.domain.errors import IdempotencyKeyInUse, IdempotencyKeyReused, InvalidField, Refusal
+from emulator.domain.instants import Instant
+from emulator.domain.payment import Payment, Status
+from emulator.domain.wire import payment_json
+from emulator.server.engine.payments.context import EngineContext, EngineService
+from emulator.server.engine.state.account import Owner
+from emulator.server.engine.state.rule_choice import expiry_ms
+from emulator.server.storage import payments
+from emulator.server.storage.batch import LAST_ORDINAL, Transaction
+from emulator.server.storage.database import reads
+from emulator.server.storage.payments import PageQuery, UnknownCursor, UsedKey
+
+KEY_RETENTION_MS = 24 * 3_600_000
+MAX_WAIT_FOR_KEY_MS = 5_000
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """The parameters of a valid create call, with defaults."""
+
+    amount_minor: int
+    methods: tuple[str, ...]
+    success_url: str
+    cancel_url: str
+    metadata: dict[str, str]
+    expires_in_s: int
+    idempotency_key: str | None = None
+
+    def fingerprint(self) -> bytes:
+        """A digest that is equal for two requests with one idempotency key."""
+        parameters = (
+            self.amount_minor,
+            self.methods,
+            self.success_url,
+            self.cancel_url,
+            sorted(self.metadata.items()),
+            self.expires_in_s,
+        )
+        return blake2b(msgspec.json.encode(parameters), digest_size=16).digest()
+
+
+class CreatedPayment(msgspec.Struct, frozen=True, kw_only=True):
+    """A payment as it was created, now or by an earlier request with the same key."""
+
+    id: str
+    body: bytes
+    is_replay: bool
+
+
+class CheckoutAddress(msgspec.Struct, kw_only=True):
+    """The public base of the checkout pages, known when the listener is bound."""
+
+    base: str
+
+
+class _Request(msgspec.Struct, frozen=True):
+    """A create call that waits for its transaction."""
+
+    owner: Owner
+    order: Order
+    objection: Refusal | None
+    id: str | None
+
+
+class _Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """A payment that is decided but not yet written."""
+
+    owner: Owner
+    payment: Payment
+    body: bytes
+    idempotency_key: str | None
+    fingerprint: bytes | None
+    request_id: str | None
+
+
+_UsedKeys = dict[int, dict[str, UsedKey]]
+_Key = tuple[int, str]
+
+
+class Payments(EngineService):
+    """Creates and reads payments."""
+
+    def __init__(self, context: EngineContext, checkout: CheckoutAddress) -> None:
+        super().__init__(context)
+        self._checkout = checkout
+        # The event is set when the key is free again; None while no request waits for it.
+        self._keys_in_use: dict[_Key, asyncio.Event | None] = {}
+        # The last page of newest payments: the version of the cache, the owner and the limit.
+        self._newest_page: tuple[tuple[int, int, int], bytes] | None = None
+
+    async def create(
+        self,
+        owner: Owner,
+        order: Order,
+        *,
+        objection: Refusal | None,
+        request_id: str | None = None,
+    ) -> CreatedPayment:
+        """Create a payment, or return the one that the first request with its key created.
+
+        `objection` is raised if the request has no other error. The event of the creation names
+        `request_id`. Raises IdempotencyKeyReused, and IdempotencyKeyInUse after five seconds of
+        waiting for an equal key (contract, 4.1).
+        """
+        account = owner.account
+        if account.due_at <= account.clock.now():
+            await self._scheduler.fire_due(account)
+        request = _Request(owner, order, objection, request_id)
+        if order.idempotency_key is None:
+            created = await self._database.write_bulk(self._create, request)
+        else:
+            key = (owner.number, order.idempotency_key)
+            if key in self._keys_in_use:
+                await self._wait_for_key(key)
+            self._keys_in_use[key] = None
+            try:
+                created = await self._database.write_bulk(self._create, request)
+            finally:
+                released = self._keys_in_use.pop(key)
+                if released is not None:
+                    released.set()
+        self._scheduler.reschedule(owner.account)
+        if owner.endpoints and not created.is_replay:
+            await self._webhooks.head_start(owner, created.id)
+        return created
+
+    async def _wait_for_key(self, key: _Key) -> None:
+        deadline = self._wall.now_ms() + MAX_WAIT_FOR_KEY_MS
+        while key in self._keys_in_use:
+            released = self._keys_in_use[key]
+            if released is None:
+                released = self._keys_in_use[key] = asyncio.Event()
+            await self._wall.wait(released, until=deadline)
+            if not released.is_set():
+                raise IdempotencyKeyInUse
+
+    def _create(
+        self, tx: Transaction, requests: Sequence[_Request]
+    ) -> list[CreatedPayment | Exception]:
+        """Decide each request, then insert all new payments in one statement."""
+        used = _used_keys(tx, requests)
+        answers: list[CreatedPayment | Exception] = []
+        drafts: list[_Draft] = []
+        for request in requests:
+            try:
+                decided = self._decide(tx, request, used)
+            except Refusal as refusal:
+                answers.append(refusal)
+                continue
+            if isinstance(decided, _Draft):
+                drafts.append(decided)
+                decided = CreatedPayment(id=decided.payment.id, body=decided.body, is_replay=False)
+            answers.append(decided)
+        if drafts:
+            self._write(tx, drafts)
+        return answers
+
+    def _decide(
+        self, tx: Transaction, request: _Request, used: _UsedKeys
+    ) -> _Draft | CreatedPayment:
+        owner, order = request.owner, request.order
+        now = self._status_writer.fire_due(tx, owner.account)
+        key, fingerprint, earlier = order.idempotency_key, None, None
+        if key is not None:
+            fingerprint = order.fingerprint()
+            earlier = used[owner.number].get(key)
+        is_replay = earlier is not None and now < earlier.used_at + KEY_RETENTION_MS
+        if earlier is not None and is_replay and earlier.fingerprint != fingerprint:
+            raise IdempotencyKeyReused
+        if request.objection is not None:
+            raise request.objection
+        if earlier is not None:
+            if is_replay:
+                return _replayed(payments.get(tx, earlier.payment))
+            payments.release_key(tx, earlier.payment)
+        payment = self._new_payment(tx, owner, order, now)
+        return _Draft(
+            owner=owner,
+            payment=payment,
+            body=payment_json(payment).encode(),
+            idempotency_key=key,
+            fingerprint=fingerprint,
+            request_id=request.id,
+        )
+
+    def _write(self, tx: Transaction, drafts: list[_Draft]) -> None:
+        first_events = payments.insert(tx, drafts)
+        for owner in dict.fromkeys(draft.owner for draft in drafts if draft.owner.endpoints):
+            created = zip(drafts, first_events, strict=True)
+            new = [(draft.payment, event) for draft, event in created if draft.owner is owner]
+            self._webhooks.outbox.add_created(tx, owner, new)
+        for draft in drafts:
+            self._status_writer.expect(draft.owner.account, draft.payment.expires_at)
+        tx.after_commit.append(partial(self._cache, drafts))
+
+    def _cache(self, drafts: list[_Draft]) -> None:
+        for draft in drafts:
+            self._payment_cache.put_created(draft.payment.position, draft.payment.id, draft.body)
+
+    def _new_payment(self, tx: Transaction, owner: Owner, order: Order, now: Instant) -> Payment:
+        position = tx.next_position("payments", owner.number)
+        token = ids.checkout_token(owner.stream, position & LAST_ORDINAL)
+        expires_in_ms = order.expires_in_s * 1000
+        rules = owner.account.rules
+        if rules.with_expiry:
+            scripted_ms = expiry_ms(
+                tx,
+                owner,
+                methods=order.methods,
+                amount_minor=order.amount_minor,
+                metadata=order.metadata,
+            )
+            expires_in_ms = expires_in_ms if scripted_ms is None else scripted_ms
+        terms = {
+            "checkout_url": f"{self._checkout.base}/c/{token}",
+            "success_url": order.success_url,
+            "cancel_url": order.cancel_url,
+            "metadata": order.metadata,
+        }
+        return Payment(
+            position=position,
+            id=ids.payment_id(token),
+            amount_minor=order.amount_minor,
+            methods=order.methods,
+            terms_json=msgspec.json.encode(terms).decode(),
+            created_at=now,
+            expires_at=now + expires_in_ms,
+        )
+
+    async def retrieve(self, owner: Owner, payment_id: str) -> bytes:
+        """The payment object. Raises UnknownPayment (contract, 4.2)."""
+        account = owner.account
+        if account.due_at > account.clock.now():
+            body = self._payment_cache.of(owner.number, payment_id)
+            if body is not None:
+                return body
+        await self._scheduler.fire_due(account)
+        return await self._retrieve(owner, payment_id)
+
+    @reads()
+    def _retrieve(self, tx: Transaction, owner: Owner, payment_id: str) -> bytes:
+        return self._render(payments.find(tx, owner.number, payment_id))
+
+    async def page(self, owner: Owner, query: PageQuery) -> bytes:
+        """A page of payments, newest first, as JSON (contract, 4.3).
+
+        Raises InvalidField for the cursor.
+        """
+        account = owner.account
+        is_settled = account.due_at > account.clock.now() and not self._database.is_failing
+        if query.is_of_newest and is_settled:
+            version = (self._payment_cache.version, owner.number, query.limit)
+            if self._newest_page is not None and self._newest_page[0] == version:
+                return self._newest_page[1]
+            newest = self._payment_cache.newest(owner.number, query.limit + 1)
+            if newest is not None:
+                page = _page_of(newest, query.limit)
+                self._newest_page = (version, page)
+                return page
+        await self._scheduler.fire_due(account)
+        return await self._page(owner, query)
+
+    @reads()
+    def _page(self, tx: Transaction, owner: Owner, query: PageQuery) -> bytes:
+        try:
+            positions = payments.page(tx, owner.number, query)
+        except UnknownCursor:
+            # One message for every such cursor: it must not reveal payments of other accounts.
+            raise InvalidField(
+                "after",
+                '"after" must be the "next_cursor" of a page of this account and mode: the id of'
+                " one of its payments. Leave it out for the first page.",
+                kind="cursor",
+            ) from None
+        if query.is_of_newest and positions:
+            self._payment_cache.set_last(positions[0])
+        return _page_of([self._rendering_at(tx, at) for at in positions], query.limit)
+
+    def _rendering_at(self, tx: Transaction, position: int) -> tuple[str, bytes]:
+        rendered = self._payment_cache.at(position)
+        if rendered is None:
+            payment = payments.get(tx, position)
+            rendered = (payment.id, self._render(payment))
+        return rendered
+
+    def _render(self, payment: Payment) -> bytes:
+        body = payment_json(payment).encode()
+        self._payment_cache.put_read(payment.position, payment.id, body)
+        return body
+
+
+def _page_of(rendered: Sequence[tuple[str, bytes]], limit: int) -> bytes:
+    """A page of these payments; there is a next one if they are more than its limit."""
+    shown = rendered[:limit]
+    has_more = len(rendered) > limit
+    return b'{"data":[%s],"has_more":%s,"next_cursor":%s}' % (
+        b",".join([body for _, body in shown]),
+        b"true" if has_more else b"false",
+        b'"%s"' % shown[-1][0].encode() if has_more else b"null",
+    )
+
+
+def _used_keys(tx: Transaction, requests: Sequence[_Request]) -> _UsedKeys:
+    """The earlier uses of the requests' keys, by owner and key."""
+    keys: dict[int, list[str]] = {}
+    for request in requests:
+        if request.order.idempotency_key is not None:
+            keys.setdefault(request.owner.number, []).append(request.order.idempotency_key)
+    return {owner: payments.used_keys(tx, owner, names) for owner, names in keys.items()}
+
+
+def _replayed(payment: Payment) -> CreatedPayment:
+    """The response of the request that created a payment: the payment as it was then."""
+    first = payment._replace(status=Status.PENDING, method=None, reason=None, completed_at=None)
+    return CreatedPayment(id=first.id, body=payment_json(first).encode(), is_replay=True)

@@ -1,0 +1,244 @@
+"""Writes changes of status with their events, and fires timers: before a read, and in real time."""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from functools import partial
+from typing import Protocol
+
+from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock
+from emulator.domain.errors import NotReady
+from emulator.domain.instants import Instant
+from emulator.domain.payment import Payment, Status
+from emulator.domain.timers import LAST_SEQUENCE, DueKey, Timer, TimerKind
+from emulator.domain.transitions import Change, decide
+from emulator.domain.wire import effect_json
+from emulator.server.engine.delivery.webhooks import Webhooks
+from emulator.server.engine.state.account import FAR_OFF, NEVER, Account, Owner
+from emulator.server.engine.state.change_notifier import ChangeNotifier
+from emulator.server.engine.state.payment_cache import PaymentCache
+from emulator.server.engine.state.rule_choice import redirect_of
+from emulator.server.storage import events, payments, timers
+from emulator.server.storage.batch import ORDINAL_BITS, Transaction
+from emulator.server.storage.database import Database, DatabaseLost, writes
+
+CHUNK = 1_000
+
+
+class StatusWriter:
+    """Writes changes of status, each with its event, and updates the memory accordingly."""
+
+    def __init__(
+        self,
+        payment_cache: PaymentCache,
+        change_notifier: ChangeNotifier,
+        webhooks: Webhooks,
+        wall: SystemClock,
+    ) -> None:
+        self._wall = wall
+        self._payment_cache = payment_cache
+        self._change_notifier = change_notifier
+        self._webhooks = webhooks
+
+    def apply(
+        self, tx: Transaction, owner: Owner, payment: Payment, change: Change, *, now: Instant
+    ) -> Payment:
+        """Decide one change and write it with its event. Raises as `decide` does."""
+        after = decide(payment, change, now=now)
+        self.write(tx, owner, [(after, now)])
+        return after
+
+    def write(self, tx: Transaction, owner: Owner, changed: list[tuple[Payment, Instant]]) -> None:
+        """Write payments that took on a new status, and an event for each, in order."""
+        first_event = events.insert(tx, owner.number, changed)
+        self._choose_redirects(tx, owner, changed, first_event)
+        if owner.endpoints:
+            self._webhooks.outbox.add(tx, owner, changed, first_event=first_event)
+        # The last change of a payment that changed twice.
+        after = {payment.position: payment for payment, _ in changed}
+        payments.update(tx, after.values())
+        self._payment_cache.evict(after.keys())
+        tx.after_commit.append(partial(self._change_notifier.changed, after))
+
+    def _choose_redirects(
+        self,
+        tx: Transaction,
+        owner: Owner,
+        changed: list[tuple[Payment, Instant]],
+        first_event: int,
+    ) -> None:
+        """Choose when the pages of completed payments redirect; before their deliveries."""
+        for event, (payment, _) in enumerate(changed, start=first_event):
+            if payment.status is not Status.COMPLETED:
+                continue
+            redirect = redirect_of(tx, owner, payment)
+            if redirect is None:
+                continue
+            # Starting needs none of these.
+            from emulator.domain.outcomes import MAX_REDIRECT_WAIT_MS, RedirectMoment
+            from emulator.server.engine.delivery.holds import AwaitedPage
+            from emulator.server.storage import redirects
+
+            until = self._wall.now_ms() + MAX_REDIRECT_WAIT_MS
+            redirects.put(tx, payment.position, redirect.moment, until=until)
+            is_first = redirect.moment is RedirectMoment.BEFORE_WEBHOOK
+            # An advance waits for the attempts, so that they cannot wait for a page.
+            if is_first and owner.endpoints and owner.account.collector is None:
+                page = AwaitedPage(
+                    owner=owner,
+                    payment=payment.position,
+                    event=event,
+                    delay_ms=redirect.delay_ms,
+                    until=until,
+                )
+                tx.after_commit.append(partial(self._webhooks.await_page, page))
+
+    def schedule(
+        self,
+        tx: Transaction,
+        account: Account,
+        payment: Payment,
+        kind: TimerKind,
+        change: Change,
+        *,
+        due_at: Instant,
+    ) -> None:
+        """Schedule a change of a payment."""
+        timers.insert(
+            tx, account.number, Timer(due_at, tx.next_timer(), payment.position, kind, change)
+        )
+        self.expect(account, due_at)
+
+    @staticmethod
+    def expect(account: Account, due_at: Instant) -> None:
+        """Lower the instant of the account's next timer."""
+        # Lowered at once: if the transaction fails, one query finds no timer.
+        account.due_at = min(account.due_at, due_at)
+
+    def fire_due(self, tx: Transaction, account: Account) -> Instant:
+        """Fire all due timers; returns the present. Every operation that writes begins with this.
+
+        Raises InvalidApiKey where the account was deleted after the request was received.
+        """
+        account.check_open()
+        now = account.clock.now()
+        while account.due_at <= now:
+            self.fire(tx, account, until=(now, LAST_SEQUENCE))
+        return now
+
+    def fire(
+        self, tx: Transaction, account: Account, *, until: DueKey, until_delivery: bool = False
+    ) -> Instant | None:
+        """Fire a chunk of the due timers, each at its own instant, in order.
+
+        Returns the instant of the last one. With `until_delivery`, no fired timer is later than
+        the first one that may cause a delivery.
+        """
+        due = timers.due(tx, account.number, until=until, limit=CHUNK)
+        if until_delivery:
+            due = self._until_delivery(account, due)
+        latest: dict[int, Payment] = {}
+        changed: dict[int, list[tuple[Payment, Instant]]] = {
+            owner.number: [] for owner in account.owners
+        }
+        for timer, stored in due:
+            position = stored.position
+            after = decide(latest.get(position, stored), timer.change, now=timer.due_at)
+            latest[position] = after
+            changed[position >> ORDINAL_BITS].append((after, timer.due_at))
+        for owner in account.owners:
+            if changed[owner.number]:
+                self.write(tx, owner, changed[owner.number])
+        if due:
+            timers.delete_through(tx, account.number, due[-1][0])
+            self._collect(tx, account, due)
+        self._update_due_at(tx, account)
+        return due[-1][0].due_at if due else None
+
+    def _until_delivery(
+        self, account: Account, due: list[tuple[Timer, Payment]]
+    ) -> list[tuple[Timer, Payment]]:
+        for timer, _ in due:
+            owner = account.owners[(timer.payment >> ORDINAL_BITS) & 1]
+            if owner.endpoints and self._webhooks.outbox.may_deliver(owner, timer.change.to):
+                return [pair for pair in due if pair[0].due_at <= timer.due_at]
+        return due
+
+    @staticmethod
+    def _collect(tx: Transaction, account: Account, due: list[tuple[Timer, Payment]]) -> None:
+        effects = account.collector
+        if effects is None:
+            return
+        tx.undo.append(partial(effects.truncate, effects.count))
+        if account.has_endpoints:
+            effects.add([(timer[:2], effect_json(timer, payment)) for timer, payment in due])
+        else:
+            effects.add_ordered([effect_json(timer, payment) for timer, payment in due])
+
+    def _update_due_at(self, tx: Transaction, account: Account) -> None:
+        next_due_at = timers.next_due_at(tx, account.number)
+        tx.set(account, "due_at", NEVER if next_due_at is None else next_due_at)
+
+
+logger = logging.getLogger(__name__)
+
+
+class AllAccounts(Protocol):
+    """Returns all accounts."""
+
+    def all(self) -> Iterable[Account]: ...
+
+
+class Scheduler:
+    """Fires due timers in chunks, in one transaction each; `run` sleeps until the next one."""
+
+    def __init__(
+        self, *, database: Database, wall: SystemClock, status_writer: StatusWriter
+    ) -> None:
+        self._database = database
+        self._wall = wall
+        self._status_writer = status_writer
+        self._woken = asyncio.Event()
+        self._sleeps_until: Instant = NEVER
+
+    async def fire_due(self, account: Account) -> None:
+        """Fire the due timers of an account, so that a read returns the present state."""
+        while account.due_at <= account.clock.now():
+            await self._fire(account)
+
+    @writes(is_long=True)
+    def _fire(self, tx: Transaction, account: Account) -> None:
+        self._status_writer.fire(tx, account, until=(account.clock.now(), LAST_SEQUENCE))
+
+    def reschedule(self, account: Account) -> None:
+        """Wake the scheduler where an account's next timer is sooner than expected."""
+        if not account.clock.is_standing and self._wall_due_at(account) < self._sleeps_until:
+            self._woken.set()
+
+    @staticmethod
+    def _wall_due_at(account: Account) -> Instant:
+        return account.clock.wall_instant(account.due_at)
+
+    async def run(self, accounts: AllAccounts) -> None:
+        """Fire timers as real time passes; the owner of the task cancels it."""
+        while True:
+            # While it fires timers, any new timer makes it read again.
+            self._sleeps_until = NEVER
+            try:
+                due_at = await self._fire_all(accounts)
+            except (NotReady, DatabaseLost):
+                return
+            except Exception:
+                # Reads fire timers themselves; a full disk may have free space again later.
+                logger.exception("timers could not be fired")
+                due_at = self._wall.now_ms() + PAUSE_AFTER_FAILURE_MS
+            self._sleeps_until = due_at
+            await self._wall.wait(self._woken, until=None if due_at >= FAR_OFF else due_at)
+            self._woken.clear()
+
+    async def _fire_all(self, accounts: AllAccounts) -> Instant:
+        """Fire the due timers of flowing clocks; returns the real time of the next timer."""
+        flowing = [account for account in accounts.all() if not account.clock.is_standing]
+        for account in flowing:
+            await self.fire_due(account)
+        return min((self._wall_due_at(account) for account in flowing), default=NEVER)

@@ -1,0 +1,270 @@
+"""An account while the program runs: its configuration, clock, modes and next timer."""
+
+import asyncio
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from emulator import ids
+from emulator.clock import AccountClock
+from emulator.domain.accounts import AccountProfile, Mode
+from emulator.domain.errors import InvalidApiKey
+from emulator.domain.instants import ClockSpec, Instant
+from emulator.domain.payment import Event, Payment
+from emulator.domain.rate_limit import RateLimit, TokenBucket
+from emulator.domain.timers import DueKey
+from emulator.domain.wire import event_json
+from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES, Journal
+from emulator.server.engine.state.rules import Rules
+from emulator.server.storage.batch import LAST_ORDINAL
+
+if TYPE_CHECKING:
+    from emulator.domain.webhooks import RegisteredEndpoint
+    from emulator.scenarios.values import Scenario
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfiguredEndpoint:
+    """The webhook endpoint of the first account; without a secret one is generated."""
+
+    url: str
+    secret: str | None = field(repr=False)
+
+
+class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What the settings determine about every account.
+
+    `stamps_business_time` puts the account's clock in `webhook-timestamp`. Only a replay sets it,
+    because real time would make each of its runs different.
+    """
+
+    first_test_key: str
+    first_live_key: str
+    seed: int | None
+    clock: ClockSpec
+    rate_limit: RateLimit | None
+    auto_provision: bool
+    endpoint: ConfiguredEndpoint | None = None
+    stamps_business_time: bool = False
+    max_journal_bytes: int = MAX_JOURNAL_BYTES
+
+
+class Effects:
+    """The effects of one advance, as JSON objects.
+
+    Attempts that were due before it began are not its effects. Attempts beyond the `horizon` wait;
+    without a horizon the advance does not wait for attempts. After an advance that a limit
+    stopped, the next one goes on with the same object.
+    """
+
+    __slots__ = ("_ordered", "_pending", "_since", "horizon")
+
+    def __init__(self) -> None:
+        self._ordered: list[str] = []
+        # Those whose order is not known yet, each with its due key.
+        self._pending: list[tuple[DueKey, str]] = []
+        self._since: DueKey | None = None
+        self.horizon: DueKey | None = None
+
+    def begin(self, latest: DueKey, *, waits: bool) -> None:
+        """Begin or continue an advance: attempts that are due later than `latest` are effects."""
+        self._since = self._since or latest
+        self.horizon = latest if waits else None
+
+    @property
+    def count(self) -> int:
+        return len(self._ordered) + len(self._pending)
+
+    def add_ordered(self, effects: Iterable[str]) -> None:
+        """Add timers of an account without endpoints: no attempt can come between them."""
+        self._order_pending()
+        self._ordered.extend(effects)
+
+    def add(self, effects: Iterable[tuple[DueKey, str]]) -> None:
+        """Add timers; the receiver of an event may cause other effects before it responds."""
+        self._pending.extend(effects)
+
+    def add_attempt(self, due: DueKey, effect: str) -> None:
+        """Add an attempt; concurrent attempts end in any order."""
+        since, horizon = self._since, self.horizon
+        if since is not None and horizon is not None and since < due <= horizon:
+            self._pending.append((due, effect))
+
+    def truncate(self, count: int) -> None:
+        """Remove all but the first so many: the transaction of the others failed."""
+        del self._pending[max(0, count - len(self._ordered)) :]
+        del self._ordered[count:]
+
+    def take(self) -> list[str]:
+        """Remove and return all effects, in order of due time and then of creation."""
+        self._order_pending()
+        ordered, self._ordered = self._ordered, []
+        return ordered
+
+    def _order_pending(self) -> None:
+        # Another thread may add an attempt at the same time.
+        pending, self._pending = self._pending, []
+        self._ordered += [effect for _, effect in sorted(pending)]
+
+
+NEVER: Instant = 1 << 62
+# Later than any instant of real time: NEVER, as seen from a clock that is ahead or behind.
+FAR_OFF: Instant = NEVER // 2
+
+
+class SnapshotExtras(NamedTuple):
+    """What only memory stores of a snapshot: its journals, test mode's first, and its rules.
+
+    The rules could be read from the rows again, which takes longer than the rest of a restore.
+    """
+
+    rules: Rules
+    journals: tuple[Journal, Journal]
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Account:
+    """The unit of isolation. Transactions change its clock and `due_at`; any thread reads them.
+
+    `due_at` is when the next timer is due, or earlier; NEVER without one. `rules`,
+    `payment_scenarios` and `snapshot_extras` are replaced as a whole, never changed in place.
+    `generation` counts its resets and restores: work that began in an earlier generation is
+    discarded. `unsettled` are the effects of an advance that a limit stopped, for the next one.
+    A deleted account has no `owners`.
+    """
+
+    number: int
+    profile: AccountProfile
+    seed: int | None
+    clock: AccountClock
+    initial_clock: ClockSpec
+    rules: Rules
+    payment_scenarios: dict[int, str] = field(default_factory=dict)
+    owners: tuple["Owner", ...] = ()
+    due_at: Instant = NEVER
+    is_closed: bool = False
+    advancing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    collector: Effects | None = None
+    snapshot_extras: dict[str, SnapshotExtras] = field(default_factory=dict)
+    generation: int = 0
+    unsettled: Effects | None = None
+
+    @property
+    def test(self) -> "Owner":
+        return self.owners[0]
+
+    @property
+    def live(self) -> "Owner":
+        return self.owners[1]
+
+    def owner(self, mode: Mode) -> "Owner":
+        return self.test if mode is Mode.TEST else self.live
+
+    def check_open(self) -> None:
+        """Raises InvalidApiKey where it was deleted after the request had been received."""
+        if self.is_closed:
+            raise InvalidApiKey("The account of this key has just been deleted.")
+
+    def copy(self) -> "Account":
+        """An object with the same state; its owners refer to the original."""
+        other = copy(self)
+        other.owners = tuple(map(copy, self.owners))
+        return other
+
+    def take_state(self, other: "Account") -> None:
+        """Take the state of another object and discard it: requests in progress hold this one."""
+        for name in _ACCOUNT_STATE:
+            setattr(self, name, getattr(other, name))
+        for owner, source in zip(self.owners, other.owners, strict=True):
+            for name in _OWNER_STATE:
+                setattr(owner, name, getattr(source, name))
+        other.discard()
+
+    def discard(self) -> None:
+        """Free the memory now: a cycle would stay until a garbage collection, which is rare."""
+        for owner in self.owners:
+            owner.journal = Journal()
+        self.snapshot_extras, self.owners = {}, ()
+
+    @property
+    def effects_of_attempts(self) -> Effects | None:
+        """The effects of the advance in progress, else of the one that a limit stopped."""
+        return self.unsettled if self.collector is None else self.collector
+
+    @property
+    def has_endpoints(self) -> bool:
+        return any(owner.endpoints for owner in self.owners)
+
+    def scenario_of(self, payment: int) -> "Scenario | None":
+        """The scenario that was applied to the payment at a position, if it still exists."""
+        name = self.payment_scenarios.get(payment)
+        listed = None if name is None else self.rules.named(name)
+        return None if listed is None else listed.scenario
+
+    def scenario_name_of(self, payment: int) -> str | None:
+        scenario = self.scenario_of(payment)
+        return None if scenario is None else scenario.name
+
+
+# The key of an ASGI scope for the owner that the log shows.
+OWNER_OF_REQUEST = "emulator.owner"
+
+
+class Owner:
+    """An account in one mode: what a key belongs to, and what payments belong to.
+
+    `endpoints`, by position, are replaced as a whole, so that they can be read meanwhile.
+    """
+
+    __slots__ = (
+        "account",
+        "bucket",
+        "endpoints",
+        "journal",
+        "mode",
+        "number",
+        "reads",
+        "request_stream",
+        "requests",
+        "stream",
+    )
+
+    def __init__(
+        self, account: Account, mode: Mode, *, stream: bytes, config: EngineConfig
+    ) -> None:
+        self.account = account
+        self.mode = mode
+        self.number = account.number * 2 + (mode is Mode.LIVE)
+        self.stream = stream
+        self.request_stream = stream
+        self.bucket = None if config.rate_limit is None else TokenBucket(config.rate_limit)
+        self.requests = 0
+        self.reads: dict[str, int] = {}
+        self.endpoints: dict[int, RegisteredEndpoint] = {}
+        self.journal = Journal(config.max_journal_bytes)
+
+    def event_id(self, event: Event) -> str:
+        return ids.event_id(self.stream, event.position & LAST_ORDINAL)
+
+    def event_body(self, event: Event, payment: Payment) -> str:
+        """The event as webhooks and the control API show it, with the payment as it was then."""
+        payment_then = payment._replace(
+            status=event.status,
+            method=event.method,
+            reason=event.reason,
+            completed_at=event.completed_at,
+        )
+        return event_json(event, payment_then, event_id=self.event_id(event), mode=self.mode)
+
+
+# All but the parts of the object itself.
+_ACCOUNT_STATE = {item.name for item in fields(Account)} - {
+    "advancing",
+    "collector",
+    "is_closed",
+    "owners",
+}
+_OWNER_STATE = set(Owner.__slots__) - {"account", "mode", "number"}

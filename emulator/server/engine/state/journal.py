@@ -1,0 +1,254 @@
+"""Stores the newest requests that an owner made to the contract's API, within limits."""
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from math import inf
+from typing import Any, NamedTuple
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+
+from emulator.domain.errors import UnknownRequest
+from emulator.domain.instants import Instant
+from emulator.server.engine.state.rules import FaultCandidate
+
+MAX_ENTRIES = 10_000
+MAX_JOURNAL_BYTES = 8 * 1024 * 1024
+MAX_STORED_BODY_BYTES = 16 * 1024
+MAX_DEPARTURES = 1_000
+MAX_ATTEMPTS = 5_000
+# The request headers that an entry has.
+HEADERS = ("accept", "authorization", "content-type", "idempotency-key", "user-agent")
+MAX_HEADER_BYTES = 512
+# The fields that can be long, and the approximate size of all others.
+_LONG = ("path", "query", "request_body", "response_body")
+ENTRY_BYTES = 400
+
+
+class JournalEntry(NamedTuple):
+    """One request and its response.
+
+    `at` is by the account's clock. `status` is 0 without a response. `error` is the error object
+    that was sent, or that a fault replaced. `fault` is the rule that applied, `instead_of` the
+    status of the response that it replaced. Up to 16 KiB of each body are stored; `is_cut` where
+    one was longer. The address has the same limit, and a longer `error` is left out. `ended_ms`
+    is monotonic real time. `headers` are those of `HEADERS`, with a masked key. `size_bytes` is the
+    approximate size of the entry.
+    """
+
+    id: bytes
+    at: Instant
+    method: str
+    path: bytes
+    query: bytes
+    status: int
+    request_body: bytes
+    response_body: bytes
+    warnings: tuple[str, ...]
+    error: bytes
+    is_replay: bool
+    fault: FaultCandidate | None
+    instead_of: int | None
+    duration_ms: float
+    ended_ms: float
+    retry_after: bytes
+    headers: tuple[tuple[bytes, bytes], ...]
+    is_cut: bool
+    size_bytes: int
+
+
+_INDEX = {name: index for index, name in enumerate(JournalEntry._fields)}
+
+Raw = tuple[Any, ...]
+"""The fields of an entry, as they are stored: every request makes one, and few are ever read."""
+Conditions = Mapping[str, Callable[[Any], bool]]
+"""What the fields of an entry must be, by their names."""
+_ALL: Conditions = {}
+
+
+class Departure(NamedTuple):
+    """A page of a completed payment that redirects to `success_url`, when it was first served.
+
+    Both instants are real time: monotonic, and by the system clock.
+    """
+
+    payment_id: str
+    monotonic_ms: float
+    system_ms: Instant
+
+
+@dataclass(slots=True)
+class AttemptSpan:
+    """When an attempt to deliver an event began and was answered, in monotonic real time."""
+
+    payment_id: str | None
+    endpoint_id: str
+    began_ms: float
+    ended_ms: float = inf
+
+
+class JournalIndex:
+    """Finds entries by id and by path, and counts their kinds: status and error code, warnings."""
+
+    def __init__(self) -> None:
+        """Both mappings have the oldest entries first; a path is unescaped."""
+        self.by_id: OrderedDict[bytes, Raw] = OrderedDict()
+        self.by_path: dict[bytes, list[Raw]] = {}
+        self.kinds: Counter[tuple[int, str | None]] = Counter()
+        self.warnings: Counter[str] = Counter()
+
+    def update(self, raws: deque[Raw]) -> None:
+        """Add the entries that are new since the last update, and remove those that are gone."""
+        last = next(reversed(self.by_id.values()), None)
+        for raw in [*takewhile(lambda raw: raw is not last, reversed(raws))][::-1]:
+            self.by_id[raw[0]] = raw
+            self.by_path.setdefault(unquote_to_bytes(raw[_INDEX["path"]]), []).append(raw)
+            self._count(raw, +1)
+        while len(self.by_id) > len(raws):
+            _, raw = self.by_id.popitem(last=False)
+            path = unquote_to_bytes(raw[_INDEX["path"]])
+            del self.by_path[path][0]
+            if not self.by_path[path]:
+                del self.by_path[path]
+            self._count(raw, -1)
+
+    def _count(self, raw: Raw, change: int) -> None:
+        status, error = raw[_INDEX["status"]], raw[_INDEX["error"]]
+        code = msgspec.json.decode(error)["error"]["code"] if status and error else None
+        self.kinds[status, code] += change
+        for slug in raw[_INDEX["warnings"]]:
+            self.warnings[warning_kind(slug)] += change
+
+
+class Journal:
+    """Entries in the order of their responses, limited in number and in bytes.
+
+    It also stores the first departure of each payment's customer, and when webhooks were sent.
+    """
+
+    __slots__ = (
+        "_departures",
+        "_index",
+        "_max_bytes",
+        "_raw",
+        "_total_bytes",
+        "attempts",
+        "has_overflowed",
+    )
+
+    def __init__(self, max_bytes: int = MAX_JOURNAL_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._raw: deque[Raw] = deque()
+        self._index = JournalIndex()
+        self._departures: dict[str, Departure] = {}
+        self.attempts: deque[AttemptSpan] = deque(maxlen=MAX_ATTEMPTS)
+        self._total_bytes = 0
+        self.has_overflowed = False
+
+    def add(self, raw: Raw) -> None:
+        """Add an entry; the oldest are removed where a limit is exceeded."""
+        size_bytes: int = raw[-1]
+        if size_bytes > MAX_STORED_BODY_BYTES:
+            raw = _shortened(JournalEntry(*raw))
+            size_bytes = raw[-1]
+        entries = self._raw
+        entries.append(raw)
+        self._total_bytes += size_bytes
+        if self._total_bytes > self._max_bytes or len(entries) > MAX_ENTRIES:
+            self._remove_oldest()
+
+    def _remove_oldest(self) -> None:
+        while self._total_bytes > self._max_bytes or len(self._raw) > MAX_ENTRIES:
+            self._total_bytes -= self._raw.popleft()[-1]
+            self.has_overflowed = True
+
+    @property
+    def newest(self) -> Raw | None:
+        return self._raw[-1] if self._raw else None
+
+    def add_departure(self, departure: Departure) -> None:
+        """Add a departure; the oldest is removed where there are too many."""
+        departures = self._departures
+        departures.setdefault(departure.payment_id, departure)
+        if len(departures) > MAX_DEPARTURES:
+            del departures[next(iter(departures))]
+
+    @property
+    def departures(self) -> list[Departure]:
+        """Oldest first."""
+        return list(self._departures.values())
+
+    @property
+    def index(self) -> JournalIndex:
+        """The index of the present entries, which only its readers pay for, not each request."""
+        self._index.update(self._raw)
+        return self._index
+
+    def newest_first(
+        self, conditions: Conditions = _ALL, *, before: str | None = None, path: bytes | None = None
+    ) -> Iterator[JournalEntry]:
+        """The present entries: to read them in several turns of the loop, use a copy.
+
+        With `before`, only those that are older than the entry with this id, else, with `path`,
+        only those with this unescaped path. Raises UnknownRequest.
+        """
+        newest: Iterator[Raw] = reversed(self._raw)
+        if before is not None:
+            newer_id = self.entry(before).id
+            next(raw for raw in newest if raw[0] == newer_id)
+        elif path is not None:
+            newest = reversed(self.index.by_path.get(path, []))
+        for name, holds in conditions.items():
+            newest = _selected(newest, _INDEX[name], holds)
+        return map(JournalEntry._make, newest)
+
+    def count(self, conditions: Conditions) -> int:
+        """The number of entries that meet the conditions."""
+        return sum(1 for _ in self.newest_first(conditions)) if conditions else len(self._raw)
+
+    def entry(self, request_id: str) -> JournalEntry:
+        """The entry with an id. Raises UnknownRequest."""
+        raw = self.index.by_id.get(request_id.encode())
+        if raw is None:
+            raise UnknownRequest(request_id)
+        return JournalEntry._make(raw)
+
+    def latest_id(self) -> str:
+        """The id of the newest entry. Raises UnknownRequest."""
+        if self.newest is None:
+            raise UnknownRequest
+        return JournalEntry._make(self.newest).id.decode()
+
+    def copy(self) -> "Journal":
+        """The journal with its present entries."""
+        copy = Journal(self._max_bytes)
+        copy._raw = self._raw.copy()
+        copy._departures = self._departures.copy()
+        copy.attempts = self.attempts.copy()
+        copy._total_bytes = self._total_bytes
+        copy.has_overflowed = self.has_overflowed
+        return copy
+
+
+def warning_kind(slug: str) -> str:
+    """The kind of a warning: its slug without the name of a parameter."""
+    return slug.partition(":")[0]
+
+
+def _selected(raws: Iterable[Raw], index: int, holds: Callable[[Any], bool]) -> Iterator[Raw]:
+    # A field is compared in less time than an entry is built.
+    return (raw for raw in raws if holds(raw[index]))
+
+
+def _shortened(entry: JournalEntry) -> JournalEntry:
+    """The entry with its long fields cut to the limit."""
+    parts = {name: getattr(entry, name) for name in _LONG}
+    stored = {name: part[:MAX_STORED_BODY_BYTES] for name, part in parts.items()}
+    is_cut = any(len(stored[name]) < len(parts[name]) for name in ("request_body", "response_body"))
+    removed = sum(map(len, parts.values())) - sum(map(len, stored.values()))
+    size_bytes = entry.size_bytes - removed
+    if len(entry.error) > MAX_STORED_BODY_BYTES:
+        stored["error"] = b""
+    return entry._replace(**stored, is_cut=is_cut, size_bytes=size_bytes)

@@ -1,0 +1,101 @@
+"""Caches the JSON of payments, so that most retrieve calls query no database."""
+
+from collections.abc import Set
+
+from emulator.server.storage.batch import ORDINAL_BITS
+
+# Of each of two generations: when the young one is full, it replaces the old one. Most payments
+# are read soon after they were created, or never.
+MAX_CREATED_BYTES = 1024 * 1024
+MAX_READ_BYTES = 10 * 1024 * 1024
+# The approximate size of an entry without its JSON.
+ENTRY_BYTES = 350
+_CREATED, _READ = 0, 2
+
+
+class _Generation:
+    """Some payments, by position and by id."""
+
+    __slots__ = ("by_id", "by_position", "size_bytes")
+
+    def __init__(self) -> None:
+        self.by_position: dict[int, tuple[str, bytes]] = {}
+        self.by_id: dict[str, tuple[int, bytes]] = {}
+        self.size_bytes = 0
+
+
+class PaymentCache:
+    """Contains committed payments only: a change evicts its payment, and its commit comes first."""
+
+    __slots__ = ("_generations", "_last", "version")
+
+    def __init__(self) -> None:
+        # It counts the changes: a page that was built before the last one may be outdated.
+        self.version = 0
+        self.clear()
+
+    def clear(self) -> None:
+        # Of created and of read payments, each the young one and the old one.
+        self._generations = [_Generation() for _ in range(4)]
+        # The position of each owner's newest payment, where it is known.
+        self._last: dict[int, int] = {}
+        self.version += 1
+
+    def put_created(self, position: int, payment_id: str, body: bytes) -> None:
+        """Add the newest payment of its owner."""
+        self._put(_CREATED, MAX_CREATED_BYTES, position, payment_id, body)
+        self.set_last(position)
+
+    def put_read(self, position: int, payment_id: str, body: bytes) -> None:
+        self._put(_READ, MAX_READ_BYTES, position, payment_id, body)
+
+    def _put(self, at: int, max_bytes: int, position: int, payment_id: str, body: bytes) -> None:
+        young = self._generations[at]
+        if young.size_bytes > max_bytes:
+            self._generations[at + 1] = young
+            young = self._generations[at] = _Generation()
+        young.by_position[position] = (payment_id, body)
+        young.by_id[payment_id] = (position >> ORDINAL_BITS, body)
+        young.size_bytes += len(body) + ENTRY_BYTES
+
+    def set_last(self, position: int) -> None:
+        """Note the position of the newest payment of its owner."""
+        self._last[position >> ORDINAL_BITS] = position
+        self.version += 1
+
+    def evict(self, positions: Set[int]) -> None:
+        for generation in self._generations:
+            for position in generation.by_position.keys() & positions:
+                payment_id, body = generation.by_position.pop(position)
+                del generation.by_id[payment_id]
+                generation.size_bytes -= len(body) + ENTRY_BYTES
+        # Last, because another thread may evict while the event loop builds a page.
+        self.version += 1
+
+    def at(self, position: int) -> tuple[str, bytes] | None:
+        """The id and the body of the payment at a position."""
+        for generation in self._generations:
+            rendered = generation.by_position.get(position)
+            if rendered is not None:
+                return rendered
+        return None
+
+    def newest(self, owner: int, count: int) -> list[tuple[str, bytes]] | None:
+        """The ids and bodies of an owner's newest payments; None unless all are here."""
+        last = self._last.get(owner)
+        if last is None:
+            return None
+        newest = []
+        for position in range(last, max(last - count, owner << ORDINAL_BITS), -1):
+            rendered = self.at(position)
+            if rendered is None:
+                return None  # Perhaps there is none: a position may be left out.
+            newest.append(rendered)
+        return newest
+
+    def of(self, owner: int, payment_id: str) -> bytes | None:
+        for generation in self._generations:
+            entry = generation.by_id.get(payment_id)
+            if entry is not None:
+                return entry[1] if entry[0] == owner else None
+        return None

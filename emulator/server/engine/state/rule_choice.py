@@ -1,0 +1,236 @@
+"""Chooses the rule that decides about a payment, a delivery or a request, and counts its use."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from emulator import ids
+from emulator.domain.payment import Payment, Status
+from emulator.domain.transitions import Change
+from emulator.server.engine.state.account import Owner
+from emulator.server.engine.state.rules import FaultCandidate
+from emulator.server.storage import payments, scenarios
+from emulator.server.storage.batch import Transaction
+from emulator.server.storage.database import Database, writes
+
+if TYPE_CHECKING:
+    from emulator.domain.outcomes import Outcome, Redirect
+    from emulator.domain.webhooks import DeliveryEffect
+    from emulator.scenarios.rules import Chosen, Numbers, PaymentFacts, R, RuleKey
+    from emulator.scenarios.values import Fault
+
+# As in `scenarios.values.Section`, which starting does not need.
+FAULTS = "faults"
+
+
+def expiry_ms(
+    tx: Transaction,
+    owner: Owner,
+    *,
+    methods: tuple[str, ...],
+    amount_minor: int,
+    metadata: Mapping[str, str],
+) -> int | None:
+    """How long a rule keeps the checkout of a new payment open, if one applies."""
+    from emulator.scenarios.rules import PaymentFacts, choose_expiry
+
+    facts = PaymentFacts(
+        mode=owner.mode, methods=methods, amount_minor=amount_minor, metadata=metadata
+    )
+    chosen = choose_expiry(owner.account.rules.with_expiry, facts, _uses(tx, owner))
+    return None if chosen is None else _applied(tx, owner, chosen).after_ms
+
+
+def outcome_of(tx: Transaction, owner: Owner, payment: Payment, submit: Change) -> "Outcome":
+    """What the phone or the bank will do after a submit."""
+    from emulator.scenarios.rules import DEFAULT_OUTCOME, choose_outcome
+
+    facts = _facts_after_submit(owner, payment, submit)
+    account = owner.account
+    candidates = account.rules.with_applied(account.scenario_of(payment.position))
+    chosen = choose_outcome(candidates, facts, _uses(tx, owner))
+    return DEFAULT_OUTCOME if chosen is None else _applied(tx, owner, chosen).then
+
+
+def payer_of(tx: Transaction, owner: Owner, payment: Payment, method: str) -> "PaymentFacts | None":
+    """The phone or bank of a method whose payments succeed; no use is counted."""
+    from emulator.scenarios.rules import choose_payer
+
+    facts = _facts_after_submit(owner, payment, Change(to=Status.PROCESSING, method=method))
+    candidates = owner.account.rules.with_applied(owner.account.scenario_of(payment.position))
+    return choose_payer(candidates, facts, _uses(tx, owner))
+
+
+def redirect_of(tx: Transaction, owner: Owner, payment: Payment) -> "Redirect | None":
+    """When the page of a payment that has completed redirects, if a rule applies."""
+    account = owner.account
+    if not (account.rules.has_checkout_rules or account.payment_scenarios):
+        return None
+    from emulator.scenarios.rules import choose_checkout
+
+    # A payment whose timer fires lacks its amount and terms.
+    facts = _facts_after_submit(owner, payments.get(tx, payment.position), payment)
+    candidates = account.rules.with_applied(account.scenario_of(payment.position))
+    chosen = choose_checkout(candidates, facts, _uses(tx, owner))
+    return None if chosen is None else _applied(tx, owner, chosen).then
+
+
+def _facts_after_submit(
+    owner: Owner, payment: Payment, submitted: "Change | Payment"
+) -> "PaymentFacts":
+    from emulator.scenarios.rules import PaymentFacts
+
+    return PaymentFacts(
+        mode=owner.mode,
+        methods=payment.methods,
+        amount_minor=payment.amount_minor,
+        method=submitted.method,
+        phone=submitted.phone,
+        bank=submitted.bank,
+        metadata=payment.terms.metadata,
+    )
+
+
+def may_have_delivery_faults(owner: Owner) -> bool:
+    return owner.account.rules.has_webhook_rules or bool(owner.account.payment_scenarios)
+
+
+def delivery_fault(
+    tx: Transaction, owner: Owner, payment: int, event_type: str
+) -> "Fault[DeliveryEffect] | None":
+    """The fault of the deliveries of a payment's event, if a rule applies."""
+    if not may_have_delivery_faults(owner):
+        return None
+    from emulator.scenarios.rules import choose_webhook
+
+    account = owner.account
+    candidates = account.rules.with_applied(account.scenario_of(payment))
+    uses = _uses(tx, owner)
+    chosen = choose_webhook(candidates, mode=owner.mode, event=event_type, uses=uses)
+    return None if chosen is None else _applied(tx, owner, chosen).then
+
+
+def uncounted_numbers(owner: Owner, payment: Payment, method: str) -> "Numbers | None":
+    """As `numbers`; None where the outcome depends on how often rules were used."""
+    account = owner.account
+    numbers = account.rules.named_numbers(account.scenario_of(payment.position))
+    return None if numbers.is_counted else numbers.of(owner.mode, payment, method)
+
+
+def numbers(tx: Transaction, owner: Owner, payment: Payment, method: str) -> "Numbers":
+    """The phones that the scenarios name, each with its `outcome_of`; no use is counted."""
+    account = owner.account
+    numbers = account.rules.named_numbers(account.scenario_of(payment.position))
+    return numbers.of(owner.mode, payment, method, _uses(tx, owner))
+
+
+def _uses(tx: Transaction, owner: Owner) -> "Callable[[RuleKey], int]":
+    return partial(_use_count, tx, owner.account.number)
+
+
+def _use_count(tx: Transaction, account: int, key: "RuleKey") -> int:
+    return scenarios.use_count(tx, account, _rule(key))
+
+
+def _applied(tx: Transaction, owner: Owner, chosen: "Chosen[R]") -> "R":
+    """The rule, whose use is counted."""
+    if chosen.counts:
+        scenarios.count_use(tx, owner.account.number, _rule(chosen.key))
+    return chosen.rule
+
+
+def _rule(key: "RuleKey") -> tuple[str, str, int]:
+    return key.scenario, key.section.value, key.index
+
+
+class Faults:
+    """Chooses faults; the API injects them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def choose(self, owner: Owner, request: str) -> FaultCandidate | None:
+        """The fault of a request, if one applies; the request is counted.
+
+        `request` is a value of ApiRequest. The use of a fault that applies before the commit is
+        counted at once.
+        """
+        candidates = [
+            candidate
+            for candidate in owner.account.rules.faults
+            if candidate.rule.when.mode in (None, owner.mode)
+            and candidate.rule.when.request in (None, request)
+        ]
+        if not any(map(_is_counted, candidates)):
+            return candidates[0] if candidates else None
+        return await self._choose(owner, candidates)
+
+    @writes()
+    def _choose(
+        self, tx: Transaction, owner: Owner, candidates: Sequence[FaultCandidate]
+    ) -> FaultCandidate | None:
+        owner.account.check_open()
+        # Each rule counts all requests of its kind, even if a stronger rule applies to them:
+        # the second request is the second for all rules.
+        matching = [candidate for candidate in candidates if _matches(tx, owner, candidate)]
+        chosen = next((match for match in matching if _is_left(tx, owner, match)), None)
+        if chosen is not None and not _applies_after_commit(chosen):
+            _use(tx, owner, chosen)
+        return chosen
+
+    async def spend(self, owner: Owner, chosen: FaultCandidate, *, generation: int) -> bool:
+        """Count the use of a fault that applies after the commit; whether a use was left.
+
+        None is left where the account was reset or restored since `generation`.
+        """
+        if chosen.rule.times is None:
+            return True
+        return await self._spend(owner, chosen, generation)
+
+    @writes()
+    def _spend(
+        self, tx: Transaction, owner: Owner, chosen: FaultCandidate, generation: int
+    ) -> bool:
+        account = owner.account
+        if account.is_closed or account.generation != generation or not _is_left(tx, owner, chosen):
+            return False
+        _use(tx, owner, chosen)
+        return True
+
+
+def _is_counted(candidate: FaultCandidate) -> bool:
+    return candidate.rule.times is not None or candidate.rule.when.is_counted
+
+
+def _applies_after_commit(candidate: FaultCandidate) -> bool:
+    from emulator.domain.faults import Point
+
+    return candidate.rule.then.effect.point is Point.AFTER_COMMIT
+
+
+def _matches(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> bool:
+    """Count the request for a rule; returns whether the rule applies to it."""
+    when = candidate.rule.when
+    if not when.is_counted:
+        return True
+    count = scenarios.count_request(tx, owner.number, candidate.source, candidate.index)
+    if when.nth is not None:
+        return count == when.nth
+    if when.every is not None:
+        return count % when.every == 0
+    place = f"{candidate.source}/{candidate.index}"
+    return when.chance is None or ids.chance(owner.stream, place, count) < when.chance
+
+
+def _is_left(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> bool:
+    times = candidate.rule.times
+    return times is None or scenarios.use_count(tx, owner.account.number, _place(candidate)) < times
+
+
+def _use(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> None:
+    if candidate.rule.times is not None:
+        scenarios.count_use(tx, owner.account.number, _place(candidate))
+
+
+def _place(candidate: FaultCandidate) -> tuple[str, str, int]:
+    return candidate.source, FAULTS, candidate.index

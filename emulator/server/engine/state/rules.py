@@ -1,0 +1,249 @@
+"""The scenarios and faults of one account, in the order in which they are considered."""
+
+import logging
+from collections.abc import Iterator
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import msgspec
+import msgspec.structs
+
+from emulator.domain.errors import UnknownScenario
+from emulator.server.storage import scenarios
+from emulator.server.storage.batch import Transaction
+
+if TYPE_CHECKING:
+    # Rules are made of many values, and starting needs none of them.
+    from emulator.scenarios.rules import NamedNumbers
+    from emulator.scenarios.values import FaultRule, Scenario
+
+logger = logging.getLogger(__name__)
+
+
+class Origin(StrEnum):
+    """Where a scenario comes from, the strongest first."""
+
+    CONTROL = "control"
+    FILE = "file"
+    SHIPPED = "shipped"
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """A scenario that an account has, and whether it is on there."""
+
+    scenario: "Scenario"
+    origin: Origin
+    is_enabled: bool
+
+
+class PostedFault(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault rule that was added to an account by a request, without a file."""
+
+    id: str
+    number: int
+    rule: "FaultRule"
+
+
+class AccountOverrides(msgspec.Struct, frozen=True, kw_only=True):
+    """An account's own scenarios and faults, newest first, and its switched scenarios."""
+
+    scenarios: "tuple[Scenario, ...]" = ()
+    switches: dict[str, bool] = {}
+    faults: tuple[PostedFault, ...] = ()
+
+    def changed(self, **changes: object) -> "AccountOverrides":
+        return msgspec.structs.replace(self, **changes)
+
+    def without(self, name: str) -> "AccountOverrides":
+        """The overrides without the scenario of this name and without its switch."""
+        return self.changed(
+            scenarios=tuple(other for other in self.scenarios if other.name != name),
+            switches={other: is_on for other, is_on in self.switches.items() if other != name},
+        )
+
+
+class FaultCandidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault rule and its place, by which its uses and requests are counted."""
+
+    source: str
+    index: int
+    rule: "FaultRule"
+
+
+class LoadScenarios(Protocol):
+    """Reads the scenarios of the settings, and shipped ones: all, those on at start, or none."""
+
+    def __call__(
+        self, shipped: Literal["all", "on", "none"]
+    ) -> "tuple[tuple[Origin, Scenario], ...]": ...
+
+
+class Library:
+    """The scenarios of the settings and the shipped ones, the strongest first; read when needed."""
+
+    def __init__(self, load: LoadScenarios) -> None:
+        self._load = load
+
+    @cached_property
+    def scenarios(self) -> "tuple[tuple[Origin, Scenario], ...]":
+        return self._load("all")
+
+    @cached_property
+    def on_at_start(self) -> "tuple[Scenario, ...]":
+        return tuple(scenario for _, scenario in self._load("on") if scenario.enabled)
+
+    @cached_property
+    def beyond_outcomes(self) -> "tuple[Scenario, ...]":
+        """Those that may have more than outcomes, which shipped ones that are on do not have.
+
+        So the first payment does not wait for the files of the shipped ones.
+        """
+        return tuple(scenario for _, scenario in self._load("none") if scenario.enabled)
+
+    @cached_property
+    def initial_rules(self) -> "Rules":
+        """The rules of accounts without overrides."""
+        return Rules(self)
+
+    def replace(self, load: LoadScenarios) -> None:
+        """Use other scenarios; `with_overrides` applies them to the rules of an account."""
+        for name in ("scenarios", "on_at_start", "beyond_outcomes", "initial_rules"):
+            vars(self).pop(name, None)
+        self._load = load
+
+
+class Rules:
+    """The scenarios of one account. A value: rebuilt when the overrides of the account change."""
+
+    def __init__(self, library: Library, overrides: AccountOverrides | None = None) -> None:
+        self._library = library
+        self.overrides = overrides or AccountOverrides()
+        self._named_numbers: dict[str, NamedNumbers] = {}
+
+    def with_overrides(self, overrides: AccountOverrides) -> "Rules":
+        return Rules(self._library, overrides)
+
+    @cached_property
+    def listed(self) -> tuple[Listed, ...]:
+        """All scenarios, on or off, in the order of precedence."""
+        own = [(Origin.CONTROL, scenario) for scenario in self.overrides.scenarios]
+        taken = {scenario.name for _, scenario in own}
+        others = [pair for pair in self._library.scenarios if pair[1].name not in taken]
+        switches = self.overrides.switches
+        return tuple(
+            Listed(
+                scenario=scenario,
+                origin=origin,
+                is_enabled=switches.get(scenario.name, scenario.enabled),
+            )
+            for origin, scenario in (*own, *others)
+        )
+
+    def named(self, name: str) -> Listed | None:
+        return next((listed for listed in self.listed if listed.scenario.name == name), None)
+
+    def listed_as(self, name: str) -> Listed:
+        """The scenario of this name. Raises UnknownScenario, with the nearest name."""
+        listed = self.named(name)
+        if listed is None:
+            from emulator.domain.nearest_word import nearest_word_hint
+
+            names = [each.scenario.name for each in self.listed]
+            raise UnknownScenario(name, hint=nearest_word_hint(name, names))
+        return listed
+
+    @cached_property
+    def scenarios(self) -> "tuple[Scenario, ...]":
+        """Those that are on, the strongest first."""
+        if self._is_initial:
+            return self._library.on_at_start
+        return tuple(listed.scenario for listed in self.listed if listed.is_enabled)
+
+    @property
+    def _is_initial(self) -> bool:
+        """Whether all scenarios are those of the library, each on or off as at start."""
+        return not (self.overrides.scenarios or self.overrides.switches)
+
+    @property
+    def _beyond_outcomes(self) -> "tuple[Scenario, ...]":
+        return self._library.beyond_outcomes if self._is_initial else self.scenarios
+
+    @cached_property
+    def faults(self) -> tuple[FaultCandidate, ...]:
+        """The faults of requests, the strongest first."""
+        posted = [
+            FaultCandidate(source=fault.id, index=0, rule=fault.rule)
+            for fault in self.overrides.faults
+        ]
+        written = [
+            FaultCandidate(source=scenario.name, index=index, rule=rule)
+            for scenario in self._beyond_outcomes
+            for index, rule in enumerate(scenario.faults)
+        ]
+        return (*posted, *written)
+
+    @cached_property
+    def with_expiry(self) -> "tuple[Scenario, ...]":
+        """Those that set how long a checkout stays open; usually none does."""
+        return tuple(scenario for scenario in self._beyond_outcomes if scenario.expiry)
+
+    @cached_property
+    def has_checkout_rules(self) -> bool:
+        return any(scenario.checkout for scenario in self.scenarios)
+
+    @cached_property
+    def has_webhook_rules(self) -> bool:
+        return any(scenario.webhooks for scenario in self._beyond_outcomes)
+
+    def with_applied(self, applied: "Scenario | None") -> "tuple[Scenario, ...]":
+        """The scenarios of a payment: the one that was applied to it alone, then all others."""
+        return self.scenarios if applied is None else (applied, *self.scenarios)
+
+    def named_numbers(self, applied: "Scenario | None") -> "NamedNumbers":
+        """The phone numbers that the scenarios of a payment name."""
+        name = "" if applied is None else applied.name
+        numbers = self._named_numbers.get(name)
+        if numbers is None:
+            from emulator.scenarios.rules import NamedNumbers
+
+            numbers = self._named_numbers[name] = NamedNumbers(self.with_applied(applied))
+        return numbers
+
+
+def stored_overrides(tx: Transaction, account: int) -> AccountOverrides:
+    """The overrides of an account, read from the database.
+
+    What cannot be read was written by a later version; it is left out with a warning.
+    """
+    sources, faults = scenarios.sources(tx, account), scenarios.faults(tx, account)
+    return AccountOverrides(
+        scenarios=tuple(_read_scenarios(sources)) if sources else (),
+        switches=scenarios.switches(tx, account),
+        faults=tuple(_read_faults(faults)) if faults else (),
+    )
+
+
+def _read_scenarios(sources: list[tuple[str, str]]) -> "Iterator[Scenario]":
+    # Starting does not need these modules.
+    from emulator.scenarios.loader import parse_scenario
+    from emulator.scenarios.problems import ScenarioError
+
+    for name, source in sources:
+        try:
+            yield parse_scenario(source, name, name=name)
+        except ScenarioError as error:
+            logger.warning("a stored scenario cannot be read: %s", error)
+
+
+def _read_faults(faults: list[tuple[int, str, str]]) -> Iterator[PostedFault]:
+    from emulator.scenarios.loader import read_fault_rule_text
+    from emulator.scenarios.problems import ScenarioError
+
+    for number, fault_id, source in faults:
+        try:
+            rule = read_fault_rule_text(source, fault_id)
+        except ScenarioError as error:
+            logger.warning("a stored fault cannot be read: %s", error)
+        else:
+            yield PostedFault(id=fault_id, number=number, rule=rule)

@@ -1,0 +1,288 @@
+"""Writes declared operations as the paths and components of an OpenAPI 3.1 document."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from inspect import cleandoc
+from typing import Protocol
+
+from msgspec import Struct
+
+from emulator.domain.errors import InvalidField, MissingParameter, Refusal
+from emulator.server.openapi.declarations import (
+    JSON,
+    JsonObject,
+    Operation,
+    RequestBody,
+    Resource,
+    SchemaSource,
+    SuccessResponse,
+    ref,
+)
+from emulator.server.openapi.examples import example_of
+from emulator.server.openapi.members import members_of
+from emulator.server.openapi.schemas import (
+    Enumerations,
+    component_name,
+    component_schemas,
+    content_schema,
+    without_null,
+)
+
+
+class StatusAndCode(Protocol):
+    """How a class of refusals is answered; without a code, it depends on the invalid field."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def code(self) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conventions:
+    """What the operations of a document have in common.
+
+    `headers` returns the header components of a refusal by header; those of status 200 are on
+    every success. `shared_responses` are the statuses whose refusals are the same for all
+    operations, with the names of their components. `other_errors` are the error objects by
+    status that every operation can return and that are no refusals. `has_closed_codes`: the
+    schema of a refusal lists its codes.
+    """
+
+    refusals: Mapping[type[Refusal], StatusAndCode]
+    meanings: Mapping[int, str]
+    headers: Callable[[int], Mapping[str, str]]
+    enumerations: Enumerations
+    shared_responses: Mapping[int, str] = field(default_factory=dict)
+    other_errors: Mapping[int, JsonObject] = field(default_factory=dict)
+    has_closed_codes: bool
+
+
+class DocumentWriter:
+    """Writes the operations of resources."""
+
+    def __init__(
+        self,
+        resources: tuple[Resource, ...],
+        conventions: Conventions,
+        schemas: Mapping[str, JsonObject],
+    ) -> None:
+        """`schemas` are further components, beside those of the resources."""
+        self._resources = resources
+        self._operations = [each for resource in resources for each in resource.operations]
+        self._conventions = conventions
+        parameters = {
+            struct
+            for each in self._operations
+            for struct in (each.path_type, each.query_type, each.shared_query_type)
+        }
+        generated = component_schemas(
+            {*parameters, *self._content_structs()}, conventions.enumerations
+        )
+        self._parameter_schemas = {
+            struct: generated.pop(component_name(struct)) for struct in parameters
+        }
+        for resource in resources:
+            for name, more in resource.schemas().items():
+                generated[name] = _merged(generated.get(name, {}), more)
+        self._schemas = {**generated, **schemas}
+
+    def tags(self) -> list[JsonObject]:
+        return [{"name": each.tag, "description": each.description} for each in self._resources]
+
+    def paths(self) -> JsonObject:
+        paths: JsonObject = {}
+        for resource in self._resources:
+            for operation in resource.operations:
+                item = paths.setdefault(operation.path, {})
+                item[operation.method.lower()] = self._operation(operation, resource.tag)
+        return paths
+
+    def components(self) -> JsonObject:
+        """Schemas, and the parameters and responses that operations share."""
+        errors_by_status: dict[int, dict[str, JsonObject]] = {}
+        parameters = {}
+        for operation in self._operations:
+            for status, errors in self._errors(operation).items():
+                errors_by_status.setdefault(status, {}).update(errors)
+            for parameter in self._parameters(operation.shared_query_type, "query"):
+                parameters[_component_of(parameter["name"])] = parameter
+        return {
+            "schemas": self._schemas,
+            "parameters": parameters,
+            "responses": {
+                name: self._refusal(status, errors_by_status[status])
+                for status, name in self._conventions.shared_responses.items()
+            },
+        }
+
+    def _content_structs(self) -> Iterator[type[Struct]]:
+        for resource in self._resources:
+            yield from resource.types
+        for operation in self._operations:
+            yield from operation.body_structs
+            for response in operation.responses.values():
+                if response.content is not None and not isinstance(response.content, str):
+                    yield response.content
+
+    def _operation(self, operation: Operation, tag: str) -> JsonObject:
+        described: JsonObject = {
+            "operationId": operation.id,
+            "tags": [tag],
+            "summary": operation.summary,
+            "description": operation.description,
+            "parameters": [
+                *self._parameters(operation.path_type, "path"),
+                *self._parameters(operation.query_type, "query"),
+                *(
+                    {"$ref": f"#/components/parameters/{_component_of(member.name)}"}
+                    for member in members_of(operation.shared_query_type)
+                ),
+            ],
+            "responses": self._responses(operation),
+        }
+        if operation.body is not None:
+            described["requestBody"] = self._body(operation.body)
+        if not operation.accepts_key:
+            described["security"] = []
+        return described
+
+    def _parameters(self, struct: type[Struct], place: str) -> Iterator[JsonObject]:
+        """The fields of a struct, each with an example."""
+        schema = self._parameter_schemas[struct]
+        for name, member in schema["properties"].items():
+            parameter = without_null(member)
+            example = example_of(parameter, self._schemas)
+            parameter.pop("examples", None)
+            yield {
+                "name": name,
+                "in": place,
+                "required": name in schema["required"],
+                "description": parameter.pop("description", None) or member["description"],
+                "example": example,
+                "schema": parameter,
+            }
+
+    def _body(self, body: RequestBody) -> JsonObject:
+        is_required = isinstance(body.content, str) or any(
+            member.is_required for member in members_of(body.content)
+        )
+        return {
+            "description": body.description,
+            "required": is_required,
+            "content": {
+                media_type: self._content(body.content, media_type, body.alternatives)
+                for media_type in body.media_types
+            },
+        }
+
+    def _content(
+        self, source: SchemaSource, media_type: str, alternatives: tuple[type[Struct], ...] = ()
+    ) -> JsonObject:
+        """The schema of a body and an example; of alternatives, one of each."""
+        schema = content_schema(source, media_type)
+        if not alternatives:
+            return {"schema": schema, "example": example_of(schema, self._schemas)}
+        examples = {
+            name: {"value": example_of(self._schemas[name], self._schemas)}
+            for name in map(component_name, alternatives)
+        }
+        return {"schema": schema, "examples": examples}
+
+    def _responses(self, operation: Operation) -> JsonObject:
+        responses = {
+            status: self._success(operation, response)
+            for status, response in operation.responses.items()
+        }
+        for status, errors in self._errors(operation).items():
+            shared = self._conventions.shared_responses.get(status)
+            responses[status] = (
+                {"$ref": f"#/components/responses/{shared}"}
+                if shared is not None
+                else self._refusal(status, errors)
+            )
+        return {str(status): responses[status] for status in sorted(responses)}
+
+    def _success(self, operation: Operation, response: SuccessResponse) -> JsonObject:
+        headers = {**self._conventions.headers(200), **response.headers}
+        described: JsonObject = {"description": response.description, "headers": _headers(headers)}
+        if response.content is not None:
+            described["content"] = {
+                response.media_type: self._content(response.content, response.media_type)
+            }
+        if response.links:
+            shared = [f"query.{member.name}" for member in members_of(operation.shared_query_type)]
+            carried = {name: f"$request.{name}" for name in shared}
+            described["links"] = {
+                to: {"operationId": to, "parameters": {**carried, **parameters}}
+                for to, parameters in response.links.items()
+            }
+        return described
+
+    def _refusal(self, status: int, errors: Mapping[str, JsonObject]) -> JsonObject:
+        """A response with the error envelope and one of these errors, which are by code."""
+        listed = ", ".join(f"`{code}`" for code in errors)
+        schema = ref("Error")
+        if self._conventions.has_closed_codes:
+            # Beside the reference, and open, so that the rest of the schema still applies.
+            code = {"properties": {"code": {"enum": [*errors]}}, "additionalProperties": True}
+            schema["properties"] = {"error": code}
+        examples = {code: {"value": {"error": error}} for code, error in errors.items()}
+        return {
+            "description": f"{self._conventions.meanings[status]} Codes: {listed}.",
+            "headers": _headers(self._conventions.headers(status)),
+            "content": {JSON: {"schema": schema, "examples": examples}},
+        }
+
+    def _errors(self, operation: Operation) -> dict[int, dict[str, JsonObject]]:
+        """An error object for each code, by status: those of invalid fields first."""
+        found: dict[int, dict[str, JsonObject]] = {400: {}}
+        for error in _field_errors(operation):
+            found[400].setdefault(error["code"], error)
+        for refusal in operation.refusals:
+            answer = self._conventions.refusals[refusal]
+            code = str(answer.code)
+            found.setdefault(answer.status, {}).setdefault(code, _error(code, refusal))
+        for status, error in self._conventions.other_errors.items():
+            found.setdefault(status, {})[error["code"]] = error
+        return found
+
+
+def _field_errors(operation: Operation) -> Iterator[JsonObject]:
+    """An error object for each missing or invalid member and parameter."""
+    structs = operation.body_structs
+    members = [member for struct in structs for member in members_of(struct)]
+    query = members_of(operation.query_type)
+    # Of alternatives, no member is required by itself.
+    for member in (*(members if len(structs) == 1 else ()), *query):
+        if member.is_required:
+            yield _error("missing_parameter", MissingParameter, member.name)
+    parameters = (
+        *query,
+        *members_of(operation.path_type),
+        *members_of(operation.shared_query_type),
+    )
+    for member in (*members, *(each for each in parameters if each.is_checked)):
+        yield _error(f"invalid_{member.kind or member.name}", InvalidField, member.name)
+
+
+def _error(code: str, refusal: type[Refusal], param: str | None = None) -> JsonObject:
+    """An error object; its message is constant, or the first sentence of the docstring."""
+    cause = cleandoc(refusal.__doc__ or "").partition(".\n\n")[0].partition(". ")[0]
+    message = f"{cause.removesuffix('.')}.".replace("`", "'").replace("\n", " ")
+    error = {"code": code, "message": getattr(refusal, "default_message", message)}
+    param = param or refusal.default_param
+    return error if param is None else {**error, "param": param}
+
+
+def _component_of(parameter: str) -> str:
+    return parameter.title()
+
+
+def _merged(schema: JsonObject, more: JsonObject) -> JsonObject:
+    properties = {**schema.get("properties", {}), **more.get("properties", {})}
+    return {**schema, **more, **({"properties": properties} if properties else {})}
+
+
+def _headers(components: Mapping[str, str]) -> JsonObject:
+    return {header: {"$ref": f"#/components/headers/{name}"} for header, name in components.items()}

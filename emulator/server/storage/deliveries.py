@@ -1,0 +1,311 @@
+"""The deliveries and attempts tables: events to be sent to endpoints, and the results."""
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from emulator.domain.instants import Instant
+from emulator.domain.payment import Status
+from emulator.domain.timers import DueKey
+from emulator.domain.webhooks import (
+    Attempt,
+    AttemptResult,
+    DeliveryState,
+    Tamper,
+    Trigger,
+    WebhookRequest,
+    WebhookResponse,
+)
+from emulator.server.storage.batch import Transaction, positions_of
+
+_COLUMNS = (
+    "position, endpoint, event, payment, created_at, state, attempts, due_at, sequence, is_held,"
+    " tamper, oddity, is_concurrent, timeout_ms"
+)
+_PUT = f"INSERT OR REPLACE INTO deliveries ({_COLUMNS})"
+_GET = f"SELECT {_COLUMNS} FROM deliveries WHERE position = ?"
+_UPCOMING = (
+    f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_due"
+    " WHERE endpoint = ? AND due_at IS NOT NULL AND position NOT IN ({})"
+    " AND (attempts > 0 OR payment NOT IN ({})) {} ORDER BY due_at, sequence LIMIT ?"
+)
+# A later first attempt of the payment waits, too: first attempts are sent in order.
+_IS_NOT_HELD = (
+    "AND (attempts > 0 OR NOT EXISTS (SELECT 1 FROM deliveries AS earlier"
+    " WHERE earlier.payment = deliveries.payment AND earlier.endpoint = deliveries.endpoint"
+    " AND earlier.event IN ({}) AND earlier.due_at IS NOT NULL"
+    " AND earlier.sequence <= deliveries.sequence))"
+)
+_NEXT = (
+    f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_due"
+    " WHERE endpoint = ? AND due_at IS NOT NULL ORDER BY due_at, sequence LIMIT 1"
+)
+_PENDING_OF_PAYMENT = (
+    f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_by_payment"
+    " WHERE payment = ? AND due_at IS NOT NULL ORDER BY due_at, sequence"
+)
+_HELD = (
+    f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_by_payment"
+    " WHERE is_held = 1 AND payment IN ({}) ORDER BY position"
+)
+_UPDATE = (
+    "UPDATE deliveries SET state = ?, attempts = ?, due_at = ?, sequence = ?, is_held = ?"
+    " WHERE position = ?"
+)
+_CANCEL_ALL = (
+    "UPDATE deliveries SET state = 'cancelled', due_at = NULL, is_held = 0"
+    " WHERE endpoint = ? AND due_at IS NOT NULL"
+)
+_ATTEMPT_COLUMNS = (
+    "delivery, number, at, trigger, tamper, url, request_headers, status, response_headers,"
+    " response_body, error, cause, duration_ms"
+)
+_INSERT_ATTEMPT = (
+    f"INSERT INTO attempts ({_ATTEMPT_COLUMNS}) VALUES (?1,"
+    " (SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE delivery = ?1),"
+    " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) RETURNING number"
+)
+_MAX_DELIVERIES_PER_STATEMENT = 500
+_ATTEMPTS = (
+    f"SELECT {_ATTEMPT_COLUMNS} FROM attempts WHERE delivery IN ({{}}) ORDER BY delivery, number"
+)
+_NEWEST = (
+    f"SELECT {_COLUMNS} FROM deliveries {{}} position BETWEEN ?1 AND ?2"
+    " AND (?3 IS NULL OR endpoint = ?3) AND (?4 IS NULL OR state = ?4)"
+    " AND (?5 IS NULL OR event IS NOT NULL AND"
+    " ?5 = coalesce((SELECT status FROM events WHERE position = deliveries.event), 'pending'))"
+    " AND (NOT ?6 OR state <> 'pending' OR EXISTS"
+    " (SELECT 1 FROM attempts WHERE delivery = deliveries.position AND status IS NOT NULL))"
+    " ORDER BY position DESC LIMIT ?7"
+)
+_NEWEST_OF_ALL = _NEWEST.format("NOT INDEXED WHERE")
+_NEWEST_OF_PAYMENT = _NEWEST.format("INDEXED BY deliveries_by_payment WHERE payment = ?8 AND")
+
+
+class Delivery(NamedTuple):
+    """One event for one endpoint; `event` and `payment` are None for a ping.
+
+    `attempts` are those of the schedule, `due_at` the instant of the next one. `oddity` is the
+    fault that a scenario added, as JSON. `is_concurrent`: the first attempts of all copies begin
+    together. `timeout_ms` limits each attempt of the schedule; None is the usual time-out.
+    """
+
+    position: int
+    endpoint: int
+    event: int | None
+    payment: int | None
+    created_at: Instant
+    state: DeliveryState
+    attempts: int
+    due_at: Instant | None
+    sequence: int
+    is_held: bool
+    tamper: Tamper | None
+    oddity: str | None = None
+    is_concurrent: bool = False
+    timeout_ms: int | None = None
+
+
+class DeliveryQuery(NamedTuple):
+    """A selection of an owner's deliveries; None does not restrict it.
+
+    `event` is the status of the payment at the event. With `is_over`, an endpoint has responded to
+    the delivery, or no attempt is left.
+    """
+
+    limit: int
+    before: int | None = None
+    payment: int | None = None
+    endpoint: int | None = None
+    state: DeliveryState | None = None
+    event: Status | None = None
+    is_over: bool = False
+
+
+_STATES = {state.value: state for state in DeliveryState}
+_TAMPERS: dict[str | None, Tamper | None] = {tamper.value: tamper for tamper in Tamper} | {
+    None: None
+}
+
+
+def _delivery_of_row(row: tuple[Any, ...]) -> Delivery:
+    return Delivery(
+        position=row[0],
+        endpoint=row[1],
+        event=row[2],
+        payment=row[3],
+        created_at=row[4],
+        state=_STATES[row[5]],
+        attempts=row[6],
+        due_at=row[7],
+        sequence=row[8],
+        is_held=bool(row[9]),
+        tamper=_TAMPERS[row[10]],
+        oddity=row[11],
+        is_concurrent=bool(row[12]),
+        timeout_ms=row[13],
+    )
+
+
+def _attempt_of_row(row: tuple[Any, ...]) -> Attempt:
+    response = None
+    if row[7] is not None:
+        response = WebhookResponse(status=row[7], headers=_pairs(row[8]), body=row[9])
+    return Attempt(
+        number=row[1],
+        at=row[2],
+        trigger=Trigger(row[3]),
+        tamper=_TAMPERS[row[4]],
+        url=row[5],
+        headers=_pairs(row[6]),
+        result=AttemptResult(response=response, error=row[10], cause=row[11], duration_ms=row[12]),
+    )
+
+
+def _pairs(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in json.loads(text))
+
+
+def put(tx: Transaction, deliveries: Sequence[Delivery]) -> None:
+    """Write new deliveries, and replace others."""
+    tx.insert(
+        _PUT,
+        [
+            (
+                *delivery[:5],
+                delivery.state.value,
+                *delivery[6:10],
+                None if delivery.tamper is None else delivery.tamper.value,
+                *delivery[11:],
+            )
+            for delivery in deliveries
+        ],
+    )
+
+
+def get(tx: Transaction, position: int) -> Delivery | None:
+    row = tx.execute(_GET, (position,)).fetchone()
+    return None if row is None else _delivery_of_row(row)
+
+
+def upcoming(
+    tx: Transaction,
+    endpoint: int,
+    *,
+    exclude: Collection[int],
+    busy_payments: Collection[int | None],
+    held_events: Collection[int],
+    limit: int,
+) -> list[Delivery]:
+    """An endpoint's next deliveries, in order, except those in `exclude`.
+
+    First attempts of busy payments are left out, because another attempt of theirs is in progress;
+    those of held events, and later ones of their payments, wait for a page.
+    """
+    is_not_held = _IS_NOT_HELD.format(_marks(held_events)) if held_events else ""
+    statement = _UPCOMING.format(_marks(exclude), _marks(busy_payments), is_not_held)
+    rows = tx.execute(statement, (endpoint, *exclude, *busy_payments, *held_events, limit))
+    return [_delivery_of_row(row) for row in rows.fetchall()]
+
+
+def next_of(tx: Transaction, endpoints: Iterable[int]) -> Delivery | None:
+    """The pending delivery of these endpoints that is due first."""
+    rows = [tx.execute(_NEXT, (endpoint,)).fetchone() for endpoint in endpoints]
+    next_deliveries = [_delivery_of_row(row) for row in rows if row is not None]
+    return min(next_deliveries, key=due_key, default=None)
+
+
+def due_key(delivery: Delivery) -> DueKey:
+    """The place of a pending delivery in the order of all that is due."""
+    return delivery.due_at or 0, delivery.sequence
+
+
+def pending_of_payment(tx: Transaction, payment: int) -> list[Delivery]:
+    """A payment's pending deliveries, soonest first."""
+    return [_delivery_of_row(row) for row in tx.execute(_PENDING_OF_PAYMENT, (payment,))]
+
+
+def held(tx: Transaction, payments: Collection[int]) -> dict[int, list[Delivery]]:
+    """The deliveries that wait for the next event of each of these payments."""
+    by_payment: dict[int, list[Delivery]] = {}
+    for row in tx.execute(_HELD.format(_marks(payments)), tuple(payments)).fetchall():
+        by_payment.setdefault(row[3], []).append(_delivery_of_row(row))
+    return by_payment
+
+
+def update(tx: Transaction, delivery: Delivery) -> None:
+    """Write the state of a delivery, and when its next attempt is due."""
+    tx.execute(
+        _UPDATE,
+        (
+            delivery.state.value,
+            delivery.attempts,
+            delivery.due_at,
+            delivery.sequence,
+            delivery.is_held,
+            delivery.position,
+        ),
+    )
+
+
+def cancel_all(tx: Transaction, endpoint: int) -> None:
+    """Cancel all pending deliveries of an endpoint."""
+    tx.execute(_CANCEL_ALL, (endpoint,))
+
+
+def add_attempt(
+    tx: Transaction,
+    delivery: int,
+    *,
+    at: Instant,
+    trigger: Trigger,
+    tamper: Tamper | None,
+    request: WebhookRequest,
+    result: AttemptResult,
+) -> int:
+    """Write an attempt; returns its number within the delivery."""
+    response = result.response
+    values = (
+        delivery,
+        at,
+        trigger.value,
+        None if tamper is None else tamper.value,
+        request.url,
+        json.dumps(request.headers),
+        None if response is None else response.status,
+        None if response is None else json.dumps(response.headers),
+        None if response is None else response.body,
+        result.error,
+        result.cause,
+        result.duration_ms,
+    )
+    return int(tx.execute(_INSERT_ATTEMPT, values).fetchone()[0])
+
+
+def attempts(tx: Transaction, positions: Sequence[int]) -> dict[int, list[Attempt]]:
+    """The attempts of deliveries, oldest first, by the positions of the deliveries."""
+    found: dict[int, list[Attempt]] = {position: [] for position in positions}
+    for start in range(0, len(positions), _MAX_DELIVERIES_PER_STATEMENT):
+        part = positions[start : start + _MAX_DELIVERIES_PER_STATEMENT]
+        for row in tx.execute(_ATTEMPTS.format(_marks(part)), part):
+            found[row[0]].append(_attempt_of_row(row))
+    return found
+
+
+def newest(tx: Transaction, owner: int, query: DeliveryQuery) -> list[Delivery]:
+    """An owner's deliveries, newest first."""
+    first, last = positions_of(owner)
+    if query.before is not None:
+        last = query.before - 1
+    state = None if query.state is None else query.state.value
+    event = None if query.event is None else query.event.value
+    values = (first, last, query.endpoint, state, event, query.is_over, query.limit)
+    if query.payment is None:
+        rows = tx.execute(_NEWEST_OF_ALL, values)
+    else:
+        rows = tx.execute(_NEWEST_OF_PAYMENT, (*values, query.payment))
+    return [_delivery_of_row(row) for row in rows]
+
+
+def _marks(values: Collection[object]) -> str:
+    return ", ".join("?" * len(values))

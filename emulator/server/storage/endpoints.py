@@ -1,0 +1,98 @@
+"""The endpoints table: the receivers of events. Starting reads no other table of webhooks."""
+
+from typing import TYPE_CHECKING, Any
+
+from emulator.server.storage.batch import Transaction, positions_of
+from emulator.server.storage.invalid_rows import InvalidValue
+
+if TYPE_CHECKING:
+    # Starting reads this table, which is usually empty.
+    from emulator.domain.webhooks import RegisteredEndpoint
+
+_COLUMNS = "position, id, url, events, secret, profile, is_enabled, old_secret, old_secret_until"
+_ALL = f"SELECT {_COLUMNS} FROM endpoints WHERE is_deleted = 0 ORDER BY position"
+_OF_OWNER = (
+    f"SELECT {_COLUMNS} FROM endpoints WHERE is_deleted = 0 AND position BETWEEN ? AND ?"
+    " ORDER BY position"
+)
+_IDS = "SELECT position, id FROM endpoints WHERE position BETWEEN ? AND ?"
+_INSERT = f"INSERT INTO endpoints ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_UPDATE = (
+    "UPDATE endpoints SET url = ?, events = ?, secret = ?, profile = ?, is_enabled = ?,"
+    " old_secret = ?, old_secret_until = ? WHERE position = ?"
+)
+_MARK_DELETED = "UPDATE endpoints SET is_deleted = 1 WHERE position = ?"
+
+
+def _endpoint_of_row(row: tuple[Any, ...]) -> "RegisteredEndpoint":
+    from emulator.domain.webhooks import Profile, RegisteredEndpoint
+
+    return RegisteredEndpoint(
+        position=row[0],
+        id=row[1],
+        url=row[2],
+        events=tuple(row[3].split(",")),
+        secret=row[4],
+        profile=Profile(row[5]),
+        is_enabled=bool(row[6]),
+        old_secret=row[7],
+        old_secret_until=row[8],
+    )
+
+
+def _mutable_values(endpoint: "RegisteredEndpoint") -> tuple[object, ...]:
+    return (
+        endpoint.url,
+        ",".join(endpoint.events),
+        endpoint.secret,
+        endpoint.profile.value,
+        endpoint.is_enabled,
+        endpoint.old_secret,
+        endpoint.old_secret_until,
+    )
+
+
+def load_all(tx: Transaction) -> "list[RegisteredEndpoint]":
+    """The endpoints of all owners, in the order of creation. Raises ValueError."""
+    endpoints = [_endpoint_of_row(row) for row in tx.execute(_ALL)]
+    for endpoint in endpoints:
+        _check(endpoint)
+    return endpoints
+
+
+def _check(endpoint: "RegisteredEndpoint") -> None:
+    """Raises InvalidValue for a value that no call can have stored."""
+    from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, is_webhook_secret
+    from emulator.settings import parse_url
+
+    try:
+        parse_url(endpoint.url)
+    except ValueError:
+        raise InvalidValue("url", endpoint.url, "an absolute http or https URL") from None
+    if not set(endpoint.events) <= set(EVENT_TYPES_IN_ORDER):
+        raise InvalidValue("events", ",".join(endpoint.events), "types of events")
+    for column, secret in (("secret", endpoint.secret), ("old_secret", endpoint.old_secret)):
+        if secret is not None and not is_webhook_secret(secret):
+            raise InvalidValue(column, len(secret), "a whsec_ secret")
+
+
+def of_owner(tx: Transaction, owner: int) -> "list[RegisteredEndpoint]":
+    """The endpoints of one owner, in the order of creation."""
+    return [_endpoint_of_row(row) for row in tx.execute(_OF_OWNER, positions_of(owner))]
+
+
+def ids(tx: Transaction, owner: int) -> dict[int, str]:
+    """The ids of an owner's endpoints, deleted ones included, by position."""
+    return dict(tx.execute(_IDS, positions_of(owner)).fetchall())
+
+
+def insert(tx: Transaction, endpoint: "RegisteredEndpoint") -> None:
+    tx.execute(_INSERT, (endpoint.position, endpoint.id, *_mutable_values(endpoint)))
+
+
+def update(tx: Transaction, endpoint: "RegisteredEndpoint") -> None:
+    tx.execute(_UPDATE, (*_mutable_values(endpoint), endpoint.position))
+
+
+def mark_deleted(tx: Transaction, position: int) -> None:
+    tx.execute(_MARK_DELETED, (position,))

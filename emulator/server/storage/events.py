@@ -1,0 +1,120 @@
+"""Events: one for each status that a payment took on.
+
+A payment is the event of its creation; the events table contains the others.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from emulator.domain.instants import Instant
+from emulator.domain.payment import Event, Payment, Status
+from emulator.server.storage.batch import Transaction, positions_of
+from emulator.server.storage.payments import REASONS, STATUS_WORDS, STATUSES, first_after
+
+_INSERT = "INSERT INTO events (position, payment, at, status, method, reason, completed_at)"
+_COLUMNS = "position, payment, at, status, method, reason, completed_at, request"
+_CREATIONS = (
+    "SELECT first_event, position, created_at, 'pending', NULL, NULL, NULL, request FROM payments"
+)
+_GET = (
+    f"SELECT {_COLUMNS} FROM events WHERE position = ?1"
+    f" UNION ALL {_CREATIONS} WHERE position = ?2 AND first_event = ?1"
+)
+_OF_PAYMENT = (
+    f"{_CREATIONS} WHERE position = ?1 UNION ALL SELECT {_COLUMNS} FROM events"
+    " INDEXED BY events_by_payment WHERE payment = ?1 ORDER BY 1"
+)
+_NEWEST = (
+    f"SELECT * FROM (SELECT {_COLUMNS} FROM events WHERE position BETWEEN ?1 AND ?2"
+    f" ORDER BY position DESC LIMIT ?4) UNION ALL SELECT * FROM ({_CREATIONS}"
+    " WHERE position BETWEEN ?1 AND ?3 ORDER BY position DESC LIMIT ?4) ORDER BY 1 DESC LIMIT ?4"
+)
+# Without an earlier event of the table, the payment was pending.
+_TRANSITION_COUNTS = (
+    "SELECT source, status, count(*) FROM (SELECT status, coalesce((SELECT earlier.status"
+    " FROM events AS earlier INDEXED BY events_by_payment WHERE earlier.payment = events.payment"
+    " AND earlier.position < events.position"
+    " ORDER BY earlier.position DESC LIMIT 1), 'pending') AS source FROM events"
+    " WHERE position BETWEEN ? AND ?) GROUP BY source, status"
+)
+_ALL = (
+    f"SELECT {_COLUMNS} FROM events WHERE position BETWEEN ?1 AND ?2"
+    f" UNION ALL {_CREATIONS} WHERE position BETWEEN ?1 AND ?2 ORDER BY 1"
+)
+
+
+def _event_of_row(row: tuple[Any, ...]) -> Event:
+    return Event(
+        position=row[0],
+        payment=row[1],
+        at=row[2],
+        status=STATUSES[row[3]],
+        method=row[4],
+        reason=REASONS[row[5]],
+        completed_at=row[6],
+        request_id=row[7],
+    )
+
+
+def insert(tx: Transaction, owner: int, changed: Sequence[tuple[Payment, Instant]]) -> int:
+    """Write an event for each payment that took on its present status at an instant, in order.
+
+    Returns the position of the first.
+    """
+    first = tx.next_position("events", owner, count=len(changed))
+    tx.insert(
+        _INSERT,
+        [
+            (
+                position,
+                payment.position,
+                at,
+                STATUS_WORDS[payment.status],
+                payment.method,
+                payment.reason,
+                payment.completed_at,
+            )
+            for position, (payment, at) in enumerate(changed, start=first)
+        ],
+    )
+    return first
+
+
+def next_position(tx: Transaction, owner: int) -> int:
+    """The position of the owner's next event."""
+    return tx.next_position("events", owner, count=0)
+
+
+def get(tx: Transaction, position: int, payment: int) -> Event:
+    """The event of a payment at a position."""
+    return _event_of_row(tx.execute(_GET, (position, payment)).fetchone())
+
+
+def transition_counts(
+    tx: Transaction, owner: int, *, limit: int
+) -> list[tuple[Status, Status, int]]:
+    """The numbers of changes from one status to another among the owner's newest events."""
+    first, _ = positions_of(owner)
+    last = next_position(tx, owner) - 1
+    rows = tx.execute(_TRANSITION_COUNTS, (max(first, last - limit + 1), last))
+    return [(STATUSES[source], STATUSES[status], count) for source, status, count in rows]
+
+
+def of_payment(tx: Transaction, payment: int) -> list[Event]:
+    """A payment's events, oldest first."""
+    return [_event_of_row(row) for row in tx.execute(_OF_PAYMENT, (payment,))]
+
+
+def newest(tx: Transaction, owner: int, limit: int, *, before: int | None = None) -> list[Event]:
+    """An owner's events, newest first, or those before a position."""
+    first, last = positions_of(owner)
+    last_created = last
+    if before is not None:
+        last = before - 1
+        last_created = first_after(tx, owner, "first_event", last) - 1
+    return [_event_of_row(row) for row in tx.execute(_NEWEST, (first, last, last_created, limit))]
+
+
+def of_owner(tx: Transaction, owner: int) -> list[Event]:
+    """All of an owner's events, oldest first."""
+    return [_event_of_row(row) for row in tx.execute(_ALL, positions_of(owner))]

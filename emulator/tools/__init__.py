@@ -1,0 +1,1 @@
+"""What tests an emulator, a service or a shop from outside, over HTTP."""

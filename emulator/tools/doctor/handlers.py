@@ -1,0 +1,176 @@
+"""Probes whether the emulator reaches webhook handlers: the merchant's, and one of its own."""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from emulator import ids
+from emulator.domain.hosts import ADD_DOCKER_HOST, DOCKER_HOST, PODMAN_HOST
+from emulator.http.addresses import host_with_port, with_host
+from emulator.http.receiver import ReceivedWebhook, WebhookReceiver
+from emulator.tools.doctor.machine import ExaminedEmulator
+from emulator.tools.doctor.network import LocalNetwork
+from emulator.tools.doctor.report import DoctorFinding, Level, good, note, problem
+from emulator.tools.doctor.requests import ENDPOINTS, describe, response_items
+from emulator.tools.doctor.temporary_account import PingResult, TemporaryAccount
+
+LOOPBACK = "127.0.0.1"
+
+_ADVICE = (
+    f"An emulator in a container reaches this machine as {DOCKER_HOST} (Docker on Linux: start "
+    f"it with {ADD_DOCKER_HOST}; Podman: {PODMAN_HOST}), and a handler "
+    "there must listen on 0.0.0.0; for a handler in a container use its service name."
+)
+# The statuses with which handlers refuse a signature.
+_REFUSALS = {400, 401, 403}
+_SLOW = (
+    "A firewall may block the connection, or the handler may be busy: it should respond first and "
+    "work afterwards. The emulator waits 15 s for a response."
+)
+_FAILED = "See the handler's own log; it must return 2xx."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerRoutes:
+    """The addresses on which a handler may listen, and the hosts that may lead to it.
+
+    The first address of `listening` is a loopback one; the first of `hosts` is tried first, alone.
+    """
+
+    listening: tuple[str, ...]
+    hosts: tuple[str, ...]
+    place: str = "on this machine"
+
+
+def handler_routes(network: LocalNetwork) -> HandlerRoutes:
+    """Outside a container only bridges to containers, so that no other machine sees the port."""
+    interfaces = network.interfaces if network.is_in_container else network.bridges
+    listening = (LOOPBACK, *(interface.address for interface in interfaces))
+    if network.is_in_container:
+        return HandlerRoutes(listening=listening, hosts=listening, place="in this container")
+    hosts = (LOOPBACK, DOCKER_HOST, PODMAN_HOST, *listening[1:])
+    return HandlerRoutes(listening=listening, hosts=hosts)
+
+
+async def probe_handlers(
+    emulator: ExaminedEmulator,
+    account: TemporaryAccount,
+    webhook_url: str | None,
+    routes: HandlerRoutes,
+) -> list[DoctorFinding]:
+    """Each handler gets a ping as an endpoint of the temporary account."""
+    endpoints, findings = await _endpoints(emulator)
+    probes = [_probe_endpoint(account, endpoint) for endpoint in endpoints]
+    urls = [endpoint.get("url") for endpoint in endpoints]
+    if webhook_url is not None and webhook_url not in urls:
+        probes.append(_probe_url(account, webhook_url, None))
+    *merchants, local = await asyncio.gather(*probes, probe_local_handler(account, routes))
+    if local.level is Level.PROBLEM and any(merchant.level is Level.OK for merchant in merchants):
+        # Not needed, since there is a handler elsewhere.
+        local = replace(local, level=Level.NOTE)
+    return [*findings, *merchants, local]
+
+
+async def _endpoints(
+    emulator: ExaminedEmulator,
+) -> tuple[list[dict[str, Any]], list[DoctorFinding]]:
+    """The endpoints of the account and mode, or a note why there is none."""
+    if not emulator.has_account:
+        return [], [note("The key has no account yet, and so no endpoints")]
+    response = await replace(emulator.control, key=emulator.key).request("GET", ENDPOINTS)
+    endpoints = response_items(response)
+    if endpoints is None:
+        return [], [note(f"The endpoints cannot be listed: {describe(response)}")]
+    if endpoints:
+        return endpoints[::-1], []
+    whose = "the first account, in test mode" if emulator.key is None else "the key"
+    return [], [
+        note(
+            f"No endpoint is registered for {whose}",
+            f'POST {ENDPOINTS} {{"url": URL}} registers one; serve --webhook-url URL also does.',
+        )
+    ]
+
+
+async def _probe_endpoint(account: TemporaryAccount, endpoint: dict[str, Any]) -> DoctorFinding:
+    url = str(endpoint.get("url"))
+    if endpoint.get("enabled") is False:
+        return problem(
+            f"{_without_password(url)} is disabled and receives no webhooks",
+            f'PATCH {ENDPOINTS}/{endpoint.get("id")} {{"enabled": true}} enables it again.',
+        )
+    return await _probe_url(account, url, endpoint.get("secret"))
+
+
+async def _probe_url(account: TemporaryAccount, url: str, secret: str | None) -> DoctorFinding:
+    """Ping a handler; without a secret it is not registered, and its secret is unknown."""
+    ping = await account.ping(url, secret)
+    shown = _without_password(url)
+    if ping.is_delivered:
+        result = "accepts a ping, but is not registered"
+        if secret is not None:
+            result = "accepts a ping that is signed with its secret"
+    elif secret is None and ping.status in _REFUSALS:
+        result = "responds, and refuses a ping that is signed with another secret"
+    else:
+        fix = ping.cause or (_FAILED if ping.status is not None else _SLOW)
+        return problem(f"{shown} does not accept a ping: {ping.description}", fix)
+    return good(f"{shown} {result}: {ping.description}")
+
+
+def _without_password(url: str) -> str:
+    parts = urlsplit(url)
+    return with_host(url, parts.hostname or "") if "@" in parts.netloc else url
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attempt:
+    """A ping to a host, and the address at which it arrived, if it did."""
+
+    host: str
+    ping: PingResult
+    arrived_at: str | None
+
+
+async def probe_local_handler(account: TemporaryAccount, routes: HandlerRoutes) -> DoctorFinding:
+    """Receive webhooks for the length of the probe; the finding names the host to register."""
+    try:
+        async with WebhookReceiver() as receiver:
+            port = await receiver.listen(routes.listening[0])
+            for host in routes.listening[1:]:
+                with suppress(OSError):  # Another program has the port there.
+                    await receiver.listen(host, port)
+            attempts = [await _attempt(account, receiver, routes.hosts[0], port)]
+            if attempts[0].arrived_at is None:
+                rest = (_attempt(account, receiver, host, port) for host in routes.hosts[1:])
+                attempts += await asyncio.gather(*rest)
+    except OSError as error:
+        return problem(f"No handler could be tested {routes.place}: {error.strerror}", _ADVICE)
+    return _finding(attempts, routes)
+
+
+async def _attempt(
+    account: TemporaryAccount, receiver: WebhookReceiver, host: str, port: int
+) -> _Attempt:
+    received: list[ReceivedWebhook] = []
+    secret = ids.webhook_secret(ids.stream_key(None), 0)
+    path = receiver.register(received.append)
+    ping = await account.ping(f"http://{host_with_port(host, port)}{path}", secret)
+    arrivals = (webhook.local_host for webhook in received if webhook.is_signed_with(secret))
+    return _Attempt(host=host, ping=ping, arrived_at=next(arrivals, None))
+
+
+def _finding(attempts: Iterable[_Attempt], routes: HandlerRoutes) -> DoctorFinding:
+    for attempt in attempts:
+        if attempt.arrived_at is not None:
+            text = f"A handler {routes.place} is reachable at http://{attempt.host} and its port"
+            if attempt.arrived_at != routes.listening[0]:
+                text += f", if it listens on {attempt.arrived_at} or 0.0.0.0"
+            return good(f"{text}: {attempt.ping.description}")
+    failed = "; ".join(f"{attempt.host}: {attempt.ping.description}" for attempt in attempts)
+    return problem(
+        f"A handler {routes.place} is not reachable for the emulator ({failed})", _ADVICE
+    )

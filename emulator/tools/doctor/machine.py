@@ -1,0 +1,136 @@
+"""Probes the emulator from this machine: the base URL, its host name, the API key."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from emulator.domain.accounts import DEMO_TEST_KEY, mask_key
+from emulator.domain.hosts import is_ip_literal
+from emulator.tools.doctor.report import DoctorFinding, good, note, problem
+from emulator.tools.doctor.requests import (
+    ACCOUNTS,
+    CONTROL,
+    HEALTH,
+    TargetServer,
+    Timeouts,
+    describe,
+    lookup,
+    response_items,
+)
+from emulator.tools.doctor.search import ProbeResult
+
+FIRST_PAGE = "/v1/payments?limit=1"
+FORBIDDEN = "forbidden_origin"
+
+_NOT_FORWARDED = (
+    f"Configure the proxy before the emulator to forward {{}}/… as it forwards {HEALTH}."
+)
+_FAULTY = "A fault, a scenario or --rate-limit may cause this: see the journal."
+_KEYS = (
+    "`serve` prints those of the first account, POST /_emulator/accounts creates another one, and "
+    "--auto-provision accepts any test_ key."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExaminedEmulator:
+    """An emulator whose control API is open, and the account whose endpoints are probed.
+
+    Without a key it is the first account. A key that is unknown or new `has_account` false.
+    """
+
+    control: TargetServer
+    key: str | None
+    has_account: bool
+
+
+async def probe_machine(
+    given: ProbeResult, found: ProbeResult, key: str | None, timeouts: Timeouts
+) -> tuple[list[DoctorFinding], ExaminedEmulator | None]:
+    """The findings, and the emulator for the next probes if its control API is open."""
+    version = f"payments emulator {found.description}"
+    findings = [good(f"{found.base_url} responds in {found.duration_ms:.0f} ms: {version}")]
+    if found is not given:
+        wrong = problem(f"{given.base_url}: {given.description}", f"Use {found.base_url}.")
+        findings.insert(0, wrong)
+    api = TargetServer(base_url=found.base_url, timeout_s=timeouts.response_s)
+    control, accounts, finding = await _probe_control(api)
+    findings.append(finding)
+    has_account, finding = await _probe_key(api, control, key, accounts)
+    findings.append(finding)
+    if control is None:
+        return findings, None
+    return findings, ExaminedEmulator(control=control, key=key, has_account=has_account)
+
+
+async def _probe_control(
+    server: TargetServer,
+) -> tuple[TargetServer | None, list[dict[str, Any]], DoctorFinding]:
+    """The control API by the host of the base URL or by an IP address of it, and the accounts."""
+    base_url, host = server.base_url, server.base_url.host
+    response = await server.request("GET", ACCOUNTS)
+    if response.status == 200:
+        accounts = response_items(response) or []
+        return server, accounts, good(f"The control API accepts requests for the host {host}")
+    if response.error.get("code") != FORBIDDEN:
+        finding = problem(
+            f"The control API does not list the accounts: {describe(response)}",
+            _NOT_FORWARDED.format(CONTROL),
+        )
+        return None, [], finding
+    finding = problem(
+        f"The control API refuses requests for the host {host}: {describe(response)}",
+        f"Start the emulator with --allowed-hosts {host} (EMULATOR_ALLOWED_HOSTS).",
+    )
+    if base_url.scheme == "http" and not is_ip_literal(host):
+        for address in await lookup(host):
+            server = replace(server, base_url=replace(base_url, host=address))
+            response = await server.request("GET", ACCOUNTS)
+            if response.status == 200:
+                return server, response_items(response) or [], finding
+    return None, [], finding
+
+
+async def _probe_key(
+    api: TargetServer,
+    control: TargetServer | None,
+    given: str | None,
+    accounts: list[dict[str, Any]],
+) -> tuple[bool, DoctorFinding]:
+    """Whether there is an account to examine, and whether the key works."""
+    key = given or DEMO_TEST_KEY
+    masked = mask_key(key)
+    response = await replace(api, key=key).request("GET", FIRST_PAGE)
+    if response.status == 401:
+        if given is None:
+            text = f"The demo key {masked} is unknown to the emulator, so no key was tested"
+            return True, note(text, "Give your key with --key.")
+        return False, problem(f"The key {masked} is unknown: {describe(response)}", _KEYS)
+    is_new = control is not None and await _remove_created(control, masked, accounts)
+    has_account = given is None or not is_new
+    if response.status != 200:
+        fix = _NOT_FORWARDED.format("/v1") if response.status == 404 else _FAULTY
+        text = f"The key {masked} could not be tested with GET {FIRST_PAGE}: {describe(response)}"
+        return has_account, problem(text, fix)
+    if is_new:
+        text = f"The key {masked} is new: its first use creates an account"
+        return has_account, good(text)
+    return has_account, good(f"The key {masked} works: GET {FIRST_PAGE} returns 200")
+
+
+async def _remove_created(control: TargetServer, masked: str, before: list[dict[str, Any]]) -> bool:
+    """Remove the account that trying the key has created; whether there is one.
+
+    When another key looks the same the account cannot be identified, and stays.
+    """
+    if any(masked in (account.get("test_key"), account.get("live_key")) for account in before):
+        return False
+    known = {account.get("id") for account in before}
+    created = [
+        account
+        for account in response_items(await control.request("GET", ACCOUNTS)) or ()
+        if account.get("test_key") == masked and account.get("id") not in known
+    ]
+    if len(created) != 1:
+        return False
+    await control.request("DELETE", f"{ACCOUNTS}/{created[0].get('id')}")
+    return True

@@ -1,0 +1,257 @@
+"""Declares the anomalies of histories: each changes the steps, or does not fit them."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from emulator.domain.payment import EVENT_TYPES
+from emulator.tools.explore.steps import (
+    CHANGES,
+    COMPLETED,
+    CREATED,
+    REFUNDED,
+    HistoryStep,
+    Manner,
+    StepAction,
+    Steps,
+)
+
+Change = Callable[[Steps, str], Steps | None]
+"""Changes the steps, or returns None where the anomaly does not fit."""
+
+
+def _index(steps: Steps, action: StepAction, event: str = "") -> int | None:
+    for index, step in enumerate(steps):
+        if step.action is action and step.event == event:
+            return index
+    return None
+
+
+def _replaced(steps: Steps, index: int, *others: HistoryStep) -> Steps:
+    return (*steps[:index], *others, *steps[index + 1 :])
+
+
+def _insert(steps: Steps, index: int, *inserted: HistoryStep) -> Steps:
+    return (*steps[:index], *inserted, *steps[index:])
+
+
+def _moved(steps: Steps, index: int, to: int) -> Steps | None:
+    """A step moved behind others; `to` is its index before its own removal."""
+    if to == index + 1:
+        return None
+    return (*steps[:index], *steps[index + 1 : to], steps[index], *steps[to:])
+
+
+def _late_success(steps: Steps, _: str) -> Steps | None:
+    if _index(steps, StepAction.APPROVE) is not None:
+        return None
+    return (*steps, HistoryStep(StepAction.COMPLETE), *_delivery(steps, COMPLETED))
+
+
+def _refund(steps: Steps, _: str) -> Steps | None:
+    if _index(steps, StepAction.APPROVE) is None and _index(steps, StepAction.COMPLETE) is None:
+        return None
+    return (*steps, HistoryStep(StepAction.REFUND), *_delivery(steps, REFUNDED))
+
+
+def _delivery(steps: Steps, event: str) -> Steps:
+    """The delivery of one more event, if the application receives any."""
+    has_webhook = _index(steps, StepAction.DELIVER, CREATED) is not None
+    return (HistoryStep(StepAction.DELIVER, event),) if has_webhook else ()
+
+
+def _expire_later(steps: Steps, index: int) -> Steps:
+    actions = (StepAction.WAIT, StepAction.SUBMIT, StepAction.PASS_EXPIRY)
+    return _replaced(steps, index, *map(HistoryStep, actions))
+
+
+def _start(manner: Manner) -> Change:
+    def change(steps: Steps, _: str) -> Steps | None:
+        is_usual = steps[0].manner is Manner.USUAL
+        return _replaced(steps, 0, replace(steps[0], manner=manner)) if is_usual else None
+
+    return change
+
+
+def _at(action: StepAction, change: Callable[[Steps, int], Steps | None]) -> Change:
+    """A change of the step with an action, by its index; of a delivery, that of the event."""
+
+    def find_and_change(steps: Steps, event: str) -> Steps | None:
+        index = _index(steps, action, event)
+        return None if index is None else change(steps, index)
+
+    return find_and_change
+
+
+def _early(steps: Steps, index: int) -> Steps | None:
+    early = HistoryStep(StepAction.START, steps[index].event, Manner.EARLY)
+    is_usual = steps[0].manner is Manner.USUAL
+    return (early, *_replaced(steps, index)[1:]) if is_usual else None
+
+
+def _after_next(actions: Collection[StepAction]) -> Change:
+    """The event arrives after the next step with one of these actions."""
+
+    def move(steps: Steps, index: int) -> Steps | None:
+        after = (i for i in range(index + 1, len(steps)) if steps[i].action in actions)
+        to = next(after, None)
+        return None if to is None else _moved(steps, index, to + 1)
+
+    return _at(StepAction.DELIVER, move)
+
+
+def _manner(manner: Manner) -> Change:
+    def change(steps: Steps, index: int) -> Steps | None:
+        is_usual = steps[index].manner is Manner.USUAL
+        return _replaced(steps, index, replace(steps[index], manner=manner)) if is_usual else None
+
+    return _at(StepAction.DELIVER, change)
+
+
+def _last(steps: Steps, index: int) -> Steps | None:
+    return _moved(steps, index, len(steps))
+
+
+def _repeated(steps: Steps, index: int) -> Steps:
+    return _insert(steps, index, replace(steps[index], manner=Manner.USUAL))
+
+
+def _lost(steps: Steps, index: int) -> Steps:
+    return _replaced(steps, index, HistoryStep(StepAction.LOSE, steps[index].event))
+
+
+def _return_at_once(steps: Steps, _: str) -> Steps | None:
+    without = _at(StepAction.RETURN, _replaced)(steps, "")
+    return None if without is None else _manner(Manner.WITH_RETURN)(without, COMPLETED)
+
+
+def _settle_at_once(steps: Steps, _: str) -> Steps | None:
+    return _manner(Manner.WITH_SETTLE)(steps, COMPLETED)
+
+
+def _before(actions: Sequence[StepAction], inserted: HistoryStep, offset: int = 0) -> Change:
+    def change(steps: Steps, _: str) -> Steps | None:
+        for index, step in enumerate(steps):
+            if step.action in actions:
+                return _insert(steps, index + offset, inserted)
+        return None
+
+    return change
+
+
+def _job(actions: Sequence[StepAction], offset: int = 0) -> Change:
+    return _before(actions, HistoryStep(StepAction.SETTLE), offset)
+
+
+_DELIVER, _RETURN = StepAction.DELIVER, StepAction.RETURN
+_FIRST_CHANGES = (StepAction.WAIT, StepAction.SUBMIT, StepAction.EXPIRE)
+_RESULTS = (StepAction.APPROVE, StepAction.DECLINE, StepAction.EXPIRE)
+_ANSWERS = (StepAction.APPROVE, StepAction.DECLINE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnomalyKind:
+    """A kind of anomaly: `title` describes it, `{}` stands for the event.
+
+    `events` are those that it can concern; without any it concerns none.
+    """
+
+    name: str
+    title: str
+    change: Change
+    events: tuple[str, ...] = ("",)
+    needs: str = ""
+    """The capability without which it does not exist, an attribute of `Capabilities`."""
+
+
+_ALL = tuple(EVENT_TYPES.values())
+# Nothing follows the refund.
+_NOT_LAST = tuple(event for event in _ALL if event != REFUNDED)
+
+
+def _forgery(manner: Manner, title: str) -> AnomalyKind:
+    change = _before(_RESULTS, HistoryStep(StepAction.FORGE, COMPLETED, manner))
+    return AnomalyKind(manner.value.replace(" ", "-"), title, change, needs="has_webhook")
+
+
+def _return(name: str, title: str, change: Change) -> AnomalyKind:
+    return AnomalyKind(name, title, change, needs="has_return")
+
+
+def _settle(name: str, title: str, change: Change) -> AnomalyKind:
+    return AnomalyKind(name, title, change, needs="has_settle")
+
+
+_EXPIRY = "the checkout expires while the payment is processing"
+_BEFORE = "create is answered 500 before the commit"
+_AFTER = "create is answered 500 after the commit"
+_SLOW = "the first attempt of {} times out and is repeated"
+_UNPAID = "the customer opens success_url without paying"
+_WITH_RETURN = "the customer returns while the event is delivered"
+
+ANOMALY_KINDS = (
+    AnomalyKind("late-success", "the payment completes after it failed or expired", _late_success),
+    AnomalyKind("refund", "the payment is refunded", _refund),
+    AnomalyKind("expiry-while-processing", _EXPIRY, _at(StepAction.SUBMIT, _expire_later)),
+    AnomalyKind("create-500-before", _BEFORE, _start(Manner.ERROR_BEFORE)),
+    AnomalyKind("create-500-after", _AFTER, _start(Manner.ERROR_AFTER)),
+    AnomalyKind("create-cut", "the response to create is lost", _start(Manner.CUT)),
+    AnomalyKind("create-429", "create is answered 429 with Retry-After: 1", _start(Manner.LIMITED)),
+    AnomalyKind(
+        "early",
+        "{} arrives before the response to create",
+        _at(_DELIVER, _early),
+        (CREATED,),
+    ),
+    AnomalyKind("delayed", "{} arrives after the next change", _after_next(CHANGES), _NOT_LAST),
+    AnomalyKind("swapped", "{} arrives after the next event", _after_next({_DELIVER}), _NOT_LAST),
+    AnomalyKind("late", "{} arrives last", _at(_DELIVER, _last), _NOT_LAST),
+    AnomalyKind("lost", "{} is lost", _at(_DELIVER, _lost), _ALL),
+    AnomalyKind("twice", "{} is delivered twice in turn", _at(_DELIVER, _repeated), _ALL),
+    AnomalyKind("at-once", "{} is delivered twice at once", _manner(Manner.AT_ONCE), _ALL),
+    AnomalyKind("slow", _SLOW, _manner(Manner.SLOW), _ALL),
+    _return("return-at-once", _WITH_RETURN, _return_at_once),
+    _settle("settle-at-once", "the job runs while the event is delivered", _settle_at_once),
+    _return(
+        "return-unpaid",
+        "the customer opens success_url without paying",
+        _before(_FIRST_CHANGES, HistoryStep(_RETURN)),
+    ),
+    AnomalyKind("return-twice", "the customer opens success_url twice", _at(_RETURN, _repeated)),
+    AnomalyKind("no-return", "the customer never opens success_url", _at(_RETURN, _replaced)),
+    _settle("settle-unpaid", "the job runs before the customer pays", _job(_FIRST_CHANGES)),
+    _settle("settle-processing", "the job runs while the payment is processing", _job(_ANSWERS)),
+    _settle("settle-first", "the job runs before the event arrives", _job(_RESULTS, offset=1)),
+    _forgery(Manner.FORGED, "a webhook with a wrong signature"),
+    _forgery(Manner.STALE, "a signed webhook that is an hour old"),
+    _forgery(Manner.UNSIGNED, "a webhook without a signature"),
+    _forgery(Manner.UNKNOWN_TYPE, "a webhook of an unknown type"),
+    _forgery(Manner.OTHER_MODE, "a webhook of the other mode"),
+    _forgery(Manner.OTHER_ORDER, "a webhook about another order's payment"),
+    _forgery(Manner.OTHER_AMOUNT, "a webhook about a payment of another amount"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """An anomaly: a kind, and the event that it concerns, if any."""
+
+    kind: AnomalyKind
+    event: str = ""
+
+    @property
+    def name(self) -> str:
+        """The anomaly in files and in the matrix of a report."""
+        return f"{self.kind.name} {self.event}".rstrip()
+
+    def apply(self, steps: Steps) -> Steps | None:
+        """The changed steps, or None where the anomaly does not fit."""
+        return self.kind.change(steps, self.event)
+
+
+ANOMALIES = tuple(Anomaly(kind, event) for kind in ANOMALY_KINDS for event in kind.events)
+_BY_NAME = {anomaly.name: anomaly for anomaly in ANOMALIES}
+
+
+def parse_anomaly(name: str) -> Anomaly | None:
+    """The anomaly of a name."""
+    return _BY_NAME.get(name)

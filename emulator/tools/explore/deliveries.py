@@ -1,0 +1,133 @@
+"""Delivers the events of one payment, repeats failed deliveries, and forges webhooks."""
+
+import json
+
+from emulator.clock import pause
+from emulator.domain.payment import Status
+from emulator.domain.payment_methods import DEFAULT_METHODS
+from emulator.domain.webhooks import WebhookResponse
+from emulator.http.client import HttpResponse, timed_out
+from emulator.http.diagnosis import (
+    FailedRequest,
+    diagnose_failure,
+    diagnose_response,
+    diagnose_timeout,
+)
+from emulator.http.failures import RequestStage
+from emulator.tools.explore.connections import MAX_RESPONSE_S, Request
+from emulator.tools.explore.judgement import Unacknowledged
+from emulator.tools.explore.service import ExploreError, ServiceEvent
+from emulator.tools.explore.session import ExploreSession
+from emulator.tools.explore.steps import COMPLETED, EVENT_STATUSES, Manner
+
+MAX_ATTEMPTS = 5
+# Real time before the second and later attempts at the end, doubled each time.
+FIRST_PAUSE_MS = 50
+# Makes the moment longer in which two handlers have read the payment and have not acted yet.
+RACE_LATENCY = "30ms"
+RACING_REQUESTS = 4
+UNKNOWN_TYPE = "payment.disputed"
+
+
+class HistoryDeliveries:
+    """The deliveries of one history; `acknowledged` holds the statuses of acknowledged events."""
+
+    def __init__(self, session: ExploreSession) -> None:
+        self.acknowledged: set[str] = set()
+        self._session = session
+        self._events: dict[tuple[str, str], ServiceEvent] = {}
+        self._pending: dict[str, Unacknowledged] = {}
+
+    @property
+    def pending(self) -> list[str]:
+        """The ids of the events that are not acknowledged yet."""
+        return list(self._pending)
+
+    @property
+    def unacknowledged(self) -> tuple[Unacknowledged, ...]:
+        return tuple(self._pending.values())
+
+    async def event(self, event_type: str, payment_id: str) -> ServiceEvent:
+        """The event of a payment. Raises ExploreError."""
+        key = (payment_id, event_type)
+        if key not in self._events:
+            limit = self._session.max_newest
+            for event in await self._session.service.events(payment_id, limit=limit):
+                self._events[payment_id, event.type] = event
+        if key not in self._events:
+            raise ExploreError(f"the payment {payment_id} has no {event_type}")
+        return self._events[key]
+
+    async def attempt(
+        self, event: ServiceEvent, step: int, *, closes: bool = False
+    ) -> HttpResponse:
+        """Deliver an event once, and store the result."""
+        response = await self._session.shop.deliver(event, closes=closes)
+        self.record(event, step, response)
+        return response
+
+    async def race(self, event: ServiceEvent, step: int, other: Request) -> list[HttpResponse]:
+        """Deliver an event at the same moment as another request.
+
+        The emulator is slow to answer the application meanwhile.
+        """
+        service, shop = self._session.service, self._session.shop
+        async with service.fault("any", {"latency": RACE_LATENCY}, RACING_REQUESTS):
+            responses = await shop.connections.send_together([shop.webhook(event), other])
+        self.record(event, step, responses[0])
+        return responses
+
+    def record(self, event: ServiceEvent, step: int, *responses: HttpResponse) -> None:
+        """Store the result of an attempt; an acknowledged delivery is not repeated."""
+        if any(response.is_success for response in responses):
+            self._pending.pop(event.id, None)
+            status = EVENT_STATUSES.get(event.type)
+            if status is not None:
+                self.acknowledged.add(status)
+            return
+        stored = self._pending.setdefault(event.id, Unacknowledged(event, step))
+        stored.results.append(responses[0].text)
+        stored.cause = _cause(responses[0], self._session.shop.integration.webhook or "")
+
+    async def retry(self, event_ids: list[str]) -> None:
+        """Deliver events once more that are still not acknowledged, up to the usual number."""
+        for event_id in event_ids:
+            pending = self._pending.get(event_id)
+            if pending is not None and len(pending.results) < MAX_ATTEMPTS:
+                await self.attempt(pending.event, pending.step)
+
+    async def retry_in_the_end(self) -> None:
+        """Repeat the attempts until all events are acknowledged, or none is left."""
+        for number in range(MAX_ATTEMPTS - 1):
+            if self._pending and number:
+                await pause(self._session.wall, FIRST_PAUSE_MS << number - 1)
+            await self.retry(self.pending)
+
+
+def _cause(response: HttpResponse, url: str) -> str:
+    """The likely cause of a failed attempt, or an empty text."""
+    at = FailedRequest(url=url, stage=RequestStage.AWAITING_RESPONSE, is_in_container=False)
+    if response.failure is None:
+        answer = WebhookResponse(response.status, tuple(response.headers))
+        diagnosis = diagnose_response(answer, url)
+    elif response == timed_out(MAX_RESPONSE_S):
+        diagnosis = diagnose_timeout(at, MAX_RESPONSE_S * 1_000)
+    else:
+        diagnosis = diagnose_failure(OSError(response.failure), at)
+    return "" if diagnosis is None else diagnosis.cause
+
+
+def forged_event(manner: Manner, genuine: ServiceEvent) -> ServiceEvent:
+    """An event that the service has not sent, from a genuine one of the same payment."""
+    event = json.loads(genuine.body)
+    event["id"] = f"{genuine.id}x"
+    if manner is Manner.UNKNOWN_TYPE:
+        event["type"] = UNKNOWN_TYPE
+    else:
+        event["type"] = COMPLETED
+        event["data"] |= {"status": Status.COMPLETED, "method": DEFAULT_METHODS[0]}
+        event["data"]["completed_at"] = event["timestamp"]
+    if manner is Manner.OTHER_MODE:
+        event["mode"] = "live"
+    body = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
+    return ServiceEvent(event["id"], event["type"], genuine.payment, body)

@@ -1,0 +1,383 @@
+"""Executes a history: the customer's steps, the changes of the payment, the webhooks."""
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass, replace
+
+from emulator.clock import pause
+from emulator.domain.instants import format_instant, parse_instant
+from emulator.domain.payment import Status
+from emulator.domain.payment_methods import DEFAULT_METHODS
+from emulator.http.client import HttpResponse
+from emulator.tools.explore.deliveries import HistoryDeliveries, forged_event
+from emulator.tools.explore.histories import History
+from emulator.tools.explore.judgement import (
+    HAS_MONEY,
+    Observation,
+    Sample,
+    TracedStep,
+    is_settled,
+)
+from emulator.tools.explore.service import ExploreError, Payment, ServiceEvent
+from emulator.tools.explore.session import CREATE_FAULTS, MAX_SHARED, ExploreSession
+from emulator.tools.explore.shop import Browser
+from emulator.tools.explore.step_text import step_text
+from emulator.tools.explore.steps import CHANGES, CREATED, HistoryStep, Manner, StepAction
+
+# Real time between two looks: at the state of an asynchronous application, and at the payments
+# while the response to create is held.
+STATE_PAUSE_MS = 20
+EARLY_PAUSE_MS = 5
+# How long a handler may work after its attempt has timed out.
+MAX_WORK_MS = 500
+MAX_EARLY_PAUSES = 200
+# A phone is answered within 30 s.
+BEFORE_EXPIRY_MS = 10_000
+AFTER_EXPIRY_MS = 5_000
+OTHER_AMOUNTS_MINOR = (100, 200)
+
+
+@dataclass(slots=True)
+class ShopOrder:
+    """An order of the shop and its payment."""
+
+    id: str
+    payment: Payment
+    payments: list[Payment]
+    """All payments that the shop created for it."""
+
+
+class HistoryRun:
+    """One run of one history."""
+
+    def __init__(self, session: ExploreSession, history: History) -> None:
+        self._session = session
+        self._shop = session.shop
+        self._service = session.service
+        self._integration = session.shop.integration
+        self._history = history
+        self._browser = Browser()
+        self._trace: list[TracedStep] = []
+        self._samples: list[Sample] = []
+        self._forged: list[tuple[Sample, Sample]] = []
+        self._deliveries = HistoryDeliveries(session)
+        self._could_know: set[str] = set()
+        self._reading: set[HistoryStep] = set()
+        self._status: str = Status.PENDING
+        # Whether a handler may still be working whose response was not awaited.
+        self._is_working = False
+        self._live: tuple[str, ...] = ()
+        self._order: ShopOrder
+
+    async def run(self) -> Observation:
+        """Execute the steps, then wait for the end. Raises ExploreError."""
+        first, *others = self._history.steps
+        if self._session.is_limited:
+            await self._execute(first)
+        else:
+            async with self._session.starting:
+                await self._execute(first)
+        for step in others:
+            await self._execute(step)
+        return await self._finish()
+
+    async def _execute(self, step: HistoryStep) -> None:
+        retried = self._deliveries.pending
+        is_observed = self._observes(step)
+        before = await self._last_request() if is_observed else None
+        # By name, such as `_deliver`: a table of methods would keep this object until a collection.
+        result: str = await getattr(self, f"_{step.action}", self._change)(step)
+        if is_observed and await self._last_request() != before:
+            self._reading.add(step)
+            if step.action is StepAction.RETURN:
+                self._could_know.add(self._status)
+        self._trace.append(TracedStep(text=step_text(step, self._integration), result=result))
+        await self._deliveries.retry(retried)
+
+    async def _last_request(self) -> str | None:
+        """The application's last request to the service, about any payment or this one."""
+        path = f"payments/{self._order.payment['id']}" if self._session.is_shared else "*"
+        return await self._service.last_request(f"/v1/{path}")
+
+    def _observes(self, step: HistoryStep) -> bool:
+        """Whether to observe the application's requests to the service during a step.
+
+        On a return only where nothing else reports the completed payment.
+        """
+        if step.action is StepAction.RETURN and self._integration.settle is None:
+            return self._status not in self._known
+        return self._session.observes_requests and step.action in (
+            StepAction.DELIVER,
+            StepAction.RETURN,
+        )
+
+    @property
+    def _known(self) -> set[str]:
+        """The statuses of the payment that the application could know of."""
+        return self._could_know | self._deliveries.acknowledged
+
+    @property
+    def _number(self) -> int:
+        """The number of the current step, from 1."""
+        return len(self._trace) + 1
+
+    async def _start(self, step: HistoryStep) -> str:
+        then = CREATE_FAULTS.get(step.manner)
+        if then is None:
+            return await self._start_order(self._shop.start(self._browser))
+        times = 0 if self._session.is_limited else 1
+        async with self._service.fault("create_payment", then, times):
+            if step.manner is Manner.EARLY:
+                return await self._start_early()
+            response = await self._shop.start(self._browser)
+        if response.is_success:
+            return await self._take_order(response)
+        # The customer sees an error, and starts again.
+        await self._session.drop_payments()
+        again = await self._start_order(self._shop.start(self._browser))
+        return f"{response.text}; the customer starts again: {again}"
+
+    async def _start_early(self) -> str:
+        """Deliver the created event while the response to create is held."""
+        starting = asyncio.create_task(self._shop.start(self._browser, closes=True))
+        try:
+            delivered = await self._deliver_early(starting)
+            result = await self._start_order(starting)
+        finally:
+            starting.cancel()
+        return f"{result}; {CREATED}: {delivered}"
+
+    async def _deliver_early(self, starting: "asyncio.Task[HttpResponse]") -> str:
+        known = self._session.newest_payment
+        for _ in range(MAX_EARLY_PAUSES):
+            newest = [payment["id"] for payment in await self._service.payments(1)]
+            if newest and newest[0] != known:
+                event = await self._deliveries.event(CREATED, newest[0])
+                return (await self._deliveries.attempt(event, self._number, closes=True)).text
+            if starting.done():
+                break
+            await pause(self._session.wall, EARLY_PAUSE_MS)
+        return "no payment was created"
+
+    async def _start_order(self, starting: Awaitable[HttpResponse]) -> str:
+        response = await starting
+        if not response.is_success:
+            body = response.body[:200].decode("utf-8", "replace")
+            raise ExploreError(
+                f"the order cannot be started: {self._integration.start.line}:"
+                f" {response.text} {body}".rstrip()
+            )
+        return await self._take_order(response)
+
+    async def _take_order(self, response: HttpResponse) -> str:
+        self._order = await self._read_order(response)
+        return f"{response.status}, order {self._order.id}, {self._order.payment['id']}"
+
+    async def _read_order(self, response: HttpResponse) -> ShopOrder:
+        start = self._integration.start
+        order = start.order.read(response.json)
+        if not isinstance(order, str | int) or isinstance(order, bool):
+            raise ExploreError(f"{start.line}: the response has no order at {start.order}")
+        member, path = ("id", start.payment)
+        if path is None:
+            member, path = ("checkout_url", start.checkout_url)
+        assert path is not None  # noqa: S101 - the file has one of them
+        value = path.read(response.json)
+        payment = await self._session.find_payment(lambda each: each[member] == value)
+        if payment is None:
+            raise ExploreError(
+                f"{start.line}: the response has {value!r} at {path}, which is no payment that the"
+                f" shop has created in the emulator at {self._service.base_url}"
+            )
+        return ShopOrder(str(order), payment, self._session.take_payments(payment))
+
+    async def _change(self, step: HistoryStep) -> str:
+        payment, service = self._order.payment, self._service
+        if step.action in (StepAction.APPROVE, StepAction.COMPLETE):
+            await self._sample(len(self._trace))
+        expires_at = parse_instant(payment["expires_at"])
+        match step.action:
+            case StepAction.WAIT:
+                await service.advance_until(format_instant(expires_at - BEFORE_EXPIRY_MS))
+            case StepAction.PASS_EXPIRY:
+                await service.advance_until(format_instant(expires_at + AFTER_EXPIRY_MS))
+            case StepAction.SUBMIT:
+                await service.submit(payment)
+            case StepAction.APPROVE | StepAction.DECLINE:
+                await service.answer(payment, approves=step.action is StepAction.APPROVE)
+            case StepAction.COMPLETE:
+                await service.change(payment["id"], Status.COMPLETED, is_unusual=True)
+            case _:
+                await service.change(payment["id"], CHANGES[step.action])
+        status = CHANGES.get(step.action)
+        if status is None:
+            return ""
+        self._status = status
+        return f"payment {status}"
+
+    async def _deliver(self, step: HistoryStep) -> str:
+        deliveries, shop, payment = self._deliveries, self._shop, self._order.payment
+        event = await deliveries.event(step.event, payment["id"])
+        match step.manner:
+            case Manner.AT_ONCE:
+                responses = await deliveries.race(event, self._number, shop.webhook(event))
+                deliveries.record(event, self._number, *responses)
+            case Manner.WITH_RETURN:
+                page = shop.page_request(self._browser, payment["success_url"])
+                responses = await deliveries.race(event, self._number, page)
+                await shop.follow(self._browser, page.url, responses[1])
+            case Manner.WITH_SETTLE:
+                job = shop.settle_request(self._order.id)
+                responses = await deliveries.race(event, self._number, job)
+            case Manner.SLOW:
+                self._is_working = not await shop.attempt_and_leave(event)
+                response = await deliveries.attempt(event, self._number)
+                return f"no response in time, then {response.text}"
+            case _:
+                responses = [await deliveries.attempt(event, self._number)]
+        return " and ".join(response.text for response in responses)
+
+    async def _forge(self, step: HistoryStep) -> str:
+        before = await self._sample(len(self._trace))
+        event = await self._forged_event(step.manner)
+        response = await self._shop.deliver(event, step.manner)
+        if step.manner in (Manner.UNKNOWN_TYPE, Manner.OTHER_ORDER) and not response.is_success:
+            self._deliveries.record(event, self._number, response)
+        if self._session.patience_ms:
+            await pause(self._session.wall, self._session.patience_ms)
+        after = await self._sample(self._number)
+        if step.manner in (Manner.FORGED, Manner.STALE, Manner.UNSIGNED):
+            self._forged.append((before, after))
+        return response.text
+
+    async def _forged_event(self, manner: Manner) -> ServiceEvent:
+        if manner is Manner.OTHER_ORDER:
+            async with self._session.starting:
+                other = await self._read_order(await self._shop.start(Browser()))
+            return await self._completed_event(other.payment)
+        payment = self._order.payment
+        if manner is Manner.OTHER_AMOUNT:
+            amount = next(each for each in OTHER_AMOUNTS_MINOR if each != payment["amount"])
+            members = ("currency", "success_url", "cancel_url", "metadata")
+            body = {"amount": amount, **{name: payment[name] for name in members}}
+            body["methods"] = list(DEFAULT_METHODS)
+            async with self._session.starting:
+                other_payment = await self._service.create(body)
+                await self._session.refresh()
+                self._session.take_payments(other_payment)
+            return await self._completed_event(other_payment)
+        return forged_event(manner, await self._deliveries.event(CREATED, payment["id"]))
+
+    async def _completed_event(self, payment: Payment) -> ServiceEvent:
+        """Complete a payment; return the event."""
+        await self._service.submit(payment)
+        await self._service.answer(payment, approves=True)
+        return (await self._service.events(payment["id"], limit=self._session.max_newest))[-1]
+
+    async def _lose(self, _: HistoryStep) -> str:
+        return ""
+
+    async def _return(self, _: HistoryStep) -> str:
+        url = self._order.payment["success_url"]
+        response = await self._shop.open(self._browser, url)
+        if self._status not in HAS_MONEY:
+            await self._sample(self._number)
+        return response.text
+
+    async def _settle(self, _: HistoryStep) -> str:
+        response = await self._shop.settle(self._order.id)
+        # A job looks at open orders, and need not look at refunds.
+        if response.is_success and self._status != Status.REFUNDED:
+            self._could_know.add(self._status)
+        if self._status not in HAS_MONEY:
+            await self._sample(self._number)
+        return response.text
+
+    async def _sample(self, step: int) -> Sample:
+        """Read the order after a step; store it with the payment's status."""
+        sample = await self._shop.read_state(self._order.id, step=step, payment_status=self._status)
+        self._samples.append(sample)
+        return sample
+
+    async def _finish(self) -> Observation:
+        await self._deliveries.retry_in_the_end()
+        if self._integration.settle is not None:
+            await self._execute(HistoryStep(StepAction.SETTLE))
+        order = self._order
+        await self._session.refresh()
+        order.payments += self._session.take_payments(order.payment)
+        others = [payment for payment in order.payments if payment["id"] != order.payment["id"]]
+        self._live = await self._live_payments(others)
+        observation = await self._settled()
+        await self._end_payments(others)
+        return observation
+
+    async def look_again(self) -> Observation:
+        """The observation with the present state of the order."""
+        self._samples.pop()
+        await self._sample(len(self._trace))
+        return self._observation()
+
+    async def _settled(self) -> Observation:
+        """The observation when the order has reached its end, or has had the time for it."""
+        session, wall = self._session, self._session.wall
+        started_ms, earlier, is_late = wall.monotonic_ms(), len(self._samples), False
+        while True:
+            del self._samples[earlier:]
+            await self._sample(len(self._trace))
+            observation = self._observation()
+            elapsed_ms = wall.monotonic_ms() - started_ms
+            if not is_settled(observation):
+                is_late, wait_ms = True, self._integration.state.within_ms
+            else:
+                # Histories that run at the same time delay each other.
+                if is_late and not (self._is_working or session.is_shared):
+                    session.lag_ms = max(session.lag_ms, int(elapsed_ms))
+                is_late, wait_ms = False, 0 if self._is_quick else session.patience_ms
+            if elapsed_ms >= max(wait_ms, MAX_WORK_MS if self._is_working else 0):
+                return observation
+            await pause(wall, STATE_PAUSE_MS)
+
+    @property
+    def _is_quick(self) -> bool:
+        """Whether the first settled state counts: nothing was delivered that could be one too many.
+
+        Otherwise a second effect may follow later.
+        """
+        deliveries = [step for step in self._history.steps if step.action is StepAction.DELIVER]
+        events = {step.event for step in deliveries if step.manner is Manner.USUAL}
+        return not self._is_working and len(events) == len(deliveries)
+
+    async def _live_payments(self, others: list[Payment]) -> tuple[str, ...]:
+        """The ids of the order's payments that are completed or may still complete."""
+        dead = (Status.FAILED, Status.EXPIRED)
+        own = [] if self._status in dead else [self._order.payment["id"]]
+        if not others:
+            return tuple(own)
+        payments = await self._service.payments(MAX_SHARED)
+        current = {payment["id"]: payment["status"] for payment in payments}
+        return (*own, *(p["id"] for p in others if current.get(p["id"]) not in dead))
+
+    async def _end_payments(self, others: list[Payment]) -> None:
+        """Expire the payments that would otherwise wait for their customer."""
+        for payment in others:
+            if payment["status"] == Status.PENDING:
+                await self._service.change(payment["id"], Status.EXPIRED)
+
+    def _observation(self) -> Observation:
+        state, not_judged = self._integration.state, set[str]()
+        not_judged |= set() if state.closed else {Status.FAILED, Status.EXPIRED}
+        not_judged |= set() if state.refunded else {Status.REFUNDED}
+        return Observation(
+            history=self._history,
+            trace=tuple(self._trace),
+            samples=tuple(replace(sample) for sample in self._samples),
+            forged=tuple(self._forged),
+            unacknowledged=self._deliveries.unacknowledged,
+            live_payments=self._live,
+            could_know=tuple(self._known - not_judged),
+            order=self._order.id,
+            payment=self._order.payment["id"],
+            checkout_url=self._order.payment["checkout_url"],
+            reading_steps=tuple(self._reading),
+        )

@@ -1,0 +1,315 @@
+"""Runs histories in the order of their size, and collects the failures."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from emulator.clock import pause
+from emulator.tools.explore.anomalies import Anomaly
+from emulator.tools.explore.executor import STATE_PAUSE_MS, HistoryRun
+from emulator.tools.explore.histories import (
+    History,
+    build_history,
+    facts,
+    histories_of_size,
+    normal_form,
+    random_histories,
+)
+from emulator.tools.explore.integration import Integration
+from emulator.tools.explore.judgement import (
+    HistoryVerdict,
+    Observation,
+    VerdictId,
+    compare_ends,
+    is_order_free,
+    judge,
+)
+from emulator.tools.explore.service import ExploreError
+from emulator.tools.explore.session import ExploreSession
+from emulator.tools.explore.steps import Capabilities, Outcome, StepAction, Steps
+
+MAX_CONCURRENT = 16
+
+Progress = Callable[["Exploration"], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryFailure:
+    """A history with a failed judgement."""
+
+    verdict: HistoryVerdict
+    observation: Observation
+
+    @property
+    def history(self) -> History:
+        return self.observation.history
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """The result of one history; `failure` is None when it passed."""
+
+    history: History
+    duration_ms: float
+    failure: HistoryFailure | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When an exploration ends; `max_time_ms` is for all of it."""
+
+    depth: int
+    seed: int
+    max_failures: int
+    max_time_ms: int | None
+
+
+@dataclass(slots=True)
+class Counts:
+    """How many histories exist, and what became of them."""
+
+    existing: int = 0
+    ran: int = 0
+    equivalent: int = 0
+    containing_failure: int = 0
+
+    @property
+    def not_run(self) -> int:
+        """Those for which no time was left, or too many others had failed."""
+        return self.existing - self.ran - self.equivalent - self.containing_failure
+
+
+def capabilities(integration: Integration) -> Capabilities:
+    """What the merchant's application has, by its file."""
+    return Capabilities(
+        has_webhook=integration.webhook is not None,
+        has_return=integration.return_to is not None,
+        has_settle=integration.settle is not None,
+    )
+
+
+class Exploration:
+    """Explores one integration."""
+
+    def __init__(self, session: ExploreSession, limits: Limits, progress: Progress) -> None:
+        self.counts = Counts()
+        self.results: list[Result] = []
+        self.failures: list[HistoryFailure] = []
+        self._session = session
+        self._integration = session.shop.integration
+        self._can = capabilities(self._integration)
+        self._limits = limits
+        self._progress = progress
+        self._started_ms = session.wall.monotonic_ms()
+        self._reads_on_delivery = True
+        self.can_overlap = False
+        self._seen: set[tuple[Outcome, Steps]] = set()
+        self._ends: dict[tuple[Outcome, Steps], Observation] = {}
+
+    @property
+    def duration_ms(self) -> float:
+        return self._session.wall.monotonic_ms() - self._started_ms
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a limit is reached."""
+        limits = self._limits
+        has_time = limits.max_time_ms is None or self.duration_ms < limits.max_time_ms
+        return len(self.failures) >= limits.max_failures or not has_time
+
+    async def run(self) -> None:
+        """Run all histories up to the depth, then random ones. Raises ExploreError."""
+        await self._session.drop_payments()
+        self.can_overlap = await self._session.shop.serves_several()
+        by_size = [histories_of_size(size, self._can) for size in range(self._limits.depth + 1)]
+        self.counts.existing = sum(len(histories) for histories in by_size)
+        for size, histories in enumerate(by_size):
+            self._session.observes_requests = size == 0
+            await self._explore_all(histories)
+            if self.is_over:
+                return
+            if size == 0:
+                self._reads_on_delivery = self._has_reading_delivery()
+                self._seen |= {self._key(history) for history in histories}
+        if self._limits.max_time_ms is not None:
+            await self._explore_at_random()
+
+    async def _explore_at_random(self) -> None:
+        drawn = random_histories(self._limits.seed, self._limits.depth, self._can)
+        while not self.is_over and (histories := list(islice(drawn, MAX_CONCURRENT))):
+            self.counts.existing += len(histories)
+            await self._explore_all(histories)
+
+    def _has_reading_delivery(self) -> bool:
+        """Whether the application sends requests to the service while it handles a delivery.
+
+        That of an asynchronous application is unknown: it may send them later.
+        """
+        if self._session.lag_ms:
+            return True
+        steps = [step for end in self._ends.values() for step in end.reading_steps]
+        return any(step.action is StepAction.DELIVER for step in steps)
+
+    def _key(self, history: History) -> tuple[Outcome, Steps]:
+        form = normal_form(history.steps, reads_on_delivery=self._reads_on_delivery)
+        return history.outcome, form
+
+    async def _explore_all(self, histories: Sequence[History]) -> None:
+        """Run the histories whose results are not known; those with real waits overlap."""
+        batch: list[History] = []
+        for history in histories:
+            if self.is_over:
+                return
+            if not self._is_new(history):
+                continue
+            if batch and not self._overlap(batch[-1], history):
+                await self._explore_batch(batch)
+                batch = []
+            batch.append(history)
+            if len(batch) == MAX_CONCURRENT or not self._overlap(history, history):
+                await self._explore_batch(batch)
+                batch = []
+        if batch and not self.is_over:
+            await self._explore_batch(batch)
+
+    def _overlap(self, history: History, other: History) -> bool:
+        """Whether two histories can run at the same time, and it saves time.
+
+        A history that moves the clock runs alone.
+        """
+        if not self.can_overlap or history.moves_clock or other.moves_clock:
+            return False
+        return history.waits == other.waits and (history.waits or self._session.lag_ms > 0)
+
+    def _is_new(self, history: History) -> bool:
+        """Whether the result of a history is not known yet; counts it otherwise."""
+        if self._contains_failure(history):
+            return False
+        key = self._key(history)
+        if key in self._seen:
+            self.counts.equivalent += 1
+            return False
+        self._seen.add(key)
+        return True
+
+    def _contains_failure(self, history: History) -> bool:
+        contains = any(history.contains(failure.history) for failure in self.failures)
+        self.counts.containing_failure += contains
+        return contains
+
+    async def _explore_batch(self, histories: Sequence[History]) -> None:
+        """Run histories at the same time, and judge them in order."""
+        self._session.is_shared = len(histories) > 1
+        is_limited = self._session.is_shared and histories[0].waits
+        async with self._session.limited(len(histories) if is_limited else 0):
+            runs = [asyncio.create_task(self._observe(history)) for history in histories]
+            try:
+                observed = [await run for run in runs]
+            finally:
+                for run in runs:
+                    run.cancel()
+                await asyncio.gather(*runs, return_exceptions=True)
+        self._session.is_shared = False
+        for done, observation, duration_ms in observed:
+            history = observation.history
+            if self.is_over or self._contains_failure(history):
+                continue
+            result = await self._judge(done, observation, duration_ms)
+            if result.failure is not None and len(history.anomalies) > self._limits.depth:
+                result = await self._reduced(result)
+            self.results.append(result)
+            self.failures += [] if result.failure is None else [result.failure]
+            self.counts.ran += 1
+            self._progress(self)
+
+    async def _observe(self, history: History) -> tuple[HistoryRun, Observation, float]:
+        started_ms = self._session.wall.monotonic_ms()
+        run = HistoryRun(self._session, history)
+        try:
+            observation = await run.run()
+        except ExploreError as error:
+            raise ExploreError(f"{error} (in the history: {history.title})") from None
+        return run, observation, self._session.wall.monotonic_ms() - started_ms
+
+    async def _run_one(self, history: History) -> Result:
+        return await self._judge(*await self._observe(history))
+
+    async def _judge(self, run: HistoryRun, observation: Observation, duration_ms: float) -> Result:
+        """Judge a history, also by the ends of earlier ones."""
+        verdict = judge(observation)
+        if verdict is None and is_order_free(observation):
+            verdict, observation = await self._compare(run, observation)
+        failure = HistoryFailure(verdict=verdict, observation=observation) if verdict else None
+        return Result(history=observation.history, duration_ms=duration_ms, failure=failure)
+
+    async def _compare(
+        self, run: HistoryRun, observation: Observation
+    ) -> tuple[HistoryVerdict | None, Observation]:
+        """Compare the end with that of the same facts in another order, once there is one."""
+        history, state = observation.history, self._integration.state
+        key = (history.outcome, facts(history.steps))
+        reference = self._ends.get(key)
+        if reference is None:
+            final = (observation.final,)
+            self._ends[key] = replace(observation, trace=(), samples=final, forged=())
+            return None, observation
+        wall = self._session.wall
+        until_ms = wall.monotonic_ms() + state.within_ms
+        while True:
+            verdict = compare_ends(observation, reference, state.ignore)
+            if verdict is None or wall.monotonic_ms() >= until_ms:
+                return verdict, observation
+            await pause(wall, STATE_PAUSE_MS)
+            observation = await run.look_again()
+            # The end of the first one may have been read too early, too.
+            first = reference.final
+            first = await self._session.shop.read_state(
+                reference.order, step=first.step, payment_status=first.payment_status
+            )
+            reference = self._ends[key] = replace(reference, samples=(first,))
+
+    async def _reduced(self, result: Result) -> Result:
+        """The smallest part of a history that still fails."""
+        for part in parts(result.history, self._can):
+            smaller = await self._run_one(part)
+            if smaller.failure is not None:
+                return await self._reduced(smaller)
+        return result
+
+    async def replay(self, history: History) -> Result:
+        """Run one history, after another order of its facts with which its end is compared."""
+        await self._session.drop_payments()
+        key = (history.outcome, facts(history.steps))
+        sizes = range(len(history.anomalies) + 1)
+        others = (other for size in sizes for other in histories_of_size(size, self._can))
+        for other in others:
+            if (other.outcome, facts(other.steps)) == key and other.steps != history.steps:
+                await self._run_one(other)
+                break
+        return await self._run_one(history)
+
+
+def parts(history: History, can: Capabilities) -> Iterator[History]:
+    """The histories with one anomaly less."""
+    for left_out in history.anomalies:
+        others: list[Anomaly] = [each for each in history.anomalies if each is not left_out]
+        part = build_history(history.outcome, others, can)
+        if part is not None:
+            yield part
+
+
+@dataclass(slots=True)
+class Matrix:
+    """How often each anomaly took part in a history, and in a failed one by verdict."""
+
+    ran: Counter[str]
+    failed: Counter[tuple[str, VerdictId]]
+
+
+def matrix(results: Sequence[Result]) -> Matrix:
+    """Count the anomalies of all results."""
+    rows = [(n, each) for each in results for n in each.history.name.anomalies or ("no anomaly",)]
+    failed = Counter((n, each.failure.verdict.id) for n, each in rows if each.failure is not None)
+    return Matrix(ran=Counter(name for name, _ in rows), failed=failed)

@@ -1,0 +1,157 @@
+"""Defines histories: what a customer does, what goes wrong, and in which order it happens.
+
+A history is an outcome and a set of anomalies. Its steps are those of the outcome, changed by each
+anomaly in the order of the table ANOMALY_KINDS.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, combinations, count, zip_longest
+
+from emulator import ids
+from emulator.tools.explore.anomalies import ANOMALIES, Anomaly
+from emulator.tools.explore.steps import (
+    CHANGES,
+    Capabilities,
+    HistoryStep,
+    Manner,
+    Outcome,
+    StepAction,
+    Steps,
+    base_steps,
+)
+
+# Random histories have up to this number of anomalies more than `--depth`.
+MAX_EXTRA_ANOMALIES = 3
+# Draws that yield no new history, after which there is probably none left.
+MAX_VAIN_DRAWS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryName:
+    """A history in a file."""
+
+    outcome: Outcome
+    anomalies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """A history; `number` counts the histories of an exploration from 1."""
+
+    outcome: Outcome
+    anomalies: tuple[Anomaly, ...]
+    steps: Steps
+
+    @property
+    def name(self) -> HistoryName:
+        return HistoryName(outcome=self.outcome, anomalies=tuple(a.name for a in self.anomalies))
+
+    @property
+    def title(self) -> str:
+        """The history in one line."""
+        return ", ".join((self.outcome.value, *self.name.anomalies))
+
+    @property
+    def waits(self) -> bool:
+        """Whether a step waits in real time."""
+        return any(step.manner is Manner.LIMITED for step in self.steps)
+
+    @property
+    def moves_clock(self) -> bool:
+        """Whether a step moves the clock, which all payments share."""
+        return any(step.action is StepAction.PASS_EXPIRY for step in self.steps)
+
+    def contains(self, other: "History") -> bool:
+        """Whether another history is a part of this one."""
+        return self.outcome is other.outcome and set(other.anomalies) <= set(self.anomalies)
+
+
+def build_history(
+    outcome: Outcome, anomalies: Sequence[Anomaly], can: Capabilities
+) -> History | None:
+    """The history with these anomalies, or None where they do not fit together."""
+    ordered = tuple(sorted(anomalies, key=ANOMALIES.index))
+    steps: Steps | None = base_steps(outcome, can)
+    for anomaly in ordered:
+        if steps is None or (anomaly.kind.needs and not getattr(can, anomaly.kind.needs)):
+            return None
+        steps = anomaly.apply(steps)
+    return None if steps is None else History(outcome=outcome, anomalies=ordered, steps=steps)
+
+
+def histories_of_size(size: int, can: Capabilities) -> list[History]:
+    """All histories with this number of anomalies, those of the outcomes by turns.
+
+    Those that wait in real time come last.
+    """
+    of_outcomes = []
+    for outcome in Outcome:
+        built = (build_history(outcome, chosen, can) for chosen in combinations(ANOMALIES, size))
+        of_outcomes.append([history for history in built if history is not None])
+    turns = chain.from_iterable(zip_longest(*of_outcomes))
+    histories = [history for history in turns if history is not None]
+    return sorted(histories, key=lambda history: history.waits)
+
+
+def random_histories(seed: int, depth: int, can: Capabilities) -> Iterator[History]:
+    """Histories with more anomalies than `depth`, without end or until no new one is found."""
+    key = ids.stream_key(seed, "explore")
+    chances = (ids.chance(key, "history", number) for number in count(1))
+    seen: set[tuple[Outcome, tuple[Anomaly, ...]]] = set()
+
+    def draw(choices: int) -> int:
+        return int(next(chances) * choices)
+
+    vain = 0
+    while vain < MAX_VAIN_DRAWS:
+        outcome = list(Outcome)[draw(len(Outcome))]
+        size = depth + 1 + draw(MAX_EXTRA_ANOMALIES)
+        chosen = {ANOMALIES[draw(len(ANOMALIES))] for _ in range(size)}
+        history = build_history(outcome, list(chosen), can) if len(chosen) == size else None
+        if history is None or (outcome, history.anomalies) in seen:
+            vain += 1
+            continue
+        vain = 0
+        seen.add((outcome, history.anomalies))
+        yield history
+
+
+def normal_form(steps: Steps, *, reads_on_delivery: bool) -> Steps:
+    """The same steps for all orders that only exchange independent ones.
+
+    A change of the payment and the delivery of an event are independent where the application
+    sends no request to the service while it handles a delivery. A lost event is independent of all.
+    """
+    ordered = [step for step in steps if step.action is not StepAction.LOSE]
+    if reads_on_delivery:
+        return tuple(ordered)
+    for end in range(1, len(ordered)):
+        index = end
+        while index > 0 and _are_exchangeable(ordered[index - 1], ordered[index]):
+            ordered[index - 1], ordered[index] = ordered[index], ordered[index - 1]
+            index -= 1
+    return tuple(ordered)
+
+
+def _are_exchangeable(first: HistoryStep, second: HistoryStep) -> bool:
+    is_delivery = first.action is StepAction.DELIVER and first.manner in (
+        Manner.USUAL,
+        Manner.AT_ONCE,
+    )
+    return is_delivery and second.action in CHANGES
+
+
+def facts(steps: Steps) -> Steps:
+    """What happens in a history, without its order."""
+    single: list[HistoryStep] = []
+    for step in steps:
+        action = _TOGETHER.get(step.manner)
+        if action is not None:
+            single += [replace(step, manner=Manner.USUAL), HistoryStep(action)]
+        else:
+            single.append(step)
+    return tuple(sorted(single))
+
+
+_TOGETHER = {Manner.WITH_RETURN: StepAction.RETURN, Manner.WITH_SETTLE: StepAction.SETTLE}

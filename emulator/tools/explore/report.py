@@ -1,0 +1,122 @@
+"""Writes an exploration for a terminal, as HTML and JUnit, and failed histories for `--replay`."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from emulator.reporting import ERASE_LINE, JUnitCase, Paint, junit_file, report_template
+from emulator.scenarios.scenario_file import VERSION
+from emulator.tools.explore.anomalies import parse_anomaly
+from emulator.tools.explore.exploration import Exploration, HistoryFailure, capabilities, matrix
+from emulator.tools.explore.histories import History, build_history
+from emulator.tools.explore.integration import INTEGRATION, Integration
+from emulator.tools.explore.judgement import VerdictId
+
+BAR_LENGTH = 24
+
+
+def failure_lines(failure: HistoryFailure, paint: Paint) -> list[str]:
+    """The history as steps, with what was expected and seen after one of them."""
+    verdict, trace = failure.verdict, failure.observation.trace
+    lines = [f"{paint('red', verdict.id)}: {failure.history.title}"]
+    width = len(str(len(trace)))
+    outcome = (f"expected: {verdict.expected}", f"seen: {verdict.seen}")
+    for number, step in enumerate(trace, 1):
+        result = f" → {step.result}" if step.result else ""
+        lines.append(f"  {number:>{width}}  {step.text}{result}")
+        if number == min(verdict.step, len(trace)):
+            lines += (f"{'':{width + 4}}{line}" for line in outcome)
+    return lines
+
+
+def count_lines(exploration: Exploration) -> Iterator[str]:
+    """How many histories exist, ran and were skipped, and why."""
+    counts = exploration.counts
+    yield (
+        f"{_histories(counts.existing)} exist: {counts.ran} ran,"
+        f" {counts.equivalent + counts.containing_failure + counts.not_run} skipped"
+    )
+    reasons = (
+        (counts.equivalent, "differ from one that ran only in the order of independent steps"),
+        (counts.containing_failure, "contain one that failed"),
+        (counts.not_run, "were not run, because --max-failures or --max-time was reached"),
+    )
+    for count, reason in reasons:
+        if count:
+            yield f"  {count} {reason}"
+
+
+def summary_line(exploration: Exploration) -> str:
+    """The result in one line."""
+    failed = len(exploration.failures)
+    ran = _histories(exploration.counts.ran)
+    result = f"{failed} failed" if failed else "none failed"
+    return f"{ran} in {exploration.duration_ms / 1000:.1f} s: {result}"
+
+
+def progress_text(exploration: Exploration) -> str:
+    """A bar of the histories that are done, which replaces the one before."""
+    counts = exploration.counts
+    done = counts.existing - counts.not_run
+    filled = BAR_LENGTH * done // max(1, counts.existing)
+    bar = "█" * filled + "░" * (BAR_LENGTH - filled)
+    failed = len(exploration.failures)
+    return f"{ERASE_LINE}{bar} {done} of {counts.existing} histories, {failed} failed"
+
+
+def _histories(count: int) -> str:
+    return "1 history" if count == 1 else f"{count} histories"
+
+
+def report(name: str, exploration: Exploration) -> bytes:
+    """The HTML file: each failure, and a matrix of anomalies and verdicts."""
+    template = report_template("explore", {})
+    return template.render(
+        name=name,
+        summary=summary_line(exploration),
+        counts=list(count_lines(exploration)),
+        failures=exploration.failures,
+        matrix=matrix(exploration.results),
+        verdicts=list(VerdictId),
+    ).encode()
+
+
+def junit(name: str, exploration: Exploration) -> bytes:
+    """The JUnit file: a test case for each history."""
+    cases = [
+        JUnitCase(
+            name=result.history.title,
+            class_name=name,
+            duration_ms=result.duration_ms,
+            failure=None if (failure := result.failure) is None else failure.verdict.seen,
+            failure_type="" if failure is None else failure.verdict.id,
+            failure_lines=() if failure is None else failure_lines(failure, Paint(is_on=False)),
+        )
+        for result in exploration.results
+    ]
+    return junit_file("explore", cases, duration_ms=exploration.duration_ms)
+
+
+def saved_file(integration: Integration, failure: HistoryFailure) -> str:
+    """The text of the file."""
+    import yaml
+
+    document = INTEGRATION.write(replace(integration, history=failure.history.name))
+    comment = "".join(f"# {line}\n" for line in failure_lines(failure, Paint(is_on=False)))
+    document = {"version": VERSION, **document}
+    return f"{comment}\n{yaml.safe_dump(document, sort_keys=False, allow_unicode=True)}"
+
+
+def saved_name(integration: Integration, failure: HistoryFailure) -> str:
+    """The name of the file: equal for equal failures."""
+    words = (integration.name, failure.verdict.id, failure.history.outcome)
+    name = "-".join((*words, *failure.history.name.anomalies))
+    return f"{name.replace(' ', '-').replace('.', '-')}.yaml"
+
+
+def saved_history(integration: Integration) -> History | None:
+    """The history of a saved file; None where it does not fit the integration."""
+    name = integration.history
+    if name is None:
+        return None
+    known = [each for each in map(parse_anomaly, name.anomalies) if each is not None]
+    return build_history(name.outcome, known, capabilities(integration))

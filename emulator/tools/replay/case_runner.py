@@ -1,0 +1,325 @@
+"""Plays cases, several at the same time, each in its own account until its first failure.
+
+`case_account` creates the account of a case in the emulator of a run, and deletes it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from emulator.clock import SystemClock
+from emulator.domain.accounts import is_well_formed_key
+from emulator.domain.instants import format_instant, parse_clock
+from emulator.http.client import HttpClient, HttpResponse, Unreachable
+from emulator.http.receiver import WebhookReceiver
+from emulator.scenarios import values
+from emulator.scenarios.scenario_file import step_name, step_text
+from emulator.scenarios.values import Expect, Place, Repeat, Step
+from emulator.tools.replay.assertions import REFUSAL_CHECKS, WEBHOOK_CHECKS, Assertions
+from emulator.tools.replay.cases import account_word
+from emulator.tools.replay.emulator_api import (
+    CONTROL,
+    YAML,
+    find_emulator,
+    full_refusal_text,
+    is_replay,
+)
+from emulator.tools.replay.results import Case, CaseResult, Failure, PlayedStep
+from emulator.tools.replay.step_executor import (
+    ImpossibleStep,
+    NamedPayments,
+    StepExecutor,
+    StepOutcome,
+)
+from emulator.tools.replay.trace import EndpointRefused, WebhookInbox, collect_trace
+
+# After Ctrl-C the user waits for the deletion of the account.
+MAX_CLEANUP_S = 10
+_BEGIN = Place(line=1, column=1)
+# Steps that cause webhooks; an advance waits for them itself.
+_WEBHOOK_STEPS = (values.Create, values.Pay, values.CustomerAnswer, values.Transition)
+# Steps whose response `expect` examines only if it is a refusal.
+_UNEXAMINED_STEPS = (values.Advance, values.AddFault)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """The emulator of a run, and the settings of the accounts.
+
+    In a private emulator (`is_private`) keys follow from the names of the cases, so that ids are
+    equal in every run, and accounts are not deleted.
+    """
+
+    client: HttpClient
+    is_private: bool
+    clock: str
+    seed: int
+    wall: SystemClock
+    receiver: WebhookReceiver | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class CaseAccount:
+    """The account of a case; `now` is its time at the beginning. Deleted unless `is_kept`."""
+
+    id: str
+    now: str
+    is_kept: bool
+
+
+class AccountNotCreated(Exception):
+    """The emulator created no account; the response says why."""
+
+    def __init__(self, response: HttpResponse) -> None:
+        super().__init__(response.failure or f"status {response.status}")
+        self.response = response
+
+
+@asynccontextmanager
+async def case_account(
+    case: Case, context: RunContext, client: HttpClient
+) -> AsyncIterator[CaseAccount]:
+    """Create an account, whose key the client then uses. Raises AccountNotCreated, Unreachable."""
+    settings: dict[str, object] = {"name": case.name, "clock": context.clock, "seed": context.seed}
+    if context.is_private:
+        word = f"replay_{account_word(case.name)}"
+        settings |= {"test_key": f"test_{word}", "live_key": f"live_{word}"}
+    response = await client.request_json("POST", f"{CONTROL}/accounts", settings)
+    test_key = str(response.member("test_key"))
+    if response.status != 201 or not is_well_formed_key(test_key):
+        raise AccountNotCreated(response)
+    client.use_key(test_key)
+    account = CaseAccount(
+        id=str(response.member("id")),
+        now=await _now(client, str(response.member("clock"))),
+        is_kept=context.is_private,
+    )
+    try:
+        yield account
+    finally:
+        if not account.is_kept:
+            path = f"{CONTROL}/accounts/{account.id}"
+            await client.request("DELETE", path, timeout_s=MAX_CLEANUP_S)
+
+
+async def _now(client: HttpClient, clock: str) -> str:
+    instant = parse_clock(clock).instant
+    if instant is not None:
+        return format_instant(instant)
+    return str((await client.request("GET", f"{CONTROL}/clock")).member("now"))
+
+
+class RunListener(Protocol):
+    """Receives the progress of a run; the steps of concurrent cases alternate."""
+
+    def step_played(self, case: Case, step: PlayedStep) -> None:
+        """A step was played, with or without a failure."""
+
+    def case_ended(self, result: CaseResult) -> None:
+        """A case has ended."""
+
+
+async def play_all(
+    cases: Sequence[Case], context: RunContext, listener: RunListener, *, max_concurrent: int
+) -> list[CaseResult]:
+    """Play cases; the results have the order of the cases. Raises Unreachable."""
+    tasks: list[asyncio.Task[CaseResult]] = []
+    async with AsyncExitStack() as stack:
+        host = await find_emulator(context.client)
+        if any(expects_webhooks(case.scenario.script) for case in cases):
+            receiver = await stack.enter_async_context(WebhookReceiver())
+            await receiver.listen(host)
+            context = replace(context, receiver=receiver)
+        semaphore = asyncio.Semaphore(max_concurrent)
+
+        async def play_in_turn(case: Case) -> CaseResult:
+            async with semaphore:
+                result = await play(case, context, lambda step: listener.step_played(case, step))
+            listener.case_ended(result)
+            return result
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks += [group.create_task(play_in_turn(case)) for case in cases]
+        except* Unreachable as group_error:
+            raise group_error.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+def expects_webhooks(script: Sequence[Step]) -> bool:
+    """Whether a script needs a receiver of webhooks."""
+    return any(
+        expects_webhooks(step.steps)
+        if isinstance(step, Repeat)
+        else isinstance(step, Expect) and any(check.key in WEBHOOK_CHECKS for check in step.checks)
+        for step in script
+    )
+
+
+async def play(
+    case: Case, context: RunContext, report_step: Callable[[PlayedStep], None]
+) -> CaseResult:
+    """Play a case; `report_step` receives each step after it was played. Raises Unreachable."""
+    started_ms = context.wall.monotonic_ms()
+    try:
+        async with (
+            context.client.with_key(None) as client,
+            case_account(case, context, client) as account,
+        ):
+            run = _CaseRun(case, client, context.receiver, report_step, now=account.now)
+            failure = await run.play()
+            trace = await collect_trace(client, run.inbox)
+            account.is_kept = account.is_kept or failure is not None
+    except AccountNotCreated as refusal:
+        failure = _refusal_failure("the account of the case", refusal.response)
+        return CaseResult(case=case, steps=(), failure=failure)
+    return CaseResult(
+        case=case,
+        steps=tuple(run.played),
+        names=dict(run.names.ids),
+        began_at=account.now,
+        trace=trace,
+        kept_account=account.id if failure and not context.is_private else None,
+        duration_ms=context.wall.monotonic_ms() - started_ms,
+        failure=failure,
+    )
+
+
+def _refusal_failure(subject: str, response: HttpResponse) -> Failure:
+    return Failure(place=_BEGIN, message=f"{subject} was refused: {full_refusal_text(response)}")
+
+
+class _CaseFailed(Exception):
+    """The case ends before the end of its script."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class _CaseRun:
+    """The state of one case while it is played."""
+
+    def __init__(
+        self,
+        case: Case,
+        client: HttpClient,
+        receiver: WebhookReceiver | None,
+        report_step: Callable[[PlayedStep], None],
+        *,
+        now: str,
+    ) -> None:
+        self.names = NamedPayments()
+        self.played: list[PlayedStep] = []
+        self.inbox: WebhookInbox | None = None
+        self._case = case
+        self._client = client
+        self._receiver = receiver
+        self._report_step = report_step
+        self._executor = StepExecutor(client, self.names, now=now)
+        if receiver is not None and expects_webhooks(case.scenario.script):
+            self.inbox = WebhookInbox(client, self._executor)
+        self._assertions = Assertions(client, self.names, self.inbox)
+        self._turns: tuple[int, ...] = ()
+
+    async def play(self) -> Failure | None:
+        """Play the script; return why it failed. Raises Unreachable."""
+        try:
+            await self._prepare()
+            await self._play_steps(self._case.scenario.script, following=None)
+        except _CaseFailed as failed:
+            return failed.failure
+        return None
+
+    async def _prepare(self) -> None:
+        """Enable the rules of the file and register the receiver. Raises _CaseFailed."""
+        case = self._case
+        if case.has_rules:
+            path = f"{CONTROL}/scenarios/{case.name}"
+            content = case.text.encode()
+            response = await self._client.request("PUT", path, content, media_type=YAML)
+            if not response.is_error and not case.scenario.enabled:
+                enabled = {"enabled": True}
+                response = await self._client.request_json("PUT", f"{path}/enabled", enabled)
+            if response.is_error:
+                raise _CaseFailed(_refusal_failure("the scenario", response))
+        if self.inbox is not None and self._receiver is not None:
+            try:
+                await self.inbox.register(self._receiver)
+            except EndpointRefused as refusal:
+                message = f"the endpoint for webhooks was refused: {refusal}"
+                raise _CaseFailed(Failure(place=_BEGIN, message=message)) from None
+
+    async def _play_steps(self, script: Sequence[Step], *, following: Step | None) -> None:
+        """Play steps; `following` is the step after the last one. Raises _CaseFailed."""
+        for step, next_step in zip(script, (*script[1:], following), strict=True):
+            if isinstance(step, Repeat):
+                await self._repeat(step, next_step)
+            elif isinstance(step, Expect):
+                self._record(step, failure=await self._assertions.failure(step))
+            else:
+                await self._execute(step, next_step)
+
+    async def _repeat(self, step: Repeat, next_step: Step | None) -> None:
+        self._record(step)
+        outer = self._turns
+        for turn in range(1, step.times + 1):
+            self._turns = (*outer, turn)
+            following = next_step if turn == step.times else step.steps[0]
+            await self._play_steps(step.steps, following=following)
+        self._turns = outer
+
+    async def _execute(self, step: Step, next_step: Step | None) -> None:
+        if self.inbox is not None:
+            self.inbox.step = len(self.played) + 1
+        try:
+            outcome = await self._executor.execute(step)
+            if self.inbox is not None and isinstance(step, _WEBHOOK_STEPS):
+                await self.inbox.settle()
+        except ImpossibleStep as impossible:
+            message = f"{step_name(step)} is impossible: {impossible}"
+            self._record(step, failure=Failure(place=step.place, message=message))
+            return
+        response = outcome.response
+        if response.is_error or not isinstance(step, _UNEXAMINED_STEPS):
+            self._assertions.last = response
+        failure = None
+        if response.is_error and not _accepts_refusal(next_step):
+            failure = Failure(place=step.place, message=_refusal_message(step, response))
+        self._record(step, outcome, failure)
+
+    def _record(
+        self, step: Step, outcome: StepOutcome | None = None, failure: Failure | None = None
+    ) -> None:
+        """Record a step that was played. Raises _CaseFailed if it has failed."""
+        played = PlayedStep(
+            step=step,
+            number=len(self.played) + 1,
+            text=step_text(step),
+            outcome="" if outcome is None else outcome.text,
+            at=self._executor.now,
+            turns=self._turns,
+            payment=None if outcome is None else outcome.payment,
+            status=0 if outcome is None else outcome.response.status,
+            is_refused=outcome is not None and outcome.response.is_error,
+            is_replay=outcome is not None and is_replay(outcome.response),
+            failure=failure,
+        )
+        self.played.append(played)
+        self._report_step(played)
+        if failure is not None:
+            raise _CaseFailed(failure)
+
+
+def _accepts_refusal(step: Step | None) -> bool:
+    while isinstance(step, Repeat):
+        step = step.steps[0]
+    return isinstance(step, Expect) and any(check.key in REFUSAL_CHECKS for check in step.checks)
+
+
+def _refusal_message(step: Step, response: HttpResponse) -> str:
+    if response.failure is not None:
+        return f"{step_name(step)} got no response: {response.failure}"
+    return f"{step_name(step)} was refused: {full_refusal_text(response)}"

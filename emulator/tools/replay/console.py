@@ -1,0 +1,246 @@
+"""Prints the progress and the results of a replay, always in the order of the files."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
+
+from emulator.reporting import ERASE_LINE, Paint, counted
+from emulator.scenarios.values import Repeat, Step
+from emulator.tools.replay.coverage import Coverage, Group
+from emulator.tools.replay.diff import Row, RowMark
+from emulator.tools.replay.results import Case, CaseResult, Failure, Mismatch, PlayedStep
+
+MAX_FAILURE_LINES = 40
+GROUPS_PER_ROW = 2
+# The minimum width of a step's text, also on a narrower terminal.
+MIN_STEP_WIDTH = 16
+
+_GAP = "   "
+_MARGIN = 2
+_VERDICT_WIDTH = 8
+
+
+class StepFilter:
+    """Selects the steps to show: of repeated steps the first turn, and a turn that failed."""
+
+    def __init__(self) -> None:
+        self._hidden: list[PlayedStep] = []
+
+    def add(self, step: PlayedStep) -> list[PlayedStep]:
+        """The steps to show now that this step was played."""
+        if step.is_first_turn:
+            return [step]
+        if self._hidden and self._hidden[-1].turns != step.turns:
+            self._hidden.clear()
+        self._hidden.append(step)
+        return self._hidden if step.failure is not None else []
+
+
+def shown_steps(steps: Sequence[PlayedStep]) -> list[PlayedStep]:
+    step_filter = StepFilter()
+    return [shown for step in steps for shown in step_filter.add(step)]
+
+
+def step_line(step: PlayedStep, paint: Paint, width: int | None = None) -> str:
+    """The verdict, the text and the outcome; the text of a successful step is cut to the width."""
+    word, colour = ("FAILED", "red") if step.failure else ("ok", "green")
+    indent = "  " * len(step.turns)
+    head = f"{' ' * _MARGIN}{paint(colour, word)}{' ' * (_VERDICT_WIDTH - len(word))}{indent}"
+    tail = (f"  → {step.outcome}" if step.outcome else "") + turn_text(step)
+    text = step.text
+    if width is not None and step.failure is None:
+        available = width - _MARGIN - _VERDICT_WIDTH - len(indent) - len(tail)
+        text = _cut(text, max(available, MIN_STEP_WIDTH))
+    return f"{head}{text}{paint('dim', tail)}"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def turn_text(step: PlayedStep) -> str:
+    """The turn of a repeated step; empty for the first one."""
+    return "" if step.is_first_turn else f"  (iteration {', '.join(map(str, step.turns))})"
+
+
+def step_lines(steps: Sequence[PlayedStep], paint: Paint, width: int | None = None) -> list[str]:
+    return [step_line(step, paint, width) for step in shown_steps(steps)]
+
+
+def case_line(result: CaseResult, paint: Paint) -> str:
+    verdict = paint("green", "ok    ") if result.has_passed else paint("red", "FAILED")
+    return f"{verdict}  {result.case.name}  {counted(len(result.steps), 'step')}"
+
+
+def failure_lines(result: CaseResult, failure: Failure, paint: Paint) -> list[str]:
+    """Why a case failed, in at most MAX_FAILURE_LINES lines."""
+    source, mismatches = result.case.source, failure.mismatches
+    place = mismatches[0].place if len(mismatches) == 1 else failure.place
+    lines = [f"  {source}:{place.line}:{place.column}: {failure.message}"]
+    for mismatch in mismatches:
+        if len(mismatches) > 1:
+            place = mismatch.place
+            lines += ["", f"  {source}:{place.line}:{place.column}: {mismatch.subject}"]
+        lines += _mismatch_lines(mismatch, paint)
+    if len(lines) > MAX_FAILURE_LINES:
+        left_out = len(lines) - MAX_FAILURE_LINES + 1
+        lines[MAX_FAILURE_LINES - 1 :] = [f"  … {left_out} more lines"]
+    return lines
+
+
+def _mismatch_lines(mismatch: Mismatch, paint: Paint) -> Iterator[str]:
+    titles = Row(mark=RowMark.SAME, expected="expected", seen="actual")
+    width = max(len(row.expected) for row in (titles, *mismatch.rows))
+    yield paint("bold", _row_line(titles, width))
+    for row in mismatch.rows:
+        line = _row_line(row, width)
+        yield line if row.mark in (RowMark.SAME, RowMark.LEFT_OUT) else paint("red", line)
+    if mismatch.note is not None:
+        yield f"      {mismatch.note}"
+
+
+def _row_line(row: Row, width: int) -> str:
+    return f"    {row.mark} {row.expected:<{width}}{_GAP}{row.seen}".rstrip()
+
+
+def summary_line(results: Sequence[CaseResult], skipped: int) -> str:
+    failed = sum(not result.has_passed for result in results)
+    steps = sum(len(result.steps) for result in results)
+    line = (
+        f"{counted(len(results), 'case')}: {len(results) - failed} passed, {failed} failed,"
+        f" {counted(steps, 'step')}"
+    )
+    if skipped:
+        line += f" ({counted(skipped, 'file')} without a script skipped)"
+    return line
+
+
+def note_lines(results: Sequence[CaseResult]) -> list[str]:
+    """Notes about kept accounts and about cases that are too large for a complete trace."""
+    lines = []
+    for result in results:
+        if result.kept_account is not None:
+            lines.append(f"The account {result.kept_account} of '{result.case.name}' was kept.")
+        if result.trace.is_cut:
+            lines.append(
+                f"The trace of '{result.case.name}' has only the last 1,000 requests, events and"
+                " webhooks; the coverage does not include earlier ones."
+            )
+    return lines
+
+
+def coverage_lines(coverage: Coverage, paint: Paint) -> list[str]:
+    """A table of everything that a run can exercise, with a check mark where it did."""
+    title = f"Coverage: {coverage.count} of {coverage.total}, {coverage.percent_text}"
+    lines = [paint("bold", title)]
+    width = max(len(name) for group in coverage.groups for name in group.names) + 2
+    for start in range(0, len(coverage.groups), GROUPS_PER_ROW):
+        groups = coverage.groups[start : start + GROUPS_PER_ROW]
+        lines.append("")
+        lines += [
+            _GAP.join(("", *(f"{cell:<{width}}" for cell in cells))).rstrip()
+            for cells in zip_longest(*map(_group_lines, groups), fillvalue="")
+        ]
+    return lines
+
+
+def _group_lines(group: Group) -> list[str]:
+    marked = [f"{'✓' if name in group.exercised else ' '} {name}" for name in group.names]
+    return [f"  {group.title} {group.count}/{len(group.names)}", *marked]
+
+
+class Printer:
+    """Prints concurrent cases one after the other.
+
+    With `shows_steps` it prints a line for each step; otherwise a line for each case, and the
+    steps of failed cases at the end. `width` is that of a terminal: then the line of a case
+    changes while it is played, and long lines are cut, except for the step that failed.
+    """
+
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        write: Callable[[str], None],
+        paint: Paint,
+        *,
+        shows_steps: bool,
+        width: int | None = None,
+    ) -> None:
+        self._cases = cases
+        self._write = write
+        self._paint = paint
+        self._erase = paint.mark + ERASE_LINE
+        self._shows_steps = shows_steps
+        self._width = width
+        self._next = 0
+        self._has_title = False
+        self._filters = {case.name: StepFilter() for case in cases}
+        self._pending: dict[str, list[str]] = {case.name: [] for case in cases}
+        self._ended: dict[str, CaseResult] = {}
+        self._step_counts = {case.name: count_steps(case.scenario.script) for case in cases}
+
+    def step_played(self, case: Case, step: PlayedStep) -> None:
+        is_next = self._cases[self._next].name == case.name
+        if self._shows_steps:
+            shown = self._filters[case.name].add(step)
+            self._pending[case.name] += [
+                step_line(each, self._paint, self._width) for each in shown
+            ]
+            if is_next:
+                self._print_pending(case)
+        elif self._width is not None and is_next:
+            line = f"        {case.name}  step {step.number} of {self._step_counts[case.name]}"
+            self._write(self._erase + line[: self._width - 1])
+
+    def case_ended(self, result: CaseResult) -> None:
+        self._ended[result.case.name] = result
+        while self._next < len(self._cases):
+            case = self._cases[self._next]
+            ended = self._ended.get(case.name)
+            if ended is None:
+                return
+            self._print_ended(case, ended)
+            self._has_title = False
+            self._next += 1
+
+    def print_failures(self) -> None:
+        """Print the steps of failed cases unless each step has been printed."""
+        if self._shows_steps:
+            return
+        for case in self._cases:
+            result = self._ended[case.name]
+            if result.failure is not None:
+                lines = step_lines(result.steps, self._paint, self._width)
+                self._print("", self._title(case), *lines, "")
+                self._print(*failure_lines(result, result.failure, self._paint))
+
+    def _print_ended(self, case: Case, result: CaseResult) -> None:
+        if not self._shows_steps:
+            erase = "" if self._width is None else self._erase
+            self._print(erase + case_line(result, self._paint))
+            return
+        self._print_pending(case)
+        if result.failure is not None:
+            self._print("", *failure_lines(result, result.failure, self._paint))
+
+    def _print_pending(self, case: Case) -> None:
+        """Print the lines that had to wait for the cases before."""
+        if not self._has_title:
+            self._has_title = True
+            self._print(*([""] if self._next else []), self._title(case))
+        pending = self._pending[case.name]
+        self._print(*pending)
+        pending.clear()
+
+    def _title(self, case: Case) -> str:
+        return f"{self._paint('bold', case.name)}  {case.source}"
+
+    def _print(self, *lines: str) -> None:
+        self._write("".join(f"{line}\n" for line in lines))
+
+
+def count_steps(script: Sequence[Step]) -> int:
+    """The number of steps that are played if none fails; repeated steps count each time."""
+    return sum(
+        1 + step.times * count_steps(step.steps) if isinstance(step, Repeat) else 1
+        for step in script
+    )

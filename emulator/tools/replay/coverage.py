@@ -1,0 +1,90 @@
+"""Computes which transitions, reasons and faults a run has exercised, of all that exist."""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from emulator.domain.payment import EVENT_TYPES, Reason, Status
+from emulator.domain.transitions import TRANSITIONS
+from emulator.scenarios import faults, webhook_faults
+from emulator.tools.replay.results import Trace
+
+NONE = "(none)"
+
+_STATUSES = {event_type: status for status, event_type in EVENT_TYPES.items()}
+
+
+class Group(Struct, frozen=True, kw_only=True):
+    """Names of one kind, such as reasons, in display order, and which were exercised."""
+
+    title: str
+    names: tuple[str, ...]
+    exercised: frozenset[str]
+
+    @property
+    def count(self) -> int:
+        return sum(name in self.exercised for name in self.names)
+
+
+class Coverage(Struct, frozen=True, kw_only=True):
+    """The groups, and how much of them all was exercised."""
+
+    groups: tuple[Group, ...]
+
+    @property
+    def count(self) -> int:
+        return sum(group.count for group in self.groups)
+
+    @property
+    def total(self) -> int:
+        return sum(len(group.names) for group in self.groups)
+
+    @property
+    def percent(self) -> float:
+        return 100 * self.count / self.total
+
+    @property
+    def percent_text(self) -> str:
+        """With one decimal, rounded down, so that 100 means all."""
+        return f"{self.count * 1000 // self.total / 10:.1f} %"
+
+
+def edge(since: Status | None, to: Status) -> str:
+    return f"{since or NONE} → {to}"
+
+
+# By the title of their group.
+NAMES: dict[str, tuple[str, ...]] = {
+    "Transitions": (edge(None, Status.PENDING), *(edge(since, to) for since, to in TRANSITIONS)),
+    "Reasons": tuple(Reason),
+    "Faults": faults.COVERAGE_NAMES,
+    "Webhooks": webhook_faults.COVERAGE_NAMES,
+}
+
+
+def coverage_of(traces: Iterable[Trace]) -> Coverage:
+    """What these cases have exercised together."""
+    exercised: dict[str, set[str]] = {title: set() for title in NAMES}
+    for trace in traces:
+        exercised["Transitions"].update(_edges(trace))
+        exercised["Reasons"].update(event.reason for event in trace.events if event.reason)
+        for request in trace.requests:
+            then = (request.fault or {}).get("then") or {}
+            exercised["Faults"].update(faults.coverage_names_of(then))
+        for then in trace.oddities:
+            exercised["Webhooks"].update(webhook_faults.coverage_names_of(then))
+    return Coverage(
+        groups=tuple(
+            Group(title=title, names=names, exercised=frozenset(exercised[title]))
+            for title, names in NAMES.items()
+        )
+    )
+
+
+def _edges(trace: Trace) -> Iterator[str]:
+    latest: dict[str, Status] = {}
+    for event in trace.events:
+        status = _STATUSES.get(event.type)
+        if status is not None:
+            yield edge(latest.get(event.payment), status)
+            latest[event.payment] = status

@@ -1,0 +1,156 @@
+"""Writes a run as one HTML file and as a JUnit file for CI servers.
+
+The HTML file loads nothing and has equal bytes for equal runs.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from emulator.reporting import JUnitCase, Paint, junit_file, report_template
+from emulator.scenarios.values import Json
+from emulator.tools.replay.console import (
+    failure_lines,
+    shown_steps,
+    step_lines,
+    summary_line,
+    turn_text,
+)
+from emulator.tools.replay.coverage import Coverage, coverage_of
+from emulator.tools.replay.diff import RowMark
+from emulator.tools.replay.results import (
+    CaseResult,
+    PlayedStep,
+    TracedRequest,
+    TracedWebhook,
+    copy_texts,
+)
+from emulator.tools.replay.timeline import STATUS_OF_TYPE, Timeline, build_timeline
+
+MAX_SHOWN = 200
+MAX_BODY_CHARACTERS = 16_384
+
+_PLAIN = Paint(is_on=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedCase:
+    """A case in the form that the template needs.
+
+    `names` are the names of the payments by their ids. A case has details, that is, a timeline,
+    requests, events and webhooks, only among the first MAX_SHOWN cases.
+    """
+
+    result: CaseResult
+    timeline: Timeline | None
+    steps: Sequence[PlayedStep]
+    names: Mapping[str, str]
+    webhooks: Sequence[tuple[TracedWebhook, str]]
+    has_details: bool
+
+
+def report(results: Sequence[CaseResult], *, skipped: int) -> bytes:
+    """The HTML file, failed cases first; it contains no duration and no real time."""
+    in_order = sorted(results, key=lambda result: result.has_passed)
+    cases = [_reported(result, number <= MAX_SHOWN) for number, result in enumerate(in_order, 1)]
+    failed = sum(not result.has_passed for result in results)
+    coverage = coverage_of(result.trace for result in results)
+    template = report_template("replay", _FILTERS, most_shown=MAX_SHOWN, RowMark=RowMark)
+    return template.render(
+        failed=cases[:failed],
+        passed=cases[failed:],
+        summary=summary_line(results, skipped),
+        coverage=coverage,
+        tables=_tables(coverage),
+    ).encode()
+
+
+def _reported(result: CaseResult, has_details: bool) -> ReportedCase:
+    webhooks = result.trace.webhooks
+    return ReportedCase(
+        result=result,
+        timeline=build_timeline(result) if has_details else None,
+        steps=shown_steps(result.steps),
+        names={payment_id: name for name, payment_id in result.names.items()},
+        webhooks=list(zip(webhooks, copy_texts(webhooks), strict=True)),
+        has_details=has_details,
+    )
+
+
+def _tables(coverage: Coverage) -> list[tuple[str, int, list[tuple[str, bool]]]]:
+    return [
+        (group.title, group.count, [(name, name in group.exercised) for name in group.names])
+        for group in coverage.groups
+    ]
+
+
+def pretty(body: str) -> str:
+    """A body, indented if it is JSON, and cut to a maximum length."""
+    try:
+        text = json.dumps(json.loads(body), ensure_ascii=False, indent=2)
+    except ValueError:
+        text = body
+    return text if len(text) <= MAX_BODY_CHARACTERS else f"{text[:MAX_BODY_CHARACTERS]}\n… and more"
+
+
+def _fault_text(fault: Json) -> str:
+    """The effect of a fault: `status 500, point after_commit`."""
+    then: dict[str, Any] = (fault or {}).get("then") or {}
+    return ", ".join(
+        name if value is True else f"{name} {value}" for name, value in then.items() if value
+    )
+
+
+def _status_kind(status: int | None) -> str:
+    """The CSS class of an HTTP status."""
+    if status is None:
+        return "lost"
+    return "good" if status < 400 else "bad"
+
+
+def _event_kind(event_type: str) -> str:
+    """The CSS class of an event: the status of its payment."""
+    return STATUS_OF_TYPE.get(event_type, "")
+
+
+def _target(request: TracedRequest) -> str:
+    return f"{request.path}?{request.query}" if request.query else request.path
+
+
+def _moment(instant: str) -> str:
+    """An instant without `T`, `Z` and milliseconds of zero."""
+    return instant.replace("T", " ").replace(".000Z", "").replace("Z", "")
+
+
+_FILTERS: Mapping[str, Callable[..., str]] = {
+    "pretty": pretty,
+    "fault_text": _fault_text,
+    "status_kind": _status_kind,
+    "target": _target,
+    "moment": _moment,
+    "event_kind": _event_kind,
+    "turn_text": turn_text,
+}
+
+
+def junit(results: Sequence[CaseResult], *, duration_ms: float) -> bytes:
+    """The JUnit file: a test case for each case, a failure with its printed lines."""
+    return junit_file(
+        "replay", [_junit_case(result) for result in results], duration_ms=duration_ms
+    )
+
+
+def _junit_case(result: CaseResult) -> JUnitCase:
+    lines: list[str] = []
+    if result.failure is not None:
+        lines = [*step_lines(result.steps, _PLAIN), ""]
+        lines += failure_lines(result, result.failure, _PLAIN)
+    return JUnitCase(
+        name=result.case.name,
+        class_name=result.case.source,
+        duration_ms=result.duration_ms,
+        failure=None if result.failure is None else result.failure.message,
+        failure_type="expectation",
+        failure_lines=lines,
+    )

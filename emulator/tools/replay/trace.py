@@ -1,0 +1,187 @@
+"""Collects what the emulator recorded of a case: its events, requests and deliveries.
+
+`WebhookInbox` receives the webhooks, in an order that is equal in every run.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from emulator.domain.payment import Status, event_type
+from emulator.domain.webhooks import Tamper
+from emulator.http.client import HttpClient
+from emulator.http.receiver import ReceivedWebhook, WebhookReceiver
+from emulator.scenarios.values import Json
+from emulator.tools.replay.emulator_api import CONTROL, MAX_ENTRIES
+from emulator.tools.replay.results import Trace, TracedEvent, TracedRequest, TracedWebhook
+from emulator.tools.replay.step_executor import StepExecutor
+
+_FAILED = event_type(Status.FAILED)
+
+
+class Arrival(Struct, frozen=True, kw_only=True):
+    """A webhook, and the number of the step during which it arrived."""
+
+    step: int
+    webhook: ReceivedWebhook
+
+
+class EndpointRefused(Exception):
+    """The emulator refused the endpoint for webhooks; the message is its reason."""
+
+
+class WebhookInbox:
+    """The webhooks of one case; `step` is the number of the current step."""
+
+    def __init__(self, client: HttpClient, executor: StepExecutor) -> None:
+        self.step = 0
+        self.deliveries: Sequence[Mapping[str, Json]] = ()
+        self._client = client
+        self._executor = executor
+        self._secret = ""
+        self._arrivals: list[Arrival] = []
+
+    async def register(self, receiver: WebhookReceiver) -> None:
+        """Create an endpoint for the webhooks. Raises EndpointRefused, Unreachable."""
+        url = {"url": receiver.base_url + receiver.register(self._receive)}
+        response = await self._client.request_json("POST", f"{CONTROL}/webhook_endpoints", url)
+        if response.is_error:
+            raise EndpointRefused(str(response.error.get("message") or response.failure))
+        self._secret = str(response.member("secret"))
+
+    def _receive(self, webhook: ReceivedWebhook) -> None:
+        self._arrivals.append(Arrival(step=self.step, webhook=webhook))
+
+    async def settle(self) -> None:
+        """Wait for the deliveries that are due now. Raises ImpossibleStep, Unreachable."""
+        await self._executor.advance(0)
+
+    async def webhooks(self) -> list[TracedWebhook]:
+        """The webhooks that were due so far, in the order of arrival.
+
+        The emulator has several concurrent attempts. Webhooks of different payments that are due
+        at the same instant arrive in any order; they are sorted by payment.
+        """
+        await self.settle()
+        path = f"{CONTROL}/deliveries?limit={MAX_ENTRIES}"
+        response = await self._client.request("GET", path)
+        self.deliveries = list(reversed(response.member("data") or ()))
+        return in_order(self._arrivals, self.deliveries, self._secret)
+
+    def delivery_failure(self) -> str | None:
+        """The first failed attempt, which may explain missing webhooks."""
+        for delivery in self.deliveries:
+            for attempt in delivery["attempts"]:
+                if attempt["error"] is not None:
+                    reason = ". ".join(filter(None, (attempt["error"], attempt["cause"])))
+                    return f"the emulator could not deliver {delivery['type']}: {reason}"
+        return None
+
+
+def in_order(
+    arrivals: Sequence[Arrival], deliveries: Sequence[Mapping[str, Json]], secret: str
+) -> list[TracedWebhook]:
+    """The arrivals in order; `deliveries`, the oldest first, contain the instants of attempts."""
+    instants: dict[str, list[str]] = defaultdict(list)
+    ranks: dict[str | None, int] = {}
+    for delivery in deliveries:
+        ranks.setdefault(delivery["payment"], len(ranks))
+        instants[delivery["event"]] += [attempt["at"] for attempt in delivery["attempts"]]
+    remaining = {event: iter(sorted(ats)) for event, ats in instants.items()}
+    # Only its age makes such a webhook invalid, and real time is not the account's.
+    stale = {delivery["event"] for delivery in deliveries if _is_stale(delivery)}
+    webhooks = [
+        _traced(
+            arrival,
+            next(remaining.get(arrival.webhook.id, iter(())), ""),
+            is_genuine=arrival.webhook.id not in stale and arrival.webhook.is_signed_with(secret),
+        )
+        for arrival in arrivals
+    ]
+    return sorted(
+        webhooks,
+        key=lambda webhook: (webhook.step, webhook.at, ranks.get(webhook.payment, len(ranks))),
+    )
+
+
+def _is_stale(delivery: Mapping[str, Json]) -> bool:
+    return any(attempt.get("tampered") == Tamper.STALE for attempt in delivery["attempts"])
+
+
+def _traced(arrival: Arrival, at: str, *, is_genuine: bool) -> TracedWebhook:
+    webhook = arrival.webhook
+    return TracedWebhook(
+        step=arrival.step,
+        at=at,
+        type=webhook.type,
+        payment=webhook.payment,
+        id=webhook.id,
+        timestamp=webhook.headers.get("webhook-timestamp", ""),
+        signature=webhook.headers.get("webhook-signature", ""),
+        body=webhook.body.decode("utf-8", "replace"),
+        is_genuine=is_genuine,
+    )
+
+
+async def collect_trace(client: HttpClient, inbox: WebhookInbox | None) -> Trace:
+    """The latest events, requests and webhooks. Raises Unreachable."""
+    webhooks: list[TracedWebhook] = []
+    deliveries: Sequence[Mapping[str, Any]] = ()
+    if inbox is not None:
+        webhooks = await inbox.webhooks()
+        deliveries = inbox.deliveries
+    events = await _oldest_first(client, "events")
+    requests = await _oldest_first(client, "requests")
+    return Trace(
+        events=tuple(await _with_reasons(client, events)),
+        webhooks=tuple(webhooks),
+        requests=tuple(map(_request, requests)),
+        oddities=tuple(delivery["oddity"] for delivery in deliveries if delivery.get("oddity")),
+        is_cut=any(len(entries) >= MAX_ENTRIES for entries in (events, requests, deliveries)),
+    )
+
+
+async def _oldest_first(client: HttpClient, collection: str) -> list[Mapping[str, Any]]:
+    response = await client.request("GET", f"{CONTROL}/{collection}?limit={MAX_ENTRIES}")
+    entries = response.member("data")
+    return entries[::-1] if isinstance(entries, list) else []
+
+
+async def _with_reasons(
+    client: HttpClient, events: Sequence[Mapping[str, Any]]
+) -> Sequence[TracedEvent]:
+    """The events with the reasons of failures, which only the timeline of a payment contains."""
+    failed = dict.fromkeys(event["data"]["id"] for event in events if event["type"] == _FAILED)
+    reasons: dict[str, str | None] = {}
+    for payment_id in failed:
+        response = await client.request("GET", f"{CONTROL}/payments/{payment_id}")
+        for entry in response.member("timeline") or ():
+            reasons[entry["id"]] = entry["reason"]
+    return [
+        TracedEvent(
+            id=event["id"],
+            at=event["timestamp"],
+            type=event["type"],
+            payment=event["data"]["id"],
+            reason=reasons.get(event["id"]),
+        )
+        for event in events
+    ]
+
+
+def _request(entry: Mapping[str, Any]) -> TracedRequest:
+    return TracedRequest(
+        id=entry["id"],
+        at=entry["at"],
+        method=entry["method"],
+        path=entry["path"],
+        query=entry.get("query") or "",
+        status=entry.get("status") or None,
+        request_body=entry.get("request_body") or "",
+        response_body=entry.get("response_body") or "",
+        warnings=tuple(entry.get("warnings") or ()),
+        error=entry.get("error"),
+        fault=entry.get("fault"),
+    )

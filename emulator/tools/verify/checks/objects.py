@@ -1,0 +1,246 @@
+"""Checks of the fields of every payment and list (contract, sections 2.1 and 2.2)."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from emulator.reporting import counted
+from emulator.tools.verify.checks.window import (
+    DEFAULT_LIMIT,
+    MAX_LIMIT,
+    has_next_page,
+    is_our_timestamp,
+    own_lists,
+    parse_instant,
+)
+from emulator.tools.verify.client import CheckStopped
+from emulator.tools.verify.findings import Check, Findings, Verdict, assumed, stated, unseen
+from emulator.tools.verify.messages import ServiceResponse, json_text, member_text
+from emulator.tools.verify.session import MAX_PAIRS, PAYMENTS, Session
+
+STATUSES = {"pending", "processing", "completed", "failed", "expired", "refunded"}
+FIELDS = (
+    *("id", "object", "amount", "currency", "status", "method", "checkout_url"),
+    *("success_url", "cancel_url", "metadata", "created_at", "expires_at", "completed_at"),
+)
+_OUR_ID = re.compile(r"pay_[A-Za-z0-9]{24}", re.ASCII)
+
+Payment = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRule:
+    """The valid values of a field; `...` is an absent field.
+
+    `has_our_form` tests the form that the contract leaves open.
+    """
+
+    field: str
+    numbers: tuple[str, ...]
+    is_valid: Callable[[Any], bool]
+    has_our_form: Callable[[Any], bool] | None = None
+
+    def allows(self, payment: Payment) -> bool:
+        value = payment.get(self.field, ...)
+        return self.is_valid(value) and _fits_status(self.field, value, payment.get("status"))
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and value.startswith("pay_")
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _is_url(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.netloc)
+
+
+def _is_metadata(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and len(value) <= MAX_PAIRS
+        and all(isinstance(item, str) for item in value.values())
+    )
+
+
+def _is_instant(value: object) -> bool:
+    return parse_instant(value) is not None
+
+
+def _fits_status(field: str, value: object, status: object) -> bool:
+    """A completed payment has a `completed_at`, and a pending payment has none."""
+    return field != "completed_at" or status != ("completed" if value is None else "pending")
+
+
+RULES = (
+    FieldRule("id", ("2.1.1",), _is_id, lambda value: _OUR_ID.fullmatch(value) is not None),
+    FieldRule("object", ("2.1.2",), lambda value: value == "payment"),
+    FieldRule("amount", ("2.1.3",), _is_amount),
+    FieldRule("currency", ("2.1.4", "9.2"), lambda value: value == "ETB"),
+    FieldRule("status", ("2.1.5", "3.1"), lambda value: value in STATUSES),
+    FieldRule("method", ("2.1.6",), lambda value: value is None or isinstance(value, str)),
+    FieldRule("checkout_url", ("2.1.7",), _is_url),
+    FieldRule("success_url", ("2.1.9",), _is_url),
+    FieldRule("cancel_url", ("2.1.10",), _is_url),
+    FieldRule("metadata", ("2.1.11",), _is_metadata),
+    FieldRule("created_at", ("2.1.12",), _is_instant, is_our_timestamp),
+    FieldRule("expires_at", ("2.1.13",), _is_instant, is_our_timestamp),
+    FieldRule("completed_at", ("2.1.14",), lambda value: value is None or _is_instant(value)),
+)
+
+
+def _payments(session: Session) -> list[Payment]:
+    """All different forms of payments in the responses."""
+    different: dict[str, Payment] = {}
+    for response in session.responses:
+        if response.is_success and response.members and not response.has_error:
+            different |= {repr(payment): payment for payment in _returned(response)}
+    if not different:
+        raise session.without_payments("no payment was seen")
+    return list(different.values())
+
+
+def _returned(response: ServiceResponse) -> Sequence[Payment]:
+    """The payments that a call of the contract returned."""
+    method, path = response.request.method, response.request.path
+    if path == PAYMENTS and method == "GET":
+        return response.payments
+    is_create = (method, path) == ("POST", PAYMENTS)
+    is_retrieve = method == "GET" and path.rpartition("/")[0] == PAYMENTS and path[-1] != "/"
+    return [response.members] if is_create or is_retrieve else []
+
+
+async def _each_field(session: Session) -> Findings:
+    payments = _payments(session)
+    return [finding for rule in RULES for finding in _field(rule, payments)]
+
+
+def _field(rule: FieldRule, payments: Sequence[Payment]) -> Findings:
+    wrong = next((payment for payment in payments if not rule.allows(payment)), None)
+    if wrong is not None:
+        return stated(False, f"`{rule.field}`: {member_text(wrong, rule.field)}", *rule.numbers)
+    ids = len({str(payment.get("id")) for payment in payments})
+    findings = stated(True, f"in {counted(ids, 'payment')}", *rule.numbers)
+    if rule.has_our_form is None:
+        return findings
+    other = [
+        payment[rule.field] for payment in payments if not rule.has_our_form(payment[rule.field])
+    ]
+    seen = f"`{rule.field}`: {json_text(other[0])}" if other else "in the form of the emulator"
+    return findings + assumed(not other, seen, *rule.numbers)
+
+
+async def _order_of_metadata(session: Session) -> Findings:
+    """The pairs of every payment are in the order in which they were sent."""
+    bodies = {own.id: own.body for own in session.all_created}
+    for payment in _payments(session):
+        given = bodies.get(str(payment.get("id")), {}).get("metadata")
+        pairs = payment.get("metadata")
+        if isinstance(pairs, dict) and given == pairs and [*given] != [*pairs]:
+            return assumed(False, "metadata in another order than it was sent", "2.1.11")
+    return assumed(True, "metadata in the order in which it was sent", "2.1.11")
+
+
+async def _number_of_results(session: Session) -> Findings:
+    """No page has more payments than `limit`, and a page before another one has not fewer."""
+    has_full_page = False
+    for page in own_lists(session):
+        text = page.request.query.get("limit", str(DEFAULT_LIMIT))
+        limit, count = int(text) if text.isdigit() else 0, len(page.data)
+        if limit not in range(1, MAX_LIMIT + 1):
+            continue
+        if count > limit or (count < limit and has_next_page(page)):
+            return stated(False, f"`limit` {limit}: {counted(count, 'payment')}", "4.3.2")
+        has_full_page |= count == MAX_LIMIT
+    if not has_full_page:
+        return unseen(f"the lists have fewer than {MAX_LIMIT} payments", "4.3.2")
+    return stated(True, f"at most `limit` payments, and {MAX_LIMIT} on one page", "4.3.2")
+
+
+async def _each_list(session: Session) -> Findings:
+    """The members of every list, also of an empty one."""
+    pages = own_lists(session)
+    if not pages:
+        raise session.without_payments("no list was received")
+    findings: Findings = []
+    for name, number, kinds in (
+        ("data", "2.2.1", list),
+        ("has_more", "2.2.2", bool),
+        ("next_cursor", "2.2.3", str | None),
+    ):
+        wrong = next((page for page in pages if not _is_member(page, name, kinds)), None)
+        seen = f"`{name}`: {member_text(wrong.members, name)}" if wrong else _in_all(pages)
+        findings += stated(wrong is None, seen, number)
+    absent = next(
+        (name for name in ("data", "has_more") for page in pages if name not in page.members), None
+    )
+    seen = f"a list without `{absent}`" if absent else _in_all(pages)
+    findings += stated(absent is None, seen, "4.3.9")
+    is_drift = any(finding.verdict is Verdict.DRIFT for finding in findings)
+    if not is_drift and not any(page.payments for page in pages):
+        raise session.without_payments("no list has a payment")
+    return findings
+
+
+def _is_member(page: ServiceResponse, name: str, kinds: Any) -> bool:
+    """Whether a member has one of the types; without a next page, the cursor may be absent."""
+    is_optional = name == "next_cursor"
+    return isinstance(page.members.get(name, None if is_optional else ...), kinds)
+
+
+def _in_all(pages: Sequence[ServiceResponse]) -> str:
+    return f"in all {len(pages)} lists"
+
+
+async def _all_fields(session: Session) -> Findings:
+    payments = _payments(session)
+    strange = next((name for payment in payments for name in payment if name not in FIELDS), None)
+    missing = next((name for payment in payments for name in FIELDS if name not in payment), None)
+    seen = (
+        f"without `{missing}`"
+        if missing
+        else f"also {json_text(strange)}"
+        if strange
+        else "all fields"
+    )
+    findings = stated(not missing, seen, "2.1.15")
+    if strange or missing:
+        return findings if missing else assumed(False, seen, "2.1.15")
+    is_in_order = all(tuple(payment) == FIELDS for payment in payments)
+    return findings + assumed(
+        is_in_order, "in this order" if is_in_order else "in another order", "2.1.15"
+    )
+
+
+async def _separate_address(session: Session) -> Findings:
+    url = session.first.payment.get("checkout_url")
+    if not _is_url(url):
+        raise CheckStopped("there is no `checkout_url`")
+    ours, theirs = urlsplit(session.client.base_url), urlsplit(str(url))
+    is_separate = (ours.scheme, ours.netloc) != (theirs.scheme, theirs.netloc)
+    seen = "at another address than the API" if is_separate else "at the address of the API"
+    return stated(is_separate, seen, "1.10")
+
+
+CHECKS = (
+    Check(
+        run=_each_field,
+        states=tuple(number for rule in RULES for number in rule.numbers),
+        assumes=tuple(number for rule in RULES if rule.has_our_form for number in rule.numbers),
+    ),
+    Check(run=_order_of_metadata, assumes=("2.1.11",)),
+    Check(run=_number_of_results, states=("4.3.2",)),
+    Check(run=_each_list, states=("2.2.1", "2.2.2", "2.2.3", "4.3.9")),
+    Check(run=_all_fields, states=("2.1.15",), assumes=("2.1.15",)),
+    Check(run=_separate_address, states=("1.10",)),
+)

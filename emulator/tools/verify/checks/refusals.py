@@ -1,0 +1,356 @@
+"""Checks that the service refuses wrong requests: a table of requests and expected responses.
+
+The contract states some statuses, the named field and one error code; the rest is assumed.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from emulator.tools.verify.findings import Check, Findings, assumed, stated
+from emulator.tools.verify.messages import ServiceRequest, ServiceResponse, member_text
+from emulator.tools.verify.session import (
+    MAX_PAIRS,
+    MIN_AMOUNT,
+    PAYMENTS,
+    Session,
+    basic_credentials,
+)
+
+FIELD = "7.7"
+"""The clause that a 400 names the field."""
+CODES = "7.13"
+"""The clause of the error codes that the contract does not print."""
+
+Send = Callable[[Session], Awaitable[ServiceResponse]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedRefusal:
+    """A request that the service must refuse with a status, an error code and a named field.
+
+    `states` and `assumes` are the clauses of the status; any 4xx satisfies `states_4xx`. The code
+    is assumed unless there are `states_code`. Without a `param` no field is expected.
+    """
+
+    what: str
+    send: Send
+    status: int = 400
+    code: str
+    param: str | None = None
+    states: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
+    states_4xx: tuple[str, ...] = ()
+    states_code: tuple[str, ...] = ()
+    states_param: tuple[str, ...] = (FIELD,)
+
+    @property
+    def check(self) -> Check:
+        async def run(session: Session) -> Findings:
+            return self.findings(await self.send(session))
+
+        param_clauses = () if self.param is None else self.states_param
+        return Check(
+            run=run,
+            states=(*self.states, *self.states_4xx, *self.states_code, *param_clauses),
+            assumes=self.assumes if self.states_code else (*self.assumes, CODES),
+        )
+
+    def findings(self, response: ServiceResponse) -> Findings:
+        """Compare the status, then the code, then the field."""
+        seen = f"{self.what}: {response.summary}"
+        has_status, has_code = response.status == self.status, response.code == self.code
+        findings = stated(response.is_refusal, seen, *self.states_4xx)
+        findings += stated(has_status, seen, *self.states)
+        findings += assumed(has_status, seen, *self.assumes)
+        if self.states_code and response.is_refusal:
+            findings += stated(has_code, seen, *self.states_code)
+        elif has_status and not self.states_code:
+            code = f"`{self.code}`"
+            findings += assumed(has_code, code if has_code else f"{seen}, not {code}", CODES)
+        if self.param is not None:
+            findings += param_findings(response, self.param, self.what, *self.states_param)
+        return findings
+
+
+def param_findings(response: ServiceResponse, param: str, what: str, *numbers: str) -> Findings:
+    """Whether a 400 names the field; nothing if the request succeeded."""
+    if response.is_success:
+        return []
+    if response.status != 400:
+        return stated(False, f"{what}: {response.summary}", *numbers)
+    named = response.param
+    # `methods[0]` and `metadata.pair` name the field, too.
+    is_part = isinstance(named, str) and named.startswith((f"{param}.", f"{param}["))
+    seen = f"{what}: param {member_text(response.error, 'param')}"
+    return stated(is_part or named == param, seen, *numbers)
+
+
+def acceptance(what: str, send: Send, *assumes: str) -> Check:
+    """A check of a request that should succeed."""
+
+    async def run(session: Session) -> Findings:
+        response = await send(session)
+        return assumed(response.is_success, f"{what}: {response.summary}", *assumes)
+
+    return Check(run=run, assumes=assumes)
+
+
+def sent(**fields: Any) -> Send:
+    """Send a request with these fields, with the key of the session if no other is given."""
+    return lambda session: session.client.send(ServiceRequest(**{"key": session.key} | fields))
+
+
+def created_with(**changes: Any) -> Send:
+    """Send a create call with some members changed."""
+    return lambda session: session.create(session.order(**changes))
+
+
+def listed_with(**query: Any) -> Send:
+    """Send a list call."""
+    return lambda session: session.page(**query)
+
+
+_INVALID = ("5.4", "7.8")
+_INVALID_KEYS: tuple[tuple[str, str, Callable[[Session], str | None], tuple[str, ...]], ...] = (
+    ("without `Authorization`", "missing_api_key", lambda _: None, ("4.0.5", *_INVALID)),
+    ("with an unknown `test_` key", "invalid_api_key", lambda one: one.unknown_key, _INVALID),
+    ("with a letter after the key", "invalid_api_key", lambda one: f"{one.key}x", _INVALID),
+    ("with the key in another case", "invalid_api_key", lambda one: one.key.swapcase(), _INVALID),
+)
+
+
+def unauthorised(what: str, fields_of: Callable[[Session], Mapping[str, Any]]) -> Iterator[Check]:
+    """The checks that a request without a valid key is refused."""
+    for how, code, key_of, states in _INVALID_KEYS:
+        yield ExpectedRefusal(
+            what=f"{what} {how}",
+            send=partial(_send_with, fields_of=fields_of, key_of=key_of),
+            status=401,
+            code=code,
+            states=states,
+        ).check
+
+
+async def _send_with(
+    session: Session,
+    *,
+    fields_of: Callable[[Session], Mapping[str, Any]],
+    key_of: Callable[[Session], str | None],
+) -> ServiceResponse:
+    return await sent(**fields_of(session), key=key_of(session))(session)
+
+
+_ONE = {"limit": "1"}
+
+AUTHENTICATION = (
+    *unauthorised("a list", lambda _: {"query": _ONE}),
+    ExpectedRefusal(
+        what="an unknown path without `Authorization`",
+        send=sent(path="/v1/unknown", key=None),
+        status=401,
+        code="missing_api_key",
+        assumes=("4.0.5",),
+    ).check,
+    ExpectedRefusal(
+        what="the key by the scheme `Basic`",
+        send=lambda session: sent(query=_ONE, key=basic_credentials(session.key), scheme="Basic")(
+            session
+        ),
+        status=401,
+        code="missing_api_key",
+        assumes=("5.1",),
+    ).check,
+    ExpectedRefusal(
+        what="the key without a scheme",
+        send=sent(query=_ONE, scheme=""),
+        status=401,
+        code="missing_api_key",
+        assumes=("5.1",),
+    ).check,
+    acceptance("`bearer`", sent(query=_ONE, scheme="bearer"), "5.1"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WrongParameter:
+    """A value of a parameter that makes a create call wrong; `...` is an absent parameter."""
+
+    param: str
+    value: object
+    states: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
+    note: str = ""
+    """The description in reports, if the value would be too long."""
+
+    @property
+    def refusal(self) -> ExpectedRefusal:
+        is_absent = self.value is ...
+        value = "" if is_absent else json.dumps(self.value)
+        what = self.note or (f"no `{self.param}`" if is_absent else f"`{self.param}` {value}")
+        # The contract shows the refusal of a wrong amount (4.1, rule 1).
+        is_printed = self.param == "amount" and not is_absent
+        return ExpectedRefusal(
+            what=what,
+            send=created_with(**{self.param: self.value}),
+            code="missing_parameter" if is_absent else f"invalid_{self.param}",
+            param=self.param,
+            states=self.states,
+            assumes=self.assumes,
+            states_code=("4.1.18",) if is_printed else (),
+            states_param=(FIELD, "4.1.17") if is_printed else (FIELD,),
+        )
+
+
+_NOT_HTTPS = "http://example.com/made-by-payments-emulator-verify"
+_TOO_MANY_PAIRS = {f"pair_{number}": "" for number in range(MAX_PAIRS + 1)}
+
+WRONG_PARAMETERS = (
+    WrongParameter("amount", 99, ("4.1.3", "8.1")),
+    WrongParameter("amount", 0, ("4.1.3", "8.1")),
+    WrongParameter("amount", -100, ("4.1.3", "8.1")),
+    WrongParameter("amount", 100.5, ("4.1.2",)),
+    WrongParameter("amount", "100", ("4.1.2",)),
+    WrongParameter("amount", 100.0, assumes=("4.1.2",)),
+    WrongParameter("currency", "USD", ("4.1.4", "9.2")),
+    WrongParameter("currency", "etb", assumes=("4.1.4",)),
+    WrongParameter("methods", ..., ("4.1.5",)),
+    WrongParameter("methods", [], ("4.1.5",)),
+    WrongParameter("methods", ["no_such_method"], assumes=("2.1.17",), note="an unknown method"),
+    WrongParameter("methods", "telebirr", ("4.1.5",)),
+    WrongParameter("success_url", _NOT_HTTPS, ("4.1.6",), note="`success_url` with http"),
+    WrongParameter("success_url", "/paid", ("4.1.6",)),
+    WrongParameter("cancel_url", _NOT_HTTPS, ("4.1.7",), note="`cancel_url` with http"),
+    WrongParameter("cancel_url", "/cancelled", ("4.1.7",)),
+    WrongParameter(
+        "metadata",
+        _TOO_MANY_PAIRS,
+        ("2.1.11", "4.1.8", "8.2"),
+        note=f"{len(_TOO_MANY_PAIRS)} pairs of metadata",
+    ),
+    WrongParameter(
+        "metadata", {"pair": 1}, ("2.1.11", "4.1.9", "8.2"), note="a number in metadata"
+    ),
+    WrongParameter("metadata", {"pair": None}, ("2.1.11", "4.1.9", "8.2")),
+    WrongParameter("metadata", {"pair": {"a": "b"}}, ("2.1.11", "4.1.9", "8.2")),
+    WrongParameter("metadata", ["pair"], ("2.1.11", "4.1.8")),
+    WrongParameter("idempotency_key", 5, ("4.1.10",)),
+    WrongParameter("idempotency_key", "", assumes=("4.1.10",)),
+    WrongParameter("expires_in", "600", ("4.1.11",)),
+    WrongParameter("expires_in", 600.5, ("4.1.11",)),
+    WrongParameter("expires_in", -600, assumes=("8.9",)),
+    WrongParameter("expires_in", 0, assumes=("8.9",)),
+    *(
+        WrongParameter(param, ..., assumes=("4.1.13",))
+        for param in ("amount", "currency", "success_url", "cancel_url")
+    ),
+)
+
+
+async def _first_wrong_field(session: Session) -> Findings:
+    response = await created_with(amount=MIN_AMOUNT - 1, currency="USD")(session)
+    seen = f"`amount` and `currency`: param {member_text(response.error, 'param')}"
+    return assumed(response.param == "amount", seen, "4.1.17")
+
+
+PARAMETERS = (
+    *(wrong.refusal.check for wrong in WRONG_PARAMETERS),
+    Check(run=_first_wrong_field, assumes=("4.1.17",)),
+)
+
+
+def _created_as(media_type: str) -> Send:
+    return lambda session: session.create(session.order(), media_type=media_type)
+
+
+def _created_from(content: Callable[[dict[str, Any]], str]) -> Send:
+    """Send a create call with other content than the body."""
+
+    def send(session: Session) -> Awaitable[ServiceResponse]:
+        body = session.order()
+        return session.create(body, content=content(body).encode())
+
+    return send
+
+
+_MEDIA_TYPE, _JSON = "unsupported_content_type", "invalid_json"
+BODIES = tuple(
+    ExpectedRefusal(what=what, send=send, code=code, states_4xx=states_4xx, assumes=assumes).check
+    for what, send, code, states_4xx, assumes in (
+        ("a body of `text/plain`", _created_as("text/plain"), _MEDIA_TYPE, ("4.0.1",), ("4.0.1",)),
+        ("a body without `Content-Type`", _created_as(""), _MEDIA_TYPE, ("4.0.1",), ("4.0.1",)),
+        ("no body", _created_from(lambda _: ""), _JSON, ("4.0.2",), ("4.0.2",)),
+        (
+            "a body that breaks off",
+            _created_from(lambda body: json.dumps(body)[:-1]),
+            _JSON,
+            ("1.1", "4.0.2"),
+            ("4.0.2",),
+        ),
+        (
+            "a byte order mark before the body",
+            _created_from(lambda body: f"\ufeff{json.dumps(body)}"),
+            _JSON,
+            (),
+            ("1.1",),
+        ),
+        (
+            "an array as the body",
+            _created_from(lambda body: json.dumps([body])),
+            "invalid_request_body",
+            (),
+            ("4.0.2",),
+        ),
+    )
+)
+
+_PATCH_BODY = json.dumps({"metadata": {}}).encode()
+
+
+async def _without_version(session: Session) -> Findings:
+    """Outside the contract's root any response is allowed, except a list of payments."""
+    findings: Findings = []
+    for path in ("/payments", "/v2/payments"):
+        response = await sent(path=path)(session)
+        is_served = response.is_success and "data" in response.members
+        findings += assumed(not is_served, f"`{path}`: {response.summary}", "9.1")
+    return findings
+
+
+def _of_payment(method: str, id_of: Callable[[Session], str], body: bytes | None = None) -> Send:
+    return lambda session: sent(method=method, path=f"{PAYMENTS}/{id_of(session)}", body=body)(
+        session
+    )
+
+
+ROUTES = (
+    *(
+        ExpectedRefusal(
+            what=what,
+            send=send,
+            status=404,
+            code="route_not_found",
+            states=states,
+            assumes=assumes,
+        ).check
+        for what, send, states, assumes in (
+            (
+                "`PATCH` of a payment",
+                _of_payment("PATCH", lambda session: session.first.id, _PATCH_BODY),
+                (),
+                ("4.0.3",),
+            ),
+            (
+                "`DELETE` of an unknown id",
+                _of_payment("DELETE", lambda session: session.unknown_id),
+                (),
+                ("4.0.3",),
+            ),
+            ("`/v1/payments/`", sent(path=f"{PAYMENTS}/"), (), ("7.9",)),
+            ("an unknown path", sent(path="/v1/no_such_call"), ("7.9",), ()),
+        )
+    ),
+    Check(run=_without_version, assumes=("9.1",)),
+)

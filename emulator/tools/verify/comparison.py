@@ -1,0 +1,204 @@
+"""Compares a service with the contract: checks the service, runs all checks, collects results."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from emulator.domain.accounts import mask_key
+from emulator.domain.instants import Instant
+from emulator.tools.verify.checks import CHECKS
+from emulator.tools.verify.client import CheckStopped, RateLimited
+from emulator.tools.verify.findings import (
+    Check,
+    ClauseFinding,
+    ClauseResult,
+    Findings,
+    Verdict,
+    results,
+    stated,
+    unseen,
+)
+from emulator.tools.verify.messages import ServiceResponse, printable
+from emulator.tools.verify.session import PAYMENTS, Session
+
+# The clauses that no check covers: they cannot be observed, or hold by then.
+_CUSTOMER = "a check needs a customer on the checkout page"
+_MONEY = "a check needs a live key and real money"
+_WEBHOOKS = "a check needs an address that the service can reach"
+_SILENT = "the contract specifies nothing that a check can observe"
+
+HIDDEN = {
+    "1.5": _CUSTOMER,
+    "1.6": _CUSTOMER,
+    "1.7": _CUSTOMER,
+    "1.8": _CUSTOMER,
+    "1.11": "a check needs a test key and a live key of one account",
+    "3.2": _CUSTOMER,
+    "3.3": _CUSTOMER,
+    "3.4": _CUSTOMER,
+    "4.0.6": "the client of a check encodes each address",
+    "4.1.22": "a check would last a day",
+    "4.2.4": _MONEY,
+    "4.2.5": _WEBHOOKS,
+    "4.3.18": "a check sends no parameter twice",
+    "4.4.1": _CUSTOMER,
+    "4.4.2": _CUSTOMER,
+    "4.4.3": _CUSTOMER,
+    "4.4.4": _CUSTOMER,
+    "4.4.5": _CUSTOMER,
+    "4.4.6": "the contract does not contain the numbers",
+    "4.4.7": _CUSTOMER,
+    "4.4.8": _CUSTOMER,
+    "5.2": "a client cannot observe that no money moves",
+    "5.3": _MONEY,
+    "5.6": "a check has only the keys that it is given",
+    "6.1": _WEBHOOKS,
+    "6.2": _WEBHOOKS,
+    "6.3": _WEBHOOKS,
+    "6.4": _WEBHOOKS,
+    "6.5": _WEBHOOKS,
+    "8.6": _CUSTOMER,
+    "8.8": "a check would need very many requests",
+    "9.3": _SILENT,
+}
+"""Clauses that cannot be observed from outside, each with the reason."""
+
+GRANTED = {
+    "1.9": "the service responds there",
+    "9.1": "the service responds under `/v1`",
+}
+"""Clauses that hold if the first check is reached."""
+_NOT_REACHED = "the check ended before this clause"
+_ENVELOPE = {"data", "has_more", "next_cursor"}
+
+
+class NotTheService(Exception):
+    """The server cannot be compared; the message is one line for the user."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The result of comparing a service with the contract. Keys are masked.
+
+    `began_at` is real time. `refusal` is why the service refused the remaining requests with 429;
+    None if the comparison is complete.
+    """
+
+    base_url: str
+    key: str
+    other_key: str | None
+    began_at: Instant
+    results: tuple[ClauseResult, ...]
+    requests: int
+    payments: int
+    refusal: str | None = None
+
+    @property
+    def has_drifted(self) -> bool:
+        """Whether there is a drift that the user has not accepted."""
+        return any(result.counts for result in self.results)
+
+    @property
+    def left_out(self) -> int:
+        """The number of clauses that are unseen because of the rate limit."""
+        return sum(result.was_left_out for result in self.results)
+
+    def count(self, verdict: Verdict) -> int:
+        return sum(result.verdict is verdict for result in self.results)
+
+    @property
+    def drifts(self) -> tuple[ClauseResult, ...]:
+        return tuple(result for result in self.results if result.verdict is Verdict.DRIFT)
+
+
+async def compare(
+    session: Session,
+    *,
+    began_at: Instant,
+    accepted: frozenset[str] = frozenset(),
+    report_progress: Callable[[int, int], None] | None = None,
+) -> Comparison:
+    """Run every check, one after the other.
+
+    `report_progress` receives the number of completed checks and of all checks. Raises
+    Unreachable, NotTheService.
+    """
+    await check_service(session)
+    findings = unchecked_findings()
+    for number, check in enumerate(CHECKS, start=1):
+        findings += await run_check(check, session)
+        if report_progress is not None:
+            report_progress(number, len(CHECKS))
+    other_key = session.other_key
+    return Comparison(
+        base_url=session.client.base_url,
+        key=mask_key(session.key),
+        other_key=None if other_key is None else mask_key(other_key),
+        began_at=began_at,
+        results=tuple(results(findings, accepted=accepted)),
+        requests=len(session.client.responses),
+        payments=len(session.created) + len(session.created_by_other),
+        refusal=session.client.refusal,
+    )
+
+
+async def check_service(session: Session) -> None:
+    """Request a list with each key. Raises NotTheService, Unreachable."""
+    base_url = session.client.base_url
+    for option, key in (("--key", session.key), ("--other-key", session.other_key)):
+        if key is None:
+            continue
+        try:
+            response = await session.page(of_key=key, limit=1)
+        except CheckStopped as error:
+            raise NotTheService(f"{base_url}: {error}") from None
+        problem = _problem(response, base_url, f"{mask_key(key)} ({option})")
+        if problem is not None:
+            raise NotTheService(session.masked(problem))
+
+
+def _problem(response: ServiceResponse, base_url: str, key: str) -> str | None:
+    """Why the server is not the service, or refuses the key; None if neither is the case."""
+    url = f"{base_url}{PAYMENTS}"
+    if 300 <= response.status < 400:
+        target = printable(response.headers.get("location", "nowhere"))
+        return f"{url} redirects to {target}: use the base URL to which this leads"
+    if response.status in (401, 403):
+        return f"{base_url} refuses the key {key}: {response.summary}"
+    if response.status >= 500:
+        return f"{url} returns {response.summary}, also after a retry: try again later"
+    if not response.has_json_body:
+        media_type = printable(response.headers.get("content-type", "no media type"))
+        return f"{url} returns {response.status} with {media_type}: this is not the service's API"
+    if response.status == 404:
+        return f"{url} is not found: expected the base URL, to which /v1/payments is added"
+    if not response.is_success:
+        return f"{url} returns for a plain list {response.summary}: this is not the service's API"
+    if not _ENVELOPE & response.members.keys():
+        return f"{url} returns JSON that is not a list of payments: this is not the service's API"
+    return None
+
+
+def unchecked_findings() -> Findings:
+    """The findings about the clauses that no check covers."""
+    hidden = [unseen(reason, number) for number, reason in HIDDEN.items()]
+    granted = [stated(True, seen, number) for number, seen in GRANTED.items()]
+    return [finding for findings in (*hidden, *granted) for finding in findings]
+
+
+async def run_check(check: Check, session: Session) -> Findings:
+    """The findings of a check; the clauses that it does not report on are unseen."""
+    reason, is_rate_limited = _NOT_REACHED, False
+    try:
+        findings = await check.run(session)
+    except CheckStopped as error:
+        findings, reason = [], str(error)
+        is_rate_limited = isinstance(error, RateLimited)
+    reported = {finding.number for finding in findings}
+    numbers = dict.fromkeys((*check.states, *check.assumes))
+    rest = [number for number in numbers if number not in reported]
+    findings = [*findings, *unseen(reason, *rest, is_rate_limited=is_rate_limited)]
+    return [_masked(finding, session) for finding in findings]
+
+
+def _masked(finding: ClauseFinding, session: Session) -> ClauseFinding:
+    return replace(finding, seen=session.masked(finding.seen))

@@ -1,0 +1,139 @@
+"""Findings of checks, and the verdict on each clause that follows from them."""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from emulator.domain.clauses import CLAUSES, Basis, Clause
+from emulator.tools.verify.session import Session
+
+MAX_OBSERVATIONS = 3
+"""The maximum number of observations that are printed for a clause."""
+
+
+class Verdict(StrEnum):
+    HOLDS = "holds"
+    DRIFT = "drift"
+    UNSEEN = "unseen"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClauseFinding:
+    """One observation about a clause. `basis` is STATED if the observation concerns what the
+    contract states, ASSUMED if it concerns our assumption about it. `is_rate_limited` means that
+    a 429 ended the check."""
+
+    number: str
+    verdict: Verdict
+    seen: str
+    basis: Basis = Basis.STATED
+    is_rate_limited: bool = False
+
+
+Findings = list[ClauseFinding]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A check of a service. It reports findings only about the clauses that it `states` or
+    `assumes`. A clause that it does not report on, because it could not continue, is unseen."""
+
+    run: Callable[[Session], Awaitable[Findings]]
+    states: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClauseResult:
+    """The verdict on a clause. Of a drift, `basis` is the basis of the findings that drift.
+
+    `is_rate_limited` means that a 429 ended one of the checks of the clause.
+    """
+
+    clause: Clause
+    verdict: Verdict
+    seen: str
+    basis: Basis
+    is_accepted: bool = False
+    is_rate_limited: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a drift that the user has not accepted."""
+        return self.verdict is Verdict.DRIFT and not self.is_accepted
+
+    @property
+    def was_left_out(self) -> bool:
+        """Whether it is unseen because the service refused requests with 429."""
+        return self.verdict is Verdict.UNSEEN and self.is_rate_limited
+
+
+def stated(is_so: bool, seen: str, *numbers: str) -> Findings:
+    """Findings about what the contract states."""
+    return _findings(is_so, seen, numbers, Basis.STATED)
+
+
+def assumed(is_so: bool, seen: str, *numbers: str) -> Findings:
+    """Findings about what we have assumed."""
+    return _findings(is_so, seen, numbers, Basis.ASSUMED)
+
+
+def unseen(reason: str, *numbers: str, is_rate_limited: bool = False) -> Findings:
+    return [
+        ClauseFinding(
+            number=number, verdict=Verdict.UNSEEN, seen=reason, is_rate_limited=is_rate_limited
+        )
+        for number in numbers
+    ]
+
+
+def _findings(is_so: bool, seen: str, numbers: Iterable[str], basis: Basis) -> Findings:
+    verdict = Verdict.HOLDS if is_so else Verdict.DRIFT
+    return [
+        ClauseFinding(number=number, verdict=verdict, seen=seen, basis=basis) for number in numbers
+    ]
+
+
+def results(findings: Iterable[ClauseFinding], *, accepted: frozenset[str]) -> list[ClauseResult]:
+    """Every clause of the contract with its verdict, in order."""
+    of_clause: dict[str, Findings] = {clause.number: [] for clause in CLAUSES}
+    for finding in findings:
+        of_clause[finding.number].append(finding)
+    return [_result(clause, of_clause[clause.number], accepted) for clause in CLAUSES]
+
+
+# The first of these that a clause has is its verdict.
+_PRECEDENCE = (
+    (Verdict.DRIFT, Basis.STATED),
+    (Verdict.DRIFT, Basis.ASSUMED),
+    (Verdict.HOLDS, None),
+    (Verdict.UNSEEN, None),
+)
+
+
+def _result(
+    clause: Clause, findings: Sequence[ClauseFinding], accepted: frozenset[str]
+) -> ClauseResult:
+    for verdict, basis in _PRECEDENCE:
+        decisive = [
+            finding
+            for finding in findings
+            if finding.verdict is verdict and basis in (None, finding.basis)
+        ]
+        if decisive:
+            return ClauseResult(
+                clause=clause,
+                verdict=verdict,
+                seen=_joined(finding.seen for finding in decisive),
+                basis=basis or clause.basis,
+                is_accepted=verdict is Verdict.DRIFT and clause.number in accepted,
+                is_rate_limited=any(finding.is_rate_limited for finding in findings),
+            )
+    raise AssertionError(f"no check covers {clause.number}")
+
+
+def _joined(observations: Iterable[str]) -> str:
+    different = list(dict.fromkeys(observations))
+    rest = len(different) - MAX_OBSERVATIONS
+    more = f"; and {rest} more" if rest > 0 else ""
+    return "; ".join(different[:MAX_OBSERVATIONS]) + more

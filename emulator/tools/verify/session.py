@@ -1,0 +1,211 @@
+"""A run against one service: its keys, the payments that it created, its requests."""
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from emulator import ids
+from emulator.domain.accounts import mask_key
+from emulator.domain.payment_methods import DEFAULT_METHODS
+from emulator.tools.verify.client import CheckStopped, RateLimited, ServiceClient
+from emulator.tools.verify.messages import JSON, ServiceRequest, ServiceResponse
+
+PAYMENTS = "/v1/payments"
+_ROOT = "/v1/"
+MIN_AMOUNT = 100
+# For a service that refuses the smallest amount of the contract.
+LARGER_AMOUNT = 1_000
+EXPIRES_IN_S = 600
+# For a service that refuses such a short expiry; different from the default.
+LONGER_EXPIRES_IN_S = 2_700
+METHODS = DEFAULT_METHODS
+MADE_BY = "payments-emulator verify"
+MAX_PAIRS = 20
+# A repeated beginning of a key is masked if it has at least this length.
+MIN_MASKED_CHARACTERS = 10
+
+# Addresses of a reserved domain, which name the program that created the payment.
+_SUCCESS_URL = "https://example.com/made-by-payments-emulator-verify?order=1&paid=yes"
+_CANCEL_URL = "https://example.com/made-by-payments-emulator-verify?order=1&paid=no"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnPayment:
+    """A payment with the request that created it.
+
+    `earlier_count` is how many payments had been created before the request was sent.
+    """
+
+    body: Mapping[str, Any]
+    response: ServiceResponse
+    earlier_count: int
+
+    @property
+    def payment(self) -> Mapping[str, Any]:
+        return self.response.members
+
+    @property
+    def id(self) -> str:
+        return str(self.payment["id"])
+
+
+def basic_credentials(key: str) -> str:
+    """A key as the credentials of the scheme Basic."""
+    return b64encode(f"{key}:".encode()).decode("ascii")
+
+
+class Session:
+    """Sends requests with a key, and optionally with the key of another account.
+
+    `created` are the payments that this run created, the oldest first. They have the smallest
+    amount and stay pending: nothing here pays. `method`, `expires_in_s` and `amount` are values
+    that the service accepts; the first payment determines them. `has_bounds` is whether a list
+    between two instants is complete; None before that is known.
+    """
+
+    def __init__(
+        self, client: ServiceClient, *, key: str, other_key: str | None, stream: bytes | None = None
+    ) -> None:
+        self.client = client
+        self.key = key
+        self.other_key = other_key
+        self.method = METHODS[0]
+        self.expires_in_s = EXPIRES_IN_S
+        self.amount = MIN_AMOUNT
+        self.has_bounds: bool | None = None
+        self.created: list[OwnPayment] = []
+        self.created_by_other: list[OwnPayment] = []
+        self._stream = stream or ids.stream_key(None)
+        self._run_id = ids.checkout_token(self._stream, 0)
+
+    @property
+    def responses(self) -> list[ServiceResponse]:
+        """All responses below `/v1/`, the root that the contract describes."""
+        return [
+            response
+            for response in self.client.responses
+            if response.request.path.startswith(_ROOT)
+        ]
+
+    @property
+    def may_have_created_more(self) -> bool:
+        """Whether a request without a response, or with a 5xx, may have created a payment."""
+        return self.client.lost_count > 0 or any(
+            response.status >= 500 for response in self.client.responses
+        )
+
+    @property
+    def created_ids(self) -> set[str]:
+        return {payment.id for payment in self.created}
+
+    @property
+    def all_created(self) -> list[OwnPayment]:
+        """The created payments, at least one. Raises CheckStopped."""
+        if not self.created:
+            raise self.without_payments("no payment could be created")
+        return self.created
+
+    def without_payments(self, reason: str) -> CheckStopped:
+        """The error for too few payments: the reason, or the 429 that caused it."""
+        refusal = self.client.refusal
+        return CheckStopped(reason) if refusal is None else RateLimited(refusal)
+
+    @property
+    def first(self) -> OwnPayment:
+        """The payment that was created with all parameters. Raises CheckStopped."""
+        return self.all_created[0]
+
+    @property
+    def other_accounts_key(self) -> str:
+        """Raises CheckStopped."""
+        if self.other_key is None:
+            raise CheckStopped("the check needs the key of another account, --other-key")
+        return self.other_key
+
+    @property
+    def unknown_key(self) -> str:
+        """A well-formed key that belongs to no account."""
+        return ids.api_key(self._stream, "test", 1)
+
+    @property
+    def unknown_id(self) -> str:
+        """A well-formed id of no payment."""
+        return ids.payment_id(ids.checkout_token(self._stream, 1))
+
+    def idempotency_key(self, purpose: str) -> str:
+        """A key that is unique to this run."""
+        return f"payments-emulator-verify-{purpose}-{self._run_id}"
+
+    def order(self, **changes: Any) -> dict[str, Any]:
+        """The body of a create call with some members changed; `...` removes a member."""
+        body = {
+            "amount": self.amount,
+            "currency": "ETB",
+            "methods": [self.method],
+            "success_url": _SUCCESS_URL,
+            "cancel_url": _CANCEL_URL,
+            "metadata": self.metadata(2),
+            "expires_in": self.expires_in_s,
+            **changes,
+        }
+        return {name: value for name, value in body.items() if value is not ...}
+
+    def metadata(self, pairs: int) -> dict[str, str]:
+        origin = {"made_by": MADE_BY, "run": self._run_id}
+        return origin | {f"pair_{number}": "ብር" for number in range(3, pairs + 1)}
+
+    def masked(self, text: str) -> str:
+        """Text from a service, with each key, and each long enough beginning of one, masked."""
+        keys = sorted(filter(None, (self.key, self.other_key)), key=len, reverse=True)
+        for key in keys:
+            for secret in (key, key.swapcase(), basic_credentials(key)):
+                for length in range(len(secret), MIN_MASKED_CHARACTERS - 1, -1):
+                    text = text.replace(secret[:length], mask_key(key))
+        return text
+
+    def is_of_this_run(self, payment: Mapping[str, Any]) -> bool:
+        metadata = payment.get("metadata")
+        return isinstance(metadata, dict) and metadata.get("run") == self._run_id
+
+    async def create(
+        self,
+        body: Mapping[str, Any],
+        *,
+        key: str | None = None,
+        content: bytes | None = None,
+        media_type: str = JSON,
+    ) -> ServiceResponse:
+        """Send a create call and record the payment if a new one is returned.
+
+        `content` is sent instead of the body if it is given.
+        """
+        created = self.created if key is None else self.created_by_other
+        earlier_count = len(created)
+        response = await self.client.send(
+            ServiceRequest(
+                method="POST",
+                path=PAYMENTS,
+                body=json.dumps(body).encode() if content is None else content,
+                media_type=media_type,
+                key=key or self.key,
+            )
+        )
+        payment_id = response.members.get("id")
+        known_ids = {payment.id for payment in created}
+        if response.is_success and isinstance(payment_id, str) and payment_id not in known_ids:
+            created.append(OwnPayment(body=body, response=response, earlier_count=earlier_count))
+        return response
+
+    async def retrieve(self, payment_id: str, *, key: str | None = None) -> ServiceResponse:
+        path = f"{PAYMENTS}/{quote(payment_id, safe='')}"
+        return await self.client.send(ServiceRequest(path=path, key=key or self.key))
+
+    async def page(self, *, of_key: str | None = None, **query: str | int) -> ServiceResponse:
+        """Send a list call."""
+        texts = {name: str(value) for name, value in query.items()}
+        return await self.client.send(
+            ServiceRequest(path=PAYMENTS, query=texts, key=of_key or self.key)
+        )

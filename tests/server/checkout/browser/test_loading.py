@@ -1,0 +1,124 @@
+"""Pages load few bytes, all from the checkout itself, and letters for Amharic."""
+
+import pytest
+from playwright.async_api import expect
+
+from tests.server.checkout.browser.tabs import (
+    LANGUAGES,
+    PHONE,
+    SCHEMES,
+    SCREENSHOTS,
+    Device,
+    OpenTab,
+    Tab,
+)
+
+pytestmark = pytest.mark.deep
+
+MAX_BYTES = 60_000
+MAX_PICTURE_BYTES = 200_000
+
+# Elements whose words stand directly in them, not in an element further down.
+WORDS = "h1, h2, .banner span, .total, .eyebrow, label, .choice"
+
+ON_PHONE = {"method": "telebirr", "phone": "0911223344"}
+AT_BANK = {"method": "bank_transfer", "bank": "walia_test"}
+
+
+@pytest.mark.parametrize(
+    ("paid_by", "rest"),
+    [({}, ""), ({}, "?method=telebirr"), (ON_PHONE, "/wait"), (AT_BANK, "/bank")],
+    ids=["choice", "form", "waiting", "bank"],
+)
+async def test_an_amharic_page_is_light_with_all_its_letters(
+    open_tab: OpenTab, paid_by: dict[str, str], rest: str
+) -> None:
+    async with open_tab(PHONE.speaking("am")) as customer:
+        payment = await customer.merchant.create()
+        if paid_by:
+            await customer.merchant.pay(payment, **paid_by)
+        await customer.open(payment, rest)
+        await customer.page.evaluate("document.fonts.ready")
+        loaded = {
+            answer.url: len(await answer.body())
+            for answer in customer.record.responses
+            if "/status?" not in answer.url
+        }
+        assert sum(loaded.values()) < MAX_BYTES, loaded
+        fonts = [url for url in loaded if url.endswith(".woff2")]
+        # What only names need is not loaded for the words of the page.
+        assert len(fonts) == 2, fonts
+        assert all("-words-" in url for url in fonts), fonts
+        assert await letters_of_other_fonts(customer) == {}
+
+
+async def letters_of_other_fonts(customer: Tab) -> dict[str, int]:
+    """How many Ethiopic letters are drawn with a font that the page has not sent, by their text."""
+    session = await customer.page.context.new_cdp_session(customer.page)
+    for domain in ("DOM", "CSS"):
+        await session.send(f"{domain}.enable")
+    root = (await session.send("DOM.getDocument"))["root"]["nodeId"]
+    elements = await customer.page.locator(WORDS).all()
+    found = await session.send("DOM.querySelectorAll", {"nodeId": root, "selector": WORDS})
+    assert len(found["nodeIds"]) == len(elements) > 3
+    lacking = {}
+    for element, node in zip(elements, found["nodeIds"], strict=True):
+        text = await element.inner_text()
+        drawn = await session.send("CSS.getPlatformFontsForNode", {"nodeId": node})
+        ours = sum(font["glyphCount"] for font in drawn["fonts"] if font["isCustomFont"])
+        lacking[text] = sum("\u1200" <= letter <= "\u137f" for letter in text) - ours
+    return {text: letters for text, letters in lacking.items() if letters}
+
+
+@pytest.mark.parametrize("accepted", LANGUAGES)
+async def test_the_browser_s_language_is_used_until_another_is_chosen(
+    open_tab: OpenTab, accepted: str
+) -> None:
+    [other] = {*LANGUAGES} - {accepted}
+    async with open_tab(PHONE.speaking(accepted)) as customer:
+        payment = await customer.merchant.create()
+        await customer.open(payment)
+        await expect(customer.page.locator("html")).to_have_attribute("lang", accepted)
+        await customer.click(f"language-{other}")
+        # Every page after it keeps the choice, forms and redirects included.
+        for testid in ("method-telebirr", "number-0900000002", "pay"):
+            await expect(customer.page.locator("html")).to_have_attribute("lang", other)
+            await customer.click(testid)
+        await customer.is_on("result", "failed")
+        await expect(customer.page.locator("html")).to_have_attribute("lang", other)
+
+
+async def test_the_waiting_dots_respect_reduced_motion(open_tab: OpenTab) -> None:
+    async with open_tab() as customer:
+        payment = await customer.merchant.create()
+        await customer.merchant.pay(payment, **ON_PHONE)
+        await customer.open(payment)
+        dot = customer.page.locator(".pulse i").first
+        await expect(dot).to_have_css("animation-name", "none")
+        await customer.page.emulate_media(reduced_motion="no-preference")
+        await expect(dot).to_have_css("animation-name", "pulse")
+
+
+async def test_the_dark_scheme_is_dark(open_tab: OpenTab) -> None:
+    grounds = []
+    async with open_tab() as customer:
+        await customer.open(await customer.merchant.create())
+        for scheme in SCHEMES:
+            await customer.page.emulate_media(color_scheme=scheme)
+            grounds.append(
+                await customer.page.evaluate(
+                    "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
+                )
+            )
+    light, dark = grounds
+    assert max(dark) < 64 < 192 < min(light)
+
+
+async def test_the_page_and_the_phone_beside_it_are_pictured(open_tab: OpenTab) -> None:
+    async with open_tab(Device(width=1280, height=800, scale=1.5)) as customer:
+        payment = await customer.merchant.create(amount=123_450)
+        await customer.merchant.pay(payment, **ON_PHONE)
+        await customer.open(payment)
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        picture = await customer.page.screenshot(path=SCREENSHOTS / "readme.png")
+        assert len(picture) < MAX_PICTURE_BYTES

@@ -1,0 +1,289 @@
+"""An account's clock: read, frozen, let flow, set forward; and advanced, with what falls due."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from emulator.domain.instants import ClockSpec
+from emulator.server.control.clock import EFFECTS_A_PART
+from tests.server.control import refusal
+from tests.world import LIVE_KEY, START, World, world
+
+NOW = "2026-01-01T00:00:00.000Z"
+TIMES_OUT = "+251900000003"
+
+
+async def clock(emulator: World) -> dict[str, Any]:
+    response = await emulator.control("GET", "/clock")
+    assert response.status_code == 200
+    return dict(response.json())
+
+
+async def put(emulator: World, **body: Any) -> dict[str, Any]:
+    response = await emulator.control("PUT", "/clock", body)
+    assert response.status_code == 200, response.text
+    return dict(response.json())
+
+
+async def advance(emulator: World, **body: Any) -> dict[str, Any]:
+    response = await emulator.control("POST", "/clock/advance", body)
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "application/json"
+    return dict(response.json())
+
+
+async def pay(emulator: World, payment_id: str, phone: str = TIMES_OUT) -> None:
+    body = {"method": "telebirr", "phone": phone}
+    response = await emulator.control("POST", f"/payments/{payment_id}/pay", body)
+    assert response.status_code == 200, response.text
+
+
+async def test_a_clock_shows_the_next_due_change(emulator: World) -> None:
+    assert await clock(emulator) == {"now": NOW, "frozen": True, "rate": None, "next": None}
+    later = await emulator.create(expires_in=120)
+    sooner = await emulator.create(LIVE_KEY, expires_in=60)
+    assert (await clock(emulator))["next"] == {
+        "at": "2026-01-01T00:01:00.000Z",
+        "kind": "expiry",
+        "payment": sooner["id"],
+    }
+    await pay(emulator, later["id"])
+    assert (await clock(emulator))["next"] == {
+        "at": "2026-01-01T00:00:30.000Z",
+        "kind": "outcome",
+        "payment": later["id"],
+    }
+
+
+async def test_a_clock_is_set_forward_and_fires_what_is_due(emulator: World) -> None:
+    payment = await emulator.create(expires_in=60)
+    assert await put(emulator, now="2026-01-01T03:01:00+03:00") == {
+        "now": "2026-01-01T00:01:00.000Z",
+        "frozen": True,
+        "rate": None,
+        "next": None,
+    }
+    assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
+
+
+async def test_setting_nothing_changes_nothing(emulator: World) -> None:
+    assert await put(emulator) == await clock(emulator)
+
+
+async def test_a_clock_is_let_flow_and_frozen(emulator: World) -> None:
+    assert (await put(emulator, frozen=False))["frozen"] is False
+    emulator.wall.move(1500)
+    assert (await clock(emulator))["now"] == "2026-01-01T00:00:01.500Z"
+    assert (await put(emulator, frozen=True))["frozen"] is True
+    emulator.wall.move(1500)
+    assert (await clock(emulator))["now"] == "2026-01-01T00:00:01.500Z"
+    assert await put(emulator, frozen=True) == await clock(emulator)
+
+
+async def test_a_clock_is_set_and_let_flow_in_one_call(emulator: World) -> None:
+    reading = await put(emulator, now="2026-01-01T01:00:00Z", frozen=False)
+    assert reading == {"now": "2026-01-01T01:00:00.000Z", "frozen": False, "rate": 1, "next": None}
+    emulator.wall.move(250)
+    assert (await clock(emulator))["now"] == "2026-01-01T01:00:00.250Z"
+
+
+async def test_a_flowing_clock_fires_by_itself(emulator: World) -> None:
+    payment = await emulator.create(expires_in=60)
+    await put(emulator, frozen=False)
+    emulator.wall.move(59_999)
+    assert (await emulator.retrieve(payment["id"]))["status"] == "pending"
+    emulator.wall.move(1)
+    assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
+
+
+async def test_a_flowing_clock_that_is_set_and_frozen_stands_exactly_there() -> None:
+    async with world(clock=ClockSpec()) as emulator:
+        # Real time passes while the call is on its way: a little at each look at the wall.
+        look = emulator.wall.now_ms
+
+        def now_ms() -> int:
+            emulator.wall.move(1)
+            return look()
+
+        emulator.wall.now_ms = now_ms  # type: ignore[method-assign]
+        reading = await put(emulator, now="2026-01-02T00:00:00Z", frozen=True)
+        assert reading == {
+            "now": "2026-01-02T00:00:00.000Z",
+            "frozen": True,
+            "rate": None,
+            "next": None,
+        }
+
+
+async def test_an_advance_of_a_flowing_clock_goes_on_flowing() -> None:
+    async with world(clock=ClockSpec()) as emulator:
+        payment = await emulator.create(expires_in=60)
+        advanced = await advance(emulator, seconds=60)
+        assert advanced["now"] == "2026-01-01T00:01:00.000Z"
+        assert [effect["payment"] for effect in advanced["effects"]] == [payment["id"]]
+        emulator.wall.move(5)
+        reading = await clock(emulator)
+        assert (reading["now"], reading["frozen"]) == ("2026-01-01T00:01:00.005Z", False)
+
+
+async def test_a_clock_is_never_set_back(emulator: World) -> None:
+    await emulator.advance(1)
+    for call, path, body in (
+        ("PUT", "/clock", {"now": START, "frozen": False}),
+        ("POST", "/clock/advance", {"until": "2026-01-01T00:00:00.999Z"}),
+    ):
+        response = await emulator.control(call, path, body)
+        assert refusal(response)[:2] == (400, "invalid_clock")
+        assert "2026-01-01T00:00:01.000Z" in response.json()["error"]["message"]
+    assert await clock(emulator) == {
+        "now": "2026-01-01T00:00:01.000Z",
+        "frozen": True,
+        "rate": None,
+        "next": None,
+    }
+
+
+async def test_an_advance_with_nothing_due_has_no_effects(emulator: World) -> None:
+    assert await advance(emulator, seconds=1.005) == {
+        "now": "2026-01-01T00:00:01.005Z",
+        "effects": [],
+        "settled": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "now"),
+    [
+        (b"0.001", "2026-01-01T00:00:00.001Z"),
+        (b"0.0010", "2026-01-01T00:00:00.001Z"),
+        (b"1e-3", "2026-01-01T00:00:00.001Z"),
+        (b"1.5E1", "2026-01-01T00:00:15.000Z"),
+        (b"-0", NOW),
+        (b"-0.0", NOW),
+        (b"0e999999999", NOW),
+        # In binary arithmetic 1.001 * 1000 is less than 1001.
+        (b"1.001", "2026-01-01T00:00:01.001Z"),
+        (b"86400.000000000000000000000000000000000000000000000", "2026-01-02T00:00:00.000Z"),
+        (b"251288006399.999", "9988-12-31T23:59:59.999Z"),
+    ],
+)
+async def test_seconds_are_exact(emulator: World, content: bytes, now: str) -> None:
+    response = await emulator.api.post(
+        "/_emulator/clock/advance",
+        content=b'{"seconds": ' + content + b"}",
+        headers={"Content-Type": "application/json"},
+    )
+    assert response.json()["now"] == now
+
+
+async def test_an_unpaid_payment_expires_exactly_when_it_is_due(emulator: World) -> None:
+    payment = await emulator.create()
+    assert (await advance(emulator, seconds=1799.999))["effects"] == []
+    assert (await emulator.retrieve(payment["id"]))["status"] == "pending"
+    assert (await advance(emulator, seconds=0.001))["effects"] == [
+        {
+            "at": "2026-01-01T00:30:00.000Z",
+            "type": "payment.expired",
+            "payment": payment["id"],
+            "kind": "expiry",
+            "status": "expired",
+        }
+    ]
+    assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
+
+
+async def test_the_third_test_number_times_out_after_exactly_thirty_seconds(
+    emulator: World,
+) -> None:
+    payment = await emulator.create()
+    await pay(emulator, payment["id"])
+    assert (await advance(emulator, seconds=29.999))["effects"] == []
+    assert (await emulator.retrieve(payment["id"]))["status"] == "processing"
+    advanced = await advance(emulator, until="2026-01-01T00:00:30Z")
+    assert advanced["effects"] == [
+        {
+            "at": "2026-01-01T00:00:30.000Z",
+            "type": "payment.failed",
+            "payment": payment["id"],
+            "kind": "outcome",
+            "status": "failed",
+            "reason": "timeout",
+        }
+    ]
+    assert (await emulator.retrieve(payment["id"]))["status"] == "failed"
+
+
+async def test_effects_come_in_order_each_at_its_own_instant(emulator: World) -> None:
+    third = await emulator.create(expires_in=30)
+    first = await emulator.create(expires_in=10)
+    second = await emulator.create(expires_in=20)
+    also_third = await emulator.create(expires_in=30)
+    advanced = await advance(emulator, seconds=3600, webhooks="background")
+    assert [(effect["at"], effect["payment"]) for effect in advanced["effects"]] == [
+        ("2026-01-01T00:00:10.000Z", first["id"]),
+        ("2026-01-01T00:00:20.000Z", second["id"]),
+        ("2026-01-01T00:00:30.000Z", third["id"]),
+        ("2026-01-01T00:00:30.000Z", also_third["id"]),
+    ]
+    assert advanced["now"] == "2026-01-01T01:00:00.000Z"
+    for effect in advanced["effects"]:
+        detail = await emulator.control("GET", f"/payments/{effect['payment']}")
+        assert detail.json()["timeline"][-1]["at"] == effect["at"]
+
+
+async def test_an_advance_to_the_next_thing_fires_all_that_is_due_with_it(emulator: World) -> None:
+    one = await emulator.create(expires_in=60)
+    two = await emulator.create(expires_in=60)
+    await emulator.create(expires_in=61)
+    advanced = await advance(emulator, to="next")
+    assert [effect["payment"] for effect in advanced["effects"]] == [one["id"], two["id"]]
+    assert advanced["now"] == "2026-01-01T00:01:00.000Z"
+    assert (await advance(emulator, to="next"))["now"] == "2026-01-01T00:01:01.000Z"
+
+
+async def test_an_advance_to_the_next_thing_stays_where_there_is_none(emulator: World) -> None:
+    assert await advance(emulator, to="next") == {"now": NOW, "effects": [], "settled": True}
+
+
+async def test_no_seconds_settle_what_is_due_now() -> None:
+    async with world(clock=ClockSpec()) as emulator:
+        await put(emulator, frozen=True)
+        payment = await emulator.create(expires_in=60)
+        assert (await advance(emulator, seconds=0))["effects"] == []
+        await put(emulator, frozen=False)
+        emulator.wall.move(60_000)
+        # The scheduler, waked by the same move, may have been first.
+        await advance(emulator, seconds=0)
+        assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
+
+
+async def test_a_second_advance_waits_its_turn(emulator: World) -> None:
+    for seconds in range(1, 11):
+        await emulator.create(expires_in=seconds)
+    answers = await asyncio.gather(*(advance(emulator, seconds=5) for _ in range(2)))
+    assert [answer["now"] for answer in answers] == [
+        "2026-01-01T00:00:05.000Z",
+        "2026-01-01T00:00:10.000Z",
+    ]
+    assert [len(answer["effects"]) for answer in answers] == [5, 5]
+
+
+async def test_a_payment_can_be_created_and_read_while_the_clock_advances(emulator: World) -> None:
+    for _ in range(20):
+        await emulator.create(expires_in=60)
+    advanced, payment = await asyncio.gather(advance(emulator, seconds=60), emulator.create())
+    assert len(advanced["effects"]) == 20
+    assert (await emulator.retrieve(payment["id"]))["status"] == "pending"
+
+
+async def test_a_long_list_of_effects_is_answered_in_parts_and_whole(emulator: World) -> None:
+    created = [await emulator.create() for _ in range(EFFECTS_A_PART + 1)]
+    response = await emulator.control("POST", "/clock/advance", {"seconds": 1800})
+    assert "content-length" not in response.headers
+    assert response.headers["content-type"] == "application/json"
+    advanced = response.json()
+    assert advanced["settled"] is True
+    ids = [effect["payment"] for effect in advanced["effects"]]
+    assert ids == [payment["id"] for payment in created]
+    assert advanced["now"] == "2026-01-01T00:30:00.000Z"

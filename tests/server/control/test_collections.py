@@ -1,0 +1,146 @@
+"""Collections: the list of payments, pages of entries by `before`, and the item `latest`."""
+
+from typing import Any
+
+import pytest
+
+from tests.server.control import refusal
+from tests.server.engine.webhook_world import webhook_world
+from tests.world import LIVE_KEY, TEST_KEY, World, headers, world
+
+# A query of the list of payments; the payments are failed, pending and completed, oldest first.
+LISTS = (
+    "",
+    "limit=2",
+    "limit=1&status=pending",
+    "method=telebirr",
+    "created_gte=2026-01-01T00:00:01Z&created_lte=2026-01-01T00:00:01Z",
+    "after={}&limit=1",
+    "limit=0",
+    "limit=101&after=pay_unknown",
+    "after=pay_unknown&status=paid",
+    "after=latest",
+    "status=paid&method=cash",
+    "status=",
+    "method=cash",
+    "created_gte=yesterday",
+    "created_lte=2026-01-01",
+)
+
+
+async def get(emulator: World, path: str, key: str = TEST_KEY) -> dict[str, Any]:
+    response = await emulator.control("GET", path, key=key)
+    assert response.status_code == 200, response.text
+    return dict(response.json())
+
+
+@pytest.mark.parametrize("query", LISTS)
+async def test_a_list_of_payments_is_that_of_v1(emulator: World, query: str) -> None:
+    for status in ("failed", "pending", "completed"):
+        payment = await emulator.create()
+        for change in ("processing", status) if status != "pending" else ():
+            path = f"/payments/{payment['id']}/transition"
+            await emulator.control("POST", path, {"status": change})
+        await emulator.advance(1)
+    query = query.format(payment["id"])
+    of_v1 = await emulator.api.get(f"/v1/payments?{query}", headers=headers())
+    of_control = await emulator.control("GET", f"/payments?{query}")
+    assert (of_control.status_code, of_control.content) == (of_v1.status_code, of_v1.content)
+
+
+async def test_a_list_of_payments_takes_the_account_and_mode_of_its_query(emulator: World) -> None:
+    payment = await emulator.create(key=LIVE_KEY)
+    response = await emulator.api.get("/_emulator/payments?account=acct_demo&mode=live&limit=1")
+    assert response.json() == {"data": [payment], "has_more": False, "next_cursor": None}
+
+
+@pytest.mark.parametrize("path", ["/events", "/deliveries", "/requests"])
+async def test_pages_have_each_entry_once_while_new_ones_are_added(path: str) -> None:
+    async with webhook_world() as hooks:
+        for _ in range(5):
+            await hooks.create()
+        everything = (await get(hooks.emulator, path))["data"]
+        ids: list[str] = []
+        query, has_more = "limit=2", True
+        while has_more:
+            page = await get(hooks.emulator, f"{path}?{query}")
+            await hooks.create()
+            ids += [entry["id"] for entry in page["data"]]
+            query, has_more = f"limit=2&before={ids[-1]}", page["has_more"]
+        assert ids == [entry["id"] for entry in everything]
+        last = await get(hooks.emulator, f"{path}?before={ids[-1]}")
+        assert (last["data"], last["has_more"]) == ([], False)
+
+
+async def test_a_page_combines_before_with_filters() -> None:
+    async with webhook_world() as hooks:
+        first, second = await hooks.create(), await hooks.create()
+        await hooks.pay(first)
+        await hooks.settle()
+        newest = (await hooks.deliveries())[-1]
+        query = f"/deliveries?payment={first['id']}&limit=1&before={newest['id']}"
+        page = await get(hooks.emulator, query)
+        assert [entry["type"] for entry in page["data"]] == ["payment.processing"]
+        assert page["has_more"] is True
+        page = await get(hooks.emulator, "/deliveries?event=payment.created")
+        assert [entry["payment"] for entry in page["data"]] == [second["id"], first["id"]]
+
+
+async def test_an_entry_of_another_account_is_no_begin_of_a_page() -> None:
+    async with webhook_world() as hooks:
+        await hooks.create()
+        for path in ("/events", "/deliveries", "/requests"):
+            [entry] = (await get(hooks.emulator, path))["data"]
+            response = await hooks.emulator.control(
+                "GET", f"{path}?before={entry['id']}", key=LIVE_KEY
+            )
+            assert refusal(response) == (400, "invalid_before", "before")
+
+
+async def test_latest_is_the_newest_payment_delivery_or_request() -> None:
+    async with webhook_world() as hooks:
+        emulator = hooks.emulator
+        await hooks.create()
+        payment = await hooks.create()
+        await emulator.create(key=LIVE_KEY)
+        assert (await get(emulator, "/payments/latest"))["payment"] == payment
+        body = {"method": "telebirr", "phone": "0911223344"}
+        changed = await emulator.control("POST", "/payments/latest/pay", body)
+        assert (changed.json()["id"], changed.json()["status"]) == (payment["id"], "processing")
+        await hooks.settle()
+        for path in (
+            "/deliveries/latest",
+            "/deliveries/wait?event=payment.processing&payment=latest",
+        ):
+            found = await get(emulator, path)
+            delivery = found.get("delivery", found)
+            assert (delivery["payment"], delivery["type"]) == (payment["id"], "payment.processing")
+        assert (await hooks.resend({"id": "latest"}))["attempts"][-1]["trigger"] == "resend"
+        [newest] = (await get(emulator, "/requests?limit=1"))["data"]
+        assert newest == await get(emulator, "/requests/latest")
+        assert newest == await get(emulator, f"/requests/{newest['id']}")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "noun"),
+    [
+        ("GET", "/payments/latest", "payment"),
+        ("POST", "/payments/latest/cancel", "payment"),
+        ("GET", "/payments/latest/wait?status=failed", "payment"),
+        ("GET", "/deliveries/latest", "delivery"),
+        ("POST", "/deliveries/latest/resend", "delivery"),
+        ("GET", "/deliveries?payment=latest", "payment"),
+        ("GET", "/requests/latest", "request"),
+    ],
+)
+async def test_without_any_there_is_no_latest(method: str, path: str, noun: str) -> None:
+    async with world() as emulator:
+        response = await emulator.control(method, path)
+        assert refusal(response) == (404, f"{noun}_not_found", None)
+        assert "account and mode has none" in response.json()["error"]["message"]
+
+
+async def test_the_contract_has_no_latest_payment(emulator: World) -> None:
+    await emulator.create()
+    response = await emulator.api.get("/v1/payments/latest", headers=headers())
+    assert refusal(response) == (404, "payment_not_found", None)

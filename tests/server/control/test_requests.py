@@ -1,0 +1,430 @@
+"""The journal: the requests of the merchant with their responses."""
+
+import asyncio
+import json
+from collections import Counter
+from typing import Any
+
+import httpx
+import pytest
+
+from emulator.domain.errors import UnknownRequest
+from emulator.server.engine.state.journal import (
+    HEADERS,
+    MAX_ENTRIES,
+    MAX_HEADER_BYTES,
+    MAX_JOURNAL_BYTES,
+    MAX_STORED_BODY_BYTES,
+    Journal,
+    JournalEntry,
+)
+from tests.server.api.calls import get, post
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, order, world
+
+
+async def journal(emulator: World, query: str = "", key: str = TEST_KEY) -> list[dict[str, Any]]:
+    response = await emulator.control("GET", f"/requests{query}", key=key)
+    assert response.status_code == 200, response.text
+    assert response.json()["overflowed"] is False
+    return list(response.json()["data"])
+
+
+async def count(emulator: World, query: str = "", key: str = TEST_KEY) -> int:
+    response = await emulator.control("GET", f"/requests/count{query}", key=key)
+    assert response.status_code == 200, response.text
+    assert list(response.json()) == ["count"]
+    return int(response.json()["count"])
+
+
+async def test_a_request_is_stored_with_its_response(emulator: World) -> None:
+    body = order(idempotency_key="k", colour="red")
+    answer = await post(emulator, body, query="?a=1")
+    (entry,) = await journal(emulator)
+    assert entry.pop("duration_ms") >= 0
+    assert entry == {
+        "id": answer.headers["request-id"],
+        "at": "2026-01-01T00:00:00.000Z",
+        "method": "POST",
+        "path": "/v1/payments",
+        "query": "a=1",
+        "status": 201,
+        "key": "test_de…key",
+        "headers": {
+            "accept": "*/*",
+            "authorization": "Bearer test_de…key",
+            "content-type": "application/json",
+            "user-agent": f"python-httpx/{httpx.__version__}",
+        },
+        "request_body": json.dumps(body),
+        "response_body": answer.text,
+        "cut": False,
+        "warnings": ["unknown-parameter:a", "unknown-parameter:colour"],
+        "error": None,
+        "replayed": False,
+        "fault": None,
+    }
+
+
+async def test_the_instant_is_that_of_the_account_s_clock(emulator: World) -> None:
+    await emulator.advance(90.5)
+    await get(emulator, "/v1/payments")
+    (entry,) = await journal(emulator)
+    assert entry["at"] == "2026-01-01T00:01:30.500Z"
+
+
+async def test_a_duration_is_wire_time(emulator: World) -> None:
+    await emulator.control("POST", "/faults", {"then": {"latency": "2s"}})
+    waiting = asyncio.create_task(get(emulator, "/v1/payments"))
+    await emulator.wall.waited_for()
+    emulator.wall.move(2_000)
+    await waiting
+    (entry,) = await journal(emulator)
+    assert entry["duration_ms"] == 2_000
+    assert entry["at"] == "2026-01-01T00:00:00.000Z"
+
+
+async def test_a_refusal_is_stored_with_its_error(emulator: World) -> None:
+    answers = [
+        await post(emulator, order(amount=1)),
+        await post(emulator, b"{", **{"Content-Type": "text/plain"}),
+        await get(emulator, "/v1/payments/pay_unknown"),
+        await get(emulator, "/v1/nowhere"),
+        await get(emulator, "/v1/payments?limit=0"),
+    ]
+    entries = await journal(emulator)
+    assert [entry["error"] for entry in entries[::-1]] == [
+        answer.json()["error"] for answer in answers
+    ]
+    assert [entry["status"] for entry in entries[::-1]] == [400, 400, 404, 404, 400]
+
+
+async def test_a_replay_is_marked_unlike_a_creation(emulator: World) -> None:
+    for _ in range(2):
+        await post(emulator, order(idempotency_key="k"))
+    assert [entry["replayed"] for entry in await journal(emulator)] == [True, False]
+
+
+async def test_an_applied_fault_is_shown_with_the_replaced_status(emulator: World) -> None:
+    rule = {
+        "when": {"request": "create_payment"},
+        "then": {"status": 500, "point": "after_commit"},
+        "times": 1,
+    }
+    fault = (await emulator.control("POST", "/faults", rule)).json()
+    await post(emulator, order(amount=1))
+    await post(emulator, order())
+    replaced, refused = await journal(emulator)
+    assert refused["fault"] is None
+    assert replaced["fault"] == {"source": fault["id"], "rule": 0, **rule, "instead_of": 201}
+    assert (replaced["status"], replaced["error"]["code"]) == (500, "internal_error")
+
+
+async def test_a_request_without_a_response_has_no_status(emulator: World) -> None:
+    then = {"drop": True, "point": "after_commit"}
+    await emulator.control("POST", "/faults", {"then": then})
+    with pytest.raises(ConnectionResetError):
+        await post(emulator, order())
+    (entry,) = await journal(emulator, "?status=none")
+    assert (entry["status"], entry["response_body"]) == (None, "")
+    assert entry["fault"]["instead_of"] == 201
+
+
+async def test_a_truncated_response_is_stored_truncated(emulator: World) -> None:
+    payment = await emulator.create()
+    await emulator.control("POST", "/faults", {"then": {"truncate": True}})
+    with pytest.raises(ConnectionResetError):
+        await get(emulator, f"/v1/payments/{payment['id']}")
+    (entry,) = await journal(emulator, "?method=GET")
+    assert entry["status"] == 200
+    assert 0 < len(entry["response_body"]) < len(json.dumps(payment))
+
+
+async def test_bodies_are_stored_up_to_16_kib(emulator: World) -> None:
+    long = order(metadata={str(n): "ሰ" * 490 for n in range(20)})
+    await post(emulator, long)
+    for _ in range(3):
+        await post(emulator, long)
+    await get(emulator, "/v1/payments")
+    listed, *created = await journal(emulator)
+    assert listed["cut"] is True
+    assert len(listed["response_body"].encode()) <= MAX_STORED_BODY_BYTES
+    assert all(entry["cut"] for entry in created)
+    assert all(len(entry["request_body"].encode()) <= MAX_STORED_BODY_BYTES for entry in created)
+
+
+async def test_keys_are_masked_wherever_a_client_puts_them(emulator: World) -> None:
+    for key in (TEST_KEY, LIVE_KEY, OTHER_TEST_KEY):
+        await get(emulator, f"/v1/payments?key={key}")
+        await get(emulator, f"/v1/payments?key={key.replace('_', '%5F', 1)}")
+        await get(emulator, f"/v1/payments/{key}")
+        await post(emulator, order(metadata={"key": key}))
+        escaped = key.replace("_", "\\u005f").encode()
+        await post(emulator, b'{"amount": "%s"}' % escaped)
+    text = (await emulator.control("GET", "/requests")).text
+    for rest in ("_demo_key", "_other_key", "demo%5F", "u005f"):
+        assert rest not in text
+    assert text.count("live_de…key") >= 5
+
+
+async def test_an_unknown_live_key_is_masked(emulator: World) -> None:
+    key = "live_of_another_program"
+    await get(emulator, f"/v1/payments?{key}={key}")
+    await get(emulator, "/v1/payments/%6Cive%5fof_another_progr%61m")
+    await post(emulator, order(metadata={key: "l\u0069ve_of_another_program"}))
+    escaped = "".join(f"\\u{ord(character):04X}" for character in key).encode()
+    await post(emulator, b'{"amount": "%s"}' % escaped)
+    text = (await emulator.control("GET", "/requests")).text
+    assert "another" not in text
+    assert "6Cive" not in text
+    assert "u006" not in text.lower()
+    assert text.count("live_of…ram") >= 8
+
+
+async def test_text_similar_to_a_test_key_is_not_masked(emulator: World) -> None:
+    metadata = {"case": "test_case_1", "mode": "live_no", "olive": "live"}
+    await post(emulator, order(metadata=metadata))
+    (entry,) = await journal(emulator)
+    assert json.loads(entry["request_body"])["metadata"] == metadata
+
+
+async def test_the_body_of_an_unparsed_request_is_stored(emulator: World) -> None:
+    body = order(idempotency_key="k")
+    then = {"status": 500}
+    await emulator.control("POST", "/faults", {"then": then, "times": 1})
+    await post(emulator, body)
+    await post(emulator, body, **{"Content-Type": "text/plain"})
+    assert [json.loads(entry["request_body"]) for entry in await journal(emulator)] == [body, body]
+
+
+async def test_a_replay_with_a_dropped_response_is_marked(emulator: World) -> None:
+    body = order(idempotency_key="k")
+    await post(emulator, body)
+    then = {"status": 500, "point": "after_commit"}
+    await emulator.control("POST", "/faults", {"then": then})
+    await post(emulator, body)
+    lost, _ = await journal(emulator)
+    assert (lost["status"], lost["replayed"]) == (500, True)
+
+
+async def test_a_request_on_its_way_over_a_reset_is_not_in_the_new_journal(emulator: World) -> None:
+    first = (await get(emulator, "/v1/payments")).headers["request-id"]
+    await emulator.control("POST", "/reset")
+    rule = {"when": {"request": "create_payment"}, "then": {"latency": "2s"}}
+    await emulator.control("POST", "/faults", rule)
+    waiting = asyncio.create_task(post(emulator, order()))
+    await emulator.wall.waited_for()
+    await emulator.control("POST", "/reset")
+    emulator.wall.move(2_000)
+    with pytest.raises(ConnectionResetError):
+        await waiting
+    assert await journal(emulator) == []
+    listed = await get(emulator, "/v1/payments")
+    assert listed.json()["data"] == []
+    assert listed.headers["request-id"] == first
+
+
+async def test_unauthenticated_requests_are_in_no_journal(emulator: World) -> None:
+    await get(emulator, "/v1/payments", "test_unknown")
+    await emulator.api.get("/v1/payments")
+    for key in (TEST_KEY, LIVE_KEY, OTHER_TEST_KEY):
+        assert await journal(emulator, key=key) == []
+
+
+async def test_each_account_and_mode_has_its_own_journal(emulator: World) -> None:
+    await get(emulator, "/v1/payments", LIVE_KEY)
+    await get(emulator, "/v1/payments", OTHER_TEST_KEY)
+    assert await count(emulator) == 0
+    assert await count(emulator, key=LIVE_KEY) == 1
+    assert await count(emulator, key=OTHER_TEST_KEY) == 1
+
+
+async def test_control_calls_are_not_in_the_journal(emulator: World) -> None:
+    await emulator.advance(5)
+    assert await journal(emulator) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", 5),
+        ("?method=POST", 2),
+        ("?method=post", 2),
+        ("?path=/v1/payments", 3),
+        ("?path=/v1/payments*", 4),
+        ("?path=/v1/payments/*", 1),
+        ("?path=/v1/payment", 0),
+        ("?status=201", 1),
+        ("?status=4xx", 3),
+        ("?status=404", 2),
+        ("?method=GET&status=404", 2),
+        ("?method=POST&path=/v1/payments&status=201", 1),
+    ],
+)
+async def test_requests_are_filtered_and_counted(
+    emulator: World, query: str, expected: int
+) -> None:
+    await post(emulator, order())
+    await post(emulator, order(amount=1))
+    await get(emulator, "/v1/payments?limit=5")
+    await get(emulator, "/v1/payments/pay_1")
+    await get(emulator, "/v1/nowhere")
+    assert await count(emulator, query) == expected
+    assert len(await journal(emulator, query)) == expected
+
+
+async def test_the_newest_comes_first_and_a_page_goes_on_before_its_last(emulator: World) -> None:
+    answers = [await get(emulator, f"/v1/payments?limit={n}") for n in range(1, 8)]
+    expected = [answer.headers["request-id"] for answer in answers[::-1]]
+    first = await journal(emulator, "?limit=3")
+    second = await journal(emulator, f"?limit=3&before={first[-1]['id']}")
+    assert [entry["id"] for entry in first + second] == expected[:6]
+
+
+async def test_a_page_goes_on_before_a_request_that_the_filter_leaves_out(emulator: World) -> None:
+    await get(emulator, "/v1/payments")
+    cursor = (await post(emulator, order())).headers["request-id"]
+    found = await journal(emulator, f"?method=GET&before={cursor}")
+    assert [entry["method"] for entry in found] == ["GET"]
+
+
+async def test_a_path_matches_decoded_and_as_received(emulator: World) -> None:
+    await get(emulator, "/v1/payments/a%20b")
+    for path in ("/v1/payments/a%20b", "/v1/payments/a%2520b", "/v1/payments/a%20*"):
+        assert await count(emulator, f"?path={path}") == 1
+
+
+async def test_a_reset_clears_the_journal(emulator: World) -> None:
+    await get(emulator, "/v1/payments")
+    await emulator.control("POST", "/reset")
+    assert await journal(emulator) == []
+
+
+def entry(body: bytes = b"") -> JournalEntry:
+    return JournalEntry(
+        id=b"req_1",
+        at=0,
+        method="POST",
+        path=b"/v1/payments",
+        query=b"",
+        status=201,
+        request_body=body,
+        response_body=b"",
+        warnings=(),
+        error=b"",
+        is_replay=False,
+        fault=None,
+        instead_of=None,
+        duration_ms=0.0,
+        ended_ms=0.0,
+        retry_after=b"",
+        headers=(),
+        is_cut=False,
+        size_bytes=400 + len(body),
+    )
+
+
+def test_the_journal_drops_the_oldest_entries_and_shows_that() -> None:
+    journal = Journal()
+    for number in range(MAX_ENTRIES):
+        journal.add(entry()._replace(at=number))
+    assert not journal.has_overflowed
+    journal.add(entry()._replace(at=MAX_ENTRIES))
+    entries = [entry.at for entry in journal.newest_first()]
+    assert entries == list(range(MAX_ENTRIES, 0, -1))
+    assert journal.has_overflowed
+
+
+async def test_long_addresses_are_cut_and_counted(emulator: World) -> None:
+    for _ in range(30):
+        await get(emulator, "/v1/payments/" + "a" * 40_000)
+    entries = list(emulator.running.engine.accounts.first.test.journal.newest_first())
+    held = sum(len(one.path) + len(one.error) + len(one.response_body) for one in entries)
+    assert held <= sum(one.size_bytes for one in entries)
+    assert max(len(one.path) for one in entries) == MAX_STORED_BODY_BYTES
+    assert (await journal(emulator, "?limit=1"))[0]["error"] is None
+
+
+def test_the_journal_has_a_limit_in_bytes() -> None:
+    journal = Journal()
+    body = b"x" * MAX_STORED_BODY_BYTES
+    for _ in range(2 * MAX_JOURNAL_BYTES // MAX_STORED_BODY_BYTES):
+        journal.add(entry(body))
+    size = sum(len(entry.request_body) for entry in journal.newest_first())
+    assert 0.9 * MAX_JOURNAL_BYTES < size <= MAX_JOURNAL_BYTES
+    assert journal.has_overflowed
+
+
+async def test_five_headers_are_stored_cut_and_counted(emulator: World) -> None:
+    names = ("accept", "content-type", "idempotency-key", "user-agent", "x-other")
+    long = {name: name[0] * 10_000 for name in names}
+    for length in (0, 1, MAX_HEADER_BYTES, 2 * MAX_HEADER_BYTES):
+        cut = {name: value[:length] for name, value in long.items()}
+        await get(emulator, "/v1/payments", LIVE_KEY, **cut)
+        (entry, *_) = await journal(emulator, "?limit=1", LIVE_KEY)
+        authorization = {"authorization": "Bearer live_de…key"}
+        expected = {
+            name: value[:MAX_HEADER_BYTES] for name, value in cut.items() if name in HEADERS
+        }
+        assert entry["headers"] == {**expected, **authorization}
+    await get(emulator, "/v1/payments", LIVE_KEY, **long)
+    [*_, before, after] = reversed(
+        [*emulator.running.engine.accounts.first.live.journal.newest_first()]
+    )
+    assert after.size_bytes == before.size_bytes > 4 * MAX_HEADER_BYTES
+
+
+async def test_a_key_in_a_header_is_masked(emulator: World) -> None:
+    spaced = {"Authorization": f"bearer   {TEST_KEY}", "Idempotency-Key": f"for-{LIVE_KEY}"}
+    await get(emulator, "/v1/payments", **spaced)
+    [entry] = await journal(emulator)
+    assert entry["headers"]["authorization"] == "bearer test_de…key"
+    assert entry["headers"]["idempotency-key"] == "for-live_de…key"
+
+
+async def test_an_overflow_is_shown() -> None:
+    async with world() as emulator:
+        owner = emulator.running.engine.accounts.first.test
+        for _ in range(MAX_ENTRIES + 1):
+            owner.journal.add(entry())
+        response = await emulator.control("GET", "/requests?limit=1")
+        assert response.json()["overflowed"] is True
+        assert await count(emulator) == MAX_ENTRIES
+
+
+async def test_without_a_key_the_journal_is_that_of_the_first_account(emulator: World) -> None:
+    await get(emulator, "/v1/payments")
+    response = await emulator.api.get("/_emulator/requests/count")
+    assert response.json() == {"count": 1}
+    response = await emulator.api.get("/_emulator/requests/count?account=acct_other")
+    assert response.json() == {"count": 0}
+
+
+def test_the_index_has_the_entries_of_the_journal() -> None:
+    journal = Journal()
+    added: list[JournalEntry] = []
+    for part in (1, 20, MAX_ENTRIES, 7):
+        for number in range(len(added), len(added) + part):
+            path = (b"/v1/payments", b"/v1/p%61", b"/v1/pa")[number % 3]
+            error = b'{"error": {"code": "gone"}}' if number % 5 else b""
+            warnings = (f"unknown-parameter:{number}",) * (number % 2)
+            new = entry()._replace(id=b"req_%d" % number, path=path, status=410)
+            added.append(new._replace(error=error, warnings=warnings))
+            journal.add(added[-1])
+        kept = added[: -MAX_ENTRIES - 1 : -1]
+        for path, received in (
+            (b"/v1/payments", {b"/v1/payments"}),
+            (b"/v1/pa", {b"/v1/p%61", b"/v1/pa"}),
+        ):
+            of_path = [each for each in kept if each.path in received]
+            assert list(journal.newest_first(path=path)) == of_path
+        assert [journal.entry(each.id.decode()) for each in kept] == kept
+        assert +journal.index.kinds == Counter(
+            (410, "gone" if each.error else None) for each in kept
+        )
+        assert +journal.index.warnings == Counter(
+            "unknown-parameter" for each in kept if each.warnings
+        )
+    with pytest.raises(UnknownRequest):
+        journal.entry("req_0")
+    assert journal.latest_id() == added[-1].id.decode()
+    assert list(journal.newest_first(before=kept[-2].id.decode())) == kept[-1:]

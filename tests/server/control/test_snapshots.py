@@ -1,0 +1,190 @@
+"""Snapshots over HTTP: saved, shown, restored and deleted (design 10, `/snapshots`)."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS
+from tests.server.control import refusal
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, world
+
+NOW = "2026-01-01T00:00:00.000Z"
+CALLS = [
+    ("GET", "/snapshots"),
+    ("PUT", "/snapshots/a"),
+    ("GET", "/snapshots/a"),
+    ("DELETE", "/snapshots/a"),
+    ("POST", "/snapshots/a/restore"),
+]
+WRITES = [(method, path) for method, path in CALLS if method != "GET"]
+NAMED = [(method, path.replace("/a", "/{}")) for method, path in CALLS if "/a" in path]
+
+
+def shown(name: str = "a", **changes: Any) -> dict[str, Any]:
+    """A snapshot of an account in which nothing has happened, with some members changed."""
+    clock = {"now": NOW, "frozen": True}
+    empty = {"name": name, "created_at": NOW, "clock": clock, "payments": {"test": 0, "live": 0}}
+    return {**empty, **changes}
+
+
+async def save(emulator: World, name: str = "a", key: str = TEST_KEY) -> dict[str, Any]:
+    response = await emulator.control("PUT", f"/snapshots/{name}", key=key)
+    assert response.status_code in (200, 201), response.text
+    return dict(response.json())
+
+
+async def names(emulator: World, key: str = TEST_KEY) -> list[str]:
+    response = await emulator.control("GET", "/snapshots", key=key)
+    assert response.status_code == 200, response.text
+    return [snapshot["name"] for snapshot in response.json()["data"]]
+
+
+def stored(emulator: World) -> int:
+    """The number of snapshots of all accounts in the database."""
+    connection = emulator.running.engine.snapshots._database._raw
+    return int(connection.execute("SELECT count(*) FROM snapshots").fetchone()[0])
+
+
+async def test_a_new_snapshot_is_201_and_one_that_is_replaced_200(emulator: World) -> None:
+    response = await emulator.control("PUT", "/snapshots/a")
+    assert (response.status_code, response.json()) == (201, shown())
+    await emulator.create()
+    await emulator.create(LIVE_KEY)
+    await emulator.create(LIVE_KEY)
+    await emulator.advance(1.5)
+    response = await emulator.control("PUT", "/snapshots/a")
+    at = "2026-01-01T00:00:01.500Z"
+    clock = {"now": at, "frozen": True}
+    expected = shown(created_at=at, clock=clock, payments={"test": 1, "live": 2})
+    assert (response.status_code, response.json()) == (200, expected)
+
+
+async def test_restoring_answers_with_the_snapshot(emulator: World) -> None:
+    saved = await save(emulator)
+    await emulator.create()
+    await emulator.advance(3)
+    response = await emulator.control("POST", "/snapshots/a/restore")
+    assert (response.status_code, response.json()) == (200, saved)
+    clock = await emulator.control("GET", "/clock")
+    assert clock.json() == {"now": NOW, "frozen": True, "rate": None, "next": None}
+
+
+async def test_a_clock_that_flows_is_shown_so() -> None:
+    async with world() as emulator:
+        await emulator.control("PUT", "/clock", {"frozen": False})
+        emulator.wall.move(250)
+        saved = await save(emulator)
+        assert saved["clock"] == {"now": "2026-01-01T00:00:00.250Z", "frozen": False}
+
+
+async def test_they_are_listed_newest_first_though_the_clock_stands_or_goes_back(
+    emulator: World,
+) -> None:
+    for name in ("c", "a", "b"):
+        await save(emulator, name)
+    assert await names(emulator) == ["b", "a", "c"]
+    await emulator.advance(10)
+    await save(emulator, "later")
+    await emulator.control("POST", "/snapshots/a/restore")
+    await save(emulator, "c")
+    assert await names(emulator) == ["c", "later", "b", "a"]
+
+
+async def test_one_is_shown_as_in_the_list(emulator: World) -> None:
+    saved = [await save(emulator, name) for name in ("a", "b")]
+    listed = await emulator.control("GET", "/snapshots")
+    assert listed.json() == {"data": saved[::-1]}
+    for snapshot in saved:
+        response = await emulator.control("GET", f"/snapshots/{snapshot['name']}")
+        assert (response.status_code, response.json()) == (200, snapshot)
+
+
+async def test_one_that_is_deleted_is_gone(emulator: World) -> None:
+    await save(emulator, "a")
+    await save(emulator, "b")
+    response = await emulator.control("DELETE", "/snapshots/a")
+    assert (response.status_code, response.content) == (204, b"")
+    assert await names(emulator) == ["b"]
+    for method, path in NAMED[1:]:
+        response = await emulator.control(method, path.format("a"))
+        assert refusal(response) == (404, "snapshot_not_found", None)
+
+
+@pytest.mark.parametrize(("method", "path"), NAMED[1:])
+async def test_an_unknown_one_is_not_found(emulator: World, method: str, path: str) -> None:
+    await save(emulator, "a")
+    for name in ("b", "A", "a.", "z" * 64):
+        response = await emulator.control(method, path.format(name))
+        assert refusal(response) == (404, "snapshot_not_found", None)
+        assert f"'{name}'" in response.json()["error"]["message"]
+    assert await names(emulator) == ["a"]
+
+
+async def test_the_snapshots_of_an_account_are_those_of_both_modes_and_of_no_other(
+    emulator: World,
+) -> None:
+    await save(emulator, "mine")
+    await save(emulator, "mine", OTHER_TEST_KEY)
+    await save(emulator, "others", OTHER_TEST_KEY)
+    assert await names(emulator, LIVE_KEY) == ["mine"]
+    assert await names(emulator, OTHER_TEST_KEY) == ["others", "mine"]
+    response = await emulator.control("POST", "/snapshots/others/restore")
+    assert refusal(response) == (404, "snapshot_not_found", None)
+    await emulator.control("DELETE", "/snapshots/mine", key=LIVE_KEY)
+    assert await names(emulator) == []
+    assert await names(emulator, OTHER_TEST_KEY) == ["others", "mine"]
+
+
+async def test_there_are_at_most_a_hundred(emulator: World) -> None:
+    for number in range(MAX_SNAPSHOTS):
+        await save(emulator, str(number))
+    response = await emulator.control("PUT", "/snapshots/more")
+    assert refusal(response) == (409, "too_many_snapshots", None)
+    assert len(await names(emulator)) == MAX_SNAPSHOTS == 100
+    await save(emulator, "0")
+    await save(emulator, "more", OTHER_TEST_KEY)
+    await emulator.control("DELETE", "/snapshots/50")
+    await save(emulator, "more")
+    assert (await names(emulator))[:2] == ["more", "0"]
+
+
+async def test_a_reset_takes_them_away(emulator: World) -> None:
+    await save(emulator)
+    await save(emulator, "others", OTHER_TEST_KEY)
+    assert (await emulator.control("POST", "/reset")).status_code == 204
+    assert await names(emulator) == []
+    response = await emulator.control("POST", "/snapshots/a/restore")
+    assert refusal(response) == (404, "snapshot_not_found", None)
+    assert await names(emulator, OTHER_TEST_KEY) == ["others"]
+    await emulator.control("POST", "/reset", {"all": True})
+    assert await names(emulator, OTHER_TEST_KEY) == []
+
+
+async def test_with_an_account_its_snapshots_are_gone(emulator: World) -> None:
+    created = (await emulator.control("POST", "/accounts", {"seed": 7})).json()
+    await save(emulator, key=created["test_key"])
+    assert stored(emulator) == 1
+    await emulator.control("DELETE", f"/accounts/{created['id']}")
+    assert stored(emulator) == 0
+
+
+async def test_an_account_that_is_deleted_meanwhile_is_refused(emulator: World) -> None:
+    created = (await emulator.control("POST", "/accounts")).json()
+    key = created["test_key"]
+    await save(emulator, key=key)
+    responses = await asyncio.gather(
+        emulator.control("DELETE", f"/accounts/{created['id']}"),
+        *(emulator.control(method, path, key=key) for method, path in WRITES),
+    )
+    assert [response.status_code for response in responses] == [204, 401, 401, 401]
+    assert stored(emulator) == 0
+
+
+async def test_of_concurrent_writes_each_finds_the_others_done(emulator: World) -> None:
+    await save(emulator)
+    responses = await asyncio.gather(
+        *(emulator.control(method, path) for method, path in WRITES * 5)
+    )
+    # Each waits for its turn: saved, deleted, and not there to be restored, again and again.
+    assert [response.status_code for response in responses] == [200, 204, 404] + [201, 204, 404] * 4

@@ -1,0 +1,133 @@
+"""The account and mode on which a call acts."""
+
+from collections import defaultdict
+
+import pytest
+
+from emulator.server.control.app import RESOURCES
+from tests.server.control import refusal
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, headers
+
+
+async def mode_of(emulator: World, payment_id: str, query: str = "", key: str | None = None) -> str:
+    response = await emulator.api.get(
+        f"/_emulator/payments/{payment_id}{query}", headers=headers(key) if key else {}
+    )
+    return str(response.json()["mode"]) if response.status_code == 200 else "unseen"
+
+
+async def test_the_key_decides(emulator: World) -> None:
+    payment = await emulator.create(LIVE_KEY)
+    assert await mode_of(emulator, payment["id"], key=LIVE_KEY) == "live"
+    assert await mode_of(emulator, payment["id"], key="test_demo_key") == "unseen"
+    assert await mode_of(emulator, payment["id"], key=OTHER_TEST_KEY) == "unseen"
+
+
+async def test_without_a_key_the_query_decides(emulator: World) -> None:
+    payment = await emulator.create("live_other_key")
+    seen = "?account=acct_other&mode=live"
+    assert await mode_of(emulator, payment["id"], seen) == "live"
+    assert await mode_of(emulator, payment["id"], "?account=acct_other") == "unseen"
+    assert await mode_of(emulator, payment["id"], "?mode=live") == "unseen"
+
+
+async def test_a_mode_alone_is_of_the_first_account(emulator: World) -> None:
+    payment = await emulator.create(LIVE_KEY)
+    assert await mode_of(emulator, payment["id"], "?mode=live") == "live"
+
+
+async def test_without_either_it_is_the_first_accounts_test_mode(emulator: World) -> None:
+    payment = await emulator.create()
+    assert await mode_of(emulator, payment["id"]) == "test"
+
+
+async def test_the_key_takes_precedence_over_the_query(emulator: World) -> None:
+    payment = await emulator.create()
+    query = "?account=acct_other&mode=live"
+    assert await mode_of(emulator, payment["id"], query, key="test_demo_key") == "test"
+
+
+async def test_an_unknown_mode_is_refused_beside_a_key_as_well(emulator: World) -> None:
+    response = await emulator.control("GET", "/clock?account=acct_other&mode=sandbox")
+    assert refusal(response) == (400, "invalid_mode", "mode")
+
+
+CALLS = [
+    (operation.method, operation.path.format_map(defaultdict(lambda: "x_1")))
+    for resource in RESOURCES
+    for operation in resource.operations
+    if operation.accepts_key
+]
+
+
+@pytest.mark.parametrize(
+    ("authorization", "code"),
+    [
+        ("Bearer test_unknown_key", "invalid_api_key"),
+        ("Bearer nonsense", "invalid_api_key"),
+        ("Bearer ", "missing_api_key"),
+        ("Bearer", "missing_api_key"),
+        ("Basic dGVzdA==", "missing_api_key"),
+        ("", "missing_api_key"),
+    ],
+)
+async def test_every_call_refuses_a_key_that_is_malformed_or_unknown(
+    emulator: World, authorization: str, code: str
+) -> None:
+    for method, path in CALLS:
+        response = await emulator.api.request(
+            method, path, headers={"Authorization": authorization}
+        )
+        assert refusal(response) == (401, code, None), path
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("account=acct_unknown", (404, "account_not_found", None)),
+        ("account=", (404, "account_not_found", None)),
+        ("mode=sandbox", (400, "invalid_mode", "mode")),
+        ("mode=", (400, "invalid_mode", "mode")),
+        ("acount=acct_demo", (400, "unknown_parameter", "acount")),
+        ("mode=test&mode=test", (400, "duplicate_parameter", "mode")),
+    ],
+)
+async def test_every_call_refuses_an_unknown_account_mode_or_parameter(
+    emulator: World, query: str, expected: tuple[int, str, str | None]
+) -> None:
+    for method, path in CALLS:
+        assert refusal(await emulator.api.request(method, f"{path}?{query}")) == expected, path
+
+
+async def test_an_unknown_query_parameter_is_answered_with_the_nearest_known_one(
+    emulator: World,
+) -> None:
+    response = await emulator.api.get("/_emulator/clock?acount=acct_demo")
+    assert "'account'" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("query", ["%00=1", "%ff=%ff", "account=%00", "account=%ed%a0%80", "&&="])
+async def test_invalid_bytes_in_the_query_are_refused(emulator: World, query: str) -> None:
+    assert (await emulator.api.get(f"/_emulator/clock?{query}")).status_code in (400, 404)
+
+
+@pytest.mark.parametrize("payment_id", ["pay_%00", "%ff", "%ed%a0%80", "pay_" + "x" * 5000])
+async def test_malformed_payment_ids_are_unknown(emulator: World, payment_id: str) -> None:
+    response = await emulator.api.get(f"/_emulator/payments/{payment_id}")
+    assert refusal(response) == (404, "payment_not_found", None)
+
+
+async def test_modes_and_accounts_are_apart_but_share_the_accounts_clock(emulator: World) -> None:
+    mine = await emulator.create()
+    live = await emulator.create(LIVE_KEY)
+    other = await emulator.create(OTHER_TEST_KEY)
+    advanced = await emulator.advance(1800)
+    assert {effect["payment"] for effect in advanced["effects"]} == {mine["id"], live["id"]}
+    assert (await emulator.retrieve(other["id"], OTHER_TEST_KEY))["status"] == "pending"
+    for key, payment in ((LIVE_KEY, mine), (OTHER_TEST_KEY, mine), ("test_demo_key", live)):
+        response = await emulator.control("GET", f"/payments/{payment['id']}", key=key)
+        assert refusal(response) == (404, "payment_not_found", None)
+        response = await emulator.control(
+            "POST", f"/payments/{payment['id']}/transition", {"status": "completed"}, key
+        )
+        assert refusal(response) == (404, "payment_not_found", None)

@@ -1,0 +1,22 @@
+"""One emulator, one shop and one Chromium for all modules of this package."""
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser
+
+from tests.server.checkout import browser_fixtures
+from tests.server.checkout.browsing import Emulator
+from tests.server.dashboard.browser.tabs import OpenTab, Tabs
+
+shop, server, chromium = browser_fixtures.shop, browser_fixtures.server, browser_fixtures.chromium
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    browser_fixtures.prepare(items, Path(__file__).parent, pytest.mark.deep)
+
+
+@pytest.fixture
+def open_tab(server: Emulator, chromium: Browser) -> OpenTab:
+    """Opens a tab of a new account."""
+    return Tabs(server=server, browser=chromium).open

@@ -1,0 +1,306 @@
+"""Each page on each device: accessible, without overflow, live, and safe."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Route, expect
+
+from tests.server.checkout.browser.tabs import Device, Scheme
+from tests.server.checkout.browsing import Shop, running_emulator
+from tests.server.dashboard.browser.tabs import HOSTILE, LOOK_NAMES, LOOKS, OpenTab
+from tests.server.webhooks.receiver import Reply, replies
+
+
+@pytest.mark.parametrize(("device", "scheme"), LOOKS, ids=LOOK_NAMES)
+async def test_each_page_is_accessible(open_tab: OpenTab, device: Device, scheme: Scheme) -> None:
+    async with open_tab(device, scheme) as tab:
+        for path in ("payments", "webhooks"):
+            await tab.open(path)
+            await tab.is_accessible_and_fits()
+        hostile = replies(
+            Reply(status=500, body=HOSTILE.encode(), headers={"X-Note": "x" * 500}), Reply()
+        )
+        long_url = "http://127.0.0.1:9/%3Cscript%3E%E2%80%AE/" + "x" * 500
+        await tab.control("POST", "/webhook_endpoints", {"url": long_url})
+        async with tab.endpoint(hostile):
+            payment = await tab.merchant.create(metadata={"order": HOSTILE, HOSTILE[:40]: "1"})
+            await tab.merchant.pay(payment, "telebirr", phone="0911223344")
+            await tab.merchant.advance(0)
+            deliveries = (await tab.control("GET", "/deliveries"))["data"]
+            paths = ["payments", "webhooks", f"payments/{payment['id']}", "webhooks/dlv_1"]
+            paths += [f"webhooks/{each['id']}" for each in deliveries]
+            paths += [f"webhooks/{deliveries[-1]['event']}", "payments?mode=live", "none/x"]
+            paths += ["payments?metadata=none", "webhooks?status=dropped"]
+            for path in paths:
+                await tab.open(path)
+                await expect(tab.page.locator("h1")).to_be_visible()
+                await tab.is_accessible_and_fits()
+
+
+async def test_an_empty_page_comes_alive(open_tab: OpenTab) -> None:
+    async with open_tab() as tab:
+        for path in ("webhooks", "requests", "payments"):
+            await tab.open(path)
+            await tab.counts("empty", 1)
+            await tab.counts("filters", 0)
+        copied = await tab.copies("copy-first")
+        assert tab.merchant.key in copied
+        assert tab.merchant.key not in await tab.page.content()
+        payment = await tab.merchant.create()
+        await tab.sees("payment-row", payment["id"])
+        await tab.counts("filters", 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "row", "count"),
+    [
+        ("payments", "payment-row", "1 new"),
+        ("webhooks", "delivery-row", "updates"),
+        ("requests", "request-row", "updates"),
+    ],
+)
+async def test_an_older_page_only_counts_what_is_new(
+    open_tab: OpenTab, path: str, row: str, count: str
+) -> None:
+    async with open_tab() as tab, tab.endpoint():
+        for _ in range(26):
+            await tab.merchant.create()
+        await tab.open(path)
+        await tab.counts(row, 25)
+        await tab.click("older")
+        await tab.counts(row, 1)
+        await tab.merchant.create()
+        await tab.sees("new-count", count)
+        await tab.counts(row, 1)
+        await tab.page.get_by_test_id("new-count").get_by_role("link").click()
+        await tab.counts(row, 25)
+
+
+async def test_the_keyboard_reaches_search_rows_and_help(open_tab: OpenTab) -> None:
+    async with open_tab() as tab, tab.endpoint():
+        payments = [await tab.merchant.create() for _ in range(2)]
+        await tab.open("payments")
+        await tab.press("j", "j", "k", "j", "Enter")
+        await expect(tab.page.locator("h1")).to_contain_text(payments[0]["id"])
+        await tab.press("?")
+        await expect(tab.page.get_by_test_id("help")).to_be_visible()
+        await tab.press("Escape")
+        await expect(tab.page.get_by_test_id("help")).to_be_hidden()
+        await tab.press("/")
+        await expect(tab.page.get_by_test_id("search")).to_be_focused()
+        await tab.press("Escape", "/")
+        await tab.page.keyboard.type(payments[1]["id"])
+        await tab.press("Enter")
+        await expect(tab.page.locator("h1")).to_contain_text(payments[1]["id"])
+        for path in ("webhooks", "requests", "scenarios"):
+            await tab.open(path)
+            await tab.press("j", "j")
+            row = tab.page.locator("[data-row]").nth(1)
+            await expect(row.get_by_role("link").first).to_be_focused()
+            await tab.press("Enter")
+            await tab.page.wait_for_url(f"**/view/{path}/*")
+
+
+async def test_an_update_keeps_the_focus_and_what_is_folded(open_tab: OpenTab) -> None:
+    async with open_tab() as tab, tab.endpoint():
+        await tab.merchant.create()
+        await tab.open("webhooks")
+        button = tab.page.get_by_test_id("resend").last
+        await button.focus()
+        call = await button.get_attribute("data-call")
+        await tab.merchant.create()
+        await tab.counts("delivery-row", 2)
+        await expect(tab.page.locator(f"[data-call='{call}']")).to_be_focused()
+        await tab.page.get_by_test_id("pause").focus()
+        await tab.press("Enter")
+        await expect(tab.page.get_by_test_id("resume")).to_be_focused()
+        await tab.click("resume")
+        await tab.page.get_by_test_id("delivery-row").get_by_role("link").first.click()
+        await tab.page.get_by_test_id("attempt").locator("summary").first.click()
+        await tab.click("resend")
+        await tab.counts("attempt", 2)
+        await expect(tab.page.get_by_test_id("attempt").last).not_to_have_attribute("open", "")
+
+
+async def test_the_back_button_shows_what_the_page_is_about(open_tab: OpenTab) -> None:
+    async with open_tab() as tab:
+        await tab.merchant.create()
+        await tab.open("payments")
+        await tab.page.get_by_text("Filters").click()
+        await tab.page.get_by_label("Status").select_option("failed")
+        await tab.page.get_by_role("button", name="Filter").click()
+        await tab.counts("no-match", 1)
+        await tab.page.get_by_test_id("mode").select_option("live")
+        await tab.counts("empty", 1)
+        await tab.page.go_back()
+        await expect(tab.page.get_by_test_id("mode")).to_have_value("test")
+        await tab.page.go_back()
+        await tab.counts("payment-row", 1)
+        await expect(tab.page.get_by_label("Status")).to_have_value("")
+
+
+async def test_a_page_comes_alive_when_its_item_exists(open_tab: OpenTab) -> None:
+    async with open_tab(excused="/payments/latest") as tab:
+        await tab.open("latest")
+        await tab.counts("problem", 1)
+        payment = await tab.merchant.create()
+        await expect(tab.page.locator("h1")).to_contain_text(payment["id"])
+        await tab.click("reset-account")
+        await tab.counts("problem", 1)
+
+
+async def test_a_hidden_page_has_no_stream(open_tab: OpenTab) -> None:
+    """A browser opens six connections to an address, for all its pages."""
+    hide = """(isHidden) => {
+      Object.defineProperty(document, "hidden", { value: isHidden, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    async with open_tab() as tab:
+        await tab.open("payments")
+        await tab.merchant.create()
+        await tab.counts("payment-row", 1)
+        async with tab.page.expect_event("requestfailed", lambda r: "/stream" in r.url):
+            await tab.page.evaluate(hide, True)
+        await tab.merchant.create()
+        await tab.counts("payment-row", 1)
+        await tab.page.evaluate(hide, False)
+        await tab.counts("payment-row", 2)
+
+
+async def test_a_page_without_a_clipboard_copies_as_well(open_tab: OpenTab) -> None:
+    async with open_tab(excused="/test-key") as tab:
+        clipboard = "Object.defineProperty(navigator, 'clipboard', { value: %s })"
+        await tab.page.add_init_script(clipboard % "undefined, configurable: true")
+        await tab.merchant.create()
+        await tab.open("payments")
+        await tab.click("copy-test-key")
+        await tab.sees("message", "Copied.")
+        await tab.page.get_by_test_id("search").focus()
+        await tab.press("Control+v")
+        await expect(tab.page.get_by_test_id("search")).to_have_value(tab.merchant.key)
+        refusal = {"error": {"message": "There is no account."}}
+        await tab.page.route("**/test-key*", lambda route: route.fulfill(status=404, json=refusal))
+        await tab.click("copy-test-key")
+        await tab.sees("message", "Not copied: There is no account.")
+
+
+async def test_the_filters_stay_in_the_address(open_tab: OpenTab) -> None:
+    async with open_tab() as tab, tab.endpoint():
+        await tab.merchant.create(amount=100)
+        await tab.merchant.create(amount=500)
+        await tab.open("payments")
+        await tab.page.get_by_text("Filters").click()
+        await tab.page.get_by_label("From", exact=True).fill("2")
+        # An update of the page keeps what is typed.
+        await tab.merchant.create(amount=400)
+        await tab.counts("payment-row", 3)
+        await tab.page.get_by_role("button", name="Filter").click()
+        await tab.counts("payment-row", 2)
+        assert "amount_from=2" in tab.page.url
+        await tab.merchant.create(amount=600)
+        await tab.counts("payment-row", 3)
+        await tab.click("show-all")
+        await tab.counts("payment-row", 4)
+        await tab.open("webhooks")
+        await tab.page.get_by_test_id("filters").get_by_label("Status").select_option("failed")
+        await tab.page.get_by_role("button", name="Filter").click()
+        await tab.counts("no-match", 1)
+        await tab.click("show-all")
+        await tab.counts("delivery-row", 4)
+
+
+async def test_a_page_comes_alive_when_the_server_starts_again(
+    open_tab: OpenTab, shop: Shop, tmp_path: Path
+) -> None:
+    async with AsyncExitStack() as stack:
+        async with running_emulator(shop, tmp_path) as first:
+            tab = await stack.enter_async_context(
+                open_tab(merchant=first.demo, excused="/_emulator/")
+            )
+            await tab.open("payments")
+            await tab.counts("empty", 1)
+            port = str(first.api.base_url.port)
+        async with running_emulator(shop, tmp_path, "--port", port) as second:
+            payment = await second.demo.create()
+            await tab.sees("payment-row", payment["id"])
+            # The stream goes on.
+            await second.demo.pay(payment, "telebirr", phone="0900000001")
+            await tab.sees("status", "completed")
+            await stack.aclose()
+
+
+async def test_a_page_connects_again_after_a_refusal(open_tab: OpenTab) -> None:
+    """As of a server that starts; browsers do not connect again by themselves."""
+    async with open_tab(excused="/stream") as tab:
+        await tab.page.route("**/stream*", lambda route: route.fulfill(status=503), times=1)
+        await tab.open("payments")
+        payment = await tab.merchant.create()
+        await tab.sees("payment-row", payment["id"])
+
+
+async def test_a_page_of_another_version_loads_itself_again(open_tab: OpenTab) -> None:
+    async with open_tab() as tab:
+
+        async def as_another_version(route: Route) -> None:
+            response = await route.fetch()
+            page = (await response.text()).replace(' data-version="', ' data-version="0.0.')
+            await route.fulfill(response=response, body=page)
+
+        await tab.page.route("**/view/payments*", as_another_version, times=1)
+        await tab.open("payments")
+        await expect(tab.page.locator("body[data-version^='0.0.']")).to_have_count(0)
+        assert len(tab.record.opened()) == 2
+
+
+async def test_a_page_updates_at_most_twice_a_second(open_tab: OpenTab) -> None:
+    async with open_tab() as tab:
+        await tab.open("payments")
+        await tab.merchant.create()
+        await tab.counts("payment-row", 1)
+        loop = asyncio.get_running_loop()
+        began, before = loop.time(), len(tab.record.requests)
+        while loop.time() - began < 3:
+            await tab.merchant.create()
+        updates = len(tab.record.requests) - before
+        assert 2 <= updates <= 2 * (loop.time() - began) + 1
+
+
+_ATTACK = """async (base) => {
+  const tries = {
+    json: { method: "POST", body: "{}", headers: { "Content-Type": "application/json" } },
+    plain: { method: "POST", mode: "no-cors" },
+  };
+  const read = [];
+  for (const [name, options] of Object.entries(tries)) {
+    try {
+      const response = await fetch(`${base}/_emulator/accounts`, options);
+      if (response.type !== "opaque") read.push(name);
+    } catch {}
+  }
+  for (const path of ["view/payments", "view/test-key", "accounts", "stream"]) {
+    try { read.push(await (await fetch(`${base}/_emulator/${path}`)).text()); } catch {}
+  }
+  return read;
+}"""
+
+
+async def test_no_button_can_be_pressed_from_another_site(open_tab: OpenTab) -> None:
+    async with open_tab(excused="") as tab:
+        before = await tab.control("GET", "/accounts")
+        await tab.page.goto(f"{tab.merchant.shop.base}/foreign".replace("127.0.0.1", "localhost"))
+        assert await tab.page.evaluate(_ATTACK, tab.base) == []
+        await tab.page.evaluate(
+            """(base) => {
+              const form = document.createElement("form");
+              form.method = "post";
+              form.action = `${base}/_emulator/accounts`;
+              document.body.append(form);
+              form.submit();
+            }""",
+            tab.base,
+        )
+        await expect(tab.page.locator("body")).to_contain_text("forbidden_origin")
+        assert await tab.control("GET", "/accounts") == before
+        tab.record.requests.clear()

@@ -1,0 +1,248 @@
+"""The pages about payments: the list with its filters, and a payment as a story."""
+
+from html import unescape
+from urllib.parse import quote
+
+import pytest
+
+from tests.server.dashboard import BROWSER, VIEW, get, page, texts
+from tests.server.engine.webhook_world import pay
+from tests.world import LIVE_KEY, TEST_KEY, World, world
+
+
+async def test_an_empty_account_shows_a_command_without_the_key(emulator: World) -> None:
+    html = await page(emulator, "payments")
+    [command] = texts(html, "first-curl")
+    assert command.startswith("curl http://127.0.0.1:8080/v1/payments")
+    assert '"Authorization: Bearer $TEST_KEY"' in command
+    assert TEST_KEY not in html
+    assert (await get(emulator, "test-key")).text == TEST_KEY
+    assert "$LIVE_KEY" in await page(emulator, "payments?mode=live")
+
+
+async def test_the_list_shows_25_payments_newest_first_and_links_to_older_ones(
+    emulator: World,
+) -> None:
+    created = [(await emulator.create(amount=100 + n))["id"] for n in range(27)]
+    html = await page(emulator, "payments")
+    rows = texts(html, "payment-row")
+    assert [row.split()[0] for row in rows] == created[:1:-1]
+    assert "ETB 1.26" in rows[0]
+    older = await page(emulator, f"payments?after={created[2]}")
+    assert [row.split()[0] for row in texts(older, "payment-row")] == created[1::-1]
+    assert texts(older, "older") == []
+
+
+FILTERS = {
+    "status=completed": ["paid"],
+    "method=telebirr": ["paid"],
+    "amount_from=2": ["paid", "large"],
+    "amount_to=1.50": ["small"],
+    "amount_from=2.5&amount_to=ETB%C2%A02.50": ["paid"],
+    "phone=0900000001": ["paid"],
+    "metadata=order%3Dlarge": ["large"],
+    "created_gte=2026-01-01T00:00:10Z": ["large"],
+    "created_lte=2026-01-01T00:00:00Z": ["small", "paid"],
+    "created_gte=2026-01-01%C2%A000:00:10": ["large"],
+}
+
+
+@pytest.mark.parametrize(("query", "found"), FILTERS.items())
+async def test_the_filters_are_in_the_address(
+    emulator: World, query: str, found: list[str]
+) -> None:
+    await emulator.create(amount=150, metadata={"order": "small"})
+    await pay(emulator, await emulator.create(amount=250, metadata={"order": "paid"}))
+    await emulator.advance(10)
+    await emulator.create(amount=40_000, metadata={"order": "large"})
+    rows = texts(await page(emulator, f"payments?{query}"), "payment-row")
+    assert [row.rpartition("=")[2] for row in rows] == found[::-1]
+
+
+@pytest.mark.parametrize("query", ["amount_from=x", "phone=1", "created_gte=now", "stat=pending"])
+async def test_a_wrong_filter_is_a_clear_page(emulator: World, query: str) -> None:
+    response = await get(emulator, f"payments?{query}")
+    assert response.status_code == 400
+    [problem] = texts(response.text, "problem")
+    assert query.partition("=")[0] in problem
+
+
+async def test_a_story_shows_the_path_and_what_is_next(emulator: World) -> None:
+    payment = await emulator.create(metadata={"order": "7"})
+    await pay(emulator, payment, "0911223344")
+    html = await page(emulator, "payments/latest")
+    assert texts(html, "amount") == ["ETB 150.00"]
+    assert texts(html, "metadata") == ["order=7"]
+    assert texts(html, "next")[0].startswith("Next: failed (")
+    assert 'taken" data-transition="pending-processing"' in html
+    assert "current status-processing" in html
+    entries = " ".join(texts(html, "entry"))
+    for part in ("POST /v1/payments 201", "payment.created", "payment.processing"):
+        assert part in entries
+    for testid in ("answer-approve", "transition-completed", "apply-scenario", "export"):
+        assert f'data-testid="{testid}"' in html
+
+
+async def test_an_unknown_id_is_a_clear_page(emulator: World) -> None:
+    for item in ("pay_1", "latest", "%3Cscript%3E"):
+        response = await get(emulator, f"payments/{item}")
+        assert response.status_code == 404
+        assert "payment" in texts(response.text, "problem")[0]
+        assert "<script>" not in response.text
+    assert (await emulator.api.get(f"{VIEW}/payments/pay_1")).json()["error"]["code"] == (
+        "payment_not_found"
+    )
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "fidelity/x",
+        "foo",
+        "foo/<b>",
+        "payments/pay_1/x",
+        "search/x",
+        "webhooks/paused",
+        "requests/kinds",
+    ],
+)
+async def test_an_unknown_address_is_a_clear_page(emulator: World, path: str) -> None:
+    response = await get(emulator, path)
+    assert response.status_code == 404
+    [problem] = texts(response.text, "problem")
+    assert path.partition("/")[0] in problem
+    assert "<b>" not in response.text
+    assert 'href="/_emulator/view/webhooks"' in response.text
+
+
+async def test_the_root_of_the_pages_leads_to_the_first(emulator: World) -> None:
+    for path in ("/_emulator/view", f"{VIEW}/", "/_emulator/", "/_emulator", "/"):
+        response = await emulator.api.get(path, headers=BROWSER)
+        assert (response.status_code, response.headers["location"]) == (303, f"{VIEW}/payments")
+
+
+async def test_only_the_answers_that_fit_have_buttons(emulator: World) -> None:
+    for method, target, answers in (
+        ("telebirr", {"phone": "0911223344"}, ("wrong_pin", "decline")),
+        ("bank_transfer", {"bank": "walia_test"}, ("decline", "wrong_pin")),
+    ):
+        payment = await emulator.create(methods=[method])
+        path = f"/payments/{payment['id']}/pay"
+        await emulator.control("POST", path, {"method": method, **target})
+        html = await page(emulator, "payments/latest")
+        assert [f"answer-{answer}" in html for answer in answers] == [True, False]
+    # A scripted outcome waits for no answer.
+    await emulator.control("PUT", "/scenarios/refund/enabled", {"enabled": True})
+    await emulator.control("PUT", "/scenarios/stuck-in-processing/enabled", {"enabled": True})
+    await pay(emulator, await emulator.create())
+    assert "answer-" not in await page(emulator, "payments/latest")
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("pay_1", "payments/pay_1"),
+        (" dlv_1 ", "webhooks/dlv_1"),
+        ("evt_1", "webhooks/evt_1"),
+        ("we_1", "webhooks?endpoint=we_1"),
+        ("order=5", "payments?metadata=order%3D5"),
+    ],
+)
+async def test_the_search_accepts_any_id(emulator: World, text: str, address: str) -> None:
+    response = await get(emulator, f"search?q={quote(text)}")
+    assert (response.status_code, response.headers["location"]) == (303, f"{VIEW}/{address}")
+
+
+async def test_the_pages_of_another_mode_and_account_keep_them(emulator: World) -> None:
+    payment = await emulator.create(LIVE_KEY)
+    html = await page(emulator, "payments?mode=live")
+    assert payment["id"] in texts(html, "payment-row")[0]
+    assert f"/payments/{payment['id']}?mode=live" in html
+    assert "Live mode of the emulator" in html
+    assert (await get(emulator, "payments?account=acct_1")).status_code == 404
+
+
+async def test_the_header_shows_the_clock(emulator: World) -> None:
+    await emulator.create()
+    html = await page(emulator, "payments")
+    assert texts(html, "now") == ["2026-01-01 00:00:00"]
+    assert texts(html, "clock-state") == ["frozen"]
+    assert "2026-01-01 00:30:00" in texts(html, "next-due")[0]
+    await emulator.control("PUT", "/clock", {"rate": 60})
+    assert texts(await page(emulator, "payments"), "clock-state") == ["running ×60"]
+
+
+HOSTILE = "<script>alert(1)</script>\u202e\u0007" + "x" * 400
+
+
+async def test_texts_of_merchants_are_escaped(emulator: World) -> None:
+    payment = await emulator.create(metadata={"order": HOSTILE})
+    for path in ("payments", f"payments/{payment['id']}", f"payments?metadata={quote('<script>')}"):
+        html = await page(emulator, path)
+        assert "<script>alert" not in html
+        assert "&lt;script&gt;" in html
+        assert not set("\u202e\u0007") & set(html)
+
+
+async def test_pages_allow_no_script_but_their_own(emulator: World) -> None:
+    response = await get(emulator, "payments")
+    policy = response.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "style=" not in response.text
+
+
+async def test_the_page_of_a_problem_has_the_header_of_its_account(emulator: World) -> None:
+    for path, header in {
+        "payments/pay_1?account=acct_other": "/view/webhooks?account=acct_other",
+        "payments/pay_1?account=acct_1": '/view/webhooks"',
+        "payments?mode=lively": '/view/webhooks"',
+    }.items():
+        html = (await get(emulator, path)).text
+        assert header in html, path
+        assert len(texts(html, "advance-30")) == 1
+
+
+async def test_each_account_is_selected_on_its_pages(emulator: World) -> None:
+    for _ in range(60):
+        await emulator.control("POST", "/accounts")
+    for account in ("acct_demo", "acct_other"):
+        assert f'value="{account}" selected' in await page(emulator, f"payments?account={account}")
+
+
+async def test_other_methods_are_shown_by_their_names() -> None:
+    async with world(methods=("birr_card",)) as emulator:
+        assert (
+            '"methods": ["birr_card"]' in texts(await page(emulator, "payments"), "first-curl")[0]
+        )
+        payment = await emulator.create(methods=["birr_card"])
+        assert 'name="phone"' not in await page(emulator, "payments/latest")
+        await emulator.control("POST", f"/payments/{payment['id']}/pay", {"method": "birr_card"})
+        html = await page(emulator, "payments?method=birr_card")
+        assert "birr_card" in texts(html, "payment-row")[0]
+
+
+async def test_each_list_and_item_is_a_curl_command(emulator: World) -> None:
+    await emulator.create()
+    for path, command in {
+        "payments?amount_from=1": "payments?mode=test&amount_gte=100",
+        "requests": "requests?mode=test",
+        "scenarios": "scenarios?mode=test",
+        "scenarios/refund": "scenarios/refund?mode=test",
+        "fidelity": "checklist?mode=test",
+    }.items():
+        html = unescape(await page(emulator, f"{path}{'&' if '?' in path else '?'}mode=test"))
+        assert f"curl 'http://127.0.0.1:8080/_emulator/{command}'" in html, path
+
+
+async def test_a_key_selects_the_account_and_mode(emulator: World) -> None:
+    for key, shown in {
+        "Bearer live_other_key": "account=acct_other&amp;mode=live",
+        "Basic dTpw": 'data-subject=""',
+        "Bearer test_unknown": "This page cannot be shown",
+    }.items():
+        response = await emulator.api.get(
+            f"{VIEW}/payments", headers={**BROWSER, "Authorization": key}
+        )
+        assert shown in response.text

@@ -1,0 +1,197 @@
+"""The pages about requests: kinds, filters, and why a request was refused."""
+
+import html
+import subprocess
+
+import pytest
+
+from emulator.domain.clauses import clauses_of_code
+from tests.docs.generated.error_codes import _v1_codes
+from tests.server.dashboard import get
+from tests.server.dashboard.pages import count, shown
+from tests.world import World, headers, order
+
+HOSTILE = '</pre><script>alert("x")</script>\u202e' + "x" * 500
+
+
+async def refuse(emulator: World, **changes: object) -> str:
+    """A refused create call; returns the id of the request."""
+    response = await emulator.api.post("/v1/payments", json=order(**changes), headers=headers())
+    assert response.status_code == 400
+    return str(response.headers["request-id"])
+
+
+@pytest.mark.parametrize("code", [code for _, code in _v1_codes()])
+def test_every_code_of_the_contract_has_a_clause(code: str) -> None:
+    assert clauses_of_code(code)
+
+
+async def test_requests_are_grouped_by_kind_with_counts(emulator: World) -> None:
+    await emulator.create()
+    for _ in range(12):
+        await refuse(emulator, amount=1)
+    await emulator.api.get("/v1/payments?limitt=1", headers=headers())
+    page = await get(emulator, "requests")
+    text = await shown(emulator, "requests")
+    assert "12× 400 invalid_amount 1× 200 1× 201 1× warning unknown-parameter" in text
+    assert 'href="/_emulator/view/requests?status=400&amp;code=invalid_amount"' in page.text
+
+
+@pytest.mark.parametrize(
+    ("filters", "rows"),
+    [
+        ("", 4),
+        ("method=POST", 3),
+        ("path=/v1/payments*&status=4xx", 2),
+        ("code=invalid_amount", 1),
+        ("warning=unknown-parameter", 1),
+        ("warning=unknown-parameter:limitt&status=200", 1),
+        ("method=&path=&status=&code=&warning=", 4),
+        ("status=none", 0),
+    ],
+)
+async def test_the_filters_of_the_address_apply(emulator: World, filters: str, rows: int) -> None:
+    await emulator.create()
+    await refuse(emulator, amount=1)
+    await refuse(emulator, currency="USD")
+    await emulator.api.get("/v1/payments?limitt=1", headers=headers())
+    page = (await get(emulator, f"requests?{filters}")).text
+    assert count(page, "request-row") == rows
+    assert count(page, "no-match") == (rows == 0)
+
+
+async def test_a_filter_that_is_not_accepted_is_explained(emulator: World) -> None:
+    assert "a status such as 201" in await shown(emulator, "requests?status=20", 400)
+    assert "There is no parameter 'foo'." in await shown(emulator, "requests?foo=1", 400)
+
+
+async def test_a_page_has_25_rows_and_a_link_to_older_ones(emulator: World) -> None:
+    for _ in range(26):
+        await refuse(emulator, amount=1)
+    page = (await get(emulator, "requests?code=invalid_amount&limit=100")).text
+    assert count(page, "request-row") == 25
+    [link] = [line for line in page.splitlines() if 'data-testid="older"' in line]
+    older = link.partition('href="/_emulator/view/')[2].partition('"')[0].replace("&amp;", "&")
+    assert "code=invalid_amount" in older
+    older_page = (await get(emulator, older)).text
+    assert count(older_page, "request-row") == 1
+    # A page of older requests is not live.
+    assert 'data-stream=""' in older_page
+
+
+async def test_a_refusal_is_shown_with_its_sentence_and_its_clauses(emulator: World) -> None:
+    request = await refuse(emulator, amount="150.00")
+    text = await shown(emulator, f"requests/{request}")
+    assert 'Why was this refused? invalid_amount "amount" must be an integer' in text
+    assert "Clause 4.1.2 : amount : integer, in ETB cents." in text
+    page = (await get(emulator, f"requests/{request}")).text
+    assert 'href="/_emulator/view/fidelity#clause-4.1.2"' in page
+
+
+async def test_a_warning_is_shown_with_its_sentence_and_its_clause(emulator: World) -> None:
+    await emulator.api.get("/v1/payments?limitt=1", headers=headers())
+    text = await shown(emulator, "requests/latest")
+    assert "unknown-parameter:limitt : unknown body or query parameter ( clause 4.1.14 )" in text
+    assert "With --strict it is 400 unknown_parameter ." in text
+
+
+async def test_the_fault_of_a_request_is_shown(emulator: World) -> None:
+    await emulator.control(
+        "POST", "/faults", {"then": {"status": 500, "point": "after_commit"}, "times": 1}
+    )
+    await emulator.api.post("/v1/payments", json=order(), headers=headers())
+    text = await shown(emulator, "requests/latest")
+    assert "A fault rule replaced the response 201: rule 1 of flt_" in text
+    await emulator.control("PUT", "/scenarios/lost-answer/enabled", {"enabled": True})
+    with pytest.raises(ConnectionResetError):
+        await emulator.api.post("/v1/payments", json=order(), headers=headers())
+    text = await shown(emulator, "requests/latest")
+    assert "Why is there no response? A fault rule" in text
+    assert "rule 1 of lost-answer ." in text
+
+
+async def test_bodies_are_formatted_and_shown_as_they_were(emulator: World) -> None:
+    body = '{"amount":15000,"amount":1,"x":1.50}'
+    await emulator.api.post(
+        "/v1/payments", content=body, headers={**headers(), "Content-Type": "application/json"}
+    )
+    page = (await get(emulator, "requests/latest")).text
+    assert "  &#34;amount&#34;: 15000,\n  &#34;amount&#34;: 1,\n  &#34;x&#34;: 1.50\n" in page
+    assert body.replace('"', "&#34;") in page
+
+
+def arguments_of(page: str) -> list[str]:
+    """What a shell passes to curl, when the command of a request's page is pasted into it."""
+    command = html.unescape(page.partition('id="request-curl">')[2].partition("</pre>")[0])
+    script = f"curl() {{ printf '%s\\n' \"$@\"; }}\nTEST_KEY=the_key\n{command}"
+    printed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    return printed.stdout.splitlines()
+
+
+async def test_the_command_repeats_the_request(emulator: World) -> None:
+    body = '@"{$(it\'s)}"'
+    json = {**headers(), "Content-Type": "application/json"}
+    await emulator.api.post("/v1/payments?a[]=1", content=body, headers=json)
+    page = (await get(emulator, "requests/latest")).text
+    assert arguments_of(page) == [
+        *("-g", "http://127.0.0.1:8080/v1/payments?a[]=1"),
+        *("-H", "Authorization: Bearer the_key", "-H", "Content-Type: application/json"),
+        *("--data-raw", body),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sent", "body", "copied"),
+    [
+        (
+            {"content-type": "text/plain; charset='x'"},
+            "{}",
+            ["Content-Type: text/plain; charset='x'"],
+        ),
+        (
+            {"content-type": "application/x-www-form-urlencoded"},
+            "",
+            ["Content-Type: application/x-www-form-urlencoded"],
+        ),
+        # Without a value, curl sends no such header.
+        ({}, "{}", ["Content-Type:"]),
+        ({}, "", []),
+    ],
+)
+async def test_the_command_has_the_content_type_of_the_request(
+    emulator: World, sent: dict[str, str], body: str, copied: list[str]
+) -> None:
+    path = "/v1/payments"
+    response = await emulator.api.post(path, content=body, headers={**headers(), **sent})
+    page = (await get(emulator, f"requests/{response.headers['request-id']}")).text
+    assert [each for each in arguments_of(page) if each.startswith("Content-Type")] == copied
+
+
+async def test_texts_of_merchants_neither_run_nor_change_the_direction(emulator: World) -> None:
+    await emulator.create(metadata={"note": HOSTILE})
+    response = await emulator.api.get(f"/v1/{HOSTILE}?{HOSTILE}=1", headers=headers())
+    for path in ("requests", f"requests/{response.headers['request-id']}", "requests/latest"):
+        page = (await get(emulator, path)).text
+        assert "<script>alert" not in page
+    request = (await emulator.control("GET", "/requests?method=POST")).json()["data"][0]["id"]
+    page = (await get(emulator, f"requests/{request}")).text
+    assert "\\u202e" in page
+    assert "<script>alert" not in page
+
+
+async def test_an_unknown_request_has_a_page_and_an_empty_journal_has_a_command(
+    emulator: World,
+) -> None:
+    assert "There is no request 'req_x'." in await shown(emulator, "requests/req_x", 404)
+    page = (await get(emulator, "requests")).text
+    assert count(page, "first-curl") == 1
+
+
+async def test_an_id_leads_to_its_page(emulator: World) -> None:
+    for text, address in (
+        ("req_1", "requests/req_1"),
+        ("flt_1", "scenarios#flt_1"),
+        ("acct_1", "payments?account=acct_1"),
+    ):
+        response = await get(emulator, f"search?q={text}")
+        assert response.headers["location"] == f"/_emulator/view/{address}"

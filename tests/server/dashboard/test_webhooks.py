@@ -1,0 +1,119 @@
+"""The pages about webhooks: endpoints and deliveries, and one delivery or event."""
+
+from asyncio import create_subprocess_exec
+from asyncio.subprocess import PIPE, STDOUT
+from html import unescape
+
+import pytest
+
+from tests.server.dashboard import get, page, texts
+from tests.server.engine.webhook_world import register, webhook_world
+from tests.server.webhooks.receiver import Reply, replies
+from tests.world import World
+
+
+async def test_a_delivery_shows_past_attempts_and_the_next_one() -> None:
+    async with webhook_world(replies(Reply(status=500, body=b"no <b>disk</b>"), Reply())) as hooks:
+        payment = await hooks.create()
+        [delivery] = await hooks.deliveries()
+        html = await page(hooks.emulator, f"webhooks/{delivery['id']}")
+        assert texts(html, "next-attempt") == ["Next attempt: 2026-01-01 00:00:01 Advance to it"]
+        assert texts(html, "cause") == ["status 500: The handler failed: see its own log."]
+        assert "no &lt;b&gt;disk&lt;/b&gt;" in html
+        assert hooks.receiver.received[0].body.decode() in texts(html, "request")[0]
+        await hooks.advance(1)
+        html = await page(hooks.emulator, f"webhooks/{delivery['id']}")
+        assert len(texts(html, "request")) == 2
+        assert texts(html, "next-attempt") == ["No further attempt is scheduled."]
+        [row] = texts(await page(hooks.emulator, "webhooks"), "delivery-row")
+        assert row == f"{delivery['id']} payment.created {payment['id']} succeeded 500 200 – Resend"
+
+
+@pytest.mark.parametrize("tamper", [None, "body"])
+async def test_the_shell_line_verifies_the_signature(tamper: str | None) -> None:
+    async with webhook_world() as hooks:
+        if tamper:
+            rules = f"webhooks: [{{when: {{}}, then: {{tamper: {tamper}}}}}]"
+            response = await hooks.emulator.api.put(
+                "/_emulator/scenarios/forged",
+                content=rules,
+                headers={"Content-Type": "application/yaml"},
+            )
+            assert response.status_code == 201, response.text
+        else:
+            # Both secrets sign.
+            path = f"/webhook_endpoints/{hooks.endpoint['id']}/rotate"
+            await hooks.emulator.control("POST", path)
+        await hooks.create(metadata={"ስም": "it's $HOME `x` \\n"})
+        [delivery] = await hooks.deliveries()
+        html = await page(hooks.emulator, f"webhooks/{delivery['id']}")
+    start = html.index(">", html.index('data-testid="verification"')) + 1
+    line = unescape(html[start : html.index("</pre>", start)])
+    process = await create_subprocess_exec(
+        *("sh", "-c", line),
+        env={"SECRET": hooks.endpoint["secret"], "PATH": "/usr/bin:/bin"},
+        stdout=PIPE,
+        stderr=STDOUT,
+    )
+    output, _ = await process.communicate()
+    assert output == (b"invalid\n" if tamper else b"valid\n")
+
+
+async def test_an_event_shows_its_body_and_its_deliveries() -> None:
+    async with webhook_world() as hooks:
+        await hooks.create()
+        [delivery] = await hooks.deliveries()
+        html = await page(hooks.emulator, f"webhooks/{delivery['event']}")
+        assert '"type": "payment.created"' in texts(html, "event-body")[0]
+        assert delivery["id"] in texts(html, "delivery")[0]
+        for path in (f"events/{delivery['event']}", f"deliveries/{delivery['id']}"):
+            assert f"curl http://127.0.0.1:8080/_emulator/{path}</pre>" in html
+
+
+async def test_a_pause_is_shown_with_what_waits() -> None:
+    async with webhook_world() as hooks:
+        assert "pause" in (await page(hooks.emulator, "webhooks"))
+        await hooks.emulator.control("PUT", "/deliveries/paused", {"paused": True})
+        await hooks.emulator.create()
+        html = await page(hooks.emulator, "webhooks")
+        assert "5 min 0 s" in texts(html, "paused")[0]
+        assert texts(html, "delivery-row")[0].endswith(
+            "pending none 2026-01-01 00:00:00 Send now Drop"
+        )
+
+
+async def test_endpoints_are_shown_without_their_secrets(emulator: World) -> None:
+    html = await page(emulator, "webhooks")
+    assert len(texts(html, "no-endpoint")) == 1
+    endpoint = await register(emulator, "http://127.0.0.1:1/<b>", events=["payment.failed"])
+    html = await page(emulator, "webhooks")
+    assert "http://127.0.0.1:1/&lt;b&gt;" in html
+    assert endpoint["id"] in texts(html, "endpoint")[0]
+    assert "payment.failed" in texts(html, "endpoint")[0]
+    assert endpoint["secret"] not in html
+
+
+async def test_deliveries_are_filtered_and_paged() -> None:
+    async with webhook_world() as hooks:
+        payments = [await hooks.emulator.create() for _ in range(26)]
+        await hooks.settle()
+        html = await page(hooks.emulator, "webhooks")
+        assert len(texts(html, "delivery-row")) == 25
+        before = (await hooks.deliveries())[1]["id"]
+        older = await page(hooks.emulator, f"webhooks?before={before}")
+        assert [row.split()[2] for row in texts(older, "delivery-row")] == [payments[0]["id"]]
+        html = await page(hooks.emulator, "webhooks?status=failed")
+        assert len(texts(html, "no-match")) == 1
+
+
+@pytest.mark.parametrize("path", ["dlv_1", "evt_1", "latest"])
+async def test_an_unknown_delivery_or_event_is_a_clear_page(emulator: World, path: str) -> None:
+    response = await get(emulator, f"webhooks/{path}")
+    assert response.status_code == 404
+    assert len(texts(response.text, "problem")) == 1
+
+
+async def test_an_unknown_endpoint_is_a_clear_page(emulator: World) -> None:
+    response = await get(emulator, "webhooks?endpoint=we_1")
+    assert response.status_code == 404
+    assert "we_1" in texts(response.text, "problem")[0]

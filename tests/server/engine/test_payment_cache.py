@@ -1,0 +1,61 @@
+"""The cache of encoded payments has limits in bytes and contains no payment that has changed."""
+
+from emulator.server.engine.state.payment_cache import (
+    ENTRY_BYTES,
+    MAX_CREATED_BYTES,
+    MAX_READ_BYTES,
+    PaymentCache,
+)
+from emulator.server.storage.batch import ORDINAL_BITS
+
+OWNER = 2
+FIRST = OWNER << ORDINAL_BITS
+BODY = b"{}" * 200
+# The number of created payments in one of two generations.
+CAPACITY = MAX_CREATED_BYTES // (len(BODY) + ENTRY_BYTES) + 1
+
+
+def filled(count: int) -> PaymentCache:
+    cache = PaymentCache()
+    for number in range(count):
+        cache.put_created(FIRST + number, f"pay_{number}", BODY)
+    return cache
+
+
+def test_the_cache_drops_the_oldest_created_payments_when_both_generations_are_full() -> None:
+    full, overfull = filled(2 * CAPACITY), filled(2 * CAPACITY + 1)
+    assert full.of(OWNER, "pay_0") == BODY
+    assert full.at(FIRST) == ("pay_0", BODY)
+    assert overfull.of(OWNER, "pay_0") is None
+    assert overfull.at(FIRST) is None
+
+
+def test_payments_that_were_read_stay_while_others_are_created() -> None:
+    cache = PaymentCache()
+    cache.put_read(FIRST, "pay_read", BODY)
+    for number in range(1, 3 * CAPACITY):
+        cache.put_created(FIRST + number, f"pay_{number}", BODY)
+    assert cache.of(OWNER, "pay_read") == BODY
+
+
+def test_large_payments_take_the_room_of_several() -> None:
+    cache = PaymentCache()
+    for number in range(5):
+        cache.put_read(FIRST + number, f"pay_{number}", bytes(MAX_READ_BYTES // 2))
+    assert cache.of(OWNER, "pay_0") is cache.of(OWNER, "pay_1") is None
+    assert cache.of(OWNER, "pay_4") is not None
+
+
+def test_a_changed_payment_leaves_the_cache_from_either_generation() -> None:
+    cache = filled(CAPACITY + 1)
+    version = cache.version
+    cache.evict({FIRST, FIRST + CAPACITY})
+    assert cache.version > version, "a page that was built before is outdated"
+    assert cache.of(OWNER, "pay_0") is None
+    assert cache.at(FIRST) is None
+    assert cache.of(OWNER, f"pay_{CAPACITY}") is None
+    assert cache.of(OWNER, "pay_1") == BODY
+
+
+def test_the_cache_returns_no_payment_of_another_owner() -> None:
+    assert filled(1).of(OWNER + 1, "pay_0") is None

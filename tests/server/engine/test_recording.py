@@ -1,0 +1,572 @@
+"""The steps and rules of a recording, for each action (design 10, 12)."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from emulator.domain.instants import parse_clock
+from emulator.scenarios.loader import parse_scenario
+from emulator.server.engine.payments.customer import PhoneAnswer, Submission
+from emulator.settings import Settings
+from tests.cli.processes import run
+from tests.server.engine.recording_player import (
+    act,
+    check_replay,
+    history,
+    parts,
+    recorded,
+    replayed,
+)
+from tests.server.engine.scenario_world import HEAD, scenario_world
+from tests.server.engine.visitors import Visitor
+from tests.world import LIVE_KEY, START, TEST_KEY, World, world
+
+SIMPLE = """\
+# The history of acct_demo in test mode,
+# from 2026-01-01T00:00:00.000Z to 2026-01-01T00:01:00.250Z.
+#
+# To replay it:  payments-emulator replay case.yaml
+# To use it together with other scenarios, change its name.
+version: 1
+name: recording
+description: Recorded from acct_demo in test mode.
+
+outcomes:
+  - when: {method: telebirr, phone: "+251911111111"}
+    then: [{after: 2s, status: failed, reason: limit_exceeded}]
+
+script:
+  - create:
+      as: order_1
+      amount: 15000
+      methods: [telebirr]
+      metadata: {case: limit, ዕቃ: "ቡና, 1 kg"}
+      idempotency_key: "0700"
+      expires_in: 600
+  - cancel: order_1
+  - expect: {payment: order_1, status: pending}
+  - advance: 250ms
+  - pay: {payment: order_1, method: telebirr, phone: "0911111111"}
+  - expect: {payment: order_1, status: processing, method: telebirr}
+  - advance: 2s
+  - create: {as: order_2, amount: 500000}
+  - pay: {payment: order_2, method: bank_transfer, bank: walia_test}
+  - expect: {payment: order_1, status: failed, reason: limit_exceeded}
+  - expect: {payment: order_2, status: processing, method: bank_transfer}
+  - advance: 28s
+  - answer: {payment: order_2, answer: approve}
+  - transition: {payment: order_1, status: completed, unusual: true}
+  - expect: {payment: order_2, status: completed}
+  - expect: {payment: order_1, status: completed}
+  - advance: 30s
+  - expect:
+      payment: order_1
+      status: completed
+      events: [payment.created, payment.processing, payment.failed, payment.completed]
+  - expect:
+      payment: order_2
+      status: completed
+      events: [payment.created, payment.processing, payment.completed]
+  - expect:
+      events: [payment.created, payment.processing, payment.failed, payment.created,
+        payment.processing, payment.completed, payment.completed]
+"""
+
+
+async def pay(emulator: World, payment: dict[str, Any], phone: str, key: str = TEST_KEY) -> None:
+    method = "mpesa" if phone.startswith("07") else "telebirr"
+    await act(emulator, payment, "pay", key, method=method, phone=phone)
+
+
+async def script(emulator: World, key: str = TEST_KEY) -> list[dict[str, Any]]:
+    return list(parts(await recorded(emulator, key))["script"])
+
+
+async def steps(emulator: World, key: str = TEST_KEY) -> list[dict[str, Any]]:
+    """What the script does, without what it expects."""
+    return [step for step in await script(emulator, key) if "expect" not in step]
+
+
+async def test_a_recording_has_this_text(tmp_path: Path) -> None:
+    rules = """
+outcomes:
+  - when: {metadata: {case: limit}}
+    then: [{after: 2s, status: failed, reason: limit_exceeded}]
+"""
+    async with scenario_world(tmp_path, shop=rules) as emulator:
+        first = await emulator.create(
+            methods=["telebirr"],
+            metadata={"case": "limit", "ዕቃ": "ቡና, 1 kg"},
+            expires_in=600,
+            idempotency_key="0700",
+        )
+        await act(emulator, first, "cancel")
+        await emulator.advance(0.25)
+        await pay(emulator, first, "+251 91 111 1111")
+        await emulator.advance(2)
+        second = await emulator.create(amount=500_000)
+        await act(emulator, second, "pay", method="bank_transfer", bank="walia_test")
+        await emulator.advance(28)
+        await act(emulator, second, "answer", answer="approve")
+        await act(emulator, first, "transition", status="completed", unusual=True)
+        await emulator.advance(30)
+        assert await check_replay(emulator, tmp_path) == SIMPLE
+
+
+def test_the_command_plays_what_was_recorded(tmp_path: Path) -> None:
+    case = tmp_path / "case.yaml"
+    case.write_text(SIMPLE, encoding="utf-8")
+    for command in ("check", "replay"):
+        ended = run(command, str(case))
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+async def test_an_empty_history_expects_no_events(emulator: World, tmp_path: Path) -> None:
+    await emulator.advance(60)
+    assert await script(emulator) == [{"expect": {"events": []}}]
+    await check_replay(emulator, tmp_path)
+
+
+async def test_a_single_payment_is_named_order_and_expected_once(emulator: World) -> None:
+    await pay(emulator, await emulator.create(), "0700000002")
+    assert await script(emulator) == [
+        {"create": {"as": "order", "amount": 15_000}},
+        {"pay": {"payment": "order", "method": "mpesa", "phone": "0700000002"}},
+        {
+            "expect": {
+                "payment": "order",
+                "status": "failed",
+                "method": "mpesa",
+                "reason": "insufficient_balance",
+                "events": ["payment.created", "payment.processing", "payment.failed"],
+            }
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"status": "processing"},
+        {"status": "processing", "method": "mpesa"},
+        {"status": "expired"},
+        {"status": "expired", "unusual": True},
+    ],
+)
+async def test_a_transition_is_recorded_with_the_members_of_its_request(
+    members: dict[str, Any], emulator: World, tmp_path: Path
+) -> None:
+    payment = await emulator.create()
+    await emulator.advance(1.001)
+    await act(emulator, payment, "transition", **members)
+    assert (await steps(emulator))[1:] == [
+        {"advance": "1.001s"},
+        {"transition": {"payment": "order", **members}},
+    ]
+    await check_replay(emulator, tmp_path)
+
+
+async def test_a_scheduled_change_is_recorded_as_an_advance(
+    emulator: World, tmp_path: Path
+) -> None:
+    answerable, _ = await emulator.create(), await emulator.create(expires_in=31)
+    await pay(emulator, answerable, "0911111111")
+    await emulator.advance(3600)
+    assert (await script(emulator))[5:] == [
+        {"advance": "30s"},
+        {"expect": {"payment": "order_1", "status": "failed", "reason": "timeout"}},
+        {"advance": "1s"},
+        {"expect": {"payment": "order_2", "status": "expired"}},
+        {"advance": "3569s"},
+        *(await script(emulator))[-3:],
+    ]
+    await check_replay(emulator, tmp_path)
+
+
+async def test_a_bank_times_out_when_the_checkout_expires(emulator: World, tmp_path: Path) -> None:
+    for expires_in in (60, 10):
+        payment = await emulator.create(expires_in=expires_in)
+        await act(emulator, payment, "pay", method="bank_transfer", bank="walia_test")
+    await emulator.advance(60)
+    advances = [step["advance"] for step in await steps(emulator) if "advance" in step]
+    assert advances == ["30s", "30s"]
+    await check_replay(emulator, tmp_path)
+
+
+async def test_methods_are_recorded_in_their_order(emulator: World, tmp_path: Path) -> None:
+    payment = await emulator.create(methods=["mpesa", "telebirr", "bank_transfer"])
+    await act(emulator, payment, "transition", status="processing")
+    assert (await script(emulator))[-1]["expect"]["method"] == "mpesa"
+    await check_replay(emulator, tmp_path)
+
+
+async def test_a_long_pause_is_recorded_as_several_advances(
+    emulator: World, tmp_path: Path
+) -> None:
+    await emulator.create()
+    for _ in range(3):
+        await emulator.advance(315_360_000)
+    await emulator.create()
+    assert (await steps(emulator))[1:] == [
+        {"advance": "30m"},
+        {"advance": "3650d"},
+        {"advance": "3650d"},
+        {"advance": "5255970m"},
+        {"create": {"as": "order_2", "amount": 15_000}},
+    ]
+    await check_replay(emulator, tmp_path)
+
+
+async def test_a_call_that_changes_nothing_is_not_recorded(emulator: World) -> None:
+    payment = await emulator.create(idempotency_key="k")
+    await pay(emulator, payment, "0900000001")
+    before = await recorded(emulator)
+    again = await emulator.create(idempotency_key="k")
+    assert again["id"] == payment["id"]
+    await emulator.retrieve(payment["id"])
+    for verb, body in (
+        ("pay", {"method": "telebirr", "phone": "0900000001"}),
+        ("pay", {"method": "telebirr", "phone": "1"}),
+        ("answer", {"answer": "approve"}),
+        ("cancel", None),
+        ("transition", {"status": "failed"}),
+    ):
+        path = f"/payments/{payment['id']}/{verb}"
+        response = await emulator.control("POST", path, body)
+        assert response.status_code in (400, 409)
+    await emulator.control("POST", "/webhook_endpoints", {"url": "http://127.0.0.1:9"})
+    await emulator.control("PUT", f"/payments/{payment['id']}/scenario", {"name": "banks"})
+    assert await recorded(emulator) == before
+
+
+async def test_actions_on_the_pages_are_recorded(emulator: World, tmp_path: Path) -> None:
+    payment = await emulator.create()
+    token = payment["checkout_url"].rsplit("/", 1)[1]
+    visitor = Visitor(world=emulator, payment_id=payment["id"], token=token, key=TEST_KEY)
+    checkout = await visitor.open()
+    await visitor.checkouts.cancel(checkout)
+    await visitor.checkouts.cancel(checkout)
+    await visitor.checkouts.pay(checkout, Submission(method="bank_transfer", bank="gelada_test"))
+    await visitor.checkouts.answer(checkout, PhoneAnswer.DECLINE)
+    assert (await steps(emulator))[1:] == [
+        {"cancel": "order"},
+        {"cancel": "order"},
+        {"pay": {"payment": "order", "method": "bank_transfer", "bank": "gelada_test"}},
+        {"answer": {"payment": "order", "answer": "decline"}},
+    ]
+    await check_replay(emulator, tmp_path)
+
+
+async def test_a_cancel_is_recorded_at_its_own_instant(emulator: World, tmp_path: Path) -> None:
+    payment = await emulator.create()
+    await emulator.advance(1)
+    await act(emulator, payment, "cancel")
+    await emulator.advance(2)
+    await act(emulator, payment, "cancel")
+    await emulator.advance(4)
+    assert (await steps(emulator))[1:] == [
+        {"advance": "1s"},
+        {"cancel": "order"},
+        {"advance": "2s"},
+        {"cancel": "order"},
+        {"advance": "4s"},
+    ]
+    await check_replay(emulator, tmp_path)
+
+
+async def test_flowing_time_is_recorded_to_the_millisecond(tmp_path: Path) -> None:
+    async with world(Settings(seed=1)) as emulator:
+        payment = await emulator.create()
+        emulator.wall.move(12_345)
+        await pay(emulator, payment, "0900000003")
+        emulator.wall.move(30_001)
+        assert (await steps(emulator))[1:] == [
+            {"advance": "12.345s"},
+            {"pay": {"payment": "order", "method": "telebirr", "phone": "0900000003"}},
+            {"advance": "30s"},
+            {"advance": "1ms"},
+        ]
+        await check_replay(emulator, tmp_path)
+
+
+async def test_a_reused_key_is_recorded_for_the_later_payment(
+    emulator: World, tmp_path: Path
+) -> None:
+    await emulator.create(idempotency_key="k", amount=100)
+    await emulator.create(idempotency_key="other")
+    await emulator.advance(86_400)
+    await emulator.create(idempotency_key="k", amount=200)
+    creations = [step["create"] for step in await steps(emulator) if "create" in step]
+    assert [creation.get("idempotency_key") for creation in creations] == [None, "other", "k"]
+    await check_replay(emulator, tmp_path)
+
+
+class TestOutcomes:
+    """An outcome is recorded as a rule unless the shipped scenarios have the same outcome."""
+
+    async def outcomes(self, emulator: World, key: str = TEST_KEY) -> Any:
+        return parts(await recorded(emulator, key)).get("outcomes")
+
+    async def test_outcomes_of_the_shipped_scenarios_need_no_rule(
+        self, emulator: World, tmp_path: Path
+    ) -> None:
+        for phone in ("0900000001", "0900000002", "0900000003", "0700000004", "0911111111"):
+            await pay(emulator, await emulator.create(), phone)
+        for bank in ("walia_test", "fidel_test"):
+            payment = await emulator.create()
+            await act(emulator, payment, "pay", method="bank_transfer", bank=bank)
+        assert await self.outcomes(emulator) is None
+        await check_replay(emulator, tmp_path)
+
+    async def test_outcomes_in_live_mode_are_recorded_as_rules(
+        self, emulator: World, tmp_path: Path
+    ) -> None:
+        for phone in ("0900000001", "0900000005"):
+            await pay(emulator, await emulator.create(LIVE_KEY), phone, LIVE_KEY)
+        assert await self.outcomes(emulator, LIVE_KEY) == [
+            {"when": {"method": "telebirr", "phone": "+251900000001"}, "then": "handset"}
+        ]
+        text = await check_replay(emulator, tmp_path, LIVE_KEY)
+        assert "\n# The script runs in test mode, with the same result.\n" in text
+
+    async def test_outcomes_without_a_disabled_scenario_are_recorded_as_rules(
+        self, emulator: World, tmp_path: Path
+    ) -> None:
+        path = "/scenarios/telebirr-test-numbers/enabled"
+        await emulator.control("PUT", path, {"enabled": False})
+        await pay(emulator, await emulator.create(), "0900000002")
+        assert await self.outcomes(emulator) == [
+            {"when": {"method": "telebirr", "phone": "+251900000002"}, "then": "handset"}
+        ]
+        await check_replay(emulator, tmp_path)
+
+    async def test_different_outcomes_of_one_number_are_recorded_in_order(
+        self, tmp_path: Path
+    ) -> None:
+        rules = """
+outcomes:
+  - when: {phone: "0900000001", metadata: {case: fails}}
+    then: [{status: failed, reason: wrong_pin}]
+  - when: {metadata: {case: stuck}}
+    then: []
+"""
+        async with scenario_world(tmp_path, shop=rules) as emulator:
+            for case in ("fails", "fails", "usual", "stuck", "fails"):
+                await pay(emulator, await emulator.create(metadata={"case": case}), "0900000001")
+            await pay(emulator, await emulator.create(), "0900000004")
+            when = {"method": "telebirr", "phone": "+251900000001"}
+            fails = [{"status": "failed", "reason": "wrong_pin"}]
+            assert await self.outcomes(emulator) == [
+                {"when": when, "then": fails, "times": 2},
+                {"when": when, "then": [{"status": "completed"}], "times": 1},
+                {"when": when, "then": [], "times": 1},
+                {"when": when, "then": fails, "times": 1},
+            ]
+            await check_replay(emulator, tmp_path)
+
+    async def test_a_scenario_of_one_payment_is_recorded_as_a_rule(self, tmp_path: Path) -> None:
+        late = """
+enabled: false
+outcomes:
+  - when: {}
+    then:
+      - {after: 10s, status: failed, reason: timeout}
+      - {after: 1m, status: completed, unusual: true}
+"""
+        async with scenario_world(tmp_path, late=late) as emulator:
+            payment = await emulator.create()
+            await emulator.control("PUT", f"/payments/{payment['id']}/scenario", {"name": "late"})
+            await act(emulator, payment, "pay", method="bank_transfer", bank="semien_test")
+            await emulator.advance(3600)
+            assert [event[1] for event in await history(emulator)][-2:] == [
+                "payment.failed",
+                "payment.completed",
+            ]
+            await check_replay(emulator, tmp_path)
+
+    async def test_outcomes_of_a_configured_method_are_recorded(self, tmp_path: Path) -> None:
+        rules = """
+outcomes:
+  - when: {method: cbe_birr, phone: "0911111111"}
+    then: [{status: completed}]
+  - when: {method: cbe_birr}
+    then: []
+"""
+        methods = ("telebirr", "cbe_birr", "amole")
+        shop = tmp_path / "shop.yaml"
+        shop.write_text(HEAD.format(name="shop") + rules, encoding="utf-8")
+        settings = Settings(clock=parse_clock(f"frozen@{START}"), scenarios=(str(shop),))
+        async with world(settings, methods=methods) as emulator:
+            both = {"phone": "0911111111", "bank": "walia_test"}
+            for more in (both, {}, {"bank": "walia_test"}, {"phone": "0911111111"}):
+                payment = await emulator.create(methods=["cbe_birr"])
+                await act(emulator, payment, "pay", method="cbe_birr", **more)
+            text = await recorded(emulator)
+            when = {"method": "cbe_birr"}
+            assert await self.outcomes(emulator) == [
+                {"when": when, "then": [{"status": "completed"}], "times": 1},
+                {"when": when, "then": [], "times": 2},
+                {"when": when, "then": [{"status": "completed"}], "times": 1},
+            ]
+            needed = "telebirr,mpesa,bank_transfer,cbe_birr"
+            assert f"\n#   payments-emulator serve --methods {needed}\n" in text
+            parse_scenario(text, "recording.yaml")
+            async with replayed(text, tmp_path, methods=tuple(needed.split(","))) as again:
+                assert await history(again) == await history(emulator)
+
+
+class TestExpiry:
+    """The lifetime of checkouts is recorded in the create steps, or else in rules for all."""
+
+    async def test_whole_seconds_are_recorded_in_the_create_step(self, tmp_path: Path) -> None:
+        rules = "expiry: [{when: {metadata: {case: short}}, after: 5s}]\n"
+        async with scenario_world(tmp_path, shop=rules) as emulator:
+            for members in (
+                {"metadata": {"case": "short"}},
+                {"expires_in": 1800},
+                {"expires_in": 315_360_000},
+            ):
+                await emulator.create(**members)
+            recording = parts(await recorded(emulator))
+            creations = [step["create"] for step in recording["script"] if "create" in step]
+            assert [one.get("expires_in") for one in creations] == [5, None, 315_360_000]
+            assert "expiry" not in recording
+            await check_replay(emulator, tmp_path)
+
+    async def test_fractions_of_seconds_are_recorded_as_rules_for_all_payments(
+        self, tmp_path: Path
+    ) -> None:
+        rules = "expiry: [{when: {metadata: {case: short}}, after: 1500ms}]\n"
+        short = {"metadata": {"case": "short"}}
+        async with scenario_world(tmp_path, shop=rules) as emulator:
+            for members in ({}, {"expires_in": 1800}, short, short, {"expires_in": 60}):
+                await emulator.create(**members)
+            recording = parts(await recorded(emulator))
+            assert recording["expiry"] == [
+                {"when": {}, "after": "30m", "times": 2},
+                {"when": {}, "after": "1.5s", "times": 2},
+                {"when": {}, "after": "1m", "times": 1},
+            ]
+            assert "expires_in" not in str(recording["script"])
+            await emulator.advance(3600)
+            await check_replay(emulator, tmp_path)
+
+
+class TestOldDatabases:
+    """Of older databases, which store no actions, only the events are recorded."""
+
+    async def forget_actions(self, path: Path, *, but_the_last: int = 0) -> None:
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute(
+                "DELETE FROM actions WHERE position NOT IN"
+                " (SELECT position FROM actions ORDER BY position DESC LIMIT ?)",
+                (but_the_last,),
+            )
+
+    def settings(self, path: Path) -> Settings:
+        return Settings(clock=parse_clock(f"frozen@{START}"), seed=1, database=str(path))
+
+    async def test_actions_are_recorded_as_transitions(self, tmp_path: Path) -> None:
+        path = tmp_path / "old.sqlite3"
+        async with world(self.settings(path)) as emulator:
+            paid, failed, expired, late = [await emulator.create() for _ in range(4)]
+            await emulator.create(expires_in=60)
+            await act(emulator, paid, "pay", method="mpesa", phone="0700000001")
+            await act(emulator, paid, "transition", status="refunded")
+            await pay(emulator, failed, "0911111111")
+            await emulator.advance(5)
+            await act(emulator, failed, "answer", answer="wrong_pin")
+            await act(emulator, expired, "transition", status="expired")
+            await act(emulator, late, "transition", status="expired")
+            await act(
+                emulator, late, "transition", status="completed", method="mpesa", unusual=True
+            )
+            await emulator.advance(60)
+        await self.forget_actions(path)
+        async with world(self.settings(path)) as emulator:
+            done = await steps(emulator)
+            assert [step["transition"] for step in done if "transition" in step] == [
+                {"payment": "order_1", "status": "processing", "method": "mpesa"},
+                {"payment": "order_1", "status": "completed"},
+                {"payment": "order_1", "status": "refunded"},
+                {"payment": "order_2", "status": "processing", "method": "telebirr"},
+                {"payment": "order_2", "status": "failed", "reason": "wrong_pin"},
+                {"payment": "order_3", "status": "expired"},
+                {"payment": "order_4", "status": "expired"},
+                {
+                    "payment": "order_4",
+                    "status": "completed",
+                    "method": "mpesa",
+                    "unusual": True,
+                },
+            ]
+            assert [step for step in done if step.keys() & {"pay", "answer"}] == []
+            await check_replay(emulator, tmp_path)
+
+    async def test_an_answer_without_a_stored_submit_is_recorded_as_a_transition(
+        self, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "old.sqlite3"
+        async with world(self.settings(path)) as emulator:
+            payment, stuck = await emulator.create(), await emulator.create()
+            await pay(emulator, payment, "0911111111")
+            await pay(emulator, stuck, "0911111111")
+        async with world(self.settings(path)) as emulator:
+            await act(emulator, payment, "answer", answer="cancel")
+            await emulator.advance(30)
+        await self.forget_actions(path, but_the_last=1)
+        async with world(self.settings(path)) as emulator:
+            transitions = [
+                step["transition"] for step in await steps(emulator) if "transition" in step
+            ]
+            assert transitions[2:] == [
+                {"payment": "order_1", "status": "failed", "reason": "user_cancelled"},
+                {"payment": "order_2", "status": "failed", "reason": "timeout"},
+            ]
+            await check_replay(emulator, tmp_path)
+
+    async def test_an_unknown_order_of_events_is_not_expected(self, tmp_path: Path) -> None:
+        path = tmp_path / "old.sqlite3"
+        async with world(self.settings(path)) as emulator:
+            payment = await emulator.create()
+            await pay(emulator, payment, "0911111111")
+            await emulator.create(expires_in=30)
+            await emulator.advance(30)
+            assert [event[:2] for event in await history(emulator)][-2:] == [
+                (0, "payment.failed"),
+                (1, "payment.expired"),
+            ]
+        await self.forget_actions(path)
+        async with world(self.settings(path)) as emulator:
+            text = await recorded(emulator)
+            assert all(
+                "payment" in step.get("expect", "payment") for step in await script(emulator)
+            )
+            async with replayed(text, tmp_path) as again:
+                assert sorted(await history(again)) == sorted(await history(emulator))
+
+    async def test_a_history_survives_a_restart(self, tmp_path: Path) -> None:
+        path = tmp_path / "kept.sqlite3"
+        async with world(self.settings(path)) as emulator:
+            payment = await emulator.create()
+            await act(emulator, payment, "cancel")
+            await pay(emulator, payment, "0911111111")
+        async with world(self.settings(path)) as emulator:
+            await act(emulator, payment, "answer", answer="approve")
+            await act(emulator, await emulator.create(), "cancel")
+            assert [next(iter(step)) for step in await steps(emulator)] == [
+                *("create", "cancel", "pay", "answer", "create", "cancel"),
+            ]
+            await check_replay(emulator, tmp_path)
+
+
+async def test_a_reset_ends_the_history(emulator: World) -> None:
+    payment = await emulator.create()
+    await act(emulator, payment, "cancel")
+    await pay(emulator, payment, "0900000001")
+    await emulator.control("POST", "/reset")
+    await emulator.create(amount=100)
+    assert await steps(emulator) == [{"create": {"as": "order", "amount": 100}}]

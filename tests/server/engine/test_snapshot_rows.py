@@ -1,0 +1,86 @@
+"""The rows of an account are saved and restored, and no others."""
+
+import contextlib
+import sqlite3
+
+import pytest
+
+from emulator.server.storage.batch import Transaction
+from emulator.server.storage.database_file import migrate
+from emulator.server.storage.snapshots import TABLES_OF_ACCOUNT, Rows, put_back, take
+from tests.server.engine.snapshot_calls import connection, rows
+from tests.world import World
+
+# What is no part of an account's state: who it is, and its snapshots themselves.
+BESIDE = {"accounts", "snapshots"}
+TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+
+
+def test_every_table_of_the_schema_is_included() -> None:
+    """A new table has to be one of an account's, or to be named here."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+        migrate(database, ":memory:")
+        tables = {name for (name,) in database.execute(TABLES)}
+    assert set(TABLES_OF_ACCOUNT) == tables - BESIDE
+
+
+@pytest.mark.parametrize("table", TABLES_OF_ACCOUNT)
+def test_of_every_table_the_rows_of_one_account_are_taken_and_no_others(table: str) -> None:
+    """The first and the last row that an account can have, beside those of its neighbours."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+        migrate(database, ":memory:")
+        tx = Transaction(database, {})
+        for number in (1, 2, 3):
+            for place in _outermost(TABLES_OF_ACCOUNT[table], number):
+                _plant(database, table, place)
+        before = {number: take(tx, number) for number in (1, 2, 3)}
+        assert len(before[2][table].rows) == len(_outermost(TABLES_OF_ACCOUNT[table], 2))
+        put_back(tx, 2, {})
+        assert {number: take(tx, number) for number in (1, 3)} == {1: before[1], 3: before[3]}
+        assert [kept.rows for kept in take(tx, 2).values()] == [[]] * len(TABLES_OF_ACCOUNT)
+        put_back(tx, 2, before[2])
+        assert {number: take(tx, number) for number in (1, 2, 3)} == before
+
+
+def _outermost(column: str, account: int) -> list[int]:
+    test, live = account * 2, account * 2 + 1
+    if column in ("account", "owner"):
+        return [account] if column == "account" else [test, live]
+    return [test << 40, (test << 40) + 1, (live << 40) + 1, (live + 1 << 40) - 1]
+
+
+def _plant(database: sqlite3.Connection, table: str, place: int) -> None:
+    """A row at a place; what else is in it is of the right type and like no other."""
+    [(unlike,)] = database.execute("SELECT total_changes() + 1000")
+    of_type = {"INTEGER": unlike, "REAL": 0.5, "TEXT": str(unlike), "BLOB": b"\0"}
+    row = {
+        column: of_type[kind]
+        for _, column, kind, *_ in database.execute(f"PRAGMA table_info({table})").fetchall()
+    }
+    if table == "payments":
+        row |= {"owner": place >> 40, "first_event": place}
+    row[TABLES_OF_ACCOUNT[table]] = place
+    marks = ", ".join("?" * len(row))
+    statement = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})"  # noqa: S608 - a test's
+    database.execute(statement, tuple(row.values()))
+
+
+async def test_rows_of_an_older_schema_are_put_back(emulator: World) -> None:
+    """A new table is empty, a new column has its default, one that is gone is left out."""
+    await emulator.create()
+    account = rows(emulator, 1)
+    older = {table: kept for table, kept in account.items() if table != "actions"}
+    events = older["events"]
+    place = events.columns.index("completed_at")
+    columns = (*events.columns[:place], "color", *events.columns[place + 1 :])
+    # The event and the timer of a creation had rows of their own.
+    event = (2 << 40 | 1, 2 << 40 | 1, 0, "pending", None, None, None, None)
+    older["events"] = Rows(
+        columns, [(*row[:place], "red", *row[place + 1 :]) for row in (event, *events.rows)]
+    )
+    timer = (1, 1, 1, 2 << 40 | 1, "expiry", "expired", None, 0)
+    older["timers"] = Rows(account["timers"].columns, [timer, *account["timers"].rows])
+    await emulator.create()
+    connection(emulator).execute("INSERT INTO actions VALUES (2 << 40, 0, 'pay', 0, 0, '{}')")
+    put_back(Transaction(connection(emulator), {}), 1, older)
+    assert rows(emulator, 1) == account

@@ -1,0 +1,123 @@
+"""Scenarios, faults and the journal of an account that is restored."""
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.engine.snapshot_calls import restore, save
+from tests.world import World, headers, world
+
+
+async def shown(emulator: World, *paths: str) -> list[bytes]:
+    answers = [await emulator.control("GET", path) for path in paths]
+    assert {answer.status_code for answer in answers} == {200}
+    return [answer.content for answer in answers]
+
+
+async def put(emulator: World, name: str, reason: str) -> None:
+    rule = {"when": {}, "then": [{"status": "failed", "reason": reason}], "times": 2}
+    body = {"version": 1, "name": name, "outcomes": [rule]}
+    response = await emulator.control("PUT", f"/scenarios/{name}", body)
+    assert response.status_code in (200, 201), response.text
+
+
+async def reason_of(emulator: World, payment: dict[str, Any]) -> Any:
+    path = f"/payments/{payment['id']}"
+    body = {"method": "telebirr", "phone": "0911223344"}
+    assert (await emulator.control("POST", f"{path}/pay", body)).status_code == 200
+    return (await emulator.control("GET", path)).json()["reason"]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_restore_restores_scenarios_faults_and_their_counts(
+    restarted: bool, tmp_path: Path
+) -> None:
+    """And their uses are counted from there, be it that the program was another one."""
+    paths = ("/scenarios", "/faults")
+    strikes = {"when": {"request": "list_payments", "every": 2}, "then": {"status": 500}}
+    async with contextlib.AsyncExitStack() as worlds:
+        database = str(tmp_path / "state.db")
+        emulator = await worlds.enter_async_context(world(database=database))
+        paid, placed, spare = [await emulator.create() for _ in range(3)]
+        await put(emulator, "older", "wrong_pin")
+        await put(emulator, "newer", "timeout")
+        path = f"/payments/{placed['id']}/scenario"
+        await emulator.control("PUT", path, {"name": "older"})
+        await emulator.control("PUT", "/scenarios/late-success/enabled", {"enabled": True})
+        await emulator.control("POST", "/faults", strikes)
+        await emulator.api.get("/v1/payments", headers=headers())
+        assert await reason_of(emulator, paid) == "timeout"
+        await save(emulator)
+        before = await shown(emulator, *paths)
+        await put(emulator, "older", "bank_declined")
+        await emulator.control("DELETE", "/scenarios/newer")
+        await emulator.control("PUT", path, {"name": "late-success"})
+        await emulator.control("PUT", "/scenarios/late-success/enabled", {"enabled": False})
+        await emulator.control("DELETE", "/faults")
+        if restarted:
+            await worlds.aclose()
+            emulator = await worlds.enter_async_context(world(database=database))
+        assert await shown(emulator, *paths) != before
+        await restore(emulator)
+        assert await shown(emulator, *paths) == before
+        answer = await emulator.api.get("/v1/payments", headers=headers())
+        assert answer.status_code == 500
+        assert await reason_of(emulator, placed) == "wrong_pin"
+        assert await reason_of(emulator, spare) == "timeout"
+        # The stronger one has retired with that.
+        assert await reason_of(emulator, await emulator.create()) == "wrong_pin"
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_an_account_without_overrides_has_none_after_a_restore(
+    restarted: bool, tmp_path: Path
+) -> None:
+    async with contextlib.AsyncExitStack() as worlds:
+        database = str(tmp_path / "state.db")
+        emulator = await worlds.enter_async_context(world(database=database))
+        await save(emulator)
+        before = await shown(emulator, "/scenarios", "/faults")
+        await put(emulator, "mine", "wrong_pin")
+        if restarted:
+            await worlds.aclose()
+            emulator = await worlds.enter_async_context(world(database=database))
+        await restore(emulator)
+        assert await shown(emulator, "/scenarios", "/faults") == before
+        assert await reason_of(emulator, await emulator.create()) is None
+
+
+async def test_a_restore_restores_the_journal(emulator: World) -> None:
+    await emulator.create()
+    await save(emulator)
+    before = await shown(emulator, "/requests")
+    for _ in range(2):
+        await emulator.create()
+        assert await shown(emulator, "/requests") != before
+        await restore(emulator)
+        assert await shown(emulator, "/requests") == before
+
+
+async def test_the_journal_is_empty_after_a_restart_and_a_restore(tmp_path: Path) -> None:
+    database = str(tmp_path / "state.db")
+    async with world(database=database) as emulator:
+        await emulator.create()
+        await save(emulator)
+    async with world(database=database) as emulator:
+        await emulator.create()
+        await restore(emulator)
+        journal = (await emulator.control("GET", "/requests")).json()
+        assert journal == {"data": [], "has_more": False, "overflowed": False}
+
+
+async def test_the_extras_in_memory_are_deleted_with_their_snapshot(emulator: World) -> None:
+    account = emulator.running.engine.accounts.first
+    for name in ("a", "b"):
+        await save(emulator, name=name)
+    await restore(emulator, name="a")
+    assert set(account.snapshot_extras) == {"a", "b"}
+    await emulator.control("DELETE", "/snapshots/a")
+    assert set(account.snapshot_extras) == {"b"}
+    await emulator.control("POST", "/reset")
+    assert account.snapshot_extras == {}

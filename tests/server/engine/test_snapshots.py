@@ -1,0 +1,328 @@
+"""Saving and restoring accounts (design 10, `/snapshots`)."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from emulator.domain.rate_limit import RateLimit
+from emulator.server.engine.accounts.clock_service import MAX_ADVANCE_MS
+from emulator.server.engine.payments.payments import CreatedPayment, Order
+from emulator.settings import Settings
+from tests.server.engine.observed_world import observed, run_pending, timeline
+from tests.server.engine.snapshot_calls import (
+    clock,
+    connection,
+    kept,
+    listed,
+    posted,
+    restore,
+    rows,
+    save,
+)
+from tests.server.engine.webhook_world import reply_after, webhook_world
+from tests.server.webhooks.receiver import NEVER, Reply, replies
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, START_MS, TEST_KEY, World, headers, world
+
+ORDER = Order(
+    amount_minor=100,
+    methods=("telebirr",),
+    success_url="https://shop.example/ok",
+    cancel_url="https://shop.example/no",
+    metadata={},
+    expires_in_s=60,
+)
+KEY = {"idempotency_key": "order-1"}
+
+
+async def test_a_restore_removes_later_payments_and_reverts_later_changes(emulator: World) -> None:
+    for key in (TEST_KEY, LIVE_KEY):
+        await emulator.create(key)
+    payment = await emulator.create()
+    await emulator.retrieve(payment["id"])
+    await save(emulator)
+    body = {"method": "telebirr", "phone": "0900000001"}
+    await emulator.control("POST", f"/payments/{payment['id']}/pay", body)
+    assert (await emulator.retrieve(payment["id"]))["status"] == "completed"
+    gone = {key: await emulator.create(key) for key in (TEST_KEY, LIVE_KEY)}
+    await emulator.advance(3_600)
+    await restore(emulator)
+    assert await emulator.retrieve(payment["id"]) == payment
+    assert await timeline(emulator, payment) == [("pending", "2026-01-01T00:00:00.000Z")]
+    for key, other in gone.items():
+        assert other["id"] not in await listed(emulator, key)
+        answer = await emulator.api.get(f"/v1/payments/{other['id']}", headers=headers(key))
+        assert answer.json()["error"]["code"] == "payment_not_found"
+
+
+async def test_a_snapshot_can_be_restored_repeatedly_and_after_an_earlier_one(
+    emulator: World,
+) -> None:
+    await save(emulator, name="empty")
+    payment = await emulator.create()
+    await emulator.advance(10)
+    await save(emulator, name="one")
+    for name, expected in (("empty", []), ("one", [payment["id"]]), ("empty", []), ("empty", [])):
+        await restore(emulator, name=name)
+        assert await listed(emulator) == expected
+        await emulator.create(amount=999)
+    await restore(emulator, name="one")
+    assert await emulator.retrieve(payment["id"]) == payment
+    assert (await clock(emulator))["now"] == "2026-01-01T00:00:10.000Z"
+
+
+async def test_the_same_requests_get_the_same_bytes_again(emulator: World) -> None:
+    """Design 3: ids, tokens and Request-Ids are drawn as they were the first time."""
+    for key in (TEST_KEY, LIVE_KEY):
+        await posted(emulator, key)
+        await posted(emulator, key, amount=1)
+    await save(emulator)
+
+    async def day() -> list[tuple[Any, ...]]:
+        answers = [await posted(emulator, key, **KEY) for key in (TEST_KEY, LIVE_KEY) * 2]
+        return [kept(answer) for answer in answers]
+
+    first = await day()
+    await restore(emulator)
+    assert await day() == first
+
+
+async def test_a_later_idempotency_key_is_free_after_a_restore(emulator: World) -> None:
+    before = await posted(emulator, idempotency_key="before")
+    await save(emulator)
+    await posted(emulator, **KEY)
+    await restore(emulator)
+    again = await posted(emulator, **KEY, amount=200)
+    assert (again.status_code, again.json()["amount"]) == (201, 200)
+    replay = await posted(emulator, idempotency_key="before")
+    assert replay.headers["idempotent-replayed"] == "true"
+    assert replay.content == before.content
+
+
+async def test_a_restore_restores_the_rate_limit() -> None:
+    async with world(rate_limit=RateLimit(requests=3, period_ms=60_000)) as emulator:
+        await posted(emulator)
+        await save(emulator)
+        statuses = [(await posted(emulator)).status_code for _ in range(3)]
+        assert statuses == [201, 201, 429]
+        await emulator.advance(3_600)
+        await restore(emulator)
+        assert [(await posted(emulator)).status_code for _ in range(3)] == statuses
+
+
+async def test_a_restore_restores_the_read_counts_of_live_payments(emulator: World) -> None:
+    payment = await emulator.create(LIVE_KEY)
+
+    async def reads_until_warned() -> int:
+        for count in range(1, 60):
+            url = f"/v1/payments/{payment['id']}"
+            answer = await emulator.api.get(url, headers=headers(LIVE_KEY))
+            if "emulator-warning" in answer.headers:
+                return count
+        raise AssertionError("never")
+
+    for _ in range(20):
+        await emulator.retrieve(payment["id"], LIVE_KEY)
+    await save(emulator)
+    assert await reads_until_warned() == 11
+    await restore(emulator)
+    assert await reads_until_warned() == 11
+
+
+async def test_a_restore_restores_the_uses_of_rules(emulator: World) -> None:
+    connection(emulator).execute("INSERT INTO rule_uses VALUES (1, 'mine', 'outcomes', 0, 2)")
+    await save(emulator)
+    connection(emulator).execute("UPDATE rule_uses SET uses = 3")
+    connection(emulator).execute("INSERT INTO rule_uses VALUES (1, 'mine', 'outcomes', 1, 1)")
+    await restore(emulator)
+    found = connection(emulator).execute("SELECT * FROM rule_uses").fetchall()
+    assert found == [(1, "mine", "outcomes", 0, 2)]
+
+
+async def test_a_restore_does_not_change_other_accounts(emulator: World) -> None:
+    """Nor are the accounts whose numbers are next to it."""
+    third = (await emulator.control("POST", "/accounts", {"test_key": "test_third"})).json()
+    keys = (TEST_KEY, OTHER_TEST_KEY, third["test_key"])
+    for key in keys:
+        await emulator.create(key, **KEY)
+    await save(emulator, OTHER_TEST_KEY)
+    for key in keys:
+        await emulator.create(key)
+        await emulator.advance(5, key)
+    before = {number: rows(emulator, number) for number in (1, 3)}
+    await restore(emulator, OTHER_TEST_KEY)
+    assert {number: rows(emulator, number) for number in (1, 3)} == before
+    assert len(await listed(emulator, OTHER_TEST_KEY)) == 1
+    for key in (TEST_KEY, third["test_key"]):
+        assert len(await listed(emulator, key)) == 2
+        assert (await clock(emulator, key))["now"] == "2026-01-01T00:00:05.000Z"
+
+
+async def test_restored_timers_fire_at_their_instants(emulator: World) -> None:
+    soon = await emulator.create(expires_in=60)
+    late = await emulator.create(expires_in=600)
+    body = {"method": "telebirr", "phone": "0900000003"}
+    await emulator.control("POST", f"/payments/{late['id']}/pay", body)
+    await save(emulator)
+    first = await emulator.advance(3_600)
+    assert [effect["at"][11:19] for effect in first["effects"]] == ["00:00:30", "00:01:00"]
+    await restore(emulator)
+    assert (await clock(emulator))["next"]["at"] == "2026-01-01T00:00:30.000Z"
+    assert await emulator.advance(3_600) == first
+    assert (await timeline(emulator, soon))[-1] == ("expired", "2026-01-01T00:01:00.000Z")
+
+
+async def test_restored_timers_precede_new_ones_of_the_same_instant(emulator: World) -> None:
+    """Though another account has counted on meanwhile, and this one begins to count again."""
+    keys = (TEST_KEY, OTHER_TEST_KEY)
+    before = [await emulator.create(expires_in=60) for _ in range(3)]
+    await save(emulator)
+    others = [await emulator.create(OTHER_TEST_KEY, expires_in=60) for _ in range(5)]
+    await restore(emulator)
+    for _ in range(3):
+        before.append(await emulator.create(expires_in=60))
+        others.append(await emulator.create(OTHER_TEST_KEY, expires_in=60))
+    for key, created in zip(keys, (before, others), strict=True):
+        effects = (await emulator.advance(60, key))["effects"]
+        assert [effect["payment"] for effect in effects] == [one["id"] for one in created]
+
+
+async def test_due_timers_fire_before_a_snapshot_is_saved() -> None:
+    async with world(Settings(seed=1)) as emulator:
+        payment = await emulator.create(expires_in=60)
+        emulator.wall.move(90_000)
+        await save(emulator)
+        assert rows(emulator, 1)["timers"].rows == []
+        emulator.wall.move(60_000)
+        await restore(emulator)
+        assert (await timeline(emulator, payment))[-1] == ("expired", "2026-01-01T00:01:00.000Z")
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("later", [False, True])
+async def test_a_restored_clock_is_frozen_or_flows_as_when_it_was_saved(
+    frozen: bool, later: bool
+) -> None:
+    async with world(Settings(seed=1)) as emulator:
+        await emulator.control("PUT", "/clock", {"frozen": frozen})
+        await emulator.advance(5)
+        await save(emulator)
+        emulator.wall.move(3_000)
+        await emulator.control("PUT", "/clock", {"frozen": later})
+        await emulator.advance(100)
+        await restore(emulator)
+        restored = await clock(emulator)
+        assert (restored["now"], restored["frozen"]) == ("2026-01-01T00:00:05.000Z", frozen)
+        emulator.wall.move(700)
+        now = "2026-01-01T00:00:05.000Z" if frozen else "2026-01-01T00:00:05.700Z"
+        assert (await clock(emulator))["now"] == now
+
+
+async def test_the_scheduler_fires_restored_timers() -> None:
+    async with observed() as (emulator, wall):
+        payment = await emulator.create(expires_in=60)
+        wall.move(20_000)
+        await save(emulator)
+        wall.move(40_000)
+        assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
+        await wall.waited_until(None)
+        await restore(emulator)
+        await wall.waited_until(START_MS + 100_000)
+        wall.move(40_000)
+        await wall.waited_until(None)
+        await run_pending(emulator)
+        assert await timeline(emulator, payment) == [
+            ("pending", "2026-01-01T00:00:00.000Z"),
+            ("expired", "2026-01-01T00:01:00.000Z"),
+        ]
+
+
+async def test_a_restore_waits_for_an_advance_in_progress() -> None:
+    answered = asyncio.Event()
+    async with webhook_world(reply_after(answered)) as hooks:
+        emulator = hooks.emulator
+        await save(emulator)
+        payment = await emulator.create(expires_in=60)
+        advancing = asyncio.create_task(emulator.advance(90))
+        await hooks.receiver.wait_for(1)
+        restoring = asyncio.create_task(restore(emulator))
+        await run_pending(emulator)
+        assert not restoring.done()
+        answered.set()
+        assert (await advancing)["now"] == "2026-01-01T00:01:30.000Z"
+        await restoring
+        assert (await clock(emulator))["now"] == "2026-01-01T00:00:00.000Z"
+        assert payment["id"] not in await listed(emulator)
+
+
+async def test_a_stopped_advance_is_not_continued_after_a_restore() -> None:
+    async with webhook_world(lambda _: NEVER) as hooks:
+        await save(hooks.emulator)
+        await hooks.emulator.create()
+        advancing = asyncio.create_task(hooks.emulator.advance(1))
+        await hooks.receiver.wait_for(1)
+        await run_pending(hooks.emulator)
+        hooks.emulator.wall.move(MAX_ADVANCE_MS + 1)
+        assert (await advancing)["settled"] is False
+        await restore(hooks.emulator)
+        hooks.receiver.answer = replies(Reply())
+        await hooks.emulator.create()
+        # What was due when it began is no effect of the next one.
+        assert await hooks.advance(0) == []
+
+
+async def test_a_wait_for_a_removed_payment_ends() -> None:
+    async with observed() as (emulator, wall):
+        await save(emulator)
+        payment = await emulator.create()
+        path = f"/payments/{payment['id']}/wait?status=completed&timeout=60"
+        waiting = asyncio.create_task(emulator.control("GET", path))
+        await wall.waited_until(START_MS + 60_000)
+        await restore(emulator)
+        async with asyncio.timeout(60):
+            hooks = await waiting
+        assert hooks.json()["error"]["code"] == "payment_not_found"
+
+
+async def test_simultaneous_requests_are_executed_before_or_after_a_restore(
+    emulator: World,
+) -> None:
+    """No response comes from a cache of removed payments."""
+    first = await emulator.create()
+    await save(emulator)
+
+    async def customer() -> list[str]:
+        return [(await emulator.create())["id"] for _ in range(12)]
+
+    async def restorer() -> list[str]:
+        for _ in range(12):
+            await restore(emulator)
+        return []
+
+    done = await asyncio.gather(customer(), customer(), restorer(), customer())
+    left = await listed(emulator)
+    for payment_id in {payment_id for created in done for payment_id in created}:
+        url = f"/v1/payments/{payment_id}"
+        found = await emulator.api.get(url, headers=headers())
+        assert found.status_code == (200 if payment_id in left else 404)
+    await restore(emulator)
+    assert await listed(emulator) == [first["id"]]
+
+
+async def test_a_payment_of_the_same_transaction_as_a_restore_is_not_cached(
+    emulator: World,
+) -> None:
+    """A payment is remembered after the commit, by when it is gone again."""
+    await save(emulator)
+    engine = emulator.running.engine
+    database, first = engine.snapshots._database, engine.accounts.first
+
+    async def create() -> CreatedPayment:
+        # The work of one turn of the loop shares a transaction: this read and that of
+        # the snapshot, and then the creation and the restoring.
+        await database.read(lambda _: None, is_long=True)
+        return await engine.payments.create(first.test, ORDER, objection=None)
+
+    created, _ = await asyncio.gather(create(), engine.snapshots.restore(first, "here"))
+    found = await emulator.api.get(f"/v1/payments/{created.id}", headers=headers())
+    assert (found.status_code, await listed(emulator)) == (404, [])

@@ -1,0 +1,112 @@
+"""Scenarios with arbitrary texts, written as YAML and read again."""
+
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emulator.scenarios.entries import MapNode, ScalarKind, ScalarNode
+from emulator.scenarios.problems import Notes
+from emulator.scenarios.yaml_tree import read_tree
+from emulator.server.engine.recording.yaml_writer import WIDEST_LINE, yaml_text
+from tests.depth import usually
+from tests.server.engine.hostile_texts import TEXTS
+
+LOADERS = (yaml.SafeLoader, yaml.CSafeLoader)
+VALUES = st.recursive(
+    TEXTS | st.integers(0, 2**53) | st.booleans() | st.none(),
+    lambda inner: st.lists(inner, max_size=30) | st.dictionaries(TEXTS, inner, max_size=5),
+    max_leaves=30,
+)
+
+
+def read(text: str, loader: Any) -> Any:
+    return yaml.load(text, loader)  # noqa: S506 - they are the safe ones
+
+
+@settings(max_examples=usually(50, deep=200))
+@given(document=st.dictionaries(st.sampled_from(["name", "script"]), VALUES, min_size=1))
+def test_a_yaml_parser_reads_the_same_document(document: dict[str, Any]) -> None:
+    text = yaml_text(document)
+    for loader in LOADERS:
+        assert read(text, loader) == document
+
+
+@settings(max_examples=usually(50, deep=200))
+@given(text=TEXTS)
+def test_a_text_is_a_text_to_the_scenario_reader_too(text: str) -> None:
+    notes = Notes("written")
+    tree = read_tree(yaml_text({"key": text}), notes)
+    assert notes.problems == ()
+    assert isinstance(tree, MapNode)
+    ((_, value),) = tree.pairs
+    assert isinstance(value, ScalarNode)
+    assert (value.kind, value.text) == (ScalarKind.TEXT, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("completed", "completed"),
+        ("payment.created", "payment.created"),
+        ("two words", "two words"),
+        ("ሰላም ለዓለም", "ሰላም ለዓለም"),
+        ("30s", "30s"),
+        ("a: b", '"a: b"'),
+        ("0700", '"0700"'),
+        ("1e3", '"1e3"'),
+        ("yes", '"yes"'),
+        ("N", '"N"'),
+        ("", '""'),
+        ("ድምር: 12 👍", '"ድምር: 12 👍"'),
+        ("\u202etxt.exe", '"\\u202etxt.exe"'),
+        ("\x85\ufeff\x00", '"\\x85\\ufeff\\0"'),
+        ("\U000e0001", '"\\U000e0001"'),
+    ],
+)
+def test_only_ambiguous_texts_are_quoted(text: str, written: str) -> None:
+    assert yaml_text({"key": text}) == f"key: {written}\n"
+
+
+def test_a_value_that_does_not_fit_takes_several_lines() -> None:
+    long = {f"key_{n}": "v" * 20 for n in range(5)}
+    document = {
+        "name": "case",
+        "script": [
+            {"create": {"as": "order", "amount": 100, "metadata": {"a": "b"}}},
+            {"create": {"as": "order", "metadata": long}},
+            {"expect": {"events": ["payment.created"] * 7}},
+            {"when": {}, "then": [long, {"after": "1s"}], "times": 2},
+        ],
+    }
+    text = yaml_text(document)
+    assert text == (
+        "name: case\n"
+        "\n"
+        "script:\n"
+        "  - create: {as: order, amount: 100, metadata: {a: b}}\n"
+        "  - create:\n"
+        "      as: order\n"
+        "      metadata:\n"
+        + "".join(f"        key_{n}: {'v' * 20}\n" for n in range(5))
+        + "  - expect:\n"
+        "      events: [payment.created, payment.created, payment.created, payment.created,"
+        " payment.created,\n"
+        "        payment.created, payment.created]\n"
+        "  - when: {}\n"
+        "    then:\n"
+        "      - key_0: vvvvvvvvvvvvvvvvvvvv\n"
+        + "".join(f"        key_{n}: {'v' * 20}\n" for n in range(1, 5))
+        + "      - {after: 1s}\n"
+        "    times: 2\n"
+    )
+    assert max(map(len, text.splitlines())) <= WIDEST_LINE
+
+
+@pytest.mark.parametrize("length", [100, 127, 128, 1_023, 1_024, 1_025, 5_000])
+def test_a_key_may_be_long(length: int) -> None:
+    document = {"script": [{"create": {"metadata": {"k" * length: "v", '"' * length: "w"}}}]}
+    for loader in LOADERS:
+        assert read(yaml_text(document), loader) == document

@@ -1,0 +1,104 @@
+"""A world with a webhook endpoint, and its receiver."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tests.server.webhooks.receiver import Answer, Received, Receiver, Reply, receiving
+from tests.world import TEST_KEY, World, world
+
+APPROVES = "+251900000001"
+TIMES_OUT = "+251900000003"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookWorld:
+    """A program, a receiver, and the endpoint that leads from the one to the other."""
+
+    emulator: World
+    receiver: Receiver
+    endpoint: dict[str, Any]
+
+    @property
+    def types(self) -> list[str]:
+        """What was received, in the order of arrival."""
+        return [received.json["type"] for received in self.receiver.received]
+
+    @property
+    def ids(self) -> list[str]:
+        return [received.headers["webhook-id"] for received in self.receiver.received]
+
+    async def pay(self, payment: dict[str, Any], phone: str = APPROVES) -> None:
+        await pay(self.emulator, payment, phone)
+
+    async def advance(self, seconds: float) -> list[dict[str, Any]]:
+        """The effects."""
+        advanced = await self.emulator.advance(seconds)
+        assert advanced["settled"]
+        return list(advanced["effects"])
+
+    async def settle(self) -> None:
+        """Return when all that is due now has been attempted."""
+        assert await self.advance(0) == []
+
+    async def create(self, **changes: Any) -> dict[str, Any]:
+        """Create a payment and wait for the attempts that are due."""
+        payment = await self.emulator.create(**changes)
+        await self.settle()
+        return payment
+
+    async def resend(self, delivery: dict[str, Any]) -> dict[str, Any]:
+        response = await self.emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
+        return dict(response.json())
+
+    async def deliveries(self, query: str = "") -> list[dict[str, Any]]:
+        """Oldest first."""
+        response = await self.emulator.control("GET", f"/deliveries{query}")
+        assert response.status_code == 200, response.text
+        return list(response.json()["data"][::-1])
+
+
+async def pay(
+    emulator: World, payment: dict[str, Any], phone: str = APPROVES, key: str = TEST_KEY
+) -> None:
+    body = {"method": "telebirr", "phone": phone}
+    response = await emulator.control("POST", f"/payments/{payment['id']}/pay", body, key)
+    assert response.status_code == 200, response.text
+
+
+async def register(emulator: World, url: str, key: str = TEST_KEY, **terms: Any) -> dict[str, Any]:
+    body = {"url": url, **terms}
+    response = await emulator.control("POST", "/webhook_endpoints", body, key)
+    assert response.status_code == 201, response.text
+    return dict(response.json())
+
+
+@asynccontextmanager
+async def webhook_world(
+    answer: Answer | None = None, emulator: World | None = None, **terms: Any
+) -> AsyncIterator[WebhookWorld]:
+    """A world, or the given one, with an endpoint of its first account's test mode."""
+    if emulator is None:
+        async with world() as fresh, receiving(answer) as receiver:
+            endpoint = await register(fresh, receiver.url, **terms)
+            yield WebhookWorld(emulator=fresh, receiver=receiver, endpoint=endpoint)
+        return
+    async with receiving(answer) as receiver:
+        endpoint = await register(emulator, receiver.url, **terms)
+        yield WebhookWorld(emulator=emulator, receiver=receiver, endpoint=endpoint)
+
+
+def reply_after(event: asyncio.Event, status: int = 200) -> Answer:
+    """Each response waits for the event."""
+
+    async def answer(_: Received) -> Reply:
+        await event.wait()
+        return Reply(status=status)
+
+    return answer
+
+
+def attempts_in(effects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [effect for effect in effects if effect["type"] == "webhook.attempt"]

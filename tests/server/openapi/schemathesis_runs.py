@@ -1,0 +1,107 @@
+"""Runs Schemathesis as a command over a document that an emulator serves."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.cli.processes import REPOSITORY, Server, ended, environment, start
+from tests.server.openapi.navigation import Json
+from tests.world import OTHER_TEST_KEY, START, TEST_KEY
+
+HANGS_AFTER_S = 600
+PHASES = ("examples", "coverage", "fuzzing", "stateful")
+# What is no failure in a document's answers, and why: loaded by Schemathesis, not by us.
+HOOKS = {"v1": "tests.server.openapi.waivers", "control": "tests.server.openapi.control_hooks"}
+# Two accounts, which must not see each other's payments (contract, section 5).
+KEYS = {"demo": TEST_KEY, "other": OTHER_TEST_KEY}
+CONFIG = """
+[warnings]
+fail-on = true
+"""
+PEERS = """
+[auth.wfc]
+path = "keys.json"
+peers = ["demo", "other"]
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """The report of a run, as data and as text."""
+
+    report: dict[str, Any]
+    output: str
+
+    def assert_no_findings(self, *phases: str) -> None:
+        """Asserts that these phases ran for every operation and found nothing."""
+        report = self.report
+        assert report["exit_code"] == 0, self.output
+        assert [report["failures"], report["errors"]] == [[], []], self.output
+        assert {name for name in PHASES if report["phases"][name]["status"] == "success"} == {
+            *phases
+        }, self.output
+        operations = report["operations"]
+        assert operations["tested"] == operations["total"] > 0, self.output
+        accepted = {
+            operation: sum(phase["accepted"] for phase in rates.values())
+            for operation, rates in report["valid_rates"].items()
+        }
+        assert len(accepted) == operations["total"], self.output
+        assert all(accepted.values()), f"never accepted: {accepted}\n{self.output}"
+
+
+@contextmanager
+def patient_server(directory: Path) -> Iterator[Server]:
+    """A server without a time limit."""
+    stderr_path = directory / "stderr"
+    with stderr_path.open("w") as stderr:
+        options = ("--seed=1", f"--clock=frozen@{START}")
+        process = start(*options, stdout=subprocess.PIPE, stderr=stderr)
+    with ended(process, hangs_after_s=HANGS_AFTER_S):
+        server = Server(process=process, stderr_path=stderr_path)
+        server.read_banner()
+        yield server
+
+
+def run_schemathesis(
+    server: Server, document: str, *options: str, directory: Path, changed: Json | None = None
+) -> Run:
+    """Runs Schemathesis over a document as it is served, or over a changed one."""
+    _configure(directory, CONFIG + PEERS if document == "v1" else CONFIG)
+    base_url = f"http://127.0.0.1:{server.api_port}"
+    source = f"{base_url}/_emulator/openapi/{document}.json"
+    if changed is not None:
+        source = "changed.json"
+        (directory / source).write_text(json.dumps(changed), encoding="utf-8")
+    completed = subprocess.run(
+        [
+            *(str(Path(sys.executable).parent / "st"), "--config-file=schemathesis.toml", "run"),
+            *(source, f"--url={base_url}", "--continue-on-failure", "--no-color"),
+            # Slow machines are no finding.
+            *("--generation-database=none", "--suppress-health-check=too_slow"),
+            *("--report=json", "--report-json-path=report.json", *options),
+        ],
+        cwd=directory,
+        env=environment({"SCHEMATHESIS_HOOKS": HOOKS[document], "PYTHONPATH": str(REPOSITORY)}),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=HANGS_AFTER_S,
+    )
+    report = directory / "report.json"
+    output = completed.stdout + completed.stderr
+    assert report.exists(), output
+    return Run(report=json.loads(report.read_text(encoding="utf-8")), output=output)
+
+
+def _configure(directory: Path, config: str) -> None:
+    keys = [
+        {"name": name, "fixedHeaders": [{"name": "Authorization", "value": f"Bearer {key}"}]}
+        for name, key in KEYS.items()
+    ]
+    (directory / "keys.json").write_text(json.dumps({"auth": keys}), encoding="utf-8")
+    (directory / "schemathesis.toml").write_text(config, encoding="utf-8")

@@ -1,0 +1,178 @@
+"""Each refusal of the control API has the status, the code and the headers of its document."""
+
+import asyncio
+from typing import Any
+
+from emulator.domain.webhooks import MAX_ENDPOINTS
+from emulator.scenarios.script import MAX_SCRIPT_STEPS
+from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
+from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS
+from tests.server.openapi.navigation import Operation, operations
+from tests.server.openapi.test_control_document import codes_of, refusals, validate
+from tests.world import OTHER_TEST_KEY, World, world
+
+JSON = {"Content-Type": "application/json"}
+ENDPOINT = {"url": "http://127.0.0.1:3000/hook"}
+FAULT = {"when": {"mode": "live"}, "then": {"drop": True}}
+PHONE = {"method": "telebirr", "phone": "0900000001"}
+
+# The call, the code, the path and the body, with one pending and one paid payment.
+REFUSALS: tuple[tuple[str, str, str, Any], ...] = (
+    ("create_account", "invalid_name", "/accounts", {"name": "two\nlines"}),
+    ("create_account", "invalid_test_key", "/accounts", {"test_key": "test_demo_key"}),
+    ("create_account", "invalid_live_key", "/accounts", {"live_key": "test_new_key"}),
+    ("create_account", "invalid_clock", "/accounts", {"clock": "frozen@tomorrow"}),
+    ("create_account", "invalid_seed", "/accounts", {"seed": 0.5}),
+    ("get_account", "account_not_found", "/accounts/acct_unknown", None),
+    ("delete_account", "account_is_permanent", "/accounts/acct_demo", None),
+    ("reset", "invalid_all", "/reset", {"all": "yes"}),
+    ("set_clock", "invalid_clock", "/clock", {"now": "2025-12-31T23:59:59Z"}),
+    ("advance_clock", "invalid_clock", "/clock/advance", {"seconds": 1, "to": "next"}),
+    ("advance_clock", "invalid_webhooks", "/clock/advance", {"to": "next", "webhooks": "now"}),
+    ("advance_clock", "unknown_parameter", "/clock/advance", {"second": 1}),
+    ("advance_clock", "request_too_large", "/clock/advance", {"until": "x" * 262_144}),
+    ("get_payment", "payment_not_found", "/payments/pay_unknown", None),
+    ("list_payments", "invalid_cursor", "/payments?after=pay_unknown", None),
+    ("list_payments", "invalid_created_gte", "/payments?created_gte=today", None),
+    ("list_payments", "invalid_created_lte", "/payments?created_lte=today", None),
+    ("list_payments", "invalid_amount_gte", "/payments?amount_gte=-1", None),
+    ("list_payments", "invalid_amount_lte", "/payments?amount_lte=much", None),
+    ("get_event", "event_not_found", "/events/evt_unknown", None),
+    ("set_delivery_pause", "invalid_paused", "/deliveries/paused", {"paused": "yes"}),
+    ("release_delivery", "delivery_not_pending", "{ping}/release", None),
+    ("get_recording", "invalid_deliveries", "/recording?deliveries=yes", None),
+    ("wait_for_delivery", "invalid_event", "/deliveries/wait?event=ping", None),
+    ("get_request", "request_not_found", "/requests/req_unknown", None),
+    ("get_checklist", "webhook_endpoint_not_found", "/checklist?exclude_endpoint=we_1", None),
+    ("pay_payment", "invalid_method", "{pending}/pay", {"method": "cash"}),
+    ("pay_payment", "invalid_phone", "{pending}/pay", {**PHONE, "phone": "0700000001"}),
+    ("pay_payment", "invalid_bank", "{pending}/pay", {"method": "bank_transfer", "bank": "x"}),
+    ("pay_payment", "payment_not_payable", "{paid}/pay", PHONE),
+    ("answer_payment", "invalid_answer", "{pending}/answer", {"answer": "yes"}),
+    ("answer_payment", "invalid_state_transition", "{pending}/answer", {"answer": "approve"}),
+    ("cancel_payment", "invalid_state_transition", "{paid}/cancel", None),
+    *(
+        ("transition_payment", code, "{pending}/transition", body)
+        for code, body in (
+            ("invalid_status", {"status": "paid"}),
+            ("invalid_method", {"status": "processing", "method": "cash"}),
+            ("invalid_reason", {"status": "processing", "reason": "timeout"}),
+            ("invalid_unusual", {"status": "completed", "unusual": "yes"}),
+            ("invalid_state_transition", {"status": "completed"}),
+        )
+    ),
+    ("place_scenario", "scenario_not_found", "{pending}/scenario", {"name": "unknown"}),
+    ("place_scenario", "invalid_name", "{pending}/scenario", {"name": 1}),
+    ("wait_for_payment", "invalid_timeout", "{pending}/wait?status=failed&timeout=301", None),
+    ("create_webhook_endpoint", "invalid_url", "/webhook_endpoints", {"url": "ftp://shop.example"}),
+    ("create_webhook_endpoint", "invalid_events", "/webhook_endpoints", {**ENDPOINT, "events": []}),
+    ("get_webhook_endpoint", "webhook_endpoint_not_found", "/webhook_endpoints/we_unknown", None),
+    ("rotate_webhook_secret", "invalid_secret", "{endpoint}/rotate", {"secret": "whsec_c2hvcnQ="}),
+    ("update_webhook_endpoint", "invalid_profile", "{endpoint}", {"profile": "patient"}),
+    ("update_webhook_endpoint", "invalid_enabled", "{endpoint}", {"enabled": "yes"}),
+    ("list_events", "invalid_limit", "/events?limit=0", None),
+    ("list_deliveries", "invalid_status", "/deliveries?status=late", None),
+    ("get_delivery", "delivery_not_found", "/deliveries/dlv_unknown", None),
+    ("get_scenario", "scenario_not_found", "/scenarios/unknown", None),
+    ("put_scenario", "invalid_scenario", "/scenarios/late", {"outcomes": [{"when": {}}]}),
+    ("delete_scenario", "scenario_is_permanent", "/scenarios/banks", None),
+    ("add_fault", "invalid_fault", "/faults", {"then": {"status": 200}}),
+    ("delete_fault", "fault_not_found", "/faults/flt_unknown", None),
+    ("list_requests", "invalid_before", "/requests?before=req_unknown", None),
+    ("save_snapshot", "invalid_name", "/snapshots/-", None),
+    ("get_snapshot", "snapshot_not_found", "/snapshots/unknown", None),
+    ("get_document", "route_not_found", "/openapi/v2.json", None),
+    ("set_checkout_url", "missing_parameter", "/checkout_url", {}),
+)
+# The call, the code, the headers, the query and the body.
+OF_EVERY_CALL: tuple[tuple[str, str, dict[str, str], str, str], ...] = (
+    ("get_clock", "missing_api_key", {"Authorization": "Basic dGVzdA=="}, "", ""),
+    ("get_clock", "invalid_api_key", {"Authorization": "Bearer test_unknown_key"}, "", ""),
+    ("get_clock", "forbidden_origin", {"Origin": "https://shop.example"}, "", ""),
+    ("get_clock", "invalid_mode", {}, "?mode=sandbox", ""),
+    ("advance_clock", "duplicate_parameter", JSON, "", '{"seconds": 1, "seconds": 2}'),
+    ("advance_clock", "invalid_json", JSON, "", '{"seconds": 1,}'),
+    ("advance_clock", "invalid_request_body", JSON, "", "[]"),
+    ("advance_clock", "unsupported_content_type", {"Content-Type": "text/plain"}, "", "seconds=1"),
+)
+# The call, the code, the number of calls that are accepted, the path and the body.
+TOO_MANY: tuple[tuple[str, str, int, str, Any], ...] = (
+    ("save_snapshot", "too_many_snapshots", MAX_SNAPSHOTS, "/snapshots/s{}", None),
+    (
+        *("create_webhook_endpoint", "too_many_webhook_endpoints", MAX_ENDPOINTS),
+        *("/webhook_endpoints", ENDPOINT),
+    ),
+    ("add_fault", "too_many_faults", MAX_FAULTS, "/faults", FAULT),
+    ("put_scenario", "too_many_scenarios", MAX_SCENARIOS, "/scenarios/s{}", {}),
+)
+
+
+async def assert_refused(
+    emulator: World, document: dict[str, Any], call: str, code: str, path: str, **request: Any
+) -> None:
+    operation = operation_of(document, call)
+    response = await emulator.api.request(operation.method.upper(), f"/_emulator{path}", **request)
+    assert response.json()["error"]["code"] == code, (call, response.text)
+    validate(document, operation, response)
+
+
+def operation_of(document: dict[str, Any], call: str) -> Operation:
+    return next(each for each in operations(document) if each.name == call)
+
+
+async def test_a_refusal_is_as_described(control: dict[str, Any]) -> None:
+    async with world() as emulator:
+        pending, paid = [await emulator.create() for _ in range(2)]
+        await emulator.control("POST", f"/payments/{paid['id']}/pay", PHONE)
+        endpoint = (await emulator.control("POST", "/webhook_endpoints", ENDPOINT)).json()
+        ping = (await emulator.control("POST", f"/webhook_endpoints/{endpoint['id']}/ping")).json()
+        targets = {
+            "ping": f"/deliveries/{ping['id']}",
+            "pending": f"/payments/{pending['id']}",
+            "paid": f"/payments/{paid['id']}",
+            "endpoint": f"/webhook_endpoints/{endpoint['id']}",
+        }
+        for call, code, path, body in REFUSALS:
+            await assert_refused(emulator, control, call, code, path.format(**targets), json=body)
+        for call, code, headers, query, text in OF_EVERY_CALL:
+            path = operation_of(control, call).path.removeprefix("/_emulator") + query
+            request = {"headers": headers, "content": text}
+            await assert_refused(emulator, control, call, code, path, **request)
+
+
+async def test_a_refusal_of_too_many_is_as_described(control: dict[str, Any]) -> None:
+    async with world() as emulator:
+        for call, code, accepted, path, body in TOO_MANY:
+            method = operation_of(control, call).method.upper()
+            await asyncio.gather(
+                *(emulator.control(method, path.format(n), body) for n in range(accepted))
+            )
+            await assert_refused(emulator, control, call, code, path.format("_more"), json=body)
+        payments = MAX_SCRIPT_STEPS // 2 + 1
+        await asyncio.gather(*(emulator.create(OTHER_TEST_KEY) for _ in range(payments)))
+        headers = {"Authorization": f"Bearer {OTHER_TEST_KEY}"}
+        await assert_refused(
+            emulator, control, "get_recording", "too_much_to_record", "/recording", headers=headers
+        )
+
+
+async def test_a_stopping_emulator_is_not_ready(emulator: World, control: dict[str, Any]) -> None:
+    payment = await emulator.create()
+    path = f"/payments/{payment['id']}/wait?status=completed"
+    waiting = asyncio.create_task(
+        assert_refused(emulator, control, "wait_for_payment", "not_ready", path)
+    )
+    emulator.running.engine.change_notifier.close()
+    await waiting
+
+
+def test_every_code_of_the_document_is_tested(control: dict[str, Any]) -> None:
+    described = {
+        code
+        for operation in operations(control)
+        for content in refusals(control, operation)
+        for code in codes_of(content)
+    }
+    tables = (REFUSALS, OF_EVERY_CALL, TOO_MANY)
+    tested = {code for table in tables for _, code, *_ in table}
+    assert described == tested | {"too_much_to_record", "not_ready"}

@@ -1,0 +1,276 @@
+"""The document of the control API and the program agree on what is valid."""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+from jsonschema_rs import Draft202012Validator
+
+from tests.server.openapi.navigation import Json, Operation, operations, resolved, self_contained
+from tests.world import World
+
+LONG_URL = "http://127.0.0.1/"
+
+
+def secret(size: int) -> str:
+    return f"whsec_{b64encode(bytes(size)).decode()}"
+
+
+RETRY_AFTERS = {
+    True: (
+        *(1, 86_400, "1s", "030s", "1.0s", "86400s", "1000ms", "86400000ms", "1.5m"),
+        *("1440m", "24h", "0.5h", "1d"),
+    ),
+    False: (
+        *(0, 86_401, 0.5, "30", "0s", "1.5s", "86401s", "500ms", "1500ms", "1441m"),
+        *("100000s", "86401000ms", "25h", "2d", "1.1d", "s", "1 s", True),
+    ),
+}
+LATENCIES = {
+    True: ("1ms", "1.0ms", "0.5s", "300s", "5m", "0.05h"),
+    False: ("0ms", "0s", "0.0m", "0.5ms", "300001ms", "301s", "6m", "1h", "1d", 5),
+}
+
+
+def faults(is_valid: bool) -> list[Any]:
+    """Fault rules with valid or invalid durations."""
+    return [
+        *({"then": {"status": 429, "retry_after": value}} for value in RETRY_AFTERS[is_valid]),
+        *({"then": {"latency": value}} for value in LATENCIES[is_valid]),
+    ]
+
+
+# Of each call the valid and the invalid bodies.
+BODIES: dict[str, tuple[list[Any], list[Any]]] = {
+    "create_account": (
+        [
+            *({}, dict.fromkeys(("name", "test_key", "live_key", "clock", "seed"))),
+            *({"name": "x" * 100}, {"name": "አዲስ መጽሐፍ"}),
+            *({"test_key": "test_" + "x" * 128}, {"live_key": "live_wxyz"}),
+            *({"clock": "real"}, {"clock": "frozen"}, {"clock": "frozen@2026-01-01T00:00:00Z"}),
+            {"clock": "frozen@2026-01-01T00:00:00.25+03:00"},
+            *({"seed": 2**63 - 1}, {"seed": -(2**63)}),
+        ],
+        [
+            *({"name": "x" * 101}, {"name": ""}, {"name": "two\nlines"}),
+            {"name": "late\x9fcontrol"},
+            *({"test_key": "test_" + "x" * 129}, {"test_key": "test_xyz"}),
+            *({"test_key": "live_wxyz"}, {"test_key": "test_wxyz\n"}, {"live_key": 5}),
+            *({"clock": "frozen@"}, {"clock": "real@2026-01-01T00:00:00Z"}),
+            {"clock": "frozen@now"},
+            *({"seed": 2**63}, {"seed": "1"}, {"seed": True}),
+        ],
+    ),
+    "reset": ([{"all": False}], [{"all": 0}]),
+    "set_clock": (
+        [
+            {"now": "2026-01-02T00:00:00Z", "frozen": True},
+            *({"rate": rate} for rate in (0.001, 0.5, 1.005, 60, 100_000)),
+        ],
+        [
+            *({"now": "tomorrow"}, {"frozen": "yes"}),
+            *({"rate": rate} for rate in (0, 0.0005, 1.0005, 100_000.001, "60")),
+        ],
+    ),
+    "advance_clock": (
+        [
+            *({"seconds": 0}, {"seconds": 1.005, "webhooks": "background"}, {"to": "next"}),
+            {"until": "2026-01-02T00:00:00.000Z", "webhooks": None},
+        ],
+        [
+            *({"seconds": -1}, {"seconds": "1"}, {"seconds": None}, {"seconds": 1, "to": "next"}),
+            *({"seconds": 300_000_000_000}, {"until": 1}, {"to": "last"}),
+            *({"to": "next", "webhooks": "foreground"}, {}),
+        ],
+    ),
+    "pay_payment": (
+        [
+            {"method": "telebirr", "phone": "0900 00-00 01", "bank": None},
+            {"method": "mpesa", "phone": "+251700000001"},
+            {"method": "bank_transfer", "bank": "walia_test"},
+            {"method": "telebirr", "phone": "- 0 02-51 9 00000001 -"},
+            *({}, {"method": "telebirr"}, {"method": "telebirr", "phone": None}),
+            *({"method": "bank_transfer"}, {"phone": "0700000001"}, {"bank": "walia_test"}),
+        ],
+        [
+            {"method": "telebirr", "phone": "0900000001", "bank": "walia_test"},
+            *(
+                {"method": "telebirr", "phone": phone}
+                for phone in (
+                    *("12345", "00900000001", "9 -70 --0-1 1 3 -4- -- -1 -8 --"),
+                    "++251900000001",
+                )
+            ),
+            {"method": "bank_transfer", "bank": "national_bank"},
+            {"method": "bank_transfer", "bank": "walia_test", "phone": "0900000001"},
+            *({"phone": "0900000001", "bank": "walia_test"}, {"phone": "1"}),
+        ],
+    ),
+    "transition_payment": (
+        [
+            {"status": "processing", "method": "mpesa", "reason": None},
+            {"status": "expired", "unusual": False},
+        ],
+        [
+            {"status": "processing", "reason": "timeout"},
+            *({"status": "paid"}, {"status": "expired", "unusual": 1}),
+        ],
+    ),
+    "answer_payment": ([], [{"answer": "yes"}, {"answer": None}]),
+    "place_scenario": ([{"name": "banks"}], [{"name": "x" * 201}]),
+    "create_webhook_endpoint": (
+        [
+            *({"url": "http://127.0.0.1:9/hook?a=b#c"}, {"url": "https://ሱቅ.example/ቡና"}),
+            {"url": f"{LONG_URL:x<2048}"},
+            {"url": LONG_URL, "events": ["payment.failed"] * 2},
+            {"url": LONG_URL, "profile": "standard"},
+        ],
+        [
+            *({"url": f"{LONG_URL:x<2049}"}, {"url": "ftp://127.0.0.1/"}, {"url": "//127.0.0.1/"}),
+            *({"url": "http:///hook"}, {"url": "http://a b/"}, {}),
+            *({"url": LONG_URL, "events": events} for events in ([], ["ping"], "payment.failed")),
+            *({"url": LONG_URL, "profile": "patient"}, {"url": LONG_URL, "enabled": True}),
+        ],
+    ),
+    "rotate_webhook_secret": (
+        [{}, *({"secret": secret(size)} for size in (24, 25, 26, 62, 63, 64))],
+        [
+            *({"secret": secret(size)} for size in (0, 22, 23, 65, 66)),
+            {"secret": secret(24).removeprefix("whsec_")},
+            *({"secret": secret(25).removesuffix("=")}, {"secret": secret(24) + "\n"}),
+        ],
+    ),
+    "update_webhook_endpoint": (
+        [{"enabled": False, "url": None}],
+        [{"enabled": None, "secret": "secret"}],
+    ),
+    "switch_scenario": ([{"enabled": True}], [{"enabled": None}]),
+    "put_scenario": (
+        [{}, {"version": 1, "name": "banks", "enabled": False, "outcomes": []}],
+        [
+            *({"version": 2}, {"expiry": [{"when": {}}]}),
+            {"faults": [{"when": {}, "then": {"status": 200}}]},
+            {"webhooks": [{"when": {}, "then": {"drop": True, "copies": 2}}]},
+        ],
+    ),
+    "add_fault": (
+        [
+            {"then": {"status": 429}, "when": None, "times": None},
+            {"then": {"latency": "1ms", "drop": True}, "when": {"nth": 2}},
+            *faults(True),
+        ],
+        [
+            *({"when": {}}, {"then": {}}, {"then": {"point": "after_commit"}}),
+            {"then": {"truncate": True, "point": "before_commit"}},
+            {"then": {"status": 500}, "when": {"nth": 1, "every": 2}},
+            {"then": {"status": 500}, "times": 0},
+            *faults(False),
+        ],
+    ),
+    "set_checkout_url": (
+        [{"url": "http://localhost:49153/shop/"}],
+        [{"url": "http://localhost/?a=b"}, {"url": "http://localhost/#a"}, {"url": None}],
+    ),
+}
+# Of a call and a parameter the valid and the invalid values.
+QUERIES: dict[tuple[str, str], tuple[Sequence[str], Sequence[str]]] = {
+    ("list_events", "limit"): (("1", "1000"), ("0", "1001", "-1", "1.5", "x", "")),
+    ("get_clock", "mode"): (("test", "live"), ("TEST", "sandbox", "")),
+    ("count_requests", "status"): (("201", "4xx", "599", "none"), ("600", "4x", "40x", "any", "")),
+    ("list_deliveries", "event"): (["payment.created"], ["ping"]),
+    ("wait_for_delivery", "event"): (["payment.created"], ["ping"]),
+    ("list_payments", "limit"): (["100"], ["101"]),
+    ("list_payments", "method"): (["telebirr"], ["cash"]),
+    ("list_deliveries", "status"): (["dropped"], ["late"]),
+    ("wait_for_payment", "timeout"): (
+        ("0", "0.0005", "1e-3", "0.1E-2", "1e-05", "-0", "0e9", "1e-400"),
+        ("-1", "300.001", "3.1e2", "1e400", "-1e-9", "1e", "e1", ".5", "NaN", "x", ""),
+    ),
+}
+NEEDED = {
+    "wait_for_payment": {"status": "pending"},
+    "wait_for_delivery": {"event": "payment.failed", "timeout": "0"},
+}
+# Of a call the valid and the invalid names in its path.
+NAMES = {
+    "save_snapshot": (
+        ("a", "Z", "0", "A-1_2.3", "x" * 64),
+        ("-", "_a", ".a", "a b", "a:b", "ሀ", "x" * 65, "a\n", "\0"),
+    ),
+    "put_scenario": (("a", "1-a_b", "x" * 64), ("A", "-a", "a.b", "x" * 65, "a\n")),
+}
+
+
+def judged(valid: Iterable[Any], invalid: Iterable[Any]) -> list[tuple[Any, bool]]:
+    """Each value, and whether it is valid."""
+    return [*((value, True) for value in valid), *((value, False) for value in invalid)]
+
+
+def operation_named(document: Json, name: str) -> Operation:
+    [found] = [operation for operation in operations(document) if operation.name == name]
+    return found
+
+
+def is_valid(document: Json, schema: Json, value: Any) -> bool:
+    whole = self_contained(document, schema)
+    return bool(Draft202012Validator(whole, validate_formats=True).is_valid(value))
+
+
+async def path_of(emulator: World, template: str) -> str:
+    payment = await emulator.create() if "{payment_id}" in template else {"id": ""}
+    endpoint = {"id": ""}
+    if "{endpoint_id}" in template:
+        made = await emulator.control("POST", "/webhook_endpoints", {"url": LONG_URL})
+        endpoint = made.json()
+    path = template.removeprefix("/_emulator")
+    return path.format(payment_id=payment["id"], endpoint_id=endpoint["id"], name="banks")
+
+
+@pytest.mark.parametrize("call", BODIES)
+async def test_a_body_is(emulator: World, control: Json, call: str) -> None:
+    operation = operation_named(control, call)
+    schema = operation.definition["requestBody"]["content"]["application/json"]["schema"]
+    for body, is_right in judged(*BODIES[call]):
+        path = await path_of(emulator, operation.path)
+        response = await emulator.control(operation.method.upper(), path, body)
+        assert response.is_success or response.status_code == 400, response.text
+        assert (is_valid(control, schema, body), response.is_success) == (is_right, is_right), body
+
+
+@pytest.mark.parametrize(("call", "name"), QUERIES)
+async def test_a_query_is(emulator: World, control: Json, call: str, name: str) -> None:
+    operation = operation_named(control, call)
+    found = [resolved(control, one) for one in operation.definition["parameters"]]
+    path = await path_of(emulator, operation.path)
+    [schema] = [one["schema"] for one in found if one["name"] == name]
+    for value, is_right in judged(*QUERIES[call, name]):
+        query = urlencode({**NEEDED.get(call, {}), name: value})
+        response = await emulator.control("GET", f"{path}?{query}")
+        assert response.status_code == (200 if is_right else 400), value
+        assert is_valid(control, schema, read(schema, value)) is is_right, value
+
+
+def read(schema: Json, text: str) -> Any:
+    """The value of a query parameter as its schema describes it."""
+    if schema.get("type") in ("integer", "number"):
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+    return text
+
+
+@pytest.mark.parametrize("call", NAMES)
+async def test_a_name_in_a_path_is(emulator: World, control: Json, call: str) -> None:
+    operation = operation_named(control, call)
+    found = [resolved(control, one) for one in operation.definition["parameters"]]
+    [schema] = [one["schema"] for one in found if one["in"] == "path"]
+    body = {} if "requestBody" in operation.definition else None
+    for name, is_right in judged(*NAMES[call]):
+        path = operation.path.removeprefix("/_emulator").replace("{name}", quote(name))
+        response = await emulator.control("PUT", path, body)
+        assert response.status_code == (201 if is_right else 400), name
+        assert is_valid(control, schema, name) is is_right, name

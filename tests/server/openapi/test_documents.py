@@ -1,0 +1,190 @@
+"""Both documents are valid OpenAPI 3.1 and describe exactly the existing operations."""
+
+import json
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from jsonschema_rs import meta
+from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
+
+from emulator import __version__
+from tests.cli.processes import HANGS_AFTER_S, REPOSITORY
+from tests.server.openapi.navigation import (
+    HTTP_METHODS,
+    Json,
+    examples,
+    objects,
+    operations,
+    problems_of_examples,
+    resolved,
+)
+from tests.world import World, headers, world
+
+SERVED = {"v1": "/_emulator/openapi/v1.json", "control": "/_emulator/openapi/control.json"}
+# Prints the modules of documents that are imported at start.
+NOT_AT_START = """
+import sys
+import emulator.server.app.composition, emulator.cli.commands, emulator.server.control.app
+print([name for name in sys.modules if name.startswith("emulator.") and name.endswith(".document")])
+"""
+
+
+def test_a_document_is_valid_openapi(document: Json) -> None:
+    """As the OpenAPI Initiative's own schema says."""
+    problems = OPENAPI_31_VALIDATOR.iter_errors(document)
+    assert [f"{problem.instance_path}: {problem.message}" for problem in problems] == []
+
+
+def test_every_schema_is_valid(document: Json) -> None:
+    schemas = [*document["components"]["schemas"].values()]
+    schemas += [found["schema"] for found in objects(document) if isinstance(_schema(found), dict)]
+    assert schemas
+    for schema in schemas:
+        meta.validate(schema)
+
+
+def _schema(found: Json) -> Any:
+    # A property may have the name, too.
+    return found.get("schema") if {"in", "examples", "description"} & set(found) else None
+
+
+def test_references_and_components_match(document: Json) -> None:
+    references = {found["$ref"] for found in objects(document) if "$ref" in found}
+    for reference in references:
+        assert resolved(document, {"$ref": reference})
+    named = {
+        f"#/components/{kind}/{name}"
+        for kind, components in document["components"].items()
+        if kind != "securitySchemes"
+        for name in components
+    }
+    assert named == references
+
+
+def test_operation_ids_are_unique_and_links_refer_to_them(document: Json) -> None:
+    named = {operation.name: operation for operation in operations(document)}
+    assert len(named) == len(operations(document))
+    links = [link for found in objects(document) for link in _links(found)]
+    assert links
+    for link in links:
+        target = named[link["operationId"]].definition
+        parameters = {resolved(document, known)["name"] for known in target.get("parameters", ())}
+        # One of a name that is in two targets may say in which it means it: `query.account`.
+        assert {name.partition(".")[2] or name for name in link.get("parameters", {})} <= parameters
+
+
+def _links(found: Json) -> list[Json]:
+    # An object may have a property of that name, too, which is none.
+    links = found.get("links", {}).values()
+    return [link for link in links if "operationId" in link]
+
+
+def test_every_response_describes_its_headers_and_content(document: Json) -> None:
+    for operation in operations(document):
+        for status, response in operation.definition["responses"].items():
+            carried = resolved(document, response)
+            assert {"Request-Id", "Cache-Control"} <= set(carried["headers"]), operation
+            assert "content" in carried or status == "204", operation
+
+
+def test_every_example_is_valid(document: Json) -> None:
+    assert problems_of_examples(document) == []
+    assert len(list(examples(document))) >= len(operations(document))
+
+
+def test_each_code_of_an_error_response_has_an_example(document: Json) -> None:
+    for operation in operations(document):
+        for response in operation.definition["responses"].values():
+            carried = resolved(document, response)
+            codes = re.findall(r"`([a-z_]+)`", carried["description"].partition("Codes:")[2])
+            if codes:
+                shown = carried["content"]["application/json"]["examples"]
+                assert {name: each["value"]["error"]["code"] for name, each in shown.items()} == {
+                    code: code for code in codes
+                }
+
+
+def test_a_document_has_the_version_of_the_program(document: Json) -> None:
+    assert document["openapi"].startswith("3.1.")
+    assert document["info"]["version"] == __version__
+
+
+async def test_the_served_and_the_printed_document_are_equal(
+    emulator: World, name: str, document: Json
+) -> None:
+    for path in (SERVED[name], SERVED[name].removesuffix(".json")):
+        response = await emulator.api.get(path)
+        assert response.headers["content-type"] == "application/json"
+        served = response.json()
+        assert served.pop("servers")[0]["url"] == "http://127.0.0.1:8080"
+        assert served == {key: document[key] for key in document if key != "servers"}
+        assert list(served) == [key for key in document if key != "servers"]
+
+
+async def test_a_served_document_contains_the_requested_server(emulator: World, name: str) -> None:
+    response = await emulator.api.get(SERVED[name], headers={"Host": "shop.localhost:9999"})
+    [server] = response.json()["servers"]
+    assert server["url"] == "http://shop.localhost:9999"
+
+
+async def test_a_served_document_contains_the_configured_methods(name: str) -> None:
+    async with world(methods=("cbebirr", "telebirr")) as emulator:
+        text = (await emulator.api.get(SERVED[name])).text
+    assert '"cbebirr"' in text
+    assert problems_of_examples(json.loads(text)) == []
+
+
+async def test_the_documents_are_listed(emulator: World) -> None:
+    for path in ("/_emulator/openapi/", "/_emulator/openapi"):
+        listed = (await emulator.api.get(path)).json()["data"]
+        assert [document["name"] for document in listed] == ["v1", "control"]
+        for document in listed:
+            served = (await emulator.api.get(document["url"])).json()
+            assert served["info"]["title"] == document["title"]
+
+
+@pytest.mark.parametrize("name", ["v2", "v1.yaml", ".json", "v1.json.json"])
+async def test_an_unknown_document_is_not_found(emulator: World, name: str) -> None:
+    response = await emulator.api.get(f"/_emulator/openapi/{name}")
+    assert response.json()["error"]["code"] == "route_not_found"
+
+
+async def test_a_page_of_another_origin_is_refused(emulator: World) -> None:
+    for header in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}):
+        response = await emulator.api.get(SERVED["v1"], headers=header)
+        assert response.json()["error"]["code"] == "forbidden_origin"
+
+
+async def test_every_path_has_exactly_the_described_methods(
+    emulator: World, document: Json
+) -> None:
+    described = {(operation.method, operation.path) for operation in operations(document)}
+    # The response of the stream has no end, unless the program stops.
+    emulator.running.engine.change_notifier.close()
+    for path in document["paths"]:
+        requested = path.format_map(_Named())
+        for method in HTTP_METHODS:
+            response = await emulator.api.request(method.upper(), requested, headers=headers())
+            is_route = not response.text.startswith('{"error":{"code":"route_not_found"')
+            assert is_route is ((method, path) in described), (method, path, response.text)
+
+
+class _Named(dict[str, str]):
+    """A value for every parameter of a path: one that leads to a route."""
+
+    def __missing__(self, name: str) -> str:
+        return {"name": "v1"}.get(name, "x1")
+
+
+def test_no_module_of_a_document_is_imported_at_start() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", NOT_AT_START],
+        cwd=REPOSITORY,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=HANGS_AFTER_S,
+    )
+    assert (ended.stdout, ended.stderr) == ("[]\n", "")

@@ -1,0 +1,139 @@
+"""The document of `/v1` agrees with the contract and the program."""
+
+import json
+import re
+from collections.abc import Collection
+
+import pytest
+from click.testing import CliRunner
+from jsonschema_rs import Draft202012Validator
+
+from emulator.cli.commands import cli
+from emulator.domain.faults import ApiRequest
+from emulator.domain.payment import EVENT_TYPES
+from emulator.server.api import parameters, queries
+from emulator.server.webhooks import messages
+from tests.server.api.calls import CODES, post
+from tests.server.openapi.navigation import Json, objects, operations, resolved, self_contained
+from tests.world import World, order
+
+
+def test_it_has_the_calls_of_the_contract(v1: Json) -> None:
+    """4: there are three."""
+    assert {
+        (operation.method.upper(), operation.path): operation.name for operation in operations(v1)
+    } == {
+        ("POST", "/v1/payments"): ApiRequest.CREATE_PAYMENT,
+        ("GET", "/v1/payments/{id}"): ApiRequest.RETRIEVE_PAYMENT,
+        ("GET", "/v1/payments"): ApiRequest.LIST_PAYMENTS,
+    }
+
+
+def test_it_describes_every_code_under_its_status_and_no_other(v1: Json) -> None:
+    """7: the full list is not shown; ours is closed."""
+    described: dict[str, int] = {}
+    for operation in operations(v1):
+        for status, response in operation.definition["responses"].items():
+            if int(status) >= 400:
+                codes = re.findall(r"`([a-z_]+)`", response["description"].split("Codes:")[1])
+                described |= dict.fromkeys(codes, int(status))
+    assert described == CODES
+
+
+@pytest.mark.parametrize(
+    ("call", "known"), [("create_payment", parameters.KNOWN), ("list_payments", queries.KNOWN)]
+)
+def test_the_codes_of_invalid_fields_are_those_of_the_call(
+    v1: Json, call: str, known: Collection[str]
+) -> None:
+    [operation] = [found for found in operations(v1) if found.name == call]
+    description = operation.definition["responses"]["400"]["description"]
+    codes = {f"invalid_{'cursor' if name == 'after' else name}" for name in known}
+    assert (
+        set(re.findall(r"`(invalid_\w+)`", description)) - {"invalid_json", "invalid_request_body"}
+        == codes
+    )
+
+
+def test_it_has_every_event_with_the_headers_of_its_webhook(v1: Json) -> None:
+    """6: webhooks are the recommended way to follow a payment's status."""
+    assert list(v1["webhooks"]) == list(EVENT_TYPES.values())
+    message = messages.Message(event_id="evt_1", timestamp_s=1, body=b"{}")
+    secret = "whsec_" + "A" * 32
+    sent = dict(messages.request(message, url="http://127.0.0.1/", secrets=[secret]).headers)
+    for event_type, item in v1["webhooks"].items():
+        webhook = item["post"]
+        assert {parameter["name"] for parameter in webhook["parameters"]} == {
+            header for header in sent if header.startswith("webhook-")
+        }
+        example = webhook["requestBody"]["content"]["application/json"]["example"]
+        assert example["type"] == event_type
+
+
+@pytest.mark.clause("6.2")
+def test_a_later_type_of_event_is_valid_because_the_contract_shows_none(v1: Json) -> None:
+    event_type = v1["components"]["schemas"]["PaymentEvent"]["properties"]["type"]
+    assert Draft202012Validator(event_type).is_valid("payment.disputed")
+    assert event_type["x-extensible-enum"] == event_type["examples"] == list(EVENT_TYPES.values())
+
+
+def test_without_webhooks_the_document_has_everything_else(v1: Json) -> None:
+    ended = CliRunner().invoke(cli, ("openapi", "--no-webhooks"))
+    assert json.loads(ended.output) == {
+        name: value for name, value in v1.items() if name != "webhooks"
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_valid"),
+    [
+        ({}, True),
+        ({"metadata": None, "idempotency_key": None, "expires_in": None}, True),
+        ({"unknown": {"what": "ever"}}, True),
+        ({"methods": ["telebirr", "telebirr"]}, True),
+        ({"success_url": "HTTPS://user@ሱቅ.example:8443?x#y"}, True),
+        ({"success_url": "https://[::1]"}, True),
+        ({"amount": None}, False),
+        ({"amount": 99}, False),
+        ({"amount": 2**53}, False),
+        ({"amount": "100"}, False),
+        ({"amount": True}, False),
+        ({"currency": "etb"}, False),
+        ({"methods": []}, False),
+        ({"methods": ["cash"]}, False),
+        ({"methods": "telebirr"}, False),
+        ({"success_url": "http://shop.example/"}, False),
+        ({"success_url": "http\u017f://shop.example/"}, False),
+        ({"success_url": "https://shop.example/\n"}, False),
+        ({"success_url": "https://shop.example/a b"}, False),
+        ({"success_url": "https://:443/"}, False),
+        ({"cancel_url": ...}, False),
+        ({"metadata": {"a": 1}}, False),
+        ({"metadata": {str(n): "" for n in range(20)}}, True),
+        ({"metadata": {str(n): "" for n in range(21)}}, False),
+        ({"idempotency_key": ""}, False),
+        ({"expires_in": 0}, False),
+        ({"expires_in": 1}, True),
+        ({"expires_in": 315_360_000}, True),
+        ({"expires_in": 315_360_001}, False),
+    ],
+)
+async def test_a_body_is_valid_to_the_document_just_where_it_is_to_the_program(
+    emulator: World, v1: Json, changes: Json, is_valid: bool
+) -> None:
+    schema = self_contained(v1, {"$ref": "#/components/schemas/CreatePayment"})
+    body = order(**changes)
+    assert Draft202012Validator(schema).is_valid(body) is is_valid
+    assert (await post(emulator, body)).status_code == (201 if is_valid else 400)
+
+
+def test_methods_of_payments_are_no_closed_set_but_those_to_offer_are(v1: Json) -> None:
+    """2.1: the complete list of method values is not shown, so that clients must expect more."""
+    properties = v1["components"]["schemas"]["Payment"]["properties"]
+    assert "enum" not in properties["method"]
+    [methods] = [
+        resolved(v1, found["methods"]["items"])
+        for found in objects(v1)
+        if isinstance(found.get("methods"), dict) and "items" in found["methods"]
+    ]
+    assert methods["enum"] == ["telebirr", "mpesa", "bank_transfer"]

@@ -1,0 +1,170 @@
+"""A database with an invalid row: the start succeeds, or fails with one clear line."""
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from emulator.cli.banner import banner
+from emulator.server.storage.database_file import UnusableDatabase
+from emulator.settings import Settings
+from tests.cli.processes import FREE_PORTS, run
+from tests.depth import usually
+from tests.server.engine.webhook_world import register
+from tests.world import World, world
+
+NONSENSE: dict[str, tuple[object, ...]] = {
+    "INTEGER": (-1, 1 << 62, 999, 0, -(1 << 63), (1 << 63) - 1),
+    "TEXT": ("abc", b"\xff", "9" * 5_000, "", "{", "\x1b[31m\n"),
+    "BLOB": (b"", b"\xff", b"\0" * 100),
+    "REAL": (-1.0, 1e300),
+}
+# What a start reads; the others are tried where there is time.
+READ = {
+    "accounts",
+    "deliveries",
+    "endpoints",
+    "events",
+    "faults",
+    "payment_scenarios",
+    "payments",
+    "scenario_switches",
+    "scenarios",
+    "timers",
+}
+VALUES = usually(2, deep=None)
+SETTINGS = Settings(seed=1)
+HANGING = "http://127.0.0.1:9/hook"
+FAULT = {"when": {"request": "list_payments", "nth": 5}, "then": {"status": 500}}
+SCENARIO = {"outcomes": [{"when": {"method": "mpesa"}, "then": "handset"}]}
+
+
+async def fill(emulator: World) -> None:
+    """Rows in every table that a start may read."""
+    payment = await emulator.create(idempotency_key="k")
+    await register(emulator, HANGING)
+    other = await emulator.create()
+    for body in (
+        ("PUT", "/scenarios/mine", SCENARIO),
+        ("PUT", "/scenarios/telebirr-test-numbers/enabled", {"enabled": False}),
+        ("POST", "/faults", FAULT),
+        ("PUT", f"/payments/{other['id']}/scenario", {"name": "mine"}),
+        ("POST", f"/payments/{payment['id']}/pay", {"method": "telebirr", "phone": "0900000001"}),
+        ("PUT", "/snapshots/first", None),
+        ("POST", "/accounts", {"name": "Third"}),
+    ):
+        response = await emulator.control(*body)
+        assert response.status_code in {200, 201}, response.text
+    await emulator.api.get("/v1/payments", headers={"Authorization": "Bearer test_demo_key"})
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("filled") / "database"
+
+    async def make() -> None:
+        async with world(SETTINGS, database=str(path)) as emulator:
+            await fill(emulator)
+
+    asyncio.run(make())
+    return path
+
+
+def columns(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Each column of each table, with its type."""
+    with closing(sqlite3.connect(path)) as connection:
+        tables = connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
+        ).fetchall()
+        for (table,) in tables:
+            for row in connection.execute(f"PRAGMA table_info({table})"):
+                yield table, row[1], row[2]
+
+
+def changed(path: Path, copy: Path, table: str, column: str, value: object) -> Path | None:
+    """A copy of a database with another value in a column of one row; None if it may not be."""
+    copy.write_bytes(path.read_bytes())
+    with closing(sqlite3.connect(copy)) as connection, connection:
+        written = "CAST(? AS TEXT)" if value == b"\xff" else "?"
+        statement = f"UPDATE {table} SET {column} = {written}"  # noqa: S608
+        last = f" WHERE {column} = (SELECT max({column}) FROM {table})"  # noqa: S608
+        for where in ("", last):
+            try:
+                changes = connection.execute(statement + where, (value,)).rowcount
+            except sqlite3.IntegrityError:
+                continue
+            return copy if changes else None
+    return None
+
+
+async def outcome(path: Path) -> str:
+    """How a start with a database ends: "" if it is clean, or the one line."""
+    try:
+        async with world(SETTINGS, database=str(path)) as emulator:
+            assert list(banner(emulator.running))
+            response = await emulator.control("GET", "/accounts")
+            assert response.status_code == 200
+            assert (await emulator.control("GET", "/clock")).status_code == 200
+            return ""
+    except (UnusableDatabase, sqlite3.DatabaseError) as error:
+        return str(error)
+
+
+@pytest.mark.sampled
+async def test_a_start_with_any_value_in_any_column_succeeds_or_fails_with_one_line(
+    filled: Path, tmp_path: Path
+) -> None:
+    wrong: list[tuple[str, str, object, object]] = []
+    hooks: dict[str, set[str]] = {}
+    tried = 0
+    for table, column, kind in columns(filled):
+        if VALUES is not None and table not in READ:
+            continue
+        for value in NONSENSE[kind][:VALUES]:
+            path = changed(filled, tmp_path / f"copy-{tried}", table, column, value)
+            if path is None:
+                continue
+            tried += 1
+            try:
+                line = await outcome(path)
+            except Exception as error:  # noqa: BLE001 - what is looked for
+                wrong.append((table, column, value, error))
+            else:
+                if len(line.splitlines()) > 1:
+                    wrong.append((table, column, value, line))
+                if line:
+                    hooks.setdefault(table, set()).add(column)
+    assert wrong == []
+    assert tried > 80
+    assert {"accounts", "endpoints", "timers", "deliveries"} <= set(hooks)
+    assert {"seed", "test_stream", "initial_clock", "frozen_at", "offset_ms"} <= hooks["accounts"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (
+            "UPDATE accounts SET seed = 'abc'",
+            "the database {} has an invalid row in the table accounts: seed: found 'abc',"
+            " expected an integer; repair the row, or use a new file",
+        ),
+        (
+            "UPDATE endpoints SET profile = 'eager'",
+            "the database {} has an invalid row in the table endpoints: 'eager' is not a valid"
+            " Profile; repair the row, or use a new file",
+        ),
+    ],
+)
+def test_serve_ends_with_one_line_and_exit_code_2(
+    statement: str, expected: str, filled: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "database"
+    path.write_bytes(filled.read_bytes())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+    ended = run("serve", *FREE_PORTS, "--database", str(path))
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == f"payments-emulator: {expected.format(path)}\n"

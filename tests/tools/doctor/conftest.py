@@ -1,0 +1,21 @@
+"""Two emulators that all tests of a module share; each test changes only its own account."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.tools.doctor.examinations import emulator_on_a_thread
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with emulator_on_a_thread() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def other_url() -> Iterator[str]:
+    """At 127.0.0.2, with automatic accounts and without a payment method that the doctor uses."""
+    flags = {"auto_provision": True, "methods": "cash_on_delivery"}
+    with emulator_on_a_thread(host="127.0.0.2", **flags) as url:
+        yield url

@@ -1,0 +1,349 @@
+"""The command `explore` with a correct shop and with one that has a race."""
+
+import gc
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.cli.invocation import invoke, output, run_on_terminal, usage_error
+from tests.cli.processes import COMMAND, HEARS_CTRL_C, free_port, serving
+from tests.tools.explore.small_shop import KEY, SECRET, SmallShop, small_shop
+
+RACE = "fulfilled-twice: paid, at-once payment.completed"
+
+
+@pytest.fixture
+def correct() -> Iterator[SmallShop]:
+    with small_shop() as shop:
+        yield shop
+
+
+@pytest.fixture
+def racy() -> Iterator[SmallShop]:
+    with small_shop(has_race=True) as shop:
+        yield shop
+
+
+@pytest.mark.deep
+def test_a_correct_shop_has_no_failure(correct: SmallShop, tmp_path: Path) -> None:
+    code, printed = output("explore", correct.write(tmp_path), "--depth", "1", *correct.flags)
+    first, *counts = printed.splitlines()
+    assert (code, first.endswith("none failed")) == (0, True), printed
+    assert counts == [
+        "98 histories exist: 91 ran, 7 skipped",
+        "  7 differ from one that ran only in the order of independent steps",
+    ]
+
+
+def explored(shop: SmallShop, directory: Path, *flags: str) -> list[str]:
+    saved = ["--save", str(directory / "saved")]
+    code, printed = output("explore", shop.write(directory), *shop.flags, *saved, *flags)
+    assert code == 1, printed
+    return printed.splitlines()
+
+
+def test_a_race_is_found_saved_and_replayed(racy: SmallShop, tmp_path: Path) -> None:
+    lines = explored(racy, tmp_path)
+    assert lines[0] == RACE
+    delivered = lines.index("  6  payment.completed is delivered twice at once → 200 and 200")
+    assert lines[delivered + 1 :][:3] == [
+        "  7  the customer's browser opens success_url → 200",
+        "     expected: the order is fulfilled at most once",
+        "     seen: it is fulfilled 2 times",
+    ]
+    [saved] = (tmp_path / "saved").iterdir()
+    assert saved.name == "small-shop-fulfilled-twice-paid-at-once-payment-completed.yaml"
+    code, printed = output("explore", "--replay", str(saved), *racy.flags)
+    assert (code, printed.splitlines()[:2]) == (1, [f"FAILED {saved}", RACE])
+    racy.has_race = False
+    code, printed = output("explore", "--replay", str(saved), str(saved), *racy.flags)
+    fixed = f"FIXED {saved}: paid, at-once payment.completed"
+    assert (code, printed.splitlines()) == (0, [fixed, fixed])
+
+
+@pytest.mark.deep
+def test_two_runs_find_the_same(racy: SmallShop, tmp_path: Path) -> None:
+    first, second = explored(racy, tmp_path), explored(racy, tmp_path)
+    differs = ("histories in", "order ")
+    assert [line for line in first if not any(word in line for word in differs)] == [
+        line for line in second if not any(word in line for word in differs)
+    ]
+
+
+@pytest.mark.deep
+def test_larger_histories_are_drawn_until_the_time_is_over(
+    correct: SmallShop, tmp_path: Path
+) -> None:
+    file = correct.write(tmp_path)
+    flags = [*correct.flags, "--depth", "0", "--max-time", "1500ms"]
+    code, printed = output("explore", file, *flags)
+    assert code == 0
+    exist = int(printed.splitlines()[1].split()[0])
+    assert exist > 3
+
+
+@pytest.mark.deep
+def test_the_results_are_written_as_junit_and_html(racy: SmallShop, tmp_path: Path) -> None:
+    junit, report = tmp_path / "cases.xml", tmp_path / "report.html"
+    files = ["--junit", str(junit), "--report", str(report)]
+    explored(racy, tmp_path, *files, "--depth", "1", "--max-failures", "2")
+    [suite] = ElementTree.fromstring(junit.read_text())  # noqa: S314 - our own file
+    [first] = [case for case in suite if len(case)]
+    assert (suite.get("failures"), first.get("name")) == ("1", "paid, at-once payment.completed")
+    assert first[0].get("type") == "fulfilled-twice"
+    page = report.read_text()
+    assert "it is fulfilled 2 times" in page
+    assert '<th scope="row">at-once payment.completed</th>' in page
+    assert '<td class="bad">1</td>' in page
+
+
+@pytest.mark.deep
+def test_a_running_emulator_is_used_and_its_endpoint_is_silent(tmp_path: Path) -> None:
+    with small_shop() as shop:
+        flags = ("--allow-http-localhost", "--test-key", KEY, "--webhook-secret", SECRET)
+        webhook = ("--webhook-url", f"{shop.url}/webhooks")
+        with serving(*flags, *webhook, logs=tmp_path) as server:
+            shop.api_port = server.api_port
+            url = f"http://127.0.0.1:{server.api_port}"
+            # The secret is that of the endpoint.
+            secret = SECRET.replace("AAEC", "AAED")
+            running = ["--url", url, "--key", KEY, "--depth", "0", "--webhook-secret", secret]
+            code, printed = output("explore", shop.write(tmp_path), *running)
+            listed = server.request("GET", "/_emulator/webhook_endpoints", key=KEY)
+            deliveries = server.request("GET", "/_emulator/deliveries", key=KEY)
+        assert code == 0, printed
+        assert [endpoint["enabled"] for endpoint in listed.json["data"]] == [True]
+        assert deliveries.json["data"] == []
+
+
+def test_a_generated_secret_is_printed_for_the_shop(correct: SmallShop, tmp_path: Path) -> None:
+    flags = [flag for flag in correct.flags if flag not in ("--webhook-secret", SECRET)]
+    saved = ["--save", str(tmp_path / "saved")]
+    _, printed = output("explore", correct.write(tmp_path), "--depth", "0", *flags, *saved)
+    first, verdict, *lines = printed.splitlines()
+    assert first.startswith("The shop needs this webhook secret: whsec_")
+    assert verdict == "never-acknowledged: paid"
+    seen = next(line for line in lines if "seen:" in line)
+    assert seen.strip() == (
+        "seen: 5 attempts: 400, 400, 400, 400, 400. The handler refused the webhook: does it use"
+        " the secret of this endpoint, and does it verify the unchanged body?"
+    )
+
+
+@pytest.mark.deep
+def test_histories_of_a_slow_shop_run_at_the_same_time(tmp_path: Path) -> None:
+    with small_shop(lag_s=0.1) as shop:
+        flags = [*shop.flags, "--depth", "1", "--save", str(tmp_path / "saved")]
+        code, printed = output("explore", shop.write(tmp_path), *flags)
+    assert code == 0, printed
+    in_turn_s = 98 * 0.4
+    assert float(printed.split(" histories in ")[1].split()[0]) < in_turn_s
+
+
+@pytest.mark.deep
+def test_a_thousand_histories_leave_the_memory_flat(correct: SmallShop, tmp_path: Path) -> None:
+    objects: list[int] = []
+
+    def count(order: int) -> None:
+        if order == 300:
+            # Objects that only a collection removes count, too.
+            gc.collect()
+            gc.disable()
+        if order in (300, 1_000):
+            objects.append(sys.getallocatedblocks())
+        assert order < 1_000, "the shop ends"
+
+    correct.on_start = count
+    try:
+        usage_error("explore", correct.write(tmp_path), *correct.flags)
+    finally:
+        gc.enable()
+    growth = (objects[1] - objects[0]) / 700
+    # The shop itself stores about 20 objects for each order.
+    assert growth < 45, growth
+
+
+@pytest.mark.deep
+def test_progress_is_shown_on_a_terminal(correct: SmallShop, tmp_path: Path) -> None:
+    file = correct.write(tmp_path)
+    printed = run_on_terminal("explore", file, "--depth", "0", *correct.flags)
+    assert "2 of 3 histories, 0 failed" in printed
+    assert printed.splitlines()[-1] == "3 histories exist: 3 ran, 0 skipped"
+
+
+def test_a_shop_that_works_in_a_queue_is_correct(tmp_path: Path) -> None:
+    with small_shop(lag_s=0.1) as shop:
+        code, printed = output("explore", shop.write(tmp_path), "--depth", "0", *shop.flags)
+    assert code == 0, printed
+
+
+REFUND = "history: {outcome: paid, anomalies: [refund, lost payment.processing]}\n"
+REFUNDED = "  refunded: {path: $.status, in: [refunded]}\nwebhook:"
+
+
+@pytest.mark.parametrize("is_declared", [False, True])
+def test_a_refund_is_judged_only_where_the_file_says_what_refunded_is(
+    is_declared: bool, correct: SmallShop, tmp_path: Path
+) -> None:
+    correct.ignores_refunds = True
+    file = Path(correct.write(tmp_path, REFUND))
+    if is_declared:
+        file.write_text(file.read_text().replace("webhook:", REFUNDED))
+    code, printed = output("explore", "--replay", str(file), *correct.flags)
+    assert (code, "paid-without-money" in printed) == (int(is_declared), is_declared), printed
+    assert ("  4  payment.processing is lost\n" in printed) == is_declared
+    correct.ignores_refunds = False
+    assert output("explore", "--replay", str(file), *correct.flags)[0] == 0
+
+
+@pytest.mark.parametrize("key", ["paid", "fulfilled", "closed", "refunded"])
+def test_a_path_that_the_state_does_not_have_is_a_mistake_of_the_file(
+    key: str, correct: SmallShop, tmp_path: Path
+) -> None:
+    file = Path(correct.write(tmp_path))
+    text = file.read_text().replace("webhook:", REFUNDED)
+    lines = [
+        line.replace("$.", "$.order.") if line.startswith(f"  {key}:") else line
+        for line in text.splitlines()
+    ]
+    file.write_text("\n".join(lines))
+    wrong = "$.order.shipments" if key == "fulfilled" else "$.order.status"
+    assert usage_error("explore", str(file), *correct.flags) == (
+        f"state.{key}.path: {wrong} does not exist in the state of order 1, where $ has the"
+        " members: id, status, shipments, payment_id; correct the path in the file of the"
+        " integration (in the history: paid)"
+    )
+
+
+FAILS = "python3 -c 'print(\"no database\"); raise SystemExit(3)'"
+
+
+def test_a_shop_that_does_not_start_ends_the_command(correct: SmallShop, tmp_path: Path) -> None:
+    text = Path(correct.write(tmp_path)).read_text().replace(str(correct.port), str(free_port()))
+    file = tmp_path / "other.yaml"
+    file.write_text(f"{text}run:\n  command: {FAILS}\n")
+    result = invoke("explore", str(file), *correct.flags)
+    assert str(result.exception) == f"the shop ended with code 3: {FAILS}\n  no database"
+
+
+def test_of_a_long_line_of_a_shop_only_the_end_is_printed(
+    correct: SmallShop, tmp_path: Path
+) -> None:
+    text = Path(correct.write(tmp_path)).read_text().replace(str(correct.port), str(free_port()))
+    file = tmp_path / "other.yaml"
+    prints = 'yes a | head -c 10000000 | tr -d "\\n"; echo the end; exit 3'
+    file.write_text(f"{text}run:\n  command: '{prints}'\n")
+    message = str(invoke("explore", str(file), *correct.flags).exception)
+    _, _, shown = message.partition("\n  ")
+    assert (shown[:3], shown[-8:], len(shown.encode())) == ("…aa", "athe end", 4_096 + 2)
+
+
+def test_the_end_of_a_shop_during_the_run_is_reported(correct: SmallShop, tmp_path: Path) -> None:
+    port = str(free_port())
+    serve = f"s = socket.create_server(('127.0.0.1', {port})); s.accept(); s.accept(); os._exit(9)"
+    command = f'python3 -c "import os, socket; {serve}"'
+    text = Path(correct.write(tmp_path)).read_text().replace(str(correct.port), port)
+    file = tmp_path / "other.yaml"
+    file.write_text(f"{text}run:\n  command: {command}\n")
+    message = usage_error("explore", str(file), *correct.flags)
+    assert message == f"the shop ended with code 9: {command}"
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    ("name", "code"), [("TERM", 143), ("HUP", 129), ("QUIT", 131), ("INT", 130), ("KILL", -9)]
+)
+def test_no_process_of_the_shop_outlives_the_command(
+    name: str, code: int, correct: SmallShop, tmp_path: Path
+) -> None:
+    """A shell starts the shop, as `npm start` does; a job ends it with any signal."""
+    pipe, file = tmp_path / "started", tmp_path / "other.yaml"
+    os.mkfifo(pipe)
+    text = Path(correct.write(tmp_path)).read_text().replace(str(correct.port), str(free_port()))
+    file.write_text(f"{text}run: {{command: (echo started; exec sleep 60) > {pipe}; true}}\n")
+    ignored = "INT" if name == "TERM" else "USR1"  # as a shell ignores Ctrl-C for a job
+    command = HEARS_CTRL_C if name == "INT" else COMMAND
+    explore = [*command, "explore", str(file), *correct.flags]
+    process = subprocess.Popen(["sh", "-c", f"trap '' {ignored}; exec \"$@\"", "sh", *explore])
+    with pipe.open() as started:
+        assert started.readline() == "started\n"
+        process.send_signal(signal.Signals[f"SIG{name}"])
+        assert process.wait(30) == code
+        has_ended, _, _ = select.select([started], [], [], 30)
+        assert has_ended, "the pipe ends with the last process of the shop"
+
+
+@pytest.mark.deep
+def test_a_shop_that_hangs_does_not_outlast_the_time_of_the_run(tmp_path: Path) -> None:
+    with small_shop() as shop:
+        file = shop.write(tmp_path)
+    with socket.create_server(("127.0.0.1", shop.port)):
+        assert usage_error("explore", file, *shop.flags, "--max-time", "100ms") == (
+            "flag --max-time: no history ended in this time; does the shop answer?"
+        )
+
+
+def test_another_program_at_the_address_of_the_shop_is_reported(
+    correct: SmallShop, tmp_path: Path
+) -> None:
+    file = correct.write(tmp_path, "run: {command: npm start}\n")
+    assert usage_error("explore", file, *correct.flags).startswith(
+        f"another program listens on 127.0.0.1:{correct.port}, the address of the shop;"
+    )
+
+
+def test_a_shop_that_is_not_running_ends_the_command(tmp_path: Path) -> None:
+    with small_shop() as shop:
+        file = shop.write(tmp_path)
+    assert usage_error("explore", file, *shop.flags) == (
+        f"cannot reach the shop: POST {shop.url}/orders: no connection: Connection refused"
+        " (in the history: paid)"
+    )
+
+
+def test_a_port_in_use_is_reported(correct: SmallShop, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", correct.api_port)):
+        message = usage_error("explore", correct.write(tmp_path), *correct.flags)
+    assert message.startswith(f"cannot listen on 127.0.0.1 port {correct.api_port}: ")
+
+
+MISTAKES = [
+    (("--max-time", "1"), "flag --max-time: "),
+    (("--webhook-secret", "x"), "flag --webhook-secret: expected whsec_ and the base64 of 24"),
+    (("--url", "http://127.0.0.1:1", "--port", "1"), "flag --port: the emulator at --url has"),
+    (("--url", "shop"), "flag --url: found 'shop', expected an absolute http or https URL"),
+    (("--key", "x"), "flag --key: expected test_ or live_ and 4 to 128"),
+    (("--junit", "/no/such/directory/x"), "flag --junit: cannot write"),
+    (("--depth", "9"), "flag --depth: found '9', expected an integer from 0 to 5"),
+    (("--replay",), "{file}: the file has no history that fits its integration; expected a"),
+    (("{file}",), "expected one file of an integration; several are accepted with --replay"),
+]
+
+
+@pytest.mark.parametrize(("flags", "message"), MISTAKES)
+def test_a_wrong_option_is_reported(
+    flags: tuple[str, ...], message: str, correct: SmallShop, tmp_path: Path
+) -> None:
+    file = correct.write(tmp_path)
+    given = [flag.format(file=file) for flag in flags]
+    assert usage_error("explore", file, *given).startswith(message.format(file=file))
+
+
+def test_the_mistakes_of_a_file_are_printed_with_their_positions(tmp_path: Path) -> None:
+    file = tmp_path / "shop.yaml"
+    file.write_text("version: 1\nname: shop\nstate: {}\n")
+    result = invoke("explore", str(file))
+    assert result.return_value == 2
+    assert (
+        result.stderr.splitlines()[0]
+        == f"{file}:1:1: an integration must have 'start': how an order is started"
+    )
+    assert len(result.stderr.splitlines()) == 3

@@ -1,0 +1,150 @@
+"""Histories: which exist, in which order they run, and which are equivalent."""
+
+from itertools import islice
+
+import pytest
+
+from emulator.tools.explore.anomalies import ANOMALIES, parse_anomaly
+from emulator.tools.explore.histories import (
+    History,
+    build_history,
+    facts,
+    histories_of_size,
+    normal_form,
+    random_histories,
+)
+from emulator.tools.explore.steps import Capabilities, Outcome
+
+ALL = Capabilities(has_webhook=True, has_return=True, has_settle=True)
+POLLS = Capabilities(has_webhook=False, has_return=False, has_settle=True)
+
+
+def history(outcome: str, *names: str, can: Capabilities = ALL) -> History:
+    anomalies = [anomaly for name in names if (anomaly := parse_anomaly(name))]
+    assert len(anomalies) == len(names)
+    built = build_history(Outcome(outcome), anomalies, can)
+    assert built is not None
+    return built
+
+
+def words(built: History) -> list[str]:
+    return [
+        " ".join(filter(None, (step.action, step.event.removeprefix("payment."), step.manner)))
+        for step in built.steps
+    ]
+
+
+BASE = "start", "deliver created", "submit", "deliver processing", "approve", "deliver completed"
+STEPS = [
+    ("paid", [], [*BASE, "return"]),
+    ("failed", [], [*BASE[:4], "decline", "deliver failed"]),
+    ("expired", [], ["start", "deliver created", "expire", "deliver expired"]),
+    ("paid", ["late payment.completed"], [*BASE[:5], "return", "deliver completed"]),
+    ("paid", ["lost payment.completed", "no-return"], [*BASE[:5], "lose completed"]),
+    (
+        "paid",
+        ["delayed payment.processing"],
+        [*BASE[:3], "approve", "deliver processing", "deliver completed", "return"],
+    ),
+    (
+        "paid",
+        ["refund", "swapped payment.completed"],
+        [*BASE[:5], "return", "refund", "deliver refunded", "deliver completed"],
+    ),
+    (
+        "failed",
+        ["late-success", "at-once payment.completed"],
+        [*BASE[:4], "decline", "deliver failed", "complete", "deliver completed twice at once"],
+    ),
+    ("paid", ["return-at-once"], [*BASE[:5], "deliver completed together with the return"]),
+    (
+        "paid",
+        ["expiry-while-processing"],
+        ["start", "deliver created", "wait", "submit", "pass expiry", *BASE[3:], "return"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("outcome", "names", "steps"), STEPS)
+def test_anomalies_change_the_steps_of_the_outcome(
+    outcome: str, names: list[str], steps: list[str]
+) -> None:
+    assert words(history(outcome, *names)) == steps
+
+
+def test_anomalies_that_do_not_fit_together_are_no_history() -> None:
+    pairs = [
+        ("paid", "lost payment.completed", "twice payment.completed"),
+        ("paid", "at-once payment.completed", "slow payment.completed"),
+        ("paid", "create-429", "create-cut"),
+        ("paid", "late-success"),
+        ("expired", "refund"),
+    ]
+    for outcome, *names in pairs:
+        anomalies = [parse_anomaly(name) for name in names]
+        assert build_history(Outcome(outcome), [a for a in anomalies if a], ALL) is None, names
+
+
+def test_small_histories_come_first_and_those_that_wait_last() -> None:
+    assert [h.title for h in histories_of_size(0, ALL)] == ["paid", "failed", "expired"]
+    singles = histories_of_size(1, ALL)
+    assert {len(h.anomalies) for h in singles} == {1}
+    assert [h.waits for h in singles] == sorted(h.waits for h in singles)
+    waiting = {"paid, create-429", "failed, create-429", "expired, create-429"}
+    assert {h.title for h in singles if h.waits} == waiting
+
+
+def test_a_shop_without_webhooks_has_histories_without_deliveries() -> None:
+    histories = [h for size in (0, 1, 2) for h in histories_of_size(size, POLLS)]
+    assert histories
+    assert not [word for h in histories for word in words(h) if word.startswith(("del", "for"))]
+
+
+def test_every_anomaly_occurs_and_is_found_by_its_name() -> None:
+    occurring = {a for size in (1, 2) for h in histories_of_size(size, ALL) for a in h.anomalies}
+    assert occurring == set(ANOMALIES)
+    assert [parse_anomaly(anomaly.name) for anomaly in ANOMALIES] == list(ANOMALIES)
+
+
+def test_changes_and_deliveries_are_exchangeable_where_the_shop_does_not_read() -> None:
+    usual, delayed = history("paid"), history("paid", "delayed payment.processing")
+    forms = [
+        [normal_form(h.steps, reads_on_delivery=reads) for h in (usual, delayed)]
+        for reads in (False, True)
+    ]
+    assert [first == second for first, second in forms] == [True, False]
+
+
+def test_the_position_of_a_lost_event_makes_no_other_history() -> None:
+    lost, late = (
+        ("lost payment.processing",),
+        ("late payment.processing", "lost payment.processing"),
+    )
+    forms = {normal_form(history("paid", *n).steps, reads_on_delivery=True) for n in (lost, late)}
+    assert len(forms) == 1
+
+
+def test_the_order_of_two_deliveries_is_never_exchanged() -> None:
+    usual, swapped = history("paid"), history("paid", "swapped payment.processing")
+    assert normal_form(usual.steps, reads_on_delivery=False) != normal_form(
+        swapped.steps, reads_on_delivery=False
+    )
+
+
+def test_facts_are_equal_whatever_their_order() -> None:
+    orders = [(), ("late payment.completed",), ("return-at-once",), ("swapped payment.created",)]
+    assert len({facts(history("paid", *names).steps) for names in orders}) == 1
+    assert facts(history("paid", "no-return").steps) != facts(history("paid").steps)
+
+
+def test_random_histories_are_larger_and_follow_from_the_seed() -> None:
+    def titles(seed: int) -> list[str]:
+        return [h.title for h in islice(random_histories(seed, 2, ALL), 50)]
+
+    assert titles(1) == titles(1) != titles(2)
+    assert all(len(h.anomalies) > 2 for h in islice(random_histories(1, 2, ALL), 50))
+    assert len(set(titles(1))) == 50
+
+
+def test_random_histories_end_when_none_is_left() -> None:
+    assert len(list(random_histories(1, 7, POLLS))) < 1_000

@@ -1,0 +1,90 @@
+"""Explore waits for a shop that works later, and not for one that works at once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from emulator.clock import RealClock
+from emulator.domain.instants import Instant
+from emulator.http.addresses import BaseUrl
+from emulator.server.app.server import private_emulator
+from emulator.settings import resolve
+from emulator.tools.explore.connections import Connections
+from emulator.tools.explore.exploration import Exploration, Limits
+from emulator.tools.explore.integration import read_integration
+from emulator.tools.explore.service import Service
+from emulator.tools.explore.session import ExploreSession
+from emulator.tools.explore.shop import Shop
+from tests.tools.explore.small_shop import KEY, SECRET, SmallShop, small_shop
+from tests.tools.explore.test_histories import history
+
+
+class WaitingClock(RealClock):
+    """Stands still except for waits, which take no real time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._now_ms = super().now_ms()
+        self.waited_ms = 0
+
+    def now_ms(self) -> Instant:
+        return self._now_ms + self.waited_ms
+
+    def monotonic_ms(self) -> float:
+        return self.waited_ms
+
+    async def wait(self, event: asyncio.Event, *, until: Instant | None) -> None:  # noqa: ARG002
+        assert until is not None
+        self.waited_ms += until - self.now_ms()
+
+
+@asynccontextmanager
+async def exploring(
+    shop: SmallShop, directory: Path, clock: RealClock
+) -> AsyncIterator[Exploration]:
+    flags = {"port": shop.api_port, "checkout-port": 0, "test-key": KEY, "clock": "frozen"}
+    settings = resolve({**flags, "allow-http-localhost": True}, {})
+    connections = Connections()
+    integration = read_integration(Path(shop.write(directory)))
+    async with private_emulator(settings) as url:
+        service = Service(BaseUrl.parse(url), KEY, connections)
+        session = ExploreSession(
+            shop=Shop(integration, connections, secret=SECRET, wall=clock),
+            service=service,
+            wall=clock,
+        )
+        limits = Limits(depth=0, seed=1, max_failures=1, max_time_ms=None)
+        yield Exploration(session, limits, lambda _: None)
+        connections.close()
+
+
+TITLES = [
+    ("paid",),
+    ("paid", "lost payment.processing"),
+    ("paid", "twice payment.completed"),
+    ("failed", "at-once payment.failed"),
+    ("expired", "forged"),
+    ("expired", "other-amount"),
+]
+
+
+async def test_nothing_waits_where_the_expected_state_is_there_at_once(tmp_path: Path) -> None:
+    clock = WaitingClock()
+    with small_shop() as shop:
+        async with exploring(shop, tmp_path, clock) as exploration:
+            for outcome, *anomalies in TITLES:
+                result = await exploration.replay(history(outcome, *anomalies))
+                assert result.failure is None
+    assert clock.waited_ms == 0
+
+
+async def test_a_second_effect_is_awaited_where_effects_are_late(tmp_path: Path) -> None:
+    with small_shop() as shop:
+        shop.repeats, shop.lag_reads = True, 2
+        async with exploring(shop, tmp_path, WaitingClock()) as exploration:
+            first = await exploration.replay(history("paid"))
+            result = await exploration.replay(history("paid", "at-once payment.completed"))
+    assert first.failure is None
+    assert result.failure is not None
+    assert result.failure.verdict.id == "fulfilled-twice"

@@ -1,0 +1,72 @@
+"""Writes the `integration.yaml` of a shop, with the command that runs it."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.tools.explore.zoo.table import NODE, PHP, PYTHON, Shop
+
+DIRECTORY = Path(__file__).parent
+PHP_WORKERS = 4
+_COMMANDS = {
+    PYTHON: [sys.executable, str(DIRECTORY / "shop.py")],
+    NODE: ["node", str(DIRECTORY / "shop.mjs")],
+}
+
+
+def write_integration(shop: Shop, directory: Path, *, port: int) -> Path:
+    """Write the file; the database of the shop is in the same directory."""
+    path = directory / "integration.yaml"
+    text = yaml.safe_dump(integration(shop, directory, port), sort_keys=False)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def integration(shop: Shop, directory: Path, port: int) -> dict[str, Any]:
+    url = f"http://127.0.0.1:{port}"
+    state: dict[str, Any] = {
+        "request": f"GET {url}/orders/{{order}}",
+        "paid": {"path": "$.status", "in": ["paid"]},
+        "fulfilled": {"path": "$.shipments"},
+        "closed": {"path": "$.status", "in": ["cancelled"]},
+        "refunded": {"path": "$.status", "in": ["refunded"]},
+    }
+    document: dict[str, Any] = {
+        "version": 1,
+        "name": shop.name,
+        "start": {
+            "request": f"POST {url}/orders",
+            "json": {"item": "coffee", "amount": 15_000},
+            "order": "$.id",
+            "payment": "$.payment_id",
+        },
+        "state": state,
+        "run": {"command": _command(shop, directory, port), "ready": f"GET {url}/health"},
+    }
+    if "webhook" in shop.ways or "queue" in shop.ways:
+        document["webhook"] = f"{url}/webhooks"
+    if "return" in shop.ways:
+        document["return"] = "success_url"
+    if "job" in shop.ways:
+        document["settle"] = {"request": f"POST {url}/jobs/{{order}}"}
+    return document
+
+
+def _command(shop: Shop, directory: Path, port: int) -> str:
+    variables = {
+        "PORT": port,
+        "BUG": shop.bug,
+        "WAYS": shop.ways,
+        "LAG": shop.lag_ms,
+        "DATABASE": directory / "orders.sqlite",
+        "PHP_CLI_SERVER_WORKERS": PHP_WORKERS,
+    }
+    assignments = [f"{name}={shlex.quote(str(value))}" for name, value in variables.items()]
+    program = _COMMANDS.get(shop.language)
+    if program is None:
+        assert shop.language == PHP
+        program = ["php", "-S", f"127.0.0.1:{port}", str(DIRECTORY / "shop.php")]
+    return " ".join(["exec", "env", *assignments, shlex.join(program)])

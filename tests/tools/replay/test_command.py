@@ -1,0 +1,361 @@
+"""The commands `replay` and `record`."""
+
+import asyncio
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from emulator.domain.errors import InvalidApiKey
+from emulator.http.addresses import BaseUrl
+from emulator.http.client import HttpClient
+from emulator.server.app.server import private_emulator
+from emulator.settings import Settings
+from tests.cli.invocation import (
+    HEALTHY,
+    error_line,
+    imported_modules,
+    invoke,
+    other_server,
+    output,
+    run_on_terminal,
+    run_with_closed_pipe,
+    usage_error,
+)
+from tests.cli.processes import HEARS_CTRL_C, REPOSITORY, Server, environment, serving
+
+PASSES = """
+- create: {as: order, methods: [telebirr]}
+- pay: {payment: order, phone: "0900000003"}
+- expect: {payment: order, status: processing, webhooks: [payment.created, payment.processing]}
+- advance: 30s
+- expect: {payment: order, status: failed, reason: timeout}
+"""
+FAILS = """
+- create: {as: order}
+- expect: {payment: order, status: completed}
+"""
+SLOW = """
+- create: {as: order}
+- fault: {then: {latency: 5m}}
+- retrieve: order
+"""
+RULES = "outcomes:\n  - {when: {}, then: handset}\n"
+NO_EMULATOR = "http://127.0.0.1:1"
+REFUSED = f"cannot reach the emulator at {NO_EMULATOR}: Connection refused"
+
+
+def write(directory: Path, name: str, script: str | None, rules: str = "") -> str:
+    """Write a file; return its path."""
+    file = directory / f"{name}.yaml"
+    section = "" if script is None else f"script:{script}"
+    file.write_text(f"version: 1\nname: {name}\n{rules}{section}", encoding="utf-8")
+    return str(file)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A running emulator with a real clock."""
+    with serving(logs=tmp_path_factory.mktemp("logs")) as server:
+        yield server
+
+
+def url(server: Server) -> str:
+    return f"http://127.0.0.1:{server.api_port}"
+
+
+def test_a_single_file_has_a_line_for_each_step(tmp_path: Path) -> None:
+    file = write(tmp_path, "mine", PASSES)
+    code, printed = output("replay", file)
+    assert code == 0
+    lines = printed.splitlines()
+    assert lines[:9] == [
+        f"mine  {file}",
+        "  ok      create: {as: order, methods: [telebirr]}  → 201 pending",
+        '  ok      pay: {payment: order, method: telebirr, phone: "+251900000003"}'
+        "  → 200 processing",
+        "  ok      expect: {payment: order, status: processing,"
+        " webhooks: [payment.created, payment.processing]}",
+        "  ok      advance: 30s  → 2 effects",
+        "  ok      expect: {payment: order, status: failed, reason: timeout}",
+        "",
+        "1 case: 1 passed, 0 failed, 5 steps",
+        "",
+    ]
+    assert lines[9].startswith("Coverage: 4 of ")
+    assert any("✓ processing → failed" in line for line in lines)
+
+
+def test_several_files_have_a_line_each_and_failures_their_steps(tmp_path: Path) -> None:
+    write(tmp_path, "a-case", FAILS)
+    write(tmp_path, "b-case", PASSES)
+    write(tmp_path, "c-rules", None, RULES)
+    results, report = tmp_path / "results.xml", tmp_path / "report.html"
+    seen = set()
+    for jobs in ("1", "4"):
+        code, printed = output("replay", str(tmp_path), "-j", jobs, "--report", str(report))
+        assert code == 1
+        seen.add((printed, report.read_bytes()))
+    [(printed, html)] = seen
+    assert html.startswith(b"<!doctype html>")
+    assert printed.split("\nCoverage")[0] == (
+        "FAILED  a-case  2 steps\n"
+        "ok      b-case  5 steps\n"
+        "\n"
+        f"a-case  {tmp_path}/a-case.yaml\n"
+        "  ok      create: {as: order}  → 201 pending\n"
+        "  FAILED  expect: {payment: order, status: completed}\n"
+        "\n"
+        f"  {tmp_path}/a-case.yaml:5:28: status of order is not as expected\n"
+        "      expected    actual\n"
+        "    | completed   pending\n"
+        "\n"
+        "2 cases: 1 passed, 1 failed, 7 steps (1 file without a script skipped)\n"
+    )
+    _, verbose = output("replay", "-v", str(tmp_path), "--junit", str(results))
+    assert "  ok      advance: 30s  → 2 effects\n" in verbose
+    [[failed, passed]] = ElementTree.parse(results).getroot()  # noqa: S314 - our own file
+    assert [case.attrib["name"] for case in (failed, passed)] == ["a-case", "b-case"]
+    assert [element.tag for element in failed] == ["failure"]
+
+
+@pytest.mark.parametrize(("percent", "code"), [("2", 0), ("50", 1), ("100", 1)])
+def test_a_coverage_that_is_too_low_fails_the_run(tmp_path: Path, percent: str, code: int) -> None:
+    file = write(tmp_path, "mine", "\n- create: {}\n")
+    actual, printed = output("replay", file, "--fail-under", percent)
+    message = f"The coverage is under the {percent} % that --fail-under asks for.\n"
+    assert (actual, printed.endswith(message)) == (code, code == 1)
+
+
+def test_the_clock_and_the_seed_are_options_and_no_variables(tmp_path: Path) -> None:
+    script = (
+        '\n- create: {}\n- expect: {created_at: "2027-05-01T00:00:00.000Z"}'
+        "\n- list: {}\n- expect: {payments: []}\n"
+    )
+    file = write(tmp_path, "mine", script)
+    variables = {"EMULATOR_SEED": "5", "EMULATOR_METHODS": "mpesa", "EMULATOR_CLOCK": "real"}
+    default = output("replay", file)
+    assert "2026-01-01T00:00:00.000Z" in default[1]
+    assert output("replay", file, "--seed", "0", variables=variables) == default
+    clock = ("--clock", "frozen@2027-05-01T00:00:00Z")
+    assert output("replay", file, *clock)[1] != output("replay", file, *clock, "--seed", "1")[1]
+    assert "created_at is not as expected" not in output("replay", file, *clock)[1]
+
+
+async def payments_in(database: Path, key: str) -> list[dict[str, object]]:
+    """The payments of an account in an emulator with this database."""
+    settings = Settings(port=0, checkout_port=0, database=str(database))
+    async with (
+        private_emulator(settings) as base_url,
+        HttpClient(BaseUrl.parse(base_url), key=key) as client,
+    ):
+        return list((await client.request("GET", "/v1/payments")).member("data"))
+
+
+def test_the_state_can_be_written_to_a_new_database(tmp_path: Path) -> None:
+    file, database = write(tmp_path, "mine", PASSES), tmp_path / "kept.db"
+    assert output("replay", file, "--database", str(database))[0] == 0
+    payments = asyncio.run(payments_in(database, "test_replay_mine"))
+    assert [payment["status"] for payment in payments] == ["failed"]
+    assert usage_error("replay", file, "--database", str(database)) == (
+        f"flag --database: '{database}' exists; expected the name of a new file"
+    )
+
+
+def test_a_running_emulator_keeps_only_the_account_of_a_failure(
+    tmp_path: Path, server: Server
+) -> None:
+    before = server.request("GET", "/_emulator/accounts").json
+    code, printed = output("replay", write(tmp_path, "mine", PASSES), "--url", url(server))
+    assert code == 0, printed
+    assert server.request("GET", "/_emulator/accounts").json == before
+    code, printed = output("replay", write(tmp_path, "bad", FAILS), "--url", f"{url(server)}/")
+    assert code == 1
+    [kept] = re.findall(r"^The account (acct_\w+) of 'bad' was kept\.$", printed, re.MULTILINE)
+    response = server.request("GET", f"/_emulator/accounts/{kept}")
+    assert (response.status, response.json["name"]) == (200, "bad")
+    assert server.request("DELETE", f"/_emulator/accounts/{kept}").status == 204
+
+
+def test_nothing_is_played_if_a_file_is_wrong(tmp_path: Path) -> None:
+    write(tmp_path, "a-case", PASSES)
+    write(tmp_path, "b-case", "\n- creat: {}\n")
+    write(tmp_path, "c-case", "\n- advance: soon\n")
+    rules = write(tmp_path, "rules", None, RULES)
+    ended = invoke("replay", str(tmp_path), rules)
+    assert (ended.return_value, ended.stdout) == (2, "")
+    first, second, third = ended.stderr.splitlines()
+    assert first.startswith(f"{tmp_path}/b-case.yaml:4:3: ")
+    assert second.startswith(f"{tmp_path}/c-case.yaml:4:")
+    assert third == f"{rules}:1:1: the file has no script"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], "Missing argument 'PATH...'"),
+        (["FILE", "--clock", "slow"], "flag --clock: found 'slow', expected real, frozen, "),
+        (["FILE", "--seed", "x"], "flag --seed: found 'x', expected an integer"),
+        (["FILE", "-j", "0"], "flag --jobs: found '0', expected an integer from 1 to 64"),
+        (
+            ["FILE", "--fail-under", "101"],
+            "flag --fail-under: found '101', expected a number from 0 to",
+        ),
+        (["FILE", "--fail-under", "nan"], "flag --fail-under: found 'nan', expected a number"),
+        (["FILE", "--url", "http://me:pw@host.test"], "flag --url: a user and a password cannot"),
+        (["FILE", "--url", "localhost:8080"], "flag --url: found 'localhost:8080', expected an"),
+        (["FILE", "--url", "http://ብር.et"], "flag --url: found 'http://ብር.et', expected an"),
+        (["FILE", "--url", NO_EMULATOR], REFUSED),
+        (
+            ["FILE", "--url", NO_EMULATOR, "--database", "x.db"],
+            "flag --database: the emulator at --url has a database of its own",
+        ),
+        (
+            ["FILE", "--junit", "/nowhere/at/all.xml"],
+            "flag --junit: cannot write '/nowhere/at/all.xml': its directory does not exist",
+        ),
+        (["FILE", "--report", "/"], "Invalid value for '--report': File '/' is a directory"),
+        (["FILE", "--database", "/nowhere/at/all.db"], "cannot open the database /nowhere/at/all"),
+    ],
+)
+def test_a_usage_error_is_one_line(tmp_path: Path, options: list[str], expected: str) -> None:
+    file = write(tmp_path, "mine", "\n- create: {}\n")
+    arguments = (file if option == "FILE" else option for option in options)
+    assert usage_error("replay", *arguments).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (404, b"{}"),
+        *((200, body) for body in (b'{"status":"ok"}', b"<html>", b"\xff", b'"ok"')),
+        (200, b"[" * 100_000),
+        (200, b'{"status":"down"}'),
+    ],
+    ids=["404", "no version", "HTML", "no text", "text", "nested", "down"],
+)
+def test_a_server_that_is_no_emulator_is_rejected(tmp_path: Path, status: int, body: bytes) -> None:
+    file = write(tmp_path, "mine", PASSES)
+    with other_server((status, body)) as other:
+        expected = f"no emulator responds at {other}: status {status} from /_emulator/health"
+        assert usage_error("replay", file, "--url", other) == expected
+        assert usage_error("record", "--url", other) == expected
+
+
+@pytest.mark.parametrize(
+    ("response", "summary"),
+    [
+        ((404, b'{"error":{"code":"route_not_found"}}'), "404 route_not_found"),
+        ((201, '{"id":"acct_1","test_key":"ብር\\n"}'.encode()), "201"),
+        ((201, b"[]"), "201"),
+    ],
+    ids=["refusal", "malformed key", "no object"],
+)
+def test_a_case_without_an_account_fails(
+    tmp_path: Path, response: tuple[int, bytes], summary: str
+) -> None:
+    file = write(tmp_path, "mine", PASSES)
+    with other_server(HEALTHY, response) as other:
+        code, printed = output("replay", file, "--url", other)
+    assert code == 1
+    assert f"{file}:1:1: the account of the case was refused: {summary}\n" in printed
+
+
+def test_the_results_are_printed_although_a_file_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "is-gone").symlink_to("/proc/self")
+    results = tmp_path / "is-gone" / "results.xml"
+    ended = invoke("replay", write(tmp_path, "mine", FAILS), "--junit", str(results))
+    assert error_line(ended).startswith(f"flag --junit: cannot write '{results}'")
+    assert "status of order is not as expected" in ended.stdout
+    assert "1 case: 0 passed, 1 failed" in ended.stdout
+
+
+@pytest.mark.parametrize("signals", [1, 3])
+def test_ctrl_c_ends_the_run_without_a_message_and_deletes_the_account(
+    tmp_path: Path, server: Server, signals: int
+) -> None:
+    """A program that starts the command may pass on its own signal, so that it gets several."""
+    before = server.request("GET", "/_emulator/accounts").json
+    target = ["--url", url(server)] if signals > 1 else []
+    with subprocess.Popen(
+        [*HEARS_CTRL_C, "replay", write(tmp_path, "mine", SLOW), *target],
+        cwd=REPOSITORY,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for line in process.stdout:
+            if "fault" in line:
+                break
+        for _ in range(signals):
+            process.send_signal(signal.SIGINT)
+        message = process.stderr.read()
+    assert (process.returncode, message.strip()) == (130, "")
+    assert server.request("GET", "/_emulator/accounts").json == before
+
+
+def test_a_closed_pipe_changes_neither_the_exit_code_nor_the_files(tmp_path: Path) -> None:
+    results = tmp_path / "results.xml"
+    file = write(tmp_path, "mine", FAILS)
+    ended = run_with_closed_pipe("replay", file, "--junit", str(results))
+    assert (ended.returncode, ended.stderr) == (1, "")
+    assert results.exists()
+
+
+def test_on_a_terminal_there_are_colours_and_a_line_that_changes(tmp_path: Path) -> None:
+    pytest.importorskip("pty")
+    write(tmp_path, "one", FAILS)
+    write(tmp_path, "two", PASSES)
+    arguments = ("replay", str(tmp_path), "-j", "1")
+    written = run_on_terminal(*arguments)
+    assert "\x1b[31mFAILED\x1b[0m" in written
+    assert "\r\x1b[K        two  step 5 of 5" in written
+    assert "\x1b" not in run_on_terminal(*arguments, variables={"NO_COLOR": "1", "CI": "true"})
+
+
+def test_a_recorded_history_can_be_replayed(tmp_path: Path, server: Server) -> None:
+    account = server.request("POST", "/_emulator/accounts", {"clock": "frozen"}).json
+    key = account["test_key"]
+    body = {"amount": 500, "currency": "ETB", "methods": ["mpesa"]}
+    urls = {"success_url": "https://shop.example/ok", "cancel_url": "https://shop.example/no"}
+    assert server.request("POST", "/v1/payments", body | urls, key=key).status == 201
+    _, recording = output("record", "--url", url(server), "--key", key)
+    assert "script:" in recording
+    file = tmp_path / "recorded.yaml"
+    file.write_text(recording, encoding="utf-8")
+    code, printed = output("replay", str(file))
+    assert code == 0, printed
+
+
+def test_a_missing_recording_is_explained_in_one_line(server: Server) -> None:
+    for options, expected in (
+        (
+            ("--url", url(server), "--key", "test_unknown_key"),
+            f"{url(server)} returned no recording: {InvalidApiKey.unknown}",
+        ),
+        (
+            ("--url", url(server), "--key", "nonsense"),
+            "flag --key: expected test_ or live_ and 4 to 128 letters, digits or _",
+        ),
+        (("--url", NO_EMULATOR), REFUSED),
+    ):
+        assert usage_error("record", *options) == expected
+    with other_server(HEALTHY, (200, b"<html>")) as other:
+        message = usage_error("record", "--url", other)
+    assert message == f"{other} returned no recording: the response is not YAML"
+
+
+def test_modules_are_imported_only_when_they_are_needed(tmp_path: Path) -> None:
+    modules = imported_modules("replay", write(tmp_path, "mine", "\n- create: {}\n"))
+    assert "emulator.server.app.server" in modules
+    assert not modules & {"jinja2", "xml.etree.ElementTree"}
+    modules = imported_modules("replay", write(tmp_path, "bad", "\n- creat: {}\n"))
+    assert "emulator.tools.replay.cases" in modules
+    assert not modules & {"emulator.server.app.server", "httpx", "httpcore"}

@@ -1,0 +1,245 @@
+"""The printed lines and the JUnit file of a run, in the order of the files."""
+
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+import pytest
+
+from emulator.reporting import Paint
+from emulator.scenarios.scenario_file import step_name, step_text
+from emulator.tools.replay.console import (
+    MAX_FAILURE_LINES,
+    Printer,
+    count_steps,
+    failure_lines,
+    note_lines,
+    summary_line,
+)
+from emulator.tools.replay.diff import side_by_side
+from emulator.tools.replay.report import junit
+from emulator.tools.replay.results import Case, CaseResult, Mismatch, Trace
+from tests.tools.replay.sample_results import HERE, case, failed, failure, played, result, step
+
+PLAIN = Paint(is_on=False)
+
+STEPS = """\
+  ok      advance: 1s  → 0 effects
+  FAILED  advance: 1s  → 0 effects
+
+  cases/{name}.yaml:7:5: create was refused: 400 invalid_amount
+"""
+
+
+class Output:
+    """A printer and what it has written."""
+
+    def __init__(
+        self, cases: Sequence[Case], *, shows_steps: bool, width: int | None = None
+    ) -> None:
+        self.parts: list[str] = []
+        self.printer = Printer(
+            cases, self.parts.append, PLAIN, shows_steps=shows_steps, width=width
+        )
+
+    def end(self, ended: CaseResult) -> None:
+        for played_step in ended.steps:
+            self.printer.step_played(ended.case, played_step)
+        self.printer.case_ended(ended)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.parts)
+
+
+def printed(
+    results: Sequence[CaseResult],
+    *,
+    shows_steps: bool,
+    width: int | None = None,
+    order: Sequence[int] | None = None,
+) -> str:
+    """The output of cases that end in an order."""
+    output = Output([each.case for each in results], shows_steps=shows_steps, width=width)
+    for position in order or range(len(results)):
+        output.end(results[position])
+    output.printer.print_failures()
+    return output.text
+
+
+def test_with_steps_each_step_has_a_line_and_a_failure_follows() -> None:
+    expected = "mine  cases/mine.yaml\n" + STEPS.format(name="mine")
+    assert printed([failed()], shows_steps=True) == expected
+
+
+def test_without_steps_each_case_has_a_line_and_failures_are_printed_at_the_end() -> None:
+    assert printed([failed("bad"), result("good")], shows_steps=False) == (
+        "FAILED  bad  2 steps\nok      good  1 step\n\nbad  cases/bad.yaml\n"
+        + STEPS.format(name="bad")
+    )
+
+
+@pytest.mark.parametrize("shows_steps", [True, False])
+def test_the_output_does_not_depend_on_which_case_ends_first(shows_steps: bool) -> None:
+    results = [result("one"), failed("two"), result("three")]
+    orders = ([0, 1, 2], [2, 1, 0], [1, 2, 0])
+    assert len({printed(results, shows_steps=shows_steps, order=order) for order in orders}) == 1
+
+
+def test_only_the_steps_of_the_first_case_are_printed_immediately() -> None:
+    one, two = result("one"), result("two")
+    output = Output([one.case, two.case], shows_steps=True)
+    output.printer.step_played(two.case, two.steps[0])
+    assert output.text == ""
+    output.printer.step_played(one.case, one.steps[0])
+    assert output.text.startswith("one  cases/one.yaml\n  ok ")
+    assert "two" not in output.text
+
+
+def test_on_a_terminal_the_line_of_a_case_changes_until_its_end() -> None:
+    one = result("one")
+    output = Output([one.case], shows_steps=False, width=24)
+    output.end(one)
+    assert output.parts == ["\r\x1b[K        one  step 1 of ", "\r\x1b[Kok      one  1 step\n"]
+
+
+@pytest.mark.parametrize("shows_steps", [True, False])
+def test_on_a_terminal_long_lines_are_cut_except_for_the_failed_step(shows_steps: bool) -> None:
+    text = f"create: {{metadata: {{note: {'a' * 100}}}}}"
+    ended = result(
+        steps=(played(1, text=text, turns=(1,)), played(2, text=text, failure=failure())),
+        failure=failure(),
+    )
+    ok, failed_line = f"  ok        {text}  → 0 effects", f"  FAILED  {text}  → 0 effects"
+    cut = "  ok        create: {metadata: {note: aaaaaaaa…  → 0 effects"
+    assert len(cut) == 60
+    for width, first in ((None, ok), (60, cut), (10, "  ok        create: {metada…  → 0 effects")):
+        lines = printed([ended], shows_steps=shows_steps, width=width).splitlines()
+        assert [line for line in lines if "create: {" in line] == [first, failed_line]
+
+
+def test_repeated_steps_count_each_time() -> None:
+    script = "- repeat: {times: 3, steps: [{advance: 1s}, {advance: 2s}]}\n- advance: 1s"
+    assert count_steps(case(script=script).scenario.script) == 8
+
+
+def test_of_a_repeat_the_first_turn_and_the_failed_turn_are_shown() -> None:
+    turns = [(1, "a"), (1, "b"), (2, "a"), (2, "b"), (3, "a")]
+    steps = [
+        played(1, text="repeat: {times: 3}", outcome=""),
+        *(
+            played(number, text=text, outcome="", turns=(turn,))
+            for number, (turn, text) in enumerate(turns, start=2)
+        ),
+        played(7, text="b", outcome="", turns=(3,), failure=failure()),
+    ]
+    ended = result(steps=tuple(steps), failure=failure())
+    assert printed([ended], shows_steps=True).splitlines()[1:7] == [
+        "  ok      repeat: {times: 3}",
+        "  ok        a",
+        "  ok        b",
+        "  ok        a  (iteration 3)",
+        "  FAILED    b  (iteration 3)",
+        "",
+    ]
+
+
+def test_a_single_mismatch_is_reported_at_its_place() -> None:
+    mismatch = Mismatch(
+        place=HERE, subject="status", rows=side_by_side("completed", "failed"), note="So it is."
+    )
+    why = failure("status of order is not as expected", mismatches=(mismatch,))
+    assert failure_lines(result(), why, PLAIN) == [
+        "  cases/mine.yaml:7:5: status of order is not as expected",
+        "      expected    actual",
+        "    | completed   failed",
+        "      So it is.",
+    ]
+
+
+def test_several_mismatches_have_a_maximum_number_of_lines() -> None:
+    many = [f"entry {number}" for number in range(100)]
+    mismatch = Mismatch(place=HERE, subject="events", rows=side_by_side(many, []))
+    lines = failure_lines(result(), failure(mismatches=(mismatch, mismatch)), PLAIN)
+    assert lines[2] == "  cases/mine.yaml:7:5: events"
+    assert len(lines) == MAX_FAILURE_LINES
+    assert lines[-1].endswith("more lines")
+
+
+def test_colours_depend_on_the_paint() -> None:
+    assert Paint(is_on=True)("red", "FAILED") == "\x1b[31mFAILED\x1b[0m"
+    assert Paint(is_on=True)("dim", "") == ""
+    assert PLAIN("red", "FAILED") == "FAILED"
+
+
+def test_the_summary_counts_cases_steps_and_skipped_files() -> None:
+    assert summary_line([result()], 0) == "1 case: 1 passed, 0 failed, 1 step"
+    assert summary_line([result(), failed()], 2) == (
+        "2 cases: 1 passed, 1 failed, 3 steps (2 files without a script skipped)"
+    )
+
+
+def test_notes_name_kept_accounts_and_incomplete_traces() -> None:
+    large = result("large", trace=Trace(is_cut=True))
+    kept, cut = note_lines([result(), result("bad", kept_account="acct_1"), large])
+    assert kept == "The account acct_1 of 'bad' was kept."
+    assert cut.startswith("The trace of 'large' has only the last 1,000 requests")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "create: {as: third, amount: 15000, methods: [telebirr, mpesa]}",
+        'create: {amount: "15000", currency: null, metadata: {"on": "1"}}',
+        f"create: {{metadata: {{note: {'a' * 200}}}}}",
+        "retrieve: order",
+        "retrieve: {id: pay_nobody}",
+        "list: {limit: 2, status: pending, after: order}",
+        'pay: {payment: order, method: telebirr, phone: "+251900000001"}',
+        "pay: {payment: order, method: bank_transfer, bank: walia_test}",
+        "answer: {payment: order, answer: approve}",
+        "cancel: order",
+        "transition: {payment: order, status: failed, reason: timeout, unusual: true}",
+        "advance: 30s",
+        "advance: next",
+        "fault: {when: {request: create_payment, nth: 2}, then: {drop: true, point: after_commit}}",
+        "expect: {payment: order, status: failed, events: [payment.created], reason: null}",
+        'expect: {success_url: https://shop.example/ok?a=1, code: "no"}',
+    ],
+)
+def test_the_text_of_a_step_is_its_yaml(script: str) -> None:
+    assert step_text(step(script)) == script
+
+
+def test_the_text_of_a_repeat_has_no_steps() -> None:
+    repeat = step("repeat: {times: 3, steps: [{retrieve: order}]}")
+    assert (step_text(repeat), step_name(repeat)) == ("repeat: {times: 3}", "repeat")
+
+
+def junit_file(*results: CaseResult) -> ElementTree.Element:
+    return ElementTree.fromstring(junit(results, duration_ms=1_234.5))  # noqa: S314 - our own file
+
+
+def test_the_junit_file_has_a_test_case_for_each_case() -> None:
+    suites = junit_file(result("one", duration_ms=250.0), failed("two"))
+    [suite] = suites
+    counts = {"tests": "2", "failures": "1", "errors": "0", "time": "1.234"}
+    assert suites.attrib == counts
+    assert suite.attrib == {"name": "replay", **counts}
+    assert [test_case.attrib for test_case in suite] == [
+        {"name": "one", "classname": "cases/one.yaml", "time": "0.250"},
+        {"name": "two", "classname": "cases/two.yaml", "time": "0.000"},
+    ]
+
+
+def test_the_failure_in_the_junit_file_has_the_printed_lines() -> None:
+    [[passed, bad]] = junit_file(result(), failed())
+    assert list(passed) == []
+    [element] = bad
+    assert element.tag == "failure"
+    assert element.attrib["message"] == "create was refused: 400 invalid_amount"
+    assert element.text == STEPS.format(name="mine").rstrip("\n")
+
+
+def test_characters_that_xml_cannot_represent_are_replaced() -> None:
+    [[bad]] = junit_file(failed(why=failure("a null \0, an escape \x1b[31m, <tags> & ብር")))
+    assert bad[0].attrib["message"] == "a null \ufffd, an escape \ufffd[31m, <tags> & ብር"

@@ -1,0 +1,236 @@
+"""The command `verify`."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from emulator.cli.verify import VerifyOptions, VerifyProgress, run_comparison
+from emulator.domain.clauses import CLAUSES
+from tests.cli.invocation import (
+    error_line,
+    imported_modules,
+    invoke,
+    output,
+    run_on_terminal,
+    run_with_closed_pipe,
+    usage_error,
+)
+from tests.cli.processes import Server, serving
+from tests.tools.verify.runs import ImpatientClock
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, ManualClock
+
+NO_SERVER = "http://127.0.0.1:1"
+KEYS = ("--key", TEST_KEY, "--other-key", OTHER_TEST_KEY)
+TOO_LONG = "429 requires a wait of 61 s, but only 60 s of 60 s are left"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """An emulator that drifts in one clause: it refuses unknown parameters."""
+    with serving("--strict", logs=tmp_path_factory.mktemp("logs")) as server:
+        yield server
+
+
+def url(server: Server) -> str:
+    return f"http://127.0.0.1:{server.api_port}"
+
+
+def test_a_drift_is_printed_and_has_exit_code_1(server: Server) -> None:
+    code, printed = output("verify", "--base-url", url(server), *KEYS)
+    assert code == 1
+    lines = printed.splitlines()
+    assert lines[0] == (
+        f"Comparison of {url(server)} with the contract (keys test_de…key and test_ot…key)"
+    )
+    assert lines[2:5] == [
+        "Drifts",
+        "  DRIFT     4.1.14  an unknown parameter: 400 `unknown_parameter`, as with `--strict`"
+        " (our",
+        "                    assumption: Accepted with a warning; with `--strict` 400"
+        " `unknown_parameter`)",
+    ]
+    assert lines[-1].startswith(f"{len(CLAUSES)} clauses: ")
+    assert TEST_KEY not in printed
+    assert max(map(len, lines)) <= 100
+
+
+def test_an_accepted_drift_has_exit_code_0(server: Server) -> None:
+    accepted = ("--accept", "4.1.14", "--accept", "4.1.3")
+    code, printed = output("verify", "--base-url", f"{url(server)}/v1/", *KEYS, *accepted)
+    assert code == 0
+    assert "  accepted  4.1.14" in printed
+    assert " 1 drift (1 from our assumptions, 1 accepted), " in printed
+
+
+def test_the_result_is_written_to_files_or_printed_as_json(tmp_path: Path, server: Server) -> None:
+    result, report = tmp_path / "result.json", tmp_path / "report.html"
+    verify = ("verify", "--base-url", url(server), "--key", TEST_KEY, "--json")
+    code, printed = output(*verify, str(result), "--report", str(report))
+    document = json.loads(result.read_bytes())
+    assert (code, document["has_drifted"], document["base_url"]) == (1, True, url(server))
+    assert f"{document['counts']['requests']} requests" in printed
+    assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
+    code, printed = output(*verify, "-")
+    assert code == 1
+    [drift] = [clause for clause in json.loads(printed)["clauses"] if clause["verdict"] == "drift"]
+    assert drift["number"] == "4.1.14"
+
+
+def test_a_live_key_needs_an_option(server: Server) -> None:
+    message = "a live_ key processes real payments; use a test_ key, or add --i-know"
+    base_url = ("verify", "--base-url", url(server))
+    assert usage_error(*base_url, "--key", LIVE_KEY) == f"flag --key: {message}"
+    other = ("--key", TEST_KEY, "--other-key", LIVE_KEY)
+    assert usage_error(*base_url, *other) == f"flag --other-key: {message}"
+    assert output(*base_url, "--key", LIVE_KEY, "--i-know")[0] == 1
+
+
+def limited_key(server: Server, *, nth: int, retry_after_s: int) -> str:
+    """The key of a new account whose nth request is refused with 429."""
+    account = server.request("POST", "/_emulator/accounts", {}).json
+    fault = {"when": {"nth": nth}, "then": {"status": 429, "retry_after": retry_after_s}}
+    key = str(account["test_key"])
+    assert server.request("POST", "/_emulator/faults", fault, key=key).status == 201
+    return key
+
+
+def test_an_incomplete_comparison_has_exit_code_2(tmp_path: Path, server: Server) -> None:
+    result, report = tmp_path / "result.json", tmp_path / "report.html"
+    files = ("--json", str(result), "--report", str(report))
+    key = limited_key(server, nth=9, retry_after_s=61)
+    arguments = ("--base-url", url(server), "--key", key, "--accept", "4.1.14", *files)
+    ended = invoke("verify", *arguments)
+    document = json.loads(result.read_bytes())
+    left_out = document["counts"]["rate_limited"]
+    assert left_out > 30
+    assert ended.return_value == 2
+    assert ended.stderr == (
+        f"payments-emulator: the comparison is not complete: because of the rate limit {left_out}"
+        f" of {len(CLAUSES)} clauses were not checked; {TOO_LONG}\n"
+    )
+    summary = f"({left_out} not checked, because the service refused requests with 429)"
+    assert summary in ended.stdout
+    assert document["is_complete"] is False
+    assert "The comparison is not complete" in report.read_text(encoding="utf-8")
+
+
+def test_a_drift_counts_also_in_an_incomplete_comparison(server: Server) -> None:
+    key = limited_key(server, nth=30, retry_after_s=61)
+    ended = invoke("verify", "--base-url", url(server), "--key", key)
+    assert ended.return_value == 1
+    assert "Drifts" in ended.stdout
+    assert ended.stderr.startswith("payments-emulator: the comparison is not complete: ")
+
+
+def test_the_progress_shows_checks_and_waits(server: Server) -> None:
+    written: list[str] = []
+    options = VerifyOptions(
+        base_url=url(server),
+        key=limited_key(server, nth=5, retry_after_s=12),
+        other_key=None,
+        accepted=frozenset(),
+        json=None,
+        report=None,
+    )
+    clock = ImpatientClock(ManualClock())
+    comparison = run_comparison(options, wall=clock, progress=VerifyProgress(written.append))
+    assert comparison.refusal is None
+    lines = [text.removeprefix("\r\x1b[K") for text in written]
+    place = lines.index("waiting 12 s: the service said 429")
+    assert lines[place - 1].startswith("check ")
+    assert lines[place + 1] == lines[place - 1]
+    assert lines[-1] == ""
+
+
+NOT_SENT = "flag --key: expected a key that begins with test_"
+NO_BLANKS = "flag --key: a key has neither blanks nor characters beyond ASCII"
+# The options beside the base URL and the keys, and the start of the message.
+WRONG_OPTIONS: list[tuple[tuple[str, ...], str]] = [
+    *(
+        (("--key", key, *more), NOT_SENT)
+        for key in ("sk_test_1234", "TEST_demo_key", "", "demo")
+        for more in ((), ("--i-know",))
+    ),
+    *((("--key", key), NO_BLANKS) for key in ("test_a b", "test_ብር", "test_a\n")),
+    *(
+        (("--base-url", text), f"flag --base-url: found '{text}', expec")
+        for text in ("sandbox.example", "ftp://sandbox.example", "http://ብር.et", f"{NO_SERVER}?a=b")
+    ),
+    (
+        ("--base-url", "https://me:pw@sandbox.example"),
+        "flag --base-url: a user and a password cannot be sent beside an API key",
+    ),
+    (
+        ("--other-key", TEST_KEY),
+        "flag --other-key: this is the key of --key; expected one of another account",
+    ),
+    (
+        ("--accept", "4.9.9"),
+        "flag --accept: there is no clause '4.9.9'; expected one such as 4.1.3",
+    ),
+    *(
+        (
+            (f"--{name}", f"/nowhere/at/all.{name}"),
+            f"flag --{name}: cannot write '/nowhere/at/all.{name}': its directory does not exist",
+        )
+        for name in ("json", "report")
+    ),
+    (("--report", "/"), "Invalid value for '--report': File '/'"),
+    ((), f"cannot reach {NO_SERVER}: Connection refused"),
+]
+
+
+@pytest.mark.parametrize(("options", "expected"), WRONG_OPTIONS)
+def test_a_usage_error_is_one_line(options: tuple[str, ...], expected: str) -> None:
+    # Of an option that is given twice the last counts.
+    message = usage_error("verify", "--base-url", NO_SERVER, "--key", TEST_KEY, *options)
+    assert message.startswith(expected)
+
+
+def test_the_service_and_a_key_are_required() -> None:
+    assert usage_error("verify").startswith("Missing option '--base-url'")
+    without_key = usage_error("verify", "--base-url", NO_SERVER)
+    assert without_key.startswith("Missing option '--key'")
+
+
+def test_a_server_that_cannot_be_compared_is_explained(server: Server) -> None:
+    pages = f"http://127.0.0.1:{server.checkout_port}"
+    message = usage_error("verify", "--base-url", pages, "--key", TEST_KEY)
+    assert message.startswith(f"{pages}/v1/payments ")
+    unknown = ("--base-url", url(server), "--key", "test_secret_of_somebody")
+    assert usage_error("verify", *unknown) == (
+        f"{url(server)} refuses the key test_se…ody (--key): 401 `invalid_api_key`"
+    )
+    limited = ("--base-url", url(server), "--key", limited_key(server, nth=1, retry_after_s=61))
+    assert usage_error("verify", *limited) == f"{url(server)}: {TOO_LONG}"
+
+
+def test_the_result_is_printed_although_a_file_cannot_be_written(
+    tmp_path: Path, server: Server
+) -> None:
+    (tmp_path / "is-gone").symlink_to("/proc/self")
+    result = tmp_path / "is-gone" / "result.json"
+    options = ("--base-url", url(server), "--key", TEST_KEY, "--json", str(result))
+    ended = invoke("verify", *options)
+    assert error_line(ended).startswith(f"flag --json: cannot write '{result}': ")
+    assert "Drifts" in ended.stdout
+
+
+def test_a_closed_pipe_does_not_change_the_exit_code(server: Server) -> None:
+    ended = run_with_closed_pipe("verify", "--base-url", url(server), "--key", TEST_KEY)
+    assert (ended.returncode, ended.stderr) == (1, "")
+
+
+def test_on_a_terminal_there_are_colours_and_the_progress(server: Server) -> None:
+    pytest.importorskip("pty")
+    written = run_on_terminal("verify", "--base-url", url(server), "--key", TEST_KEY)
+    assert "\r\x1b[Kcheck 1 of " in written
+    assert "\x1b[33mDRIFT\x1b[0m" in written
+
+
+def test_a_usage_error_imports_only_what_it_needs() -> None:
+    modules = imported_modules("verify", "--base-url", NO_SERVER, "--key", LIVE_KEY)
+    assert "emulator.cli.output" in modules
+    assert not modules & {"httpx", "jinja2", "asyncio", "uvicorn"}
