@@ -11,6 +11,7 @@ import httpx
 from emulator.domain.instants import Instant, parse_clock
 from emulator.server.app.composition import Running, compose
 from emulator.settings import Settings
+from tests.asgi import asgi
 
 API_PORT = 8080
 CHECKOUT_PORT = 8081
@@ -142,7 +143,7 @@ async def world_at(wall: ManualClock, settings: Settings) -> AsyncIterator[World
         settings, wall=wall, api_port=API_PORT, checkout_port=CHECKOUT_PORT, write_log=log.append
     ) as running:
         running.gateway.is_ready = True
-        transport = httpx.ASGITransport(app=running.gateway)
+        transport = httpx.ASGITransport(app=asgi(running.gateway))
         async with (
             httpx.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{API_PORT}") as api,
             httpx.AsyncClient(

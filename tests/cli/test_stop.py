@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.server.app.server import LAST_ANSWERS_S
+from emulator.server.app.connection import LAST_ANSWERS_S
 from tests.cli.processes import (
     COMMAND,
     FREE_PORTS,
@@ -187,7 +187,7 @@ def signalled_at(module: str, number: signal.Signals) -> tuple[str, ...]:
     return sys.executable, "-c", SIGNALLED_AT.format(module=module, number=int(number))
 
 
-MODULES = ("typing", "emulator.cli.serve", "emulator.settings", "uvicorn", "aiosqlite")
+MODULES = ("typing", "emulator.cli.serve", "emulator.settings", "httptools", "aiosqlite")
 EVERY_SIGNAL = [(module, number) for module in MODULES for number in SIGNALS]
 
 

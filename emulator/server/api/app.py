@@ -23,18 +23,14 @@ from emulator.domain.rate_limit import TokenBucket
 from emulator.server.api.bodies import ClientDisconnected, check_content_type, decode_object
 from emulator.server.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.server.api.exchange import (
-    NO_STATUS,
     ClientConnection,
-    CutReply,
     Exchange,
     Header,
     Reply,
-    Send,
     add_to_journal,
     bearer_key,
-    lines_of,
     log_failure,
-    send_reply,
+    no_reply,
 )
 from emulator.server.api.parameters import CreateRules, check_order
 from emulator.server.api.queries import KNOWN as KNOWN_QUERY
@@ -91,14 +87,9 @@ class PaymentsApi:
         self._operations = {_CREATE: self._create, _RETRIEVE: self._retrieve, _LIST: self._list}
 
     async def answer(
-        self,
-        exchange: Exchange,
-        connection: ClientConnection | None,
-        send: Send | None,
-        *,
-        started_ms: float,
-    ) -> int:
-        """Respond to a request; returns the status, 0 without a response."""
+        self, exchange: Exchange, client: ClientConnection, *, started_ms: float
+    ) -> Reply:
+        """Respond to a request; returns the response."""
         try:
             key = bearer_key(exchange.headers.get(b"authorization"))
             owner = self._accounts.known_owner(key) or await self._accounts.owner_of(key)
@@ -110,14 +101,10 @@ class PaymentsApi:
         except Refusal as refusal:
             reply = _refused(refusal)
         except ClientDisconnected:
-            if connection is not None and connection.body_error is not None:
-                reply = _refused(connection.body_error)
-            else:
-                reply = CutReply(NO_STATUS, b"", [], cut_at=None)
+            reply = no_reply() if client.body_error is None else _refused(client.body_error)
         except Exception as error:  # noqa: BLE001 - logged; the client gets the contract's 500
             log_failure(exchange.method, exchange.path, error)
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
-        exchange.reply = reply
         # After a reset, the account neither counts nor stores the request.
         owner_of_entry = None if exchange.is_outdated else exchange.owner
         request_id = exchange.request_id = self._request_id(exchange, owner_of_entry)
@@ -130,18 +117,10 @@ class PaymentsApi:
                 started_ms=started_ms,
                 ended_ms=self._wall.monotonic_ms(),
             )
-        headers = reply.headers
         if exchange.warnings:
-            headers.append((b"emulator-warning", warning_header(exchange.warnings)))
-        length = b"%d" % len(reply.body)
-        if connection is not None and reply.is_whole:
-            lines = lines_of(headers) + _COMMON_LINES % (length, request_id)
-            connection.reply(reply.status, lines, reply.body)
-            return reply.status
-        headers += _common_headers(length, request_id)
-        if reply.status != NO_STATUS:
-            await send_reply(reply, send, connection)
-        return reply.sent_status
+            reply.headers.append((b"emulator-warning", warning_header(exchange.warnings)))
+        client.reply(reply, _COMMON_LINES % (len(reply.body), request_id))
+        return reply
 
     def _request_id(self, exchange: Exchange, owner: Owner | None) -> bytes:
         """The id of a request; of an owner's request it is always the same."""
@@ -185,7 +164,7 @@ class PaymentsApi:
             faulty_reply = await inject_before(effect, self._wall)
             if faulty_reply is None and exchange.is_outdated:
                 # The account was reset while the fault delayed the request.
-                return CutReply(500, b"", [], cut_at=None)
+                return Reply(500, b"", [], is_dropped=True)
             return faulty_reply or await self._operations[operation](exchange, owner)
         # A late fault does not apply to a request that is refused.
         reply = await self._operations[operation](exchange, owner)
@@ -265,16 +244,10 @@ class PaymentsApi:
             raise error
 
 
-def _common_headers(length: bytes, request_id: bytes) -> list[Header]:
-    return [
-        (b"content-type", b"application/json"),
-        (b"content-length", length),
-        (b"cache-control", b"no-store"),
-        (b"request-id", request_id),
-    ]
-
-
-_COMMON_LINES = lines_of(_common_headers(b"%b", b"%b"))
+_COMMON_LINES = (
+    b"content-type: application/json\r\ncontent-length: %d\r\ncache-control: no-store\r\n"
+    b"request-id: %b\r\n"
+)
 
 
 def _refused(refusal: Refusal) -> Reply:

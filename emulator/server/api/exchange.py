@@ -25,10 +25,6 @@ Send = Callable[[Message], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
-# The key of a scope for its connection: ASGI needs two messages for a response, and cannot cut
-# one off.
-CONNECTION = "emulator.connection"
-
 _JOURNALED = [name.encode() for name in HEADERS]
 # Of a request without a response.
 NO_STATUS = 0
@@ -39,19 +35,13 @@ logger = logging.getLogger(__name__)
 
 
 class ClientConnection(Protocol):
-    """The client connection of a request."""
+    """The client of a request."""
 
     # Why the rest of the body cannot be read, although the client is still connected.
     body_error: Refusal | None
 
-    def reply(self, status: int, header_lines: bytes, body: bytes) -> None:
-        """Write a whole response."""
-
-    def break_off(self, status: int, header_lines: bytes, part: bytes) -> None:
-        """Write a response with a part of its body, and close the connection."""
-
-    def hang_up(self) -> None:
-        """Close the connection without a response."""
+    def reply(self, reply: "Reply", more_lines: bytes) -> None:
+        """Write the response; `more_lines` follow its headers."""
 
 
 def lines_of(headers: Iterable[Header]) -> bytes:
@@ -81,48 +71,47 @@ def log_failure(method: str, path: str, error: Exception) -> None:
 
 
 class Reply:
-    """A response that is not sent yet."""
+    """A response that is not sent yet.
 
-    __slots__ = ("body", "headers", "status")
+    A fault may cut it after `cut_at` bytes of its body, or drop it: then the client gets no byte.
+    """
 
-    is_whole = True
+    __slots__ = ("body", "cut_at", "headers", "is_dropped", "status")
 
-    def __init__(self, status: int, body: bytes, headers: list[Header]) -> None:
+    def __init__(
+        self,
+        status: int,
+        body: bytes,
+        headers: list[Header],
+        *,
+        cut_at: int | None = None,
+        is_dropped: bool = False,
+    ) -> None:
         self.status = status
         self.body = body
         self.headers = headers
+        self.cut_at = cut_at
+        self.is_dropped = is_dropped
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the client gets all of it."""
+        return self.cut_at is None and not self.is_dropped
 
     @property
     def sent_body(self) -> bytes:
         """The part of the body that the client gets."""
-        return self.body
+        return b"" if self.is_dropped else self.body[: self.cut_at]
 
     @property
     def sent_status(self) -> int:
         """The status that the client gets, or NO_STATUS."""
-        return self.status
+        return NO_STATUS if self.is_dropped else self.status
 
 
-class CutReply(Reply):
-    """A reply that ends after `cut_at` bytes of its body; None: without any byte."""
-
-    __slots__ = ("cut_at",)
-
-    is_whole = False
-
-    def __init__(
-        self, status: int, body: bytes, headers: list[Header], *, cut_at: int | None
-    ) -> None:
-        super().__init__(status, body, headers)
-        self.cut_at = cut_at
-
-    @property
-    def sent_body(self) -> bytes:
-        return b"" if self.cut_at is None else self.body[: self.cut_at]
-
-    @property
-    def sent_status(self) -> int:
-        return NO_STATUS if self.cut_at is None else self.status
+def no_reply() -> Reply:
+    """The reply to a client that is disconnected."""
+    return Reply(NO_STATUS, b"", [], is_dropped=True)
 
 
 class Headers(dict[bytes, bytes]):
@@ -140,8 +129,9 @@ class Headers(dict[bytes, bytes]):
 
 
 class Exchange:
-    """A request in progress; `received` is its body if that arrived before it is processed.
+    """A request in progress.
 
+    `received` is its body if that arrived before it is processed; otherwise `receive` reads it.
     `fault` is the fault rule that applied, and `instead_of` the status of the reply that it
     replaced, if any.
     """
@@ -156,8 +146,9 @@ class Exchange:
     is_replay = False
     fault: "FaultCandidate | None" = None
     instead_of: int | None = None
-    # Set when the request has been processed.
-    reply: Reply
+    receive: Receive | None = None
+    _is_read = False
+    _too_large: RequestTooLarge | None = None
 
     def __init__(
         self,
@@ -166,20 +157,15 @@ class Exchange:
         raw_path: bytes,
         query: bytes,
         headers: Headers,
-        *,
-        receive: Receive | None = None,
-        received: bytes = b"",
+        received: bytes,
     ) -> None:
         self.method = method
         self.path = path
         self.raw_path = raw_path
         self.query = query
         self.headers = headers
-        self._receive = receive
-        self._received = received
+        self.received = received
         self.warnings: list[RequestWarning] = []
-        self._is_read = False
-        self._too_large: RequestTooLarge | None = None
 
     @property
     def is_outdated(self) -> bool:
@@ -191,11 +177,11 @@ class Exchange:
         if not self._is_read:
             self._is_read = True
             try:
-                if self._receive is not None:
-                    self.body = await read_body(self.headers, self._receive)
+                if self.receive is not None:
+                    self.body = await read_body(self.headers, self.receive)
                 else:
-                    check_size(len(self._received))
-                    self.body = self._received
+                    check_size(len(self.received))
+                    self.body = self.received
             except RequestTooLarge as refusal:
                 self._too_large = refusal
         if self._too_large is not None:
@@ -208,24 +194,6 @@ class Exchange:
             await self.read()
 
 
-async def send_reply(reply: Reply, send: Send | None, connection: ClientConnection | None) -> None:
-    """Respond, or cut the connection; without a connection that raises ConnectionResetError."""
-    has_response = reply.sent_status != NO_STATUS
-    if connection is not None:
-        if has_response:
-            connection.break_off(reply.status, lines_of(reply.headers), reply.sent_body)
-        else:
-            connection.hang_up()
-        return
-    if has_response and send is not None:
-        start = {"type": "http.response.start", "status": reply.status, "headers": reply.headers}
-        await send(start)
-        body = {"type": "http.response.body", "body": reply.sent_body}
-        await send({**body, "more_body": not reply.is_whole})
-    if not reply.is_whole:
-        raise ConnectionResetError
-
-
 def add_to_journal(
     exchange: Exchange,
     owner: Owner,
@@ -236,10 +204,7 @@ def add_to_journal(
     ended_ms: float,
 ) -> None:
     """Store a request in the journal, unformatted, because this runs for every request."""
-    request_body, sent = exchange.body, reply.body
-    status = reply.status
-    if not reply.is_whole:
-        sent, status = reply.sent_body, reply.sent_status
+    request_body, sent, status = exchange.body, reply.sent_body, reply.sent_status
     path, query = exchange.raw_path, exchange.query
     headers, headers_bytes = exchange.headers.journaled
     lengths = len(path) + len(query) + len(request_body) + len(sent)

@@ -4,7 +4,7 @@ from emulator.clock import SystemClock, pause
 from emulator.domain.errors import RateLimitExceeded
 from emulator.domain.faults import Cut, Point, RequestEffect
 from emulator.server.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, error_object
-from emulator.server.api.exchange import CutReply, Header, Reply
+from emulator.server.api.exchange import Header, Reply
 
 _INTERNAL_ERROR = 500
 _TOO_MANY_REQUESTS = 429
@@ -53,8 +53,9 @@ async def _delay(effect: RequestEffect, wall: SystemClock) -> None:
 def _cut(effect: RequestEffect, reply: Reply) -> Reply:
     if effect.cut is None:
         return reply
-    cut_at = None if effect.cut is Cut.BEFORE_RESPONSE else len(reply.body) // 2
-    return CutReply(reply.status, reply.body, reply.headers, cut_at=cut_at)
+    is_dropped = effect.cut is Cut.BEFORE_RESPONSE
+    cut_at = None if is_dropped else len(reply.body) // 2
+    return Reply(reply.status, reply.body, reply.headers, cut_at=cut_at, is_dropped=is_dropped)
 
 
 def _scripted(effect: RequestEffect) -> Reply:

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from functools import lru_cache
+from typing import Any
 
 from emulator import __version__, ids
 from emulator.clock import SystemClock
@@ -21,20 +22,19 @@ from emulator.server.api.errors import (
     status_of,
 )
 from emulator.server.api.exchange import (
-    CONNECTION,
     FIRST_ERROR,
     ASGIApp,
-    ClientConnection,
     Exchange,
     Header,
-    Headers,
     Message,
     Receive,
+    Reply,
     Scope,
     Send,
     lines_of,
     log_failure,
 )
+from emulator.server.app.call import Call
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.state.account import OWNER_OF_REQUEST, Owner
 
@@ -141,15 +141,14 @@ def _json_line(logged: _Logged) -> str:
 
 
 class _Response:
-    """A response of an application: adds the last headers, and writes it whole where possible."""
+    """The response of an application; it is written whole, unless it has several parts."""
 
-    __slots__ = ("_connection", "_head", "_request_id", "_send", "error", "is_begun", "status")
+    __slots__ = ("_call", "_headers", "_lines", "error", "is_begun", "status")
 
-    def __init__(self, request_id: bytes, send: Send, connection: ClientConnection | None) -> None:
-        self._request_id = request_id
-        self._send = send
-        self._connection = connection
-        self._head: Message | None = None
+    def __init__(self, call: Call, request_id: bytes) -> None:
+        self._call = call
+        self._lines = b"request-id: %b\r\n" % request_id
+        self._headers: list[Header] = []
         self.status = 0
         self.error = b""
         self.is_begun = False
@@ -157,28 +156,55 @@ class _Response:
     async def send(self, message: Message) -> None:
         """The application's `send`; a head is held until the next message."""
         if message["type"] == "http.response.start":
-            self.status = message["status"]
-            self._head = message
-            headers = message["headers"] = list(message.get("headers", ()))
-            headers.append((b"request-id", self._request_id))
-            if all(name != b"cache-control" for name, _ in headers):
-                headers.append((b"cache-control", b"no-store"))
+            self.status, self._headers = message["status"], list(message.get("headers", ()))
+            if all(name != b"cache-control" for name, _ in self._headers):
+                self._lines += b"cache-control: no-store\r\n"
             return
-        head, self._head = self._head, None
-        self.is_begun = True
-        if self.status >= FIRST_ERROR:
-            self.error = message.get("body", b"")
-        if head is not None:
-            if self._connection is not None and not message.get("more_body"):
-                lines = lines_of(head["headers"])
-                self._connection.reply(self.status, lines, message.get("body", b""))
+        body, is_last = message.get("body", b""), not message.get("more_body")
+        if not self.is_begun:
+            self.is_begun = True
+            self.error = body if self.status >= FIRST_ERROR else b""
+            if is_last:
+                self._call.reply(Reply(self.status, body, self._headers), self._lines)
                 return
-            await self._send(head)
-        await self._send(message)
+            self._call.begin_stream(self.status, lines_of(self._headers) + self._lines)
+        await self._call.send_part(body, is_last=is_last)
+
+
+class Rest(Coroutine[Any, Any, None]):
+    """A coroutine after its first step, as a task executes it: the first step has been done.
+
+    A coroutine that never waits needs no task, which would begin one turn of the event loop later.
+    """
+
+    __slots__ = ("_awaited", "_coroutine")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Execute the first step. `asyncio.current_task` is None in it. Raises StopIteration."""
+        self._awaited = coroutine.send(None)
+        self._coroutine = coroutine
+
+    def send(self, value: Any) -> Any:
+        """What the coroutine waits for, at the first step of the task; then its next step."""
+        awaited, self._awaited = self._awaited, self
+        return self._coroutine.send(value) if awaited is self else awaited
+
+    def throw(self, *error: Any) -> Any:
+        """Raise an error in the coroutine."""
+        return self._coroutine.throw(*error)
+
+    def close(self) -> None:
+        """End the coroutine."""
+        self._coroutine.close()
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        """Execute the rest in the task of another coroutine."""
+        yield self.send(None)
+        return (yield from self._coroutine.__await__())
 
 
 class Gateway:
-    """The one ASGI application: `/v1` and `/_emulator` on one listener, the pages on the other."""
+    """Answers all requests: `/v1` and `/_emulator` on one listener, the pages on the other."""
 
     def __init__(
         self,
@@ -201,45 +227,64 @@ class Gateway:
         self._stream = stream
         self._engine = engine
         self._requests = 0
+        self.tasks: set[asyncio.Task[None]] = set()
         self.is_ready = False
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # Removed from the scope, to which it refers: a cycle would need the garbage collector.
-        connection: ClientConnection | None = scope.pop(CONNECTION, None)
-        path = scope["path"]
-        is_contract = path.startswith("/v1/") or path == "/v1"
-        method, raw_path = scope["method"], scope.get("raw_path") or b""
-        is_readable = connection is None or connection.body_error is None
-        if is_readable and is_contract and self.is_api_port(scope["server"][1]):
-            headers = Headers(scope["headers"])
-            exchange = Exchange(
-                method, path, raw_path, scope["query_string"], headers, receive=receive
-            )
-            await self.answer(exchange, connection, send)
+    def start(self, call: Call) -> None:
+        """Begin to answer a request; a read of the contract has its response afterwards."""
+        path = call.head.path
+        is_contract = call.client.is_for_api and (path.startswith("/v1/") or path == "/v1")
+        if not is_contract or call.body_error is not None:
+            self._continue(self._respond(call))
             return
-        started_ms, request_id = self._log.start(), self.next_request_id()
-        response = _Response(request_id, send, connection)
-        if connection is not None and connection.body_error is not None:
-            await _refuse(response.send, connection.body_error)
-        else:
-            await self._route(scope, receive, response, connection)
-        owner, error = scope.get(OWNER_OF_REQUEST), response.error
-        status = response.status
+        try:
+            rest = Rest(self._answer(call))
+        except StopIteration:
+            return
+        self._continue(rest)
+
+    def _continue(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _answer(self, call: Call) -> None:
+        """Answer a request of the contract."""
+        (method, path, raw_path, query, _, headers, *_), started_ms = call.head, self._log.start()
+        exchange = Exchange(method, path, raw_path, query, headers, bytes(call.body))
+        if call.expects_100 or not call.has_whole_body:
+            exchange.receive = call.receive
+        reply = await self._api.answer(exchange, call, started_ms=started_ms)
+        status, owner, request_id = reply.sent_status, exchange.owner, exchange.request_id
+        error = reply.body if status >= FIRST_ERROR else b""
         if status == UNAUTHORIZED and owner is None:
-            self._add_unauthorized(method, raw_path, error, dict(scope["headers"]))
+            self._add_unauthorized(method, raw_path, error, headers)
         self._log.add(method, raw_path, status, started_ms, request_id, owner, error)
 
-    async def answer(
-        self, exchange: Exchange, connection: ClientConnection | None, send: Send | None = None
-    ) -> None:
-        """Answer a request of the contract; without a connection it needs `send`."""
-        started_ms = self._log.start()
-        status = await self._api.answer(exchange, connection, send, started_ms=started_ms)
-        method, path, request_id = exchange.method, exchange.raw_path, exchange.request_id
-        error = exchange.reply.body if status >= FIRST_ERROR else b""
-        if status == UNAUTHORIZED and exchange.owner is None:
-            self._add_unauthorized(method, path, error, exchange.headers)
-        self._log.add(method, path, status, started_ms, request_id, exchange.owner, error)
+    async def _respond(self, call: Call) -> None:
+        """Answer any other request, by an ASGI application."""
+        head, started_ms, request_id = call.head, self._log.start(), self.next_request_id()
+        scope: Scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": head.version,
+            "method": head.method,
+            "path": head.path,
+            "raw_path": head.raw_path,
+            "query_string": head.query,
+            "root_path": "",
+            "headers": head.headers,
+            "state": {},
+            **call.client.addresses,
+        }
+        response = _Response(call, request_id)
+        await self._route(scope, call, response)
+        if not call.has_response:
+            call.client.close()  # the client is lost, or a stream has failed
+        owner, error, status = scope.get(OWNER_OF_REQUEST), response.error, response.status
+        if status == UNAUTHORIZED and owner is None:
+            self._add_unauthorized(head.method, head.raw_path, error, head.by_name)
+        self._log.add(head.method, head.raw_path, status, started_ms, request_id, owner, error)
 
     def _add_unauthorized(
         self, method: str, path: bytes, error: bytes, headers: Mapping[bytes, bytes]
@@ -257,22 +302,18 @@ class Gateway:
         self._requests += 1
         return ids.request_id(self._stream, self._requests)
 
-    async def _route(
-        self,
-        scope: Scope,
-        receive: Receive,
-        response: _Response,
-        connection: ClientConnection | None,
-    ) -> None:
+    async def _route(self, scope: Scope, call: Call, response: _Response) -> None:
         try:
-            await self._dispatch(scope, receive, response.send)
+            if call.body_error is not None:
+                raise call.body_error
+            await self._dispatch(scope, call.receive, response.send)
         except Refusal as refusal:
             await _refuse(response.send, refusal)
         except ClientDisconnected:
-            if connection is not None and connection.body_error is not None:
-                await _refuse(response.send, connection.body_error)
+            if call.body_error is not None:
+                await _refuse(response.send, call.body_error)
         except Exception as error:  # noqa: BLE001 - logged; the client gets a 500
-            log_failure(scope["method"], _shown(scope.get("raw_path") or b""), error)
+            log_failure(call.head.method, _shown(call.head.raw_path), error)
             if not response.is_begun:
                 await _answer(response.send, 500, INTERNAL_ERROR_BODY)
 

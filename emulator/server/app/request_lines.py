@@ -1,7 +1,6 @@
 """Recognizes unusual request lines, targets and heads of HTTP/1.1; loaded when one arrives."""
 
 import re
-from collections.abc import Iterable
 from http import HTTPMethod
 
 import httptools
@@ -13,7 +12,6 @@ _NOT_IN_AN_ADDRESS = re.compile(rb"[^!-~]")
 _LINE_START = re.compile(rb"[A-Za-z_-]{1,32}(?: .*)?", re.DOTALL)
 _LINE = re.compile(rb"([A-Za-z_-]{1,32}) (.+) ([A-Z]{1,9}/[0-9.]{1,9})", re.DOTALL)
 _VERSIONS = (b"HTTP/1.1", b"HTTP/1.0")
-_FRAMING_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
 _ABSOLUTE_FORM = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 
 
@@ -65,13 +63,3 @@ def origin_form(target: bytes) -> bytes:
     absolute = _ABSOLUTE_FORM.match(target)
     rest = target[absolute.end() :] if absolute else b""
     return rest if rest.startswith(b"/") else b"/" + rest
-
-
-def head_with_framing(
-    headers: Iterable[tuple[bytes, bytes]], version: str, *, closes: bool
-) -> bytes:
-    """A head whose body has the framing that these headers describe."""
-    framing = [b"%s: %s\r\n" % header for header in headers if header[0] in _FRAMING_HEADERS]
-    if closes:
-        framing.append(b"connection: close\r\n")
-    return b"POST / HTTP/%s\r\n%s\r\n" % (version.encode(), b"".join(framing))

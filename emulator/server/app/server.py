@@ -9,59 +9,32 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextlib import (
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from functools import partial
-from importlib.util import find_spec
-from types import ModuleType, SimpleNamespace
 
 from emulator.clock import RealClock, SystemClock
 from emulator.domain.instants import http_date
 from emulator.server.app.composition import Running, compose
+from emulator.server.app.connection import LAST_ANSWERS_S, Connection, ServerState
 from emulator.server.app.log import standard_error
 from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES
 from emulator.settings import Settings
 
-KEEP_ALIVE_S = 75
 NEW_OBJECTS_A_COLLECTION = 50_000
 BACKLOG = 2048
 # The interval in which the `Date` header is updated.
 TICK_MS = 1_000
-# The time for requests in progress at the end, a part of the 0.5 s in which the program ends.
-LAST_ANSWERS_S = 0.2
 
 logger = logging.getLogger(__name__)
-_UVICORN_LOGS = ("uvicorn.error", "uvicorn.access")
-_SUBSTITUTED = ("", ".config", ".logging", ".server", "._types")
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # The address family is not available; another address of the same name may be.
 _NO_SUCH_ADDRESS = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
-
-
-@contextmanager
-def _substituted_uvicorn() -> Iterator[None]:
-    """Substitute uvicorn's configuration, log and command line, which take a tenth of the start.
-
-    Its protocol needs one constant of them, and types. The substitutes are removed at once, so
-    that a later import gets uvicorn's own modules.
-    """
-    spec = None if "uvicorn" in sys.modules else find_spec("uvicorn")
-    if spec is None:
-        yield
-        return
-    substitutes = {f"uvicorn{name}": ModuleType(f"uvicorn{name}") for name in _SUBSTITUTED}
-    for module in substitutes.values():
-        vars(module).update(TRACE_LOG_LEVEL=5, __getattr__=lambda _: object)
-    substitutes["uvicorn"].__path__ = list(spec.submodule_search_locations or ())
-    sys.modules.update(substitutes)
-    try:
-        yield
-    finally:
-        for name in substitutes:
-            del sys.modules[name]
-
-
-with _substituted_uvicorn():
-    from emulator.server.app.protocol import Protocol
 
 
 class NoListener(Exception):
@@ -90,9 +63,10 @@ async def serve(
     def announce_ready(running: Running) -> None:
         write_ready_file(running)
         announce(running)
-        from emulator.http.descriptor_limit import descriptor_limit
+        with suppress(OSError):  # clients may have all descriptors already; the limit then stays
+            from emulator.http.descriptor_limit import descriptor_limit
 
-        descriptor_limit(raises=True)
+            descriptor_limit(raises=True)
         collect_rarely()
 
     with (
@@ -219,31 +193,16 @@ class EmulatorServer:
         self._wall = wall
         self._end = end
         self._announce = announce
-        # What uvicorn's protocol reads of its `Config` and its `ServerState`.
-        self._config = SimpleNamespace(
-            app=running.gateway,
-            loaded=True,
-            loaded_app=running.gateway,
-            ws_protocol_class=None,
-            root_path="",
-            asgi_version="3.0",
-            limit_concurrency=None,
-            timeout_keep_alive=KEEP_ALIVE_S,
-            reset_contextvars=False,
-        )
-        self._state = SimpleNamespace(
-            total_requests=0, connections=set(), tasks=set(), default_headers=[]
-        )
+        self._state = ServerState()
 
     async def serve(self, sockets: list[socket.socket]) -> None:
         """Serve, and announce it; on another thread, because it reads files."""
-        for name in _UVICORN_LOGS:
-            # The gateway responds to errors, and logs them.
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-            logging.getLogger(name).propagate = False
         loop = asyncio.get_running_loop()
         connect = partial(
-            Protocol, wall=self._wall, config=self._config, server_state=self._state, app_state={}
+            Connection,
+            gateway=self._running.gateway,
+            wall=self._wall,
+            server_state=self._state,
         )
         self._tick()
         servers = [
@@ -273,13 +232,12 @@ class EmulatorServer:
         self._running.engine.change_notifier.close()
         for listener_or_socket in listening:
             listener_or_socket.close()
-        connections, tasks = self._state.connections, self._state.tasks
-        for connection in list(connections):
+        for connection in list(self._state.connections):
             connection.shutdown()
-        if tasks:
+        if tasks := self._running.gateway.tasks:
             await asyncio.wait(tasks, timeout=LAST_ANSWERS_S)
-        for connection in list(connections):
-            connection.transport.abort()
+        for connection in list(self._state.connections):
+            connection.abort()
 
 
 @asynccontextmanager

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from tests.asgi import asgi
 from tests.server.api.calls import CODES
 from tests.world import API_PORT, TEST_KEY, World
 
@@ -69,7 +70,7 @@ async def send_raw(emulator: World, request: RawRequest) -> RawResponse:
         "server": ("127.0.0.1", request.port),
         "client": ("127.0.0.1", 123),
     }
-    await emulator.running.gateway(scope, receive, send)
+    await asgi(emulator.running.gateway)(scope, receive, send)
     if not sent:
         return RawResponse(status=0, headers=[], body=b"")
     start, *bodies = sent

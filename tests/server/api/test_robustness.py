@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.domain.rate_limit import RateLimit
+from tests.asgi import asgi
 from tests.depth import usually
 from tests.server.api.calls import (
     CREATE_PARAMS,
@@ -271,7 +272,7 @@ class TestManyAtOnce:
 async def test_a_request_during_shutdown_gets_the_500_of_the_contract() -> None:
     async with world() as emulator:
         gateway = emulator.running.gateway
-    transport = httpx.ASGITransport(app=gateway)
+    transport = httpx.ASGITransport(app=asgi(gateway))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8080") as api:
         response = await api.post("/v1/payments", json=order(), headers=headers())
     assert response.status_code == 500

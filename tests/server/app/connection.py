@@ -6,11 +6,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import uvicorn
-from uvicorn.server import ServerState
-
-from emulator.server.app.protocol import Protocol
-from emulator.server.app.server import KEEP_ALIVE_S
+from emulator.clock import SystemClock
+from emulator.server.app.composition import Running
+from emulator.server.app.connection import Connection as Protocol
+from emulator.server.app.connection import ServerState
 from tests.turns import turn
 from tests.world import API_PORT, CHECKOUT_PORT, World, world
 
@@ -55,7 +54,7 @@ def read_responses(received: bytes, *, to_head: Sequence[int] = ()) -> list[Wire
 class MemoryTransport(asyncio.Transport):
     """What the protocol writes is kept, as if it were sent at once, unless `is_read` is false."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, running: Running, wall: SystemClock, port: int) -> None:
         super().__init__({"sockname": ("127.0.0.1", port), "peername": ("127.0.0.1", 50_000)})
         self.sent = bytearray()
         self.unsent = bytearray()
@@ -63,7 +62,8 @@ class MemoryTransport(asyncio.Transport):
         self.is_paused = False
         self.has_eof = False
         self._is_closing = False
-        self.protocol: Protocol
+        self.protocol = Protocol(gateway=running.gateway, wall=wall, server_state=ServerState())
+        self.protocol.connection_made(self)
 
     def write(self, data: Any) -> None:
         assert not self.has_eof, "nothing can be written after the end"
@@ -116,18 +116,9 @@ class Connection:
 
     def __init__(self, world: World, *, port: int = API_PORT) -> None:
         self.world = world
-        self.transport = MemoryTransport(port)
-        self._state = ServerState()
-        config = uvicorn.Config(
-            world.running.gateway,
-            loop="none",
-            ws="none",
-            access_log=False,
-            timeout_keep_alive=KEEP_ALIVE_S,
-        )
-        self.protocol = Protocol(config, self._state, {}, wall=world.wall)
-        self.transport.protocol = self.protocol
-        self.protocol.connection_made(self.transport)
+        self.transport = MemoryTransport(world.running, world.wall, port)
+        self.protocol = self.transport.protocol
+        self._tasks = world.running.gateway.tasks
 
     async def send(self, *packets: bytes, pauses: bool = True) -> None:
         """Deliver packets; with `pauses`, wait after each until the server is idle."""
@@ -144,21 +135,21 @@ class Connection:
         """Let the server go on until all requests are answered, or wait for their bodies."""
         for _ in range(MAX_TURNS):
             await turn()
-            if not self._state.tasks:
+            if not self._tasks:
                 break
         await turn()
 
     async def ended(self) -> None:
         """Wait until each request is answered, or has ended with its client."""
         await turn()
-        while self._state.tasks:
-            await asyncio.wait(self._state.tasks)
+        while self._tasks:
+            await asyncio.wait(self._tasks)
             await turn()
 
     @property
     def is_answering(self) -> bool:
         """Whether a request has been given to the application and has no response yet."""
-        return bool(self._state.tasks)
+        return bool(self._tasks)
 
     @property
     def is_closed(self) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.server.app.protocol import MAX_LINGER_BYTES, MAX_LINGER_MS, MAX_WAITING_BYTES
+from emulator.server.app.connection import MAX_LINGER_BYTES, MAX_LINGER_MS, MAX_WAITING_BYTES
 from tests.server.app.connection import CHECKOUT_PORT, Connection, connection
 from tests.server.app.test_protocol import JAVA, create, journal, request, statuses
 from tests.turns import turn

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from emulator.server.app.protocol import MAX_BODY_MS, MAX_HEAD_MS, MAX_UNREAD_MS
-from emulator.server.app.responses import MAX_HEAD_BYTES
-from emulator.server.app.server import KEEP_ALIVE_S
+from emulator.server.app.connection import KEEP_ALIVE_MS, MAX_BODY_MS, MAX_HEAD_MS, MAX_UNREAD_MS
+from emulator.server.app.heads import MAX_HEAD_BYTES
 from tests.server.app.connection import CHECKOUT_PORT, Connection, connection
 from tests.world import TEST_KEY, order, world
 
@@ -338,7 +337,7 @@ async def test_line_breaks_between_requests_do_not_keep_a_connection_open() -> N
     async with connection() as client:
         await client.send(create())
         await client.send(b"\r\n")
-        client.pass_time(KEEP_ALIVE_S * 1_000 - 1)
+        client.pass_time(KEEP_ALIVE_MS - 1)
         await client.send(b"\r\n")
         assert not client.is_closed
         client.pass_time(1)
@@ -398,10 +397,10 @@ async def test_an_idle_connection_is_closed_after_75_s() -> None:
     async with connection() as client:
         await client.send(create())
         client.pass_time(0)
-        client.pass_time(KEEP_ALIVE_S * 1_000 - 1)
+        client.pass_time(KEEP_ALIVE_MS - 1)
         await client.send(create())
         client.pass_time(0)
-        client.pass_time(KEEP_ALIVE_S * 1_000 - 1)
+        client.pass_time(KEEP_ALIVE_MS - 1)
         assert not client.is_closed
         client.pass_time(1)
         assert client.is_closed

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from emulator.server.app.protocol import MAX_HEAD_MS
+from emulator.server.app.connection import MAX_HEAD_MS
 from tests.server.app.connection import Connection, connection
 from tests.server.app.test_protocol import create, request
 from tests.world import World, world

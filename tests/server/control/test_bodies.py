@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.asgi import asgi
 from tests.server.control import refusal
 from tests.world import World
 
@@ -312,7 +313,7 @@ async def test_a_client_that_disconnects_in_its_body_logs_no_failure(
         "server": ("127.0.0.1", 8080),
         "headers": [(b"host", b"127.0.0.1:8080"), (b"content-type", JSON.encode())],
     }
-    await emulator.running.gateway(scope, receive, send)
+    await asgi(emulator.running.gateway)(scope, receive, send)
     assert sent == []
     assert not caplog.records
     assert (await emulator.advance(0))["now"] == "2026-01-01T00:00:00.000Z"

@@ -1,11 +1,12 @@
 """Waiting for the response to a delivery."""
 
 import asyncio
-from typing import Any, cast
+from typing import Any
 
 import httpx
 import pytest
 
+from tests.asgi import asgi
 from tests.server.control import refusal
 from tests.server.engine.webhook_world import reply_after, webhook_world
 from tests.server.webhooks.receiver import HANG_UP, Reply, replies
@@ -134,7 +135,7 @@ async def test_a_wait_ends_when_its_client_disconnects(emulator: World, path: st
         "server": ("127.0.0.1", API_PORT),
     }
     running = emulator.running
-    waiting = asyncio.create_task(running.gateway(cast("Any", scope), cast("Any", receive), send))
+    waiting = asyncio.ensure_future(asgi(running.gateway)(scope, receive, send))
     await emulator.wall.waited_for()
     hang_up.set()
     await waiting

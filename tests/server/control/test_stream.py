@@ -18,6 +18,7 @@ from emulator.server.engine.accounts.activity import (
     MIN_INTERVAL_MS,
     StreamMessage,
 )
+from tests.asgi import asgi
 from tests.server.engine.webhook_world import WebhookWorld, webhook_world
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world
 
@@ -35,7 +36,7 @@ async def listening(
     """
     received: asyncio.Queue[Message] = asyncio.Queue()
     begun = asyncio.Event()
-    app = emulator.running.gateway
+    app = asgi(emulator.running.gateway)
 
     async def send(message: Any) -> None:
         if begun.is_set() and reads is not None:

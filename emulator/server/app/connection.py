@@ -1,0 +1,400 @@
+"""Serves HTTP/1.1 on one connection, one request at a time.
+
+A connection is in one of these states:
+
+- *between requests*: its client may be silent for `KEEP_ALIVE_MS`;
+- *in a head*, which the client must complete within `MAX_HEAD_MS`;
+- *in a body*, which the client must complete within `MAX_BODY_MS`;
+- *in progress*: the body is complete, and the response is not written. Further bytes stay unparsed.
+  So no request is executed after the response that ends the connection, and their number is
+  limited: beyond `MAX_WAITING_BYTES` the socket is not read;
+- *ending*: the last response is written. What the client still sends is dropped for a short time,
+  because a client that is sending would get a reset, and might not read the response.
+
+The handler of a call of the contract starts when the body is complete. Then it never waits for the
+client, and most reads need no task. It starts earlier if the body is long, if the client waits for
+`100 Continue`, and if the rest of the body has not arrived after about a second, so that it can
+refuse the request early. Any other handler starts after the head.
+"""
+
+import asyncio
+from typing import Any, cast
+
+import httptools
+
+from emulator.clock import SystemClock
+from emulator.domain.errors import MalformedHttp
+from emulator.server.api.exchange import Header
+from emulator.server.app.call import Call, final_response, first_lines
+from emulator.server.app.gateway import Gateway
+from emulator.server.app.heads import (
+    HEAD_END,
+    IN_CHUNKS,
+    ChunkedBody,
+    Head,
+    HeadParser,
+    KnownHeads,
+)
+
+# Real time. The contract has no status for a request that never ends, so it gets no response.
+KEEP_ALIVE_MS = 75_000
+MAX_HEAD_MS = 30_000
+MAX_BODY_MS = 60_000
+# The time in which a client must read some of a pending response.
+MAX_UNREAD_MS = 60_000
+# The time for which a client may continue to send after the last response.
+MAX_LINGER_MS = 2_000
+MAX_LINGER_BYTES = 16 * 1024 * 1024
+# Of the requests behind the one in progress, and of a body that its handler has not read.
+MAX_WAITING_BYTES = 4 * 1024
+MAX_UNREAD_BODY_BYTES = 64 * 1024
+# The time for requests in progress at the end, a part of the 0.5 s in which the program ends.
+LAST_ANSWERS_S = 0.2
+
+# Calls that wait for something to occur: the end of its side of the connection is the only sign
+# that their client is gone.
+_WAITING_CALLS = ("/wait", "/stream", "/status")
+_PROTOCOLS = (b" HTTP/1.1", b" HTTP/1.0")
+
+
+class ServerState:
+    """What a server shares with its connections, as uvicorn has it."""
+
+    def __init__(self) -> None:
+        self.connections: set[Connection] = set()
+        # Of every response.
+        self.default_headers: list[Header] = []
+
+
+class Connection(asyncio.Protocol):
+    """One connection; `wall` supplies the real time that its limits are measured with."""
+
+    def __init__(
+        self,
+        *,
+        gateway: Gateway,
+        wall: SystemClock,
+        server_state: ServerState,
+        **_: object,  # uvicorn passes more to the class that its option `http` names
+    ) -> None:
+        self._gateway = gateway
+        self._wall = wall
+        self._state = server_state
+        self._transport: asyncio.Transport
+        self.addresses: dict[str, Any] = {}
+        self.is_for_api = False
+        # Received and not processed. The parser has the first `_parsed` bytes of a head.
+        self._received = b""
+        self._parser: HeadParser | None = None
+        self._parsed = 0
+        self._known_heads = KnownHeads()
+        # The request whose turn it is, until its body has arrived and its response is written.
+        self._call: Call | None = None
+        # The rest of its body: the number of bytes, or the decoder of the chunks.
+        self._missing = 0
+        self._chunks: ChunkedBody | None = None
+        # Done when a client that reads slowly has read most of what was written.
+        self._writable: asyncio.Future[None] | None = None
+        self._is_processing = self._is_reading_paused = self.has_eof = self._is_ending = False
+        self._is_first = True
+        self._deadline_ms: float | None = None
+        self._unread_bytes, self._unread_since_ms = 0, 0.0
+        self._lingering_bytes = 0
+
+    # Called by the transport.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._state.connections.add(self)
+        server, client = (
+            tuple(transport.get_extra_info(name) or ())[:2] or None
+            for name in ("sockname", "peername")
+        )
+        scheme = "https" if transport.get_extra_info("sslcontext") else "http"
+        self.addresses = {"server": server, "client": client, "scheme": scheme}
+        self.is_for_api = server is not None and self._gateway.is_api_port(server[1])
+        self._limit_time(MAX_HEAD_MS)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_ending:
+            self._lingering_bytes += len(data)
+            if self._lingering_bytes > MAX_LINGER_BYTES:
+                self.abort()
+            return
+        self._received = self._received + data if self._received else data
+        self._process()
+
+    def eof_received(self) -> bool:
+        """Keep the connection for the responses to the requests that are complete."""
+        self.has_eof = True
+        call = self._call
+        if call is not None:
+            call.is_last |= not self._received
+            if self._is_turn_of_client() or call.head.path.endswith(_WAITING_CALLS):
+                self._lose(call)
+                self._end()
+        self._process()
+        return not self._is_ending
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self._state.connections.discard(self)
+        self._is_ending = True
+        self._received = b""
+        if self._call is not None:
+            self._lose(self._call)
+        self._call = self._parser = None
+        self.resume_writing()
+
+    def pause_writing(self) -> None:
+        self._writable = self._writable or asyncio.get_running_loop().create_future()
+
+    def resume_writing(self) -> None:
+        if self._writable is not None:
+            self._writable.set_result(None)
+            self._writable = None
+        self._process()
+
+    # Called by the server.
+
+    def shutdown(self) -> None:
+        """End the connection after the response to the request in progress."""
+        self._received = b""
+        if self._call is None or self._call.has_response:
+            self._transport.close()
+        else:
+            self._call.is_last = True
+            self._start(self._call)
+
+    def check_progress(self, now_ms: float) -> None:
+        """Disconnect a client that has made no progress for too long.
+
+        Called about once a second, with the monotonic time.
+        """
+        if self._call is not None:
+            self._start(self._call)
+        unread = self._transport.get_write_buffer_size()
+        if unread == 0 or unread != self._unread_bytes:
+            self._unread_bytes, self._unread_since_ms = unread, now_ms
+        elif now_ms - self._unread_since_ms >= MAX_UNREAD_MS:
+            self.abort()
+        if unread or not self._is_turn_of_client():
+            if not self._is_ending:
+                self._deadline_ms = None
+        elif self._deadline_ms is None:
+            self._deadline_ms = now_ms + self._limit_ms()
+        elif now_ms >= self._deadline_ms:
+            self.abort()
+
+    # Called by a call.
+
+    def write(self, data: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
+    def first_lines(self, status: int) -> bytes:
+        return first_lines(status, *self._state.default_headers)
+
+    async def writable(self) -> None:
+        if self._writable is not None:
+            await asyncio.shield(self._writable)
+
+    def end_call(self) -> None:
+        call = self._call
+        if call is not None and call.is_last:
+            self._end()
+        elif call is not None and call.has_whole_body:
+            self._call = None
+            if not self._is_processing:
+                self._process()
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def limit_reading(self) -> None:
+        """Read from the client, unless too much of what it has sent waits."""
+        call = self._call
+        # Once it is not read, it is read again when nothing waits.
+        limit = 0 if self._is_reading_paused else MAX_WAITING_BYTES
+        has_enough = call is not None and (
+            len(self._received) > limit or len(call.body) > MAX_UNREAD_BODY_BYTES
+        )
+        is_paused = not self._is_ending and (self._writable is not None or has_enough)
+        if is_paused != self._is_reading_paused and not self._transport.is_closing():
+            self._is_reading_paused = is_paused
+            transport = self._transport
+            (transport.pause_reading if is_paused else transport.resume_reading)()
+
+    # The states.
+
+    def _process(self) -> None:
+        """Process what was received, as long as it is its turn."""
+        self._is_processing = True
+        try:
+            while self._received and self._is_turn_of_client():
+                if self._call is not None:
+                    self._take_body(self._call)
+                elif not self._begin():
+                    break
+        except (httptools.HttpParserError, MalformedHttp) as error:
+            self._refuse(error)
+        finally:
+            self._is_processing = False
+        is_idle = self._call is None and not self._received and not self._is_reading_paused
+        if self._is_ending or (is_idle and not self.has_eof):
+            return
+        if self.has_eof and self._call is None and not (self._received and self._writable):
+            self._end()
+        elif self._deadline_ms is None and self._limit_ms() != KEEP_ALIVE_MS:
+            self._limit_time(self._limit_ms())
+        self.limit_reading()
+
+    def _is_turn_of_client(self) -> bool:
+        """Whether the connection continues with what the client sends next."""
+        if self._writable is not None or self._transport.is_closing():
+            return False
+        return self._call is None or not (self._call.has_whole_body or self._call.is_lost)
+
+    def _begin(self) -> bool:
+        """Begin the next request; false if its head is not complete. Raises MalformedHttp."""
+        if self._parser is None:
+            known = self._known_heads.match(self._received) if self.is_for_api else None
+            if known is not None:
+                self._open(*known)
+                return True
+            self._received = self._received.lstrip(b"\r\n")
+            if not self._received:
+                # Line breaks between requests do not extend the time of an idle connection.
+                if self._deadline_ms is None:
+                    self._limit_time(KEEP_ALIVE_MS)
+                return False
+            self._parser, self._parsed = HeadParser(), 0
+            self._deadline_ms = None
+        received = self._received
+        found = received.find(HEAD_END, max(0, self._parsed - len(HEAD_END)))
+        end = len(received) if found < 0 else found + len(HEAD_END)
+        head = self._parsed_head(self._parser, end)
+        if head is None:
+            return False
+        if self.is_for_api:
+            self._known_heads.add(received[:end], head)
+        self._open(head, end)
+        return True
+
+    def _parsed_head(self, parser: HeadParser, end: int) -> Head | None:
+        """The head that ends there, if it is complete. Raises MalformedHttp.
+
+        An invalid one is judged when its request line is complete, so that the response does not
+        depend on the packets.
+        """
+        received = self._received
+        if parser.error is None:
+            parser.feed(received[self._parsed : end])
+            self._parsed = end
+        if parser.error is not None:
+            from emulator.server.app.request_lines import is_unfinished
+
+            if is_unfinished(received):
+                return None
+            raise parser.error
+        line_end = received.find(b"\r\n")
+        if line_end >= 0 and not received[:line_end].endswith(_PROTOCOLS):
+            raise httptools.HttpParserError
+        return parser.head
+
+    def _open(self, head: Head, length: int) -> None:
+        """Begin the request of a head with that length."""
+        self._parser = self._deadline_ms = None
+        self._is_first = False
+        call = self._call = Call(self, head)
+        end = length + head.length
+        is_whole = head.length != IN_CHUNKS and end <= len(self._received)
+        if is_whole and not head.expects_100:
+            call.body, self._received = self._received[length:end], self._received[end:]
+            call.has_whole_body = True
+            self._start(call)
+            return
+        call.body, call.expects_100 = bytearray(), head.expects_100
+        self._received = self._received[length:]
+        self._missing, self._chunks = head.length, None
+        if head.length == IN_CHUNKS:
+            self._chunks = ChunkedBody(head)
+        self._take_body(call)
+
+    def _take_body(self, call: Call) -> None:
+        """Pass what has arrived of a body to its request. Raises MalformedHttp."""
+        if self._chunks is not None:
+            part, self._received = self._chunks.feed(self._received)
+            call.has_whole_body = self._chunks.is_complete
+        else:
+            part, self._received = self._received[: self._missing], self._received[self._missing :]
+            self._missing -= len(part)
+            call.has_whole_body = self._missing == 0
+        if call.has_response:
+            self._call = None if call.has_whole_body else call
+            return
+        call.body += part
+        call.change()
+        if call.has_whole_body:
+            self._deadline_ms = None
+        is_long = max(self._missing, len(call.body)) > MAX_UNREAD_BODY_BYTES
+        if call.has_whole_body or is_long or call.expects_100 or not call.head.is_usual:
+            self._start(call)
+
+    def _start(self, call: Call) -> None:
+        if call.has_started:
+            return
+        call.has_started = True
+        if self.has_eof:
+            call.is_last |= not self._received
+            if call.head.path.endswith(_WAITING_CALLS):
+                self._end()
+                return
+        self._gateway.start(call)
+
+    def _lose(self, call: Call) -> None:
+        """Continue without a client: the journal and the log have the request."""
+        call.lose()
+        self._start(call)
+
+    def _refuse(self, error: Exception) -> None:
+        """End the connection after bytes that are not a request, or not its body."""
+        from emulator.server.app.request_lines import body_refusal, refusal_of
+
+        call = self._call
+        if call is not None and not call.has_response:
+            self._received = b""
+            call.lose(body_refusal(error))
+            self._start(call)
+        elif call is not None:
+            self._end()
+        else:
+            is_first = self._is_first
+            refusal = refusal_of(error, self._received, is_first=is_first)
+            self._end(final_response(refusal, self._gateway.next_request_id()))
+
+    def _end(self, response: bytes = b"") -> None:
+        """Write the last response, and drop what the client still sends."""
+        self._is_ending = True
+        self._received = b""
+        self._call = self._parser = None
+        if self._transport.is_closing():
+            return
+        self._transport.write(response)
+        if self.has_eof or not self._transport.can_write_eof():
+            self._transport.close()
+            return
+        self._transport.write_eof()
+        self._limit_time(MAX_LINGER_MS)
+        self.limit_reading()
+
+    def _limit_time(self, limit_ms: int) -> None:
+        self._deadline_ms = self._wall.monotonic_ms() + limit_ms
+
+    def _limit_ms(self) -> int:
+        if self._parser is not None:
+            return MAX_HEAD_MS
+        is_in_body = self._call is not None and not self._call.has_whole_body
+        return MAX_BODY_MS if is_in_body else KEEP_ALIVE_MS
