@@ -164,5 +164,6 @@ class Call:
 
     def _end(self) -> None:
         self.has_response = True
-        self.change()
+        if self._changed is not None:
+            self._changed.set()
         self.client.end_call()

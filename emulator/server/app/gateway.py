@@ -250,7 +250,8 @@ class Gateway:
 
     async def _answer(self, call: Call) -> None:
         """Answer a request of the contract."""
-        (method, path, raw_path, query, _, headers, *_), started_ms = call.head, self._log.start()
+        method, path, raw_path, query, _, headers = call.head[:6]
+        started_ms = self._log.start()
         exchange = Exchange(method, path, raw_path, query, headers, bytes(call.body))
         if call.expects_100 or not call.has_whole_body:
             exchange.receive = call.receive
