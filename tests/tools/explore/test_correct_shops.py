@@ -97,6 +97,8 @@ SHOPS = [
     pytest.param(of_example, id="example"),
     *(pytest.param(of_zoo(shop), id=shop.name) for shop in CORRECT_SHOPS),
 ]
+# The first are the shops of the guides and of the example.
+DOCUMENTED = len(HANDLERS) + 1
 
 
 @pytest.fixture
@@ -114,11 +116,24 @@ def integration(
 
 
 @pytest.mark.interop
-@pytest.mark.parametrize("write", SHOPS)
+@pytest.mark.parametrize("write", SHOPS[:DOCUMENTED])
 def test_explore_reports_nothing(integration: Integration, directory: Path) -> None:
+    assert_nothing_is_found(integration, directory)
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("write", SHOPS[DOCUMENTED:])
+def test_explore_reports_nothing_about_a_shop_of_the_zoo(
+    integration: Integration, directory: Path
+) -> None:
+    """`python -m tests.tools.explore.zoo` explores them with the default options."""
+    assert_nothing_is_found(integration, directory, "--depth=1")
+
+
+def assert_nothing_is_found(integration: Integration, directory: Path, *options: str) -> None:
     file = directory / "integration.yaml"
     file.write_text(yaml.safe_dump(integration, sort_keys=False), encoding="utf-8")
-    finding = run_explore(str(file), directory=directory)
+    finding = run_explore(str(file), *options, directory=directory)
     assert finding.code == 0, finding.output
 
 
