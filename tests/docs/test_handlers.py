@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from emulator.clock import RealClock
-from emulator.server.webhooks.messages import Message, request
+from emulator.http.webhook_messages import Message, request
 from tests.cli.processes import HANGS_AFTER_S, SHARED_HANGS_AFTER_S, Server, serving
 from tests.docs.document import REPOSITORY, command_after, sections_of
 from tests.docs.live import Listening, handling, missing

@@ -12,7 +12,7 @@ from standardwebhooks import Webhook
 from emulator.clock import RealClock
 from emulator.domain.webhooks import MAX_TIMEOUT_MS, AttemptResult, WebhookRequest, WebhookResponse
 from emulator.http.name_lookup import NameLookups
-from emulator.server.webhooks.messages import Message, request
+from emulator.http.webhook_messages import Message, request
 from emulator.server.webhooks.sender import (
     MAX_BYTES_READ,
     MAX_HEADER_CHARACTERS,

@@ -10,7 +10,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from emulator import __version__
 from emulator.clock import RealClock
 from emulator.domain.webhooks import Tamper, WebhookRequest
-from emulator.server.webhooks.messages import TAMPERED_AGE_S, Message, request
+from emulator.http.webhook_messages import TOO_OLD_S, Message, request
 
 URL = "https://shop.example/hook"
 SECRET = "whsec_" + b64encode(bytes(range(24))).decode()
@@ -102,9 +102,9 @@ def test_a_tampered_timestamp_is_too_old_and_not_the_signed_one() -> None:
     signed = message()
     sent = request(signed, url=URL, secrets=[SECRET], tamper=Tamper.TIMESTAMP)
     headers = dict(sent.headers)
-    assert int(headers["webhook-timestamp"]) == signed.timestamp_s - TAMPERED_AGE_S
+    assert int(headers["webhook-timestamp"]) == signed.timestamp_s - TOO_OLD_S
     with pytest.raises(WebhookVerificationError, match="too old"):
         verified(sent)
     # A receiver that ignores the age notices it, too: another timestamp was signed.
-    aged = Message(event_id="evt_1", timestamp_s=signed.timestamp_s - TAMPERED_AGE_S, body=BODY)
+    aged = Message(event_id="evt_1", timestamp_s=signed.timestamp_s - TOO_OLD_S, body=BODY)
     assert dict(request(aged, url=URL, secrets=[SECRET]).headers) != headers
