@@ -1,7 +1,8 @@
-"""The payment methods, the phone numbers of those paid by phone, and the simulated banks."""
+"""The payment methods, their phone numbers and simulated banks, and usual calls with them."""
 
 import re
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 
 class PaymentMethod(NamedTuple):
@@ -45,6 +46,16 @@ _METHOD_OF_DIGIT = {
 }
 PHONE_DIGITS = "".join(sorted(_METHOD_OF_DIGIT))
 """The first digits of national numbers."""
+
+
+DEFAULT_ORDER: Mapping[str, Any] = {
+    "amount": 10_000,
+    "currency": "ETB",
+    "methods": list(DEFAULT_METHODS),
+    "success_url": "https://shop.example/success",
+    "cancel_url": "https://shop.example/cancel",
+}
+"""The body of a create call; a client replaces the members that matter to it."""
 
 
 def customer_submission(method: str) -> dict[str, str]:

@@ -8,7 +8,6 @@ from emulator.domain.payment import EVENT_TYPES, Status
 CREATED, PROCESSING = EVENT_TYPES[Status.PENDING], EVENT_TYPES[Status.PROCESSING]
 COMPLETED, REFUNDED = EVENT_TYPES[Status.COMPLETED], EVENT_TYPES[Status.REFUNDED]
 FAILED, EXPIRED = EVENT_TYPES[Status.FAILED], EVENT_TYPES[Status.EXPIRED]
-EVENT_STATUSES = {event_type: status for status, event_type in EVENT_TYPES.items()}
 
 
 class Outcome(StrEnum):

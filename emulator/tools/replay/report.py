@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from emulator.domain.payment import STATUS_OF_EVENT
 from emulator.reporting import JUnitCase, Paint, junit_file, report_template
 from emulator.scenarios.values import Json
 from emulator.tools.replay.console import (
@@ -26,7 +27,7 @@ from emulator.tools.replay.results import (
     TracedWebhook,
     copy_texts,
 )
-from emulator.tools.replay.timeline import STATUS_OF_TYPE, Timeline, build_timeline
+from emulator.tools.replay.timeline import Timeline, build_timeline
 
 MAX_SHOWN = 200
 MAX_BODY_CHARACTERS = 16_384
@@ -111,7 +112,7 @@ def _status_kind(status: int | None) -> str:
 
 def _event_kind(event_type: str) -> str:
     """The CSS class of an event: the status of its payment."""
-    return STATUS_OF_TYPE.get(event_type, "")
+    return STATUS_OF_EVENT.get(event_type, "")
 
 
 def _target(request: TracedRequest) -> str:
