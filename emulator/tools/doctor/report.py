@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from emulator.domain.control_characters import escape_controls
+
 
 class Level(StrEnum):
     """What a finding means; only a problem makes the exit code 1."""
@@ -79,9 +81,9 @@ def section_lines(
     """The text form; `paint` adds a colour to a text."""
     yield paint("bold", _TITLES[perspective])
     for finding in findings:
-        yield f"  {paint(*_SIGNS[finding.level])}  {printable(finding.text)}"
+        yield f"  {paint(*_SIGNS[finding.level])}  {escape_controls(finding.text)}"
         if finding.fix is not None:
-            yield _MARGIN + printable(finding.fix)
+            yield _MARGIN + escape_controls(finding.fix)
     yield ""
 
 
@@ -109,8 +111,3 @@ def report_json(report: DoctorReport) -> str:
         },
     }
     return json.dumps(value, indent=2, ensure_ascii=False)
-
-
-def printable(text: str) -> str:
-    """Replace control characters of other servers, which a terminal would obey."""
-    return "".join(character if character.isprintable() else "?" for character in text)
