@@ -118,9 +118,9 @@ def _junit(items: Items) -> bytes:
 
 
 def _html(items: Items) -> bytes:
-    from emulator.reporting import report_template
+    from emulator.reporting import html_report
 
     counts = [sum(item["result"] == result for item in items) for result in _COLOURS]
     summary = "{} passed, {} failed, {} not exercised".format(*counts)
-    template = report_template("checklist", {"words": _words})
-    return template.render(items=items, summary=summary, failed=counts[1]).encode()
+    filters = {"words": _words}
+    return html_report("checklist", filters, items=items, summary=summary, failed=counts[1])

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from emulator.reporting import ERASE_LINE, JUnitCase, Paint, junit_file, report_template
+from emulator.reporting import ERASE_LINE, JUnitCase, Paint, html_report, junit_file
 from emulator.scenarios.scenario_file import VERSION
 from emulator.tools.explore.anomalies import parse_anomaly
 from emulator.tools.explore.exploration import Exploration, HistoryFailure, capabilities, matrix
@@ -69,15 +69,16 @@ def _histories(count: int) -> str:
 
 def report(name: str, exploration: Exploration) -> bytes:
     """The HTML file: each failure, and a matrix of anomalies and verdicts."""
-    template = report_template("explore", {})
-    return template.render(
+    return html_report(
+        "explore",
+        {},
         name=name,
         summary=summary_line(exploration),
         counts=list(count_lines(exploration)),
         failures=exploration.failures,
         matrix=matrix(exploration.results),
         verdicts=list(VerdictId),
-    ).encode()
+    )
 
 
 def junit(name: str, exploration: Exploration) -> bytes:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator.domain.payment import STATUS_OF_EVENT
-from emulator.reporting import JUnitCase, Paint, junit_file, report_template
+from emulator.reporting import JUnitCase, Paint, html_report, junit_file
 from emulator.scenarios.values import Json
 from emulator.tools.replay.console import (
     failure_lines,
@@ -57,14 +57,17 @@ def report(results: Sequence[CaseResult], *, skipped: int) -> bytes:
     cases = [_reported(result, number <= MAX_SHOWN) for number, result in enumerate(in_order, 1)]
     failed = sum(not result.has_passed for result in results)
     coverage = coverage_of(result.trace for result in results)
-    template = report_template("replay", _FILTERS, most_shown=MAX_SHOWN, RowMark=RowMark)
-    return template.render(
+    return html_report(
+        "replay",
+        _FILTERS,
+        most_shown=MAX_SHOWN,
+        RowMark=RowMark,
         failed=cases[:failed],
         passed=cases[failed:],
         summary=summary_line(results, skipped),
         coverage=coverage,
         tables=_tables(coverage),
-    ).encode()
+    )
 
 
 def _reported(result: CaseResult, has_details: bool) -> ReportedCase:
