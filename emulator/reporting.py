@@ -33,9 +33,21 @@ class Paint(Struct, frozen=True, kw_only=True):
         return f"{self.mark}\x1b[{_ANSI[colour]}m{text}{self.mark}\x1b[0m"
 
 
-def counted(count: int, noun: str) -> str:
+PLAIN = Paint(is_on=False)
+
+
+def verdict_lines(
+    paint: Paint, verdict: tuple[str, str], rows: Sequence[str], *, width: int, indent: int = 0
+) -> list[str]:
+    """Rows of a text to the right of a verdict, a colour and a word, in a column of `width`."""
+    colour, word = verdict
+    head = f"{' ' * indent}{paint(colour, word)}{' ' * (width - len(word))}"
+    return [head + rows[0], *(" " * (indent + width) + row for row in rows[1:])]
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun: `1 payment`, `2 payments`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
 
 
 class JUnitCase(Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from emulator.cli.output import (
     cli_error,
     console_paint,
     write,
+    write_lines,
 )
 
 if TYPE_CHECKING:
@@ -68,8 +69,7 @@ def run_doctor(options: "DoctorOptions", *, is_json: bool) -> int:
 
     def print_section(perspective: "Perspective", findings: "Iterable[DoctorFinding]") -> None:
         if not is_json:
-            lines = section_lines(perspective, findings, paint)
-            write("".join(f"{line}\n" for line in lines))
+            write_lines(section_lines(perspective, findings, paint))
 
     timeouts = Timeouts(clock=RealClock())
     try:

@@ -240,15 +240,10 @@ class ReplayRun:
         return int(is_too_low or not all(result.has_passed for result in results))
 
     def _write_files(self, results: "Sequence[CaseResult]", duration_ms: float) -> None:
-        options = self._options
-        if options.junit is not None:
-            from emulator.tools.replay.report import junit
+        from emulator.tools.replay.report import junit, report
 
-            write_file("--junit", options.junit, junit(results, duration_ms=duration_ms))
-        if options.report is not None:
-            from emulator.tools.replay.report import report
-
-            write_file("--report", options.report, report(results, skipped=self._skipped))
+        write_file("--junit", self._options.junit, lambda: junit(results, duration_ms=duration_ms))
+        write_file("--report", self._options.report, lambda: report(results, skipped=self._skipped))
 
 
 def _settings(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator.domain.payment import STATUS_OF_EVENT
-from emulator.reporting import JUnitCase, Paint, html_report, junit_file
+from emulator.reporting import PLAIN, JUnitCase, html_report, junit_file
 from emulator.scenarios.values import Json
 from emulator.tools.replay.console import (
     failure_lines,
@@ -31,8 +31,6 @@ from emulator.tools.replay.timeline import Timeline, build_timeline
 
 MAX_SHOWN = 200
 MAX_BODY_CHARACTERS = 16_384
-
-_PLAIN = Paint(is_on=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,8 +146,8 @@ def junit(results: Sequence[CaseResult], *, duration_ms: float) -> bytes:
 def _junit_case(result: CaseResult) -> JUnitCase:
     lines: list[str] = []
     if result.failure is not None:
-        lines = [*step_lines(result.steps, _PLAIN), ""]
-        lines += failure_lines(result, result.failure, _PLAIN)
+        lines = [*step_lines(result.steps, PLAIN), ""]
+        lines += failure_lines(result, result.failure, PLAIN)
     return JUnitCase(
         name=result.case.name,
         class_name=result.case.source,
