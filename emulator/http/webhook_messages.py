@@ -1,8 +1,8 @@
 """Builds and signs the requests that carry webhooks, genuine or tampered with.
 
 `_headers`, `sign` and `_key` know the form of a webhook, which is that of Standard Webhooks 1.0;
-tampering is the same in each form. The receiver and `verify` do not use this module: their checks
-of a signature would otherwise not notice an error here.
+tampering is the same in each form. The receiver checks signatures with code of its own, which
+would otherwise not notice an error here.
 """
 
 import hmac
