@@ -1,8 +1,8 @@
-"""The payment methods, their phone numbers and simulated banks, and usual calls with them."""
+"""The payment methods, the phone numbers of those paid by phone, and the simulated banks."""
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class PaymentMethod(NamedTuple):
@@ -48,7 +48,7 @@ PHONE_DIGITS = "".join(sorted(_METHOD_OF_DIGIT))
 """The first digits of national numbers."""
 
 
-DEFAULT_ORDER: Mapping[str, Any] = {
+DEFAULT_ORDER: Mapping[str, object] = {
     "amount": 10_000,
     "currency": "ETB",
     "methods": list(DEFAULT_METHODS),
