@@ -28,7 +28,7 @@ class Message:
     body: bytes
 
 
-def request(
+def webhook_request(
     message: Message,
     *,
     url: str,

@@ -8,7 +8,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from emulator.clock import SystemClock
 from emulator.domain.webhooks import Tamper
 from emulator.http.client import HttpResponse
-from emulator.http.webhook_messages import Message, request
+from emulator.http.webhook_messages import Message, webhook_request
 from emulator.scenarios.values import Json
 from emulator.tools.explore.connections import Connections, Request
 from emulator.tools.explore.integration import Integration, ShopRequest
@@ -154,7 +154,7 @@ class Shop:
     def webhook(self, event: ServiceEvent, manner: Manner = Manner.USUAL) -> Request:
         """The request of an attempt to deliver an event, with the present time."""
         now_s = self._wall.system_ms() // 1000
-        sent = request(
+        sent = webhook_request(
             Message(event_id=event.id, timestamp_s=now_s, body=event.body),
             url=self.integration.webhook or "",
             secrets=[self._secret],
