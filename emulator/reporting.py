@@ -1,7 +1,9 @@
-"""Shared parts of all reports: colours of a terminal, HTML templates, JUnit files, plurals."""
+"""Shared parts of reports and pages: terminal colours, HTML templates, JUnit files, plurals."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -10,12 +12,12 @@ from emulator.settings import data_directory
 
 if TYPE_CHECKING:
     import jinja2
+    from markupsafe import Markup
 
 # Erases the current line of a terminal.
 ERASE_LINE = "\r\x1b[K"
 # Characters that XML 1.0 cannot represent; compiled when needed, which takes 5 ms.
 _NOT_XML = r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-_TEMPLATE = "report.html"
 _ANSI = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
 
 
@@ -31,9 +33,21 @@ class Paint(Struct, frozen=True, kw_only=True):
         return f"{self.mark}\x1b[{_ANSI[colour]}m{text}{self.mark}\x1b[0m"
 
 
-def counted(count: int, noun: str) -> str:
+PLAIN = Paint(is_on=False)
+
+
+def verdict_lines(
+    paint: Paint, verdict: tuple[str, str], rows: Sequence[str], *, width: int, indent: int = 0
+) -> list[str]:
+    """Rows of a text to the right of a verdict, a colour and a word, in a column of `width`."""
+    colour, word = verdict
+    head = f"{' ' * indent}{paint(colour, word)}{' ' * (width - len(word))}"
+    return [head + rows[0], *(" " * (indent + width) + row for row in rows[1:])]
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun: `1 payment`, `2 payments`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
 
 
 class JUnitCase(Struct, frozen=True, kw_only=True):
@@ -86,23 +100,39 @@ def _xml_text(text: str) -> str:
     return re.sub(_NOT_XML, "\ufffd", text)
 
 
-def report_template(
-    folder: str, filters: Mapping[str, Callable[..., Any]], **variables: Any
-) -> "jinja2.Template":
-    """The template of a report: one HTML file that loads nothing.
+def html_report(folder: str, filters: Mapping[str, Callable[..., Any]], **values: Any) -> bytes:
+    """A report: one HTML file that loads nothing. `folder` is a directory of `templates/`."""
+    folders = [data_directory("templates") / each for each in (folder, "reports")]
+    environment = template_environment(*folders, filters=filters, **values)
+    return environment.get_template("report.html").render().encode()
 
-    `folder` is a directory of `templates/`; every template may use the filters and variables.
-    """
-    import jinja2  # Only a report needs it; it takes a third of the start of `replay`.
 
-    templates = data_directory("templates")
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([templates / folder, templates / "reports"]),
+def template_environment(
+    *folders: Path,
+    filters: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
+    kind: "type[jinja2.Environment] | None" = None,
+    **variables: Any,
+) -> "jinja2.Environment":
+    """The templates of folders; each of them may use the filters and the variables."""
+    import jinja2  # Only a page or a report needs it; it takes a third of the start of `replay`.
+
+    environment = (kind or jinja2.Environment)(
+        loader=jinja2.FileSystemLoader(folders),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= filters
+    environment.filters |= {"marked": marked, **filters}
     environment.globals |= variables
-    return environment.get_template(_TEMPLATE)
+    return environment
+
+
+def marked(text: str) -> "Markup":
+    """A text with the parts between backquotes as code."""
+    from markupsafe import Markup, escape
+
+    # A str: Markup would escape the elements that are inserted.
+    escaped = str(escape(text))
+    return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", escaped))  # noqa: S704 - it is escaped

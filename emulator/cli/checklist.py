@@ -16,8 +16,8 @@ from emulator.cli.output import (
     check_key,
     cli_error,
     console_paint,
-    write,
     write_file,
+    write_lines,
 )
 from emulator.cli.trigger import call
 from emulator.tools.replay.emulator_api import CONTROL, find_emulator
@@ -56,6 +56,7 @@ def checklist(
     check_key("--key", key)
     from emulator.http.addresses import BaseUrl
     from emulator.http.client import HttpClient, Unreachable
+    from emulator.reporting import verdict_lines
 
     client = HttpClient(BaseUrl.parse(base_url("--url", url)), key=key)
     try:
@@ -64,14 +65,11 @@ def checklist(
         cli_error(str(error))
     paint = console_paint()
     for item in items:
-        result = paint(_COLOURS[item["result"]], f"{_words(item):13}")
-        write(f"{result}  {item['id']}: {item['title']}\n")
-        for line in _reasons(item):
-            write(f"{'':13}  {line}\n")
-    if junit is not None:
-        write_file("--junit", junit, _junit(items))
-    if report is not None:
-        write_file("--report", report, _html(items))
+        verdict = _COLOURS[item["result"]], _words(item)
+        rows = [f"{item['id']}: {item['title']}", *_reasons(item)]
+        write_lines(verdict_lines(paint, verdict, rows, width=15))
+    write_file("--junit", junit, lambda: _junit(items))
+    write_file("--report", report, lambda: _html(items))
     results = {item["result"] for item in items}
     is_failure = _FAILED in results or (fail_on == _NOT_EXERCISED and _NOT_EXERCISED in results)
     return int(fail_on is not None and is_failure)
@@ -118,9 +116,9 @@ def _junit(items: Items) -> bytes:
 
 
 def _html(items: Items) -> bytes:
-    from emulator.reporting import report_template
+    from emulator.reporting import html_report
 
     counts = [sum(item["result"] == result for item in items) for result in _COLOURS]
     summary = "{} passed, {} failed, {} not exercised".format(*counts)
-    template = report_template("checklist", {"words": _words})
-    return template.render(items=items, summary=summary, failed=counts[1]).encode()
+    filters = {"words": _words}
+    return html_report("checklist", filters, items=items, summary=summary, failed=counts[1])

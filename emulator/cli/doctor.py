@@ -14,6 +14,7 @@ from emulator.cli.output import (
     cli_error,
     console_paint,
     write,
+    write_lines,
 )
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def doctor(url: str, key: str | None, webhook_url: str | None, is_json: bool) ->
 def run_doctor(options: "DoctorOptions", *, is_json: bool) -> int:
     """Run the probes and print the report; return the exit code."""
     from emulator.clock import RealClock
-    from emulator.tools.doctor.report import conclusion, printable, report_json, section_lines
+    from emulator.tools.doctor.report import conclusion, report_json, section_lines
     from emulator.tools.doctor.requests import Timeouts
     from emulator.tools.doctor.runner import NoEmulator, run_probes
 
@@ -68,8 +69,7 @@ def run_doctor(options: "DoctorOptions", *, is_json: bool) -> int:
 
     def print_section(perspective: "Perspective", findings: "Iterable[DoctorFinding]") -> None:
         if not is_json:
-            lines = section_lines(perspective, findings, paint)
-            write("".join(f"{line}\n" for line in lines))
+            write_lines(section_lines(perspective, findings, paint))
 
     timeouts = Timeouts(clock=RealClock())
     try:
@@ -77,6 +77,6 @@ def run_doctor(options: "DoctorOptions", *, is_json: bool) -> int:
     except NoEmulator as error:
         if is_json:
             write(f"{report_json(error.report)}\n")
-        cli_error(*map(printable, error.lines))
+        cli_error(*error.lines)
     write(f"{report_json(report) if is_json else conclusion(report)}\n")
     return int(report.problem_count > 0)

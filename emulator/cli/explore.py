@@ -1,6 +1,5 @@
 """The command `explore`, which runs a merchant's integration through every history."""
 
-import sys
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -13,18 +12,18 @@ from emulator.cli.event_loop import ENDING_SIGNALS, run_loop
 from emulator.cli.output import (
     JUNIT_OPTION,
     REPORT_OPTION,
+    ProgressLine,
     base_url,
     check_key,
     cli_error,
     console_paint,
-    is_interactive,
     number_within,
     print_problems,
     write,
     write_file,
+    write_lines,
 )
 from emulator.domain.accounts import DEMO_TEST_KEY
-from emulator.reporting import ERASE_LINE
 
 if TYPE_CHECKING:
     from emulator.settings import Settings
@@ -315,7 +314,7 @@ async def _replay(
             continue
         failed += 1
         write(f"{paint('red', 'FAILED')} {file}\n")
-        write("".join(f"{line}\n" for line in failure_lines(result.failure, paint)))
+        write_lines(failure_lines(result.failure, paint))
     return int(failed > 0)
 
 
@@ -325,7 +324,7 @@ class _Run:
     def __init__(self, options: ExploreOptions, integration: "Integration") -> None:
         self._options = options
         self._integration = integration
-        self._shows_progress = is_interactive(sys.stderr)
+        self._progress = ProgressLine()
 
     async def run(self) -> int:
         import asyncio
@@ -345,8 +344,7 @@ class _Run:
                 self._print(exploration)
             raise
         finally:
-            if self._shows_progress:
-                click.echo(ERASE_LINE, nl=False, err=True)
+            self._progress.show()
         if not exploration.counts.ran:
             cli_error("flag --max-time: no history ended in this time; does the shop answer?")
         self._print(exploration)
@@ -356,21 +354,17 @@ class _Run:
     def _show(self, exploration: "Exploration") -> None:
         from emulator.tools.explore.report import progress_text
 
-        if self._shows_progress:
-            click.echo(progress_text(exploration), nl=False, err=True)
+        self._progress.show(progress_text(exploration))
 
     def _print(self, exploration: "Exploration") -> None:
         from emulator.tools.explore.report import count_lines, failure_lines, summary_line
 
         paint = console_paint()
         for failure in exploration.failures:
-            write("".join(f"{line}\n" for line in failure_lines(failure, paint)))
+            write_lines(failure_lines(failure, paint))
             write(f"  saved: {self._save(failure)}\n\n")
-        lines = [
-            f"{self._integration.name}: {summary_line(exploration)}",
-            *count_lines(exploration),
-        ]
-        write("".join(f"{line}\n" for line in lines))
+        summary = f"{self._integration.name}: {summary_line(exploration)}"
+        write_lines([summary, *count_lines(exploration)])
 
     def _save(self, failure: "HistoryFailure") -> Path:
         from emulator.tools.explore.report import saved_file, saved_name
@@ -381,15 +375,12 @@ class _Run:
         except OSError as error:
             cli_error(f"flag --save: cannot create '{directory}': {error.strerror}")
         file = directory / saved_name(self._integration, failure)
-        write_file("--save", file, saved_file(self._integration, failure).encode())
+        write_file("--save", file, lambda: saved_file(self._integration, failure).encode())
         return file
 
     def _write_files(self, exploration: "Exploration") -> None:
         from emulator.tools.explore.report import junit, report
 
-        for option, file, write_report in (
-            ("--junit", self._options.junit, junit),
-            ("--report", self._options.report, report),
-        ):
-            if file is not None:
-                write_file(option, file, write_report(self._integration.name, exploration))
+        name = self._integration.name
+        write_file("--junit", self._options.junit, lambda: junit(name, exploration))
+        write_file("--report", self._options.report, lambda: report(name, exploration))

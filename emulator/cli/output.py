@@ -147,11 +147,32 @@ def print_problems(problems: Iterable[object]) -> int:
     return CliError.exit_code
 
 
-def write_file(option: str, file: Path, content: bytes) -> None:
+def write_lines(lines: Iterable[str]) -> None:
+    write("".join(f"{line}\n" for line in lines))
+
+
+def write_file(option: str, file: Path | None, content: Callable[[], bytes]) -> None:
+    """Write a file, if the user has named one. Raises CliError."""
+    if file is None:
+        return
+    written = content()
     try:
-        file.write_bytes(content)
+        file.write_bytes(written)
     except OSError as error:
         cli_error(f"flag {option}: cannot write '{file}': {error.strerror}")
+
+
+class ProgressLine:
+    """A line of the terminal that is standard error; each text replaces the one before."""
+
+    def __init__(self) -> None:
+        self._is_shown = is_interactive(sys.stderr)
+
+    def show(self, text: str = "") -> None:
+        if self._is_shown:
+            from emulator.reporting import ERASE_LINE
+
+            click.echo(ERASE_LINE + text, nl=False, err=True)
 
 
 def is_terminal(stream: object) -> bool:

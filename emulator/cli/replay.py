@@ -240,15 +240,12 @@ class ReplayRun:
         return int(is_too_low or not all(result.has_passed for result in results))
 
     def _write_files(self, results: "Sequence[CaseResult]", duration_ms: float) -> None:
-        options = self._options
-        if options.junit is not None:
-            from emulator.tools.replay.report import junit
+        junit, report = self._options.junit, self._options.report
+        if junit or report:
+            from emulator.tools.replay import report as reports
 
-            write_file("--junit", options.junit, junit(results, duration_ms=duration_ms))
-        if options.report is not None:
-            from emulator.tools.replay.report import report
-
-            write_file("--report", options.report, report(results, skipped=self._skipped))
+            write_file("--junit", junit, lambda: reports.junit(results, duration_ms=duration_ms))
+            write_file("--report", report, lambda: reports.report(results, skipped=self._skipped))
 
 
 def _settings(

@@ -16,8 +16,8 @@ from emulator.cli.output import (
 )
 from emulator.domain.accounts import DEMO_TEST_KEY
 from emulator.domain.nearest_word import nearest_word_hint
-from emulator.domain.payment import EVENT_TYPES, MAX_AMOUNT_MINOR, MIN_AMOUNT_MINOR, Status
-from emulator.domain.payment_methods import DEFAULT_METHODS, customer_submission
+from emulator.domain.payment import MAX_AMOUNT_MINOR, MIN_AMOUNT_MINOR, STATUS_OF_EVENT, Status
+from emulator.domain.payment_methods import DEFAULT_METHODS, DEFAULT_ORDER, customer_submission
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.tools.replay.emulator_api import CONTROL, PAYMENTS, find_emulator, full_refusal_text
 
@@ -60,7 +60,7 @@ def _pairs(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dic
     metavar="CENTS",
     type=str,
     callback=number_within(int, MIN_AMOUNT_MINOR, MAX_AMOUNT_MINOR),
-    default=10_000,
+    default=DEFAULT_ORDER["amount"],
     show_default=True,
     help=f"Amount in ETB cents, {MIN_AMOUNT_MINOR} to {MAX_AMOUNT_MINOR}.",
 )
@@ -98,10 +98,9 @@ def trigger(
     clock. Exit code 1 when an endpoint has not accepted the event, 2 when an option is wrong or the
     emulator refuses a request.
     """
-    statuses = {event_type: status for status, event_type in EVENT_TYPES.items()}
-    if event not in statuses:
-        hint = nearest_word_hint(event, statuses)
-        expected = f"expected one of: {', '.join(statuses)}.{hint}".removesuffix(".")
+    if event not in STATUS_OF_EVENT:
+        hint = nearest_word_hint(event, STATUS_OF_EVENT)
+        expected = f"expected one of: {', '.join(STATUS_OF_EVENT)}.{hint}".removesuffix(".")
         cli_error(f"EVENT: found {event!r}, {expected}")
     check_key("--key", key)
     from emulator.http.addresses import BaseUrl
@@ -111,17 +110,16 @@ def trigger(
     methods = [method] if method else list(DEFAULT_METHODS)
     order = {"amount": amount_minor, "methods": methods, "metadata": metadata}
     try:
-        return run_loop(lambda: _trigger(client, statuses[event], order))
+        return run_loop(lambda: _trigger(client, event, order))
     except Unreachable as error:
         cli_error(str(error))
 
 
-async def _trigger(client: "HttpClient", status: Status, order: dict[str, Any]) -> int:
+async def _trigger(client: "HttpClient", event: str, order: dict[str, Any]) -> int:
     """Return the exit code."""
-    event = EVENT_TYPES[status]
     await find_emulator(client)
     async with client:
-        payment_id = await _drive_to(client, status, order)
+        payment_id = await _drive_to(client, STATUS_OF_EVENT[event], order)
         write(f"{event}: {payment_id}\n")
         endpoints = (await call(client, "GET", f"{CONTROL}/webhook_endpoints"))["data"]
         receivers = [each for each in endpoints if each["enabled"] and event in each["events"]]
@@ -138,9 +136,7 @@ async def _trigger(client: "HttpClient", status: Status, order: dict[str, Any]) 
 
 async def _drive_to(client: "HttpClient", to: Status, order: dict[str, Any]) -> str:
     """Create a payment that takes on a status; return its id."""
-    from emulator.tools.replay.step_executor import DEFAULT_BODY
-
-    payment = await call(client, "POST", PAYMENTS, {**DEFAULT_BODY, **order})
+    payment = await call(client, "POST", PAYMENTS, {**DEFAULT_ORDER, **order})
     path = f"{CONTROL}/payments/{payment['id']}"
     for status in _path_to(to):
         if status is Status.PROCESSING:

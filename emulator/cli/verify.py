@@ -14,13 +14,14 @@ from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
     OUTPUT_FILE,
     REPORT_OPTION,
+    ProgressLine,
     base_url,
     cli_error,
     console_paint,
-    is_interactive,
     is_terminal,
     write,
     write_file,
+    write_lines,
 )
 
 if TYPE_CHECKING:
@@ -57,20 +58,15 @@ class VerifyProgress:
 
     def checked(self, done: int, total: int) -> None:
         self._check = f"check {done} of {total}" if done < total else ""
-        self._show_line(self._check)
+        self._show(self._check)
 
     def waiting(self, seconds: int) -> None:
         """Show the length of a wait; 0 ends it."""
-        self._show_line(f"waiting {seconds} s: the service said 429" if seconds else self._check)
+        self._show(f"waiting {seconds} s: the service said 429" if seconds else self._check)
 
     def end(self) -> None:
         """Leave an empty line for the next output."""
-        self._show_line("")
-
-    def _show_line(self, text: str) -> None:
-        from emulator.reporting import ERASE_LINE
-
-        self._show(ERASE_LINE + text)
+        self._show("")
 
 
 @click.command()
@@ -123,7 +119,8 @@ def verify(
         cli_error("flag --report: expected a file of its own")
     from emulator.clock import RealClock
 
-    comparison = run_comparison(options, wall=RealClock(), progress=_progress())
+    progress = VerifyProgress(ProgressLine().show)
+    comparison = run_comparison(options, wall=RealClock(), progress=progress)
     _write_results(options, comparison)
     return _exit_code(comparison)
 
@@ -156,17 +153,6 @@ def run_comparison(
         progress.end()
 
 
-def _progress() -> VerifyProgress:
-    """Progress on standard error if it is a terminal; results go to standard output."""
-    is_shown = is_interactive(sys.stderr)
-
-    def show(text: str) -> None:
-        if is_shown:
-            click.echo(text, nl=False, err=True)
-
-    return VerifyProgress(show)
-
-
 def _exit_code(comparison: "Comparison") -> int:
     """The exit code; an incomplete comparison is also reported on standard error."""
     from emulator.cli import PROGRAM
@@ -183,20 +169,19 @@ def _exit_code(comparison: "Comparison") -> int:
 def _write_results(options: VerifyOptions, comparison: "Comparison") -> None:
     from emulator.tools.verify.report import comparison_html, comparison_json
 
-    prints_json = options.json == _STDOUT
-    write(comparison_json(comparison).decode() if prints_json else _table(comparison))
-    if options.json is not None and not prints_json:
-        write_file("--json", options.json, comparison_json(comparison))
-    if options.report is not None:
-        write_file("--report", options.report, comparison_html(comparison))
+    if options.json == _STDOUT:
+        write(comparison_json(comparison).decode())
+    else:
+        write_lines(_table(comparison))
+        write_file("--json", options.json, lambda: comparison_json(comparison))
+    write_file("--report", options.report, lambda: comparison_html(comparison))
 
 
-def _table(comparison: "Comparison") -> str:
+def _table(comparison: "Comparison") -> list[str]:
     from emulator.tools.verify.console import DEFAULT_WIDTH, comparison_lines
 
     width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else DEFAULT_WIDTH
-    lines = comparison_lines(comparison, console_paint(), width)
-    return "".join(f"{line}\n" for line in lines)
+    return comparison_lines(comparison, console_paint(), width)
 
 
 def _check_service_key(option: str, key: str, *, accepts_live: bool) -> None:

@@ -117,15 +117,11 @@ class Event(NamedTuple):
 
     @property
     def type(self) -> str:
-        return event_type(self.status)
+        return EVENT_TYPES[self.status]
 
 
 EVENT_TYPES = {
     status: f"payment.{'created' if status is Status.PENDING else status.value}"
     for status in Status
 }
-
-
-def event_type(status: Status) -> str:
-    """The type of the event of a status (`payment.created` for pending)."""
-    return EVENT_TYPES[status]
+STATUS_OF_EVENT = {event_type: status for status, event_type in EVENT_TYPES.items()}

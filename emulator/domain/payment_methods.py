@@ -1,6 +1,7 @@
 """The payment methods, the phone numbers of those paid by phone, and the simulated banks."""
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -45,6 +46,16 @@ _METHOD_OF_DIGIT = {
 }
 PHONE_DIGITS = "".join(sorted(_METHOD_OF_DIGIT))
 """The first digits of national numbers."""
+
+
+DEFAULT_ORDER: Mapping[str, object] = {
+    "amount": 10_000,
+    "currency": "ETB",
+    "methods": list(DEFAULT_METHODS),
+    "success_url": "https://shop.example/success",
+    "cancel_url": "https://shop.example/cancel",
+}
+"""The body of a create call; a client replaces the members that matter to it."""
 
 
 def customer_submission(method: str) -> dict[str, str]:

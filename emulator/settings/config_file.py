@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 from yaml.composer import Composer
 
+from emulator.domain.nearest_word import nearest_word
 from emulator.files import MAX_FILE_BYTES, MAX_NESTING, MAX_NODES, open_regular
 from emulator.settings.option_types import Form
 from emulator.settings.options import (
@@ -125,16 +126,10 @@ def _option(key: yaml.Node, place: str) -> Option:
     option = option_named(key.value, _FILE_OPTIONS)
     if option is None:
         unknown = key.value[:MAX_SHOWN_CHARACTERS]
-        nearest = _nearest(unknown)
+        names = [option.name for option in _FILE_OPTIONS]
+        nearest = nearest_word(unknown.lower().replace("_", "-"), names, similarity=0)
         raise SettingsError(f"{place}: unknown option {unknown!r}, the nearest is {nearest!r}")
     return option
-
-
-def _nearest(name: str) -> str:
-    from difflib import get_close_matches
-
-    known = [option.name for option in _FILE_OPTIONS]
-    return get_close_matches(name.lower().replace("_", "-"), known, n=1, cutoff=0)[0]
 
 
 def _texts(node: yaml.Node, option: Option, where: str, problems: list[str]) -> tuple[str, ...]:

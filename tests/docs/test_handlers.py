@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from emulator.clock import RealClock
-from emulator.server.webhooks.messages import Message, request
+from emulator.http.webhook_messages import Message, webhook_request
 from tests.cli.processes import HANGS_AFTER_S, SHARED_HANGS_AFTER_S, Server, serving
 from tests.docs.document import REPOSITORY, command_after, sections_of
 from tests.docs.live import Listening, handling, missing
@@ -194,7 +194,7 @@ def send_signed(
     """Send a webhook with a signature by each secret; return the status of the response."""
     now_s = RealClock().now_ms() // 1_000
     message = Message(event_id="evt_1", timestamp_s=now_s - age_s, body=body)
-    signed = request(message, url=url, secrets=secrets)
+    signed = webhook_request(message, url=url, secrets=secrets)
     headers = {**dict(signed.headers), **changed}
     return httpx.post(signed.url, content=signed.body, headers=headers).status_code
 

@@ -3,6 +3,7 @@
 import re
 
 from emulator.cli.replay import DEFAULT_CLOCK
+from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.scenarios.loader import load_paths, parse_scenario
 from emulator.scenarios.script import MAX_EXECUTED_STEPS, MAX_SCRIPT_STEPS, SCRIPT_STEPS
 from emulator.server.control.requests import RequestQuery
@@ -16,7 +17,6 @@ from emulator.server.engine.state.journal import (
 )
 from emulator.settings import data_directory
 from emulator.tools.replay.assertions import REFUSAL_CHECKS
-from emulator.tools.replay.step_executor import DEFAULT_BODY
 from tests.docs.document import part, rows, text_of
 
 FORMAT = "docs/reference/scenario-format.md"
@@ -61,7 +61,7 @@ LIMITS = [
     (FORMAT, f"at most {MAX_SCRIPT_STEPS:,} steps"),
     (FORMAT, f"at most {MAX_EXECUTED_STEPS:,} with all repeats"),
     (SCRIPTS, f"more than {MAX_SCRIPT_STEPS:,} steps is refused"),
-    (FORMAT, f"filled in: {DEFAULT_BODY['amount']} cents in {DEFAULT_BODY['currency']}"),
+    (FORMAT, f"filled in: {DEFAULT_ORDER['amount']} cents in {DEFAULT_ORDER['currency']}"),
     (SCRIPTS, f"frozen at {DEFAULT_CLOCK.partition('@')[2]}"),
     (REQUESTS, f"default {DEFAULT_LIMIT}, at most {MAX_LIMIT:,}"),
     (REQUESTS, f"the newest {MAX_ENTRIES:,} requests"),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.domain.accounts import Mode
-from emulator.domain.payment import EVENT_TYPES, Event, Payment, Reason, Status, event_type
+from emulator.domain.payment import EVENT_TYPES, Event, Payment, Reason, Status
 from emulator.domain.timers import Timer, TimerKind
 from emulator.domain.transitions import Change
 from emulator.domain.wire import effect_json, event_json, payment_json
@@ -85,7 +85,7 @@ def test_an_event_has_the_payment_at_that_time(
 
 @pytest.mark.clause("6.2")
 def test_there_is_a_type_of_event_for_each_status() -> None:
-    assert [event_type(status) for status in Status] == [
+    assert [EVENT_TYPES[status] for status in Status] == [
         "payment.created",
         "payment.processing",
         "payment.completed",

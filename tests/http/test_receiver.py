@@ -11,12 +11,8 @@ import httpx
 import pytest
 from standardwebhooks import Webhook as StandardWebhook
 
-from emulator.http.receiver import (
-    MAX_BODY_BYTES,
-    ReceivedWebhook,
-    WebhookReceiver,
-    webhook_signature,
-)
+from emulator.http.receiver import MAX_BODY_BYTES, ReceivedWebhook, WebhookReceiver
+from emulator.http.webhook_messages import Message, sign
 from tests.server.webhooks.receiver import receiving
 from tests.turns import turn
 
@@ -26,7 +22,7 @@ TIMESTAMP = "1767225600"
 
 
 def signature(body: bytes = BODY) -> str:
-    return webhook_signature(SECRET, f"evt_1.{TIMESTAMP}.".encode() + body)
+    return sign(SECRET, Message(event_id="evt_1", timestamp_s=int(TIMESTAMP), body=body))
 
 
 def webhook(signatures: str, *, body: bytes = BODY, timestamp: str = TIMESTAMP) -> ReceivedWebhook:

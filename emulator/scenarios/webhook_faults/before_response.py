@@ -1,13 +1,13 @@
 """Webhook fault `before_response`: the event is delivered before the create call returns."""
 
-from emulator.domain.payment import Status, event_type
+from emulator.domain.payment import EVENT_TYPES, Status
 from emulator.domain.webhooks import MAX_HEAD_START_MS, DeliveryEffect
 from emulator.scenarios.fault_types import FaultType
 from emulator.scenarios.kinds import Boolean
 from emulator.scenarios.mappings import Key, KeyRule, Members, is_on
 
 # The only event that a response can wait for: that of the create call.
-AWAITED_EVENT = event_type(Status.PENDING)
+AWAITED_EVENT = EVENT_TYPES[Status.PENDING]
 
 
 def _check_event(members: Members) -> None:

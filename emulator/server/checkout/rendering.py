@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import cast
 from urllib.parse import parse_qsl, urlencode
 
-import jinja2
 import msgspec
 from markupsafe import Markup, escape
 from starlette.requests import Request
@@ -19,6 +18,7 @@ from emulator.assets import Assets
 from emulator.domain.outcomes import Handset, Outcome
 from emulator.domain.payment import DEFAULT_REASON, Status
 from emulator.domain.payment_methods import BANKS, local_phone
+from emulator.reporting import template_environment
 from emulator.server.checkout.i18n import (
     LANGUAGES,
     Texts,
@@ -199,7 +199,15 @@ class Renderer:
     def __init__(self, directory: Path, assets: Assets, *, shows_handset: bool) -> None:
         self._catalogues = load_catalogues(directory)
         self._environments = {
-            texts.language: _environment(directory, texts, assets)
+            texts.language: template_environment(
+                directory,
+                t=texts,
+                method_name=texts.method,
+                language=texts.language,
+                other_language=texts.other_language,
+                asset=assets.path,
+                banks=BANKS,
+            )
             for texts in self._catalogues.values()
         }
         self._shows_handset = shows_handset
@@ -282,26 +290,6 @@ def _watched(request: PageRequest, view: PageView, checkout: Checkout, leaf: str
         "switch": request.address(checkout.token, leaf, **other),
         "moment": checkout.moment,
     }
-
-
-def _environment(directory: Path, texts: Texts, assets: Assets) -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(directory),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        auto_reload=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {
-        "t": texts,
-        "method_name": texts.method,
-        "language": texts.language,
-        "other_language": texts.other_language,
-        "asset": assets.path,
-        "banks": BANKS,
-    }
-    return environment
 
 
 def _label(outcome: Outcome) -> str:

@@ -9,7 +9,7 @@ from starlette.responses import Response, StreamingResponse
 
 from emulator.domain import errors
 from emulator.domain.instants import format_instant
-from emulator.domain.payment import EVENT_TYPES, Status
+from emulator.domain.payment import STATUS_OF_EVENT, Status
 from emulator.domain.received_values import not_accepted
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
 from emulator.domain.wire import PING
@@ -40,14 +40,12 @@ from emulator.server.openapi.declarations import JSON, JsonObject, Resource, doc
 # A page of the dashboard is one part: each part of a stream is computed on another thread.
 DELIVERIES_A_PART = 25
 
-_STATUSES = {event_type: status for status, event_type in EVENT_TYPES.items()}
-
 
 def _status_of_event(name: str, value: str) -> Status:
     """The status of the payment at events of a type. Raises InvalidField."""
-    if value not in _STATUSES:
-        raise not_accepted(name, value, f"one of: {', '.join(_STATUSES)}")
-    return _STATUSES[value]
+    if value not in STATUS_OF_EVENT:
+        raise not_accepted(name, value, f"one of: {', '.join(STATUS_OF_EVENT)}")
+    return STATUS_OF_EVENT[value]
 
 
 _GivenEventType = Annotated[

@@ -9,7 +9,6 @@ from urllib.parse import parse_qsl, quote
 
 import jinja2
 import msgspec
-from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
@@ -20,6 +19,7 @@ from emulator.domain.control_characters import escape_controls
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import METHODS
+from emulator.reporting import template_environment
 from emulator.server.dashboard import fidelity, payments, requests, scenarios, webhooks
 from emulator.server.dashboard.shared_renders import SharedRenders
 from emulator.server.dashboard.view_request import ROOT, ControlApi, ViewRequest
@@ -256,26 +256,19 @@ def _templates(templates: Path) -> tuple[Assets, jinja2.Environment]:
     """Compiles the templates once for all emulators of a process."""
     shared = templates / "checkout" / DIRECTORY
     assets = Assets(templates / "dashboard" / DIRECTORY, shared / "tokens.css", shared / "icon.svg")
-    environment = _Environment(
-        loader=jinja2.FileSystemLoader(templates / "dashboard"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        auto_reload=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    environment = template_environment(
+        templates / "dashboard",
+        filters={
+            "etb": _etb,
+            "instant": _instant,
+            "visible": partial(escape_controls, besides="\n\t"),
+        },
+        kind=_Environment,
+        asset=lambda name: f"{ROOT}/{assets.path(name)}",
+        statuses=[status.value for status in Status],
+        method_titles={name: method.title for name, method in METHODS.items()},
+        version=__version__,
     )
-    environment.globals |= {
-        "asset": lambda name: f"{ROOT}/{assets.path(name)}",
-        "statuses": [status.value for status in Status],
-        "method_titles": {name: method.title for name, method in METHODS.items()},
-        "version": __version__,
-    }
-    environment.filters |= {
-        "etb": _etb,
-        "instant": _instant,
-        "marked": _marked,
-        "visible": partial(escape_controls, besides="\n\t"),
-    }
     return assets, environment
 
 
@@ -287,12 +280,3 @@ def _etb(amount_minor: int) -> str:
 def _instant(at: str) -> str:
     """A timestamp of the API, which ends with milliseconds and `Z`, for reading."""
     return at[:10] + "\u00a0" + at[11:19]
-
-
-def _marked(text: str) -> Markup:
-    """A text with code between backquotes."""
-    parts = text.split("`")
-    code = Markup("<code>{}</code>")
-    return Markup("").join(
-        code.format(part) if index % 2 else escape(part) for index, part in enumerate(parts)
-    )

@@ -1,1 +1,1 @@
-"""Formats, signs, sends and retries webhooks, and explains why they fail."""
+"""Sends webhooks, and schedules their retries."""

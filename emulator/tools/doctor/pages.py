@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from emulator.domain.payment_methods import DEFAULT_METHODS
+from emulator.domain.payment_methods import DEFAULT_METHODS, DEFAULT_ORDER
 from emulator.http.addresses import BaseUrl, is_loopback
 from emulator.settings import Settings
 from emulator.tools.doctor.machine import FORBIDDEN
@@ -15,12 +15,6 @@ from emulator.tools.doctor.requests import CHECKOUT_URL, TargetServer, describe
 _PAGE_MARKER = b'data-testid="simulation"'
 # The page of an unknown payment.
 _NO_PAYMENT = "/c/x"
-_ORDER = {
-    "amount": 100,
-    "currency": "ETB",
-    "success_url": "https://shop.example/thanks",
-    "cancel_url": "https://shop.example/cart",
-}
 
 
 async def probe_pages(
@@ -42,7 +36,7 @@ async def probe_pages(
 async def _create_page(account: TargetServer, checkout_url: str) -> str:
     """The path of a new payment's page, or that of an unknown payment if none can be created."""
     for method in DEFAULT_METHODS:
-        order = {**_ORDER, "methods": [method]}
+        order = {**DEFAULT_ORDER, "methods": [method]}
         created = await account.request("POST", "/v1/payments", order)
         url = created.member("checkout_url")
         if created.status == 201 and isinstance(url, str) and url.startswith(f"{checkout_url}/"):

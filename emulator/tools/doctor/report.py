@@ -1,9 +1,12 @@
 """Findings of an examination, and their forms as text and as JSON."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+from emulator.domain.control_characters import escape_controls
+from emulator.reporting import Paint, counted, verdict_lines
 
 
 class Level(StrEnum):
@@ -68,31 +71,23 @@ _TITLES = {
     Perspective.WEBHOOK: "To a webhook, tested by the emulator itself",
 }
 _SIGNS = {Level.OK: ("green", "ok"), Level.PROBLEM: ("red", "!!"), Level.NOTE: ("dim", "--")}
-_MARGIN = " " * 6
 
 
 def section_lines(
-    perspective: Perspective,
-    findings: Iterable[DoctorFinding],
-    paint: Callable[[str, str], str],
+    perspective: Perspective, findings: Iterable[DoctorFinding], paint: Paint
 ) -> Iterator[str]:
-    """The text form; `paint` adds a colour to a text."""
+    """The text form."""
     yield paint("bold", _TITLES[perspective])
     for finding in findings:
-        yield f"  {paint(*_SIGNS[finding.level])}  {printable(finding.text)}"
-        if finding.fix is not None:
-            yield _MARGIN + printable(finding.fix)
+        rows = [escape_controls(text) for text in (finding.text, finding.fix) if text is not None]
+        yield from verdict_lines(paint, _SIGNS[finding.level], rows, indent=2, width=4)
     yield ""
 
 
 def conclusion(report: DoctorReport) -> str:
-    match report.problem_count:
-        case 0:
-            return "No problem was found. Lines marked -- are notes."
-        case 1:
-            return "1 problem, marked !!"
-        case count:
-            return f"{count} problems, marked !!"
+    if report.problem_count == 0:
+        return "No problem was found. Lines marked -- are notes."
+    return f"{counted(report.problem_count, 'problem')}, marked !!"
 
 
 def report_json(report: DoctorReport) -> str:
@@ -109,8 +104,3 @@ def report_json(report: DoctorReport) -> str:
         },
     }
     return json.dumps(value, indent=2, ensure_ascii=False)
-
-
-def printable(text: str) -> str:
-    """Replace control characters of other servers, which a terminal would obey."""
-    return "".join(character if character.isprintable() else "?" for character in text)

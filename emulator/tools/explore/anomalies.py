@@ -8,6 +8,7 @@ from emulator.tools.explore.steps import (
     CHANGES,
     COMPLETED,
     CREATED,
+    MANNER_TEXTS,
     REFUNDED,
     HistoryStep,
     Manner,
@@ -168,9 +169,14 @@ _ALL = tuple(EVENT_TYPES.values())
 _NOT_LAST = tuple(event for event in _ALL if event != REFUNDED)
 
 
-def _forgery(manner: Manner, title: str) -> AnomalyKind:
+def _create(name: str, manner: Manner) -> AnomalyKind:
+    return AnomalyKind(name, MANNER_TEXTS[manner], _start(manner))
+
+
+def _forgery(manner: Manner) -> AnomalyKind:
+    name, title = manner.value.replace(" ", "-"), MANNER_TEXTS[manner]
     change = _before(_RESULTS, HistoryStep(StepAction.FORGE, COMPLETED, manner))
-    return AnomalyKind(manner.value.replace(" ", "-"), title, change, needs="has_webhook")
+    return AnomalyKind(name, title, change, needs="has_webhook")
 
 
 def _return(name: str, title: str, change: Change) -> AnomalyKind:
@@ -182,52 +188,39 @@ def _settle(name: str, title: str, change: Change) -> AnomalyKind:
 
 
 _EXPIRY = "the checkout expires while the payment is processing"
-_BEFORE = "create is answered 500 before the commit"
-_AFTER = "create is answered 500 after the commit"
-_SLOW = "the first attempt of {} times out and is repeated"
 _UNPAID = "the customer opens success_url without paying"
-_WITH_RETURN = "the customer returns while the event is delivered"
 
 ANOMALY_KINDS = (
     AnomalyKind("late-success", "the payment completes after it failed or expired", _late_success),
     AnomalyKind("refund", "the payment is refunded", _refund),
     AnomalyKind("expiry-while-processing", _EXPIRY, _at(StepAction.SUBMIT, _expire_later)),
-    AnomalyKind("create-500-before", _BEFORE, _start(Manner.ERROR_BEFORE)),
-    AnomalyKind("create-500-after", _AFTER, _start(Manner.ERROR_AFTER)),
-    AnomalyKind("create-cut", "the response to create is lost", _start(Manner.CUT)),
-    AnomalyKind("create-429", "create is answered 429 with Retry-After: 1", _start(Manner.LIMITED)),
-    AnomalyKind(
-        "early",
-        "{} arrives before the response to create",
-        _at(_DELIVER, _early),
-        (CREATED,),
-    ),
+    _create("create-500-before", Manner.ERROR_BEFORE),
+    _create("create-500-after", Manner.ERROR_AFTER),
+    _create("create-cut", Manner.CUT),
+    _create("create-429", Manner.LIMITED),
+    AnomalyKind("early", MANNER_TEXTS[Manner.EARLY], _at(_DELIVER, _early), (CREATED,)),
     AnomalyKind("delayed", "{} arrives after the next change", _after_next(CHANGES), _NOT_LAST),
     AnomalyKind("swapped", "{} arrives after the next event", _after_next({_DELIVER}), _NOT_LAST),
     AnomalyKind("late", "{} arrives last", _at(_DELIVER, _last), _NOT_LAST),
     AnomalyKind("lost", "{} is lost", _at(_DELIVER, _lost), _ALL),
     AnomalyKind("twice", "{} is delivered twice in turn", _at(_DELIVER, _repeated), _ALL),
-    AnomalyKind("at-once", "{} is delivered twice at once", _manner(Manner.AT_ONCE), _ALL),
-    AnomalyKind("slow", _SLOW, _manner(Manner.SLOW), _ALL),
-    _return("return-at-once", _WITH_RETURN, _return_at_once),
-    _settle("settle-at-once", "the job runs while the event is delivered", _settle_at_once),
-    _return(
-        "return-unpaid",
-        "the customer opens success_url without paying",
-        _before(_FIRST_CHANGES, HistoryStep(_RETURN)),
-    ),
+    AnomalyKind("at-once", MANNER_TEXTS[Manner.AT_ONCE], _manner(Manner.AT_ONCE), _ALL),
+    AnomalyKind("slow", MANNER_TEXTS[Manner.SLOW], _manner(Manner.SLOW), _ALL),
+    _return("return-at-once", MANNER_TEXTS[Manner.WITH_RETURN], _return_at_once),
+    _settle("settle-at-once", MANNER_TEXTS[Manner.WITH_SETTLE], _settle_at_once),
+    _return("return-unpaid", _UNPAID, _before(_FIRST_CHANGES, HistoryStep(_RETURN))),
     AnomalyKind("return-twice", "the customer opens success_url twice", _at(_RETURN, _repeated)),
     AnomalyKind("no-return", "the customer never opens success_url", _at(_RETURN, _replaced)),
     _settle("settle-unpaid", "the job runs before the customer pays", _job(_FIRST_CHANGES)),
     _settle("settle-processing", "the job runs while the payment is processing", _job(_ANSWERS)),
     _settle("settle-first", "the job runs before the event arrives", _job(_RESULTS, offset=1)),
-    _forgery(Manner.FORGED, "a webhook with a wrong signature"),
-    _forgery(Manner.STALE, "a signed webhook that is an hour old"),
-    _forgery(Manner.UNSIGNED, "a webhook without a signature"),
-    _forgery(Manner.UNKNOWN_TYPE, "a webhook of an unknown type"),
-    _forgery(Manner.OTHER_MODE, "a webhook of the other mode"),
-    _forgery(Manner.OTHER_ORDER, "a webhook about another order's payment"),
-    _forgery(Manner.OTHER_AMOUNT, "a webhook about a payment of another amount"),
+    _forgery(Manner.FORGED),
+    _forgery(Manner.STALE),
+    _forgery(Manner.UNSIGNED),
+    _forgery(Manner.UNKNOWN_TYPE),
+    _forgery(Manner.OTHER_MODE),
+    _forgery(Manner.OTHER_ORDER),
+    _forgery(Manner.OTHER_AMOUNT),
 )
 
 

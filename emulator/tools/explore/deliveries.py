@@ -3,7 +3,7 @@
 import json
 
 from emulator.clock import pause
-from emulator.domain.payment import Status
+from emulator.domain.payment import STATUS_OF_EVENT, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import WebhookResponse
 from emulator.http.client import HttpResponse, timed_out
@@ -18,7 +18,7 @@ from emulator.tools.explore.connections import MAX_RESPONSE_S, Request
 from emulator.tools.explore.judgement import Unacknowledged
 from emulator.tools.explore.service import ExploreError, ServiceEvent
 from emulator.tools.explore.session import ExploreSession
-from emulator.tools.explore.steps import COMPLETED, EVENT_STATUSES, Manner
+from emulator.tools.explore.steps import COMPLETED, Manner
 
 MAX_ATTEMPTS = 5
 # Real time before the second and later attempts at the end, doubled each time.
@@ -81,7 +81,7 @@ class HistoryDeliveries:
         """Store the result of an attempt; an acknowledged delivery is not repeated."""
         if any(response.is_success for response in responses):
             self._pending.pop(event.id, None)
-            status = EVENT_STATUSES.get(event.type)
+            status = STATUS_OF_EVENT.get(event.type)
             if status is not None:
                 self.acknowledged.add(status)
             return

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from emulator.clock import pause
 from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.payment import Status
-from emulator.domain.payment_methods import DEFAULT_METHODS
+from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.http.client import HttpResponse
 from emulator.tools.explore.deliveries import HistoryDeliveries, forged_event
 from emulator.tools.explore.histories import History
@@ -259,10 +259,9 @@ class HistoryRun:
         if manner is Manner.OTHER_AMOUNT:
             amount = next(each for each in OTHER_AMOUNTS_MINOR if each != payment["amount"])
             members = ("currency", "success_url", "cancel_url", "metadata")
-            body = {"amount": amount, **{name: payment[name] for name in members}}
-            body["methods"] = list(DEFAULT_METHODS)
+            order = {**DEFAULT_ORDER, **{name: payment[name] for name in members}}
             async with self._session.starting:
-                other_payment = await self._service.create(body)
+                other_payment = await self._service.create({**order, "amount": amount})
                 await self._session.refresh()
                 self._session.take_payments(other_payment)
             return await self._completed_event(other_payment)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from emulator.reporting import ERASE_LINE, JUnitCase, Paint, junit_file, report_template
+from emulator.reporting import PLAIN, JUnitCase, Paint, counted, html_report, junit_file
 from emulator.scenarios.scenario_file import VERSION
 from emulator.tools.explore.anomalies import parse_anomaly
 from emulator.tools.explore.exploration import Exploration, HistoryFailure, capabilities, matrix
@@ -12,6 +12,7 @@ from emulator.tools.explore.integration import INTEGRATION, Integration
 from emulator.tools.explore.judgement import VerdictId
 
 BAR_LENGTH = 24
+_HISTORIES = ("history", "histories")
 
 
 def failure_lines(failure: HistoryFailure, paint: Paint) -> list[str]:
@@ -32,7 +33,7 @@ def count_lines(exploration: Exploration) -> Iterator[str]:
     """How many histories exist, ran and were skipped, and why."""
     counts = exploration.counts
     yield (
-        f"{_histories(counts.existing)} exist: {counts.ran} ran,"
+        f"{counted(counts.existing, *_HISTORIES)} exist: {counts.ran} ran,"
         f" {counts.equivalent + counts.containing_failure + counts.not_run} skipped"
     )
     reasons = (
@@ -48,36 +49,33 @@ def count_lines(exploration: Exploration) -> Iterator[str]:
 def summary_line(exploration: Exploration) -> str:
     """The result in one line."""
     failed = len(exploration.failures)
-    ran = _histories(exploration.counts.ran)
+    ran = counted(exploration.counts.ran, *_HISTORIES)
     result = f"{failed} failed" if failed else "none failed"
     return f"{ran} in {exploration.duration_ms / 1000:.1f} s: {result}"
 
 
 def progress_text(exploration: Exploration) -> str:
-    """A bar of the histories that are done, which replaces the one before."""
+    """A bar of the histories that are done."""
     counts = exploration.counts
     done = counts.existing - counts.not_run
     filled = BAR_LENGTH * done // max(1, counts.existing)
     bar = "█" * filled + "░" * (BAR_LENGTH - filled)
     failed = len(exploration.failures)
-    return f"{ERASE_LINE}{bar} {done} of {counts.existing} histories, {failed} failed"
-
-
-def _histories(count: int) -> str:
-    return "1 history" if count == 1 else f"{count} histories"
+    return f"{bar} {done} of {counts.existing} histories, {failed} failed"
 
 
 def report(name: str, exploration: Exploration) -> bytes:
     """The HTML file: each failure, and a matrix of anomalies and verdicts."""
-    template = report_template("explore", {})
-    return template.render(
+    return html_report(
+        "explore",
+        {},
         name=name,
         summary=summary_line(exploration),
         counts=list(count_lines(exploration)),
         failures=exploration.failures,
         matrix=matrix(exploration.results),
         verdicts=list(VerdictId),
-    ).encode()
+    )
 
 
 def junit(name: str, exploration: Exploration) -> bytes:
@@ -89,7 +87,7 @@ def junit(name: str, exploration: Exploration) -> bytes:
             duration_ms=result.duration_ms,
             failure=None if (failure := result.failure) is None else failure.verdict.seen,
             failure_type="" if failure is None else failure.verdict.id,
-            failure_lines=() if failure is None else failure_lines(failure, Paint(is_on=False)),
+            failure_lines=() if failure is None else failure_lines(failure, PLAIN),
         )
         for result in exploration.results
     ]
@@ -101,7 +99,7 @@ def saved_file(integration: Integration, failure: HistoryFailure) -> str:
     import yaml
 
     document = INTEGRATION.write(replace(integration, history=failure.history.name))
-    comment = "".join(f"# {line}\n" for line in failure_lines(failure, Paint(is_on=False)))
+    comment = "".join(f"# {line}\n" for line in failure_lines(failure, PLAIN))
     document = {"version": VERSION, **document}
     return f"{comment}\n{yaml.safe_dump(document, sort_keys=False, allow_unicode=True)}"
 

@@ -1,16 +1,14 @@
 """Sends requests to the merchant's application: as a customer, as its job, and as the service."""
 
 import json
-from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from urllib.parse import quote, urljoin, urlsplit
 
-from emulator import __version__
 from emulator.clock import SystemClock
+from emulator.domain.webhooks import Tamper
 from emulator.http.client import HttpResponse
-from emulator.http.receiver import webhook_signature
+from emulator.http.webhook_messages import Message, webhook_request
 from emulator.scenarios.values import Json
 from emulator.tools.explore.connections import Connections, Request
 from emulator.tools.explore.integration import Integration, ShopRequest
@@ -19,11 +17,13 @@ from emulator.tools.explore.service import ExploreError, ServiceEvent
 from emulator.tools.explore.steps import Manner
 
 JSON = "application/json"
-USER_AGENT = f"etb-payments-emulator/{__version__}"
 MAX_REDIRECTS = 5
-# Receivers tolerate five minutes.
-STALE_AGE_S = 3_600
 SLOW_ATTEMPT_MS = 50
+_TAMPERS = {
+    Manner.FORGED: Tamper.SIGNATURE,
+    Manner.STALE: Tamper.STALE,
+    Manner.UNSIGNED: Tamper.UNSIGNED,
+}
 
 
 @dataclass(slots=True)
@@ -153,22 +153,14 @@ class Shop:
 
     def webhook(self, event: ServiceEvent, manner: Manner = Manner.USUAL) -> Request:
         """The request of an attempt to deliver an event, with the present time."""
-        timestamp = self._wall.system_ms() // 1000
-        if manner is Manner.STALE:
-            timestamp -= STALE_AGE_S
-        signed = f"{event.id}.{timestamp}.".encode() + event.body
-        secret = _foreign(self._secret) if manner is Manner.FORGED else self._secret
-        headers = {
-            "content-type": JSON,
-            "user-agent": USER_AGENT,
-            "webhook-id": event.id,
-            "webhook-timestamp": str(timestamp),
-            "webhook-signature": webhook_signature(secret, signed),
-        }
-        if manner is Manner.UNSIGNED:
-            del headers["webhook-signature"]
-        url = self.integration.webhook or ""
-        return Request(method="POST", url=url, headers=headers, body=event.body)
+        now_s = self._wall.system_ms() // 1000
+        sent = webhook_request(
+            Message(event_id=event.id, timestamp_s=now_s, body=event.body),
+            url=self.integration.webhook or "",
+            secrets=[self._secret],
+            tamper=_TAMPERS.get(manner),
+        )
+        return Request(method="POST", url=sent.url, headers=dict(sent.headers), body=sent.body)
 
     async def _send(self, request: Request, *, closes: bool = False) -> HttpResponse:
         """Send a request. Raises ExploreError when no connection is possible."""
@@ -190,8 +182,3 @@ def _request(shop_request: ShopRequest, order: str = "") -> Request:
 
 def _line(request: Request) -> str:
     return f"{request.method} {request.url}"
-
-
-def _foreign(secret: str) -> str:
-    """Another well-formed secret."""
-    return f"whsec_{b64encode(sha256(secret.encode()).digest()).decode('ascii')}"

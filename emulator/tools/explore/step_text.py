@@ -1,7 +1,7 @@
 """Describes a step of a history in one line."""
 
 from emulator.tools.explore.integration import Integration
-from emulator.tools.explore.steps import HistoryStep, Manner, StepAction
+from emulator.tools.explore.steps import MANNER_TEXTS, HistoryStep, StepAction
 
 _TEXTS = {
     StepAction.WAIT: "the customer waits until shortly before the expiry",
@@ -14,44 +14,23 @@ _TEXTS = {
     StepAction.REFUND: "the payment is refunded",
     StepAction.RETURN: "the customer's browser opens success_url",
 }
-_CREATE = {
-    Manner.ERROR_BEFORE: "; create is answered 500 before the commit",
-    Manner.ERROR_AFTER: "; create is answered 500 after the commit",
-    Manner.LIMITED: "; create is answered 429, Retry-After: 1",
-    Manner.CUT: "; the response to create is lost",
-    Manner.EARLY: "; payment.created arrives before the response to create",
-}
-_DELIVERY = {
-    Manner.AT_ONCE: " is delivered twice at once",
-    Manner.SLOW: ": an attempt times out and is repeated",
-    Manner.WITH_RETURN: " is delivered while the customer's browser opens success_url",
-    Manner.WITH_SETTLE: " is delivered while the job runs",
-}
-_FORGERIES = {
-    Manner.FORGED: "payment.completed arrives with a wrong signature",
-    Manner.STALE: "payment.completed arrives, signed an hour ago",
-    Manner.UNSIGNED: "payment.completed arrives without a signature",
-    Manner.UNKNOWN_TYPE: "an event of an unknown type arrives",
-    Manner.OTHER_MODE: "payment.completed of the other mode arrives",
-    Manner.OTHER_ORDER: "payment.completed of another order's payment arrives",
-    Manner.OTHER_AMOUNT: "payment.completed of a payment of another amount arrives",
-}
 
 
 def step_text(step: HistoryStep, integration: Integration) -> str:
     """The step in words."""
+    deviation = MANNER_TEXTS.get(step.manner, "").format(step.event)
     match step.action:
         case StepAction.START:
-            line = integration.start.line
-            return f"the customer starts an order: {line}{_CREATE.get(step.manner, '')}"
+            line = f"the customer starts an order: {integration.start.line}"
+            return f"{line}; {deviation}" if deviation else line
         case StepAction.SETTLE:
             line = "" if integration.settle is None else integration.settle.line
             return f"the job runs: {line}"
         case StepAction.DELIVER:
-            return f"{step.event}{_DELIVERY.get(step.manner, ' is delivered')}"
+            return deviation or f"{step.event} is delivered"
         case StepAction.LOSE:
             return f"{step.event} is lost"
         case StepAction.FORGE:
-            return _FORGERIES[step.manner]
+            return deviation
         case _:
             return _TEXTS[step.action]

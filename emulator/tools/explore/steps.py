@@ -8,7 +8,6 @@ from emulator.domain.payment import EVENT_TYPES, Status
 CREATED, PROCESSING = EVENT_TYPES[Status.PENDING], EVENT_TYPES[Status.PROCESSING]
 COMPLETED, REFUNDED = EVENT_TYPES[Status.COMPLETED], EVENT_TYPES[Status.REFUNDED]
 FAILED, EXPIRED = EVENT_TYPES[Status.FAILED], EVENT_TYPES[Status.EXPIRED]
-EVENT_STATUSES = {event_type: status for status, event_type in EVENT_TYPES.items()}
 
 
 class Outcome(StrEnum):
@@ -69,6 +68,27 @@ class Manner(StrEnum):
     OTHER_MODE = "other mode"
     OTHER_ORDER = "other order"
     OTHER_AMOUNT = "other amount"
+
+
+MANNER_TEXTS = {
+    Manner.AT_ONCE: "{} is delivered twice at once",
+    Manner.SLOW: "the first attempt of {} times out and is repeated",
+    Manner.WITH_RETURN: f"{COMPLETED} is delivered while the customer's browser opens success_url",
+    Manner.WITH_SETTLE: f"{COMPLETED} is delivered while the job runs",
+    Manner.EARLY: "{} arrives before the response to create",
+    Manner.ERROR_BEFORE: "create is answered 500 before the commit",
+    Manner.ERROR_AFTER: "create is answered 500 after the commit",
+    Manner.LIMITED: "create is answered 429, Retry-After: 1",
+    Manner.CUT: "the response to create is lost",
+    Manner.FORGED: f"{COMPLETED} arrives with a wrong signature",
+    Manner.STALE: f"{COMPLETED} arrives, signed an hour ago",
+    Manner.UNSIGNED: f"{COMPLETED} arrives without a signature",
+    Manner.UNKNOWN_TYPE: "an event of an unknown type arrives",
+    Manner.OTHER_MODE: f"{COMPLETED} of the other mode arrives",
+    Manner.OTHER_ORDER: f"{COMPLETED} of another order's payment arrives",
+    Manner.OTHER_AMOUNT: f"{COMPLETED} of a payment of another amount arrives",
+}
+"""What happens; `{}` stands for the event."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
-from emulator.reporting import ERASE_LINE, Paint, counted
+from emulator.reporting import ERASE_LINE, Paint, counted, verdict_lines
 from emulator.scenarios.values import Repeat, Step
 from emulator.tools.replay.coverage import Coverage, Group
 from emulator.tools.replay.diff import Row, RowMark
@@ -42,15 +42,19 @@ def shown_steps(steps: Sequence[PlayedStep]) -> list[PlayedStep]:
 
 def step_line(step: PlayedStep, paint: Paint, width: int | None = None) -> str:
     """The verdict, the text and the outcome; the text of a successful step is cut to the width."""
-    word, colour = ("FAILED", "red") if step.failure else ("ok", "green")
     indent = "  " * len(step.turns)
-    head = f"{' ' * _MARGIN}{paint(colour, word)}{' ' * (_VERDICT_WIDTH - len(word))}{indent}"
     tail = (f"  → {step.outcome}" if step.outcome else "") + turn_text(step)
     text = step.text
     if width is not None and step.failure is None:
         available = width - _MARGIN - _VERDICT_WIDTH - len(indent) - len(tail)
         text = _cut(text, max(available, MIN_STEP_WIDTH))
-    return f"{head}{text}{paint('dim', tail)}"
+    row = f"{indent}{text}{paint('dim', tail)}"
+    return _verdict_line(row, paint, has_passed=step.failure is None, indent=_MARGIN)
+
+
+def _verdict_line(row: str, paint: Paint, *, has_passed: bool, indent: int = 0) -> str:
+    verdict = ("green", "ok") if has_passed else ("red", "FAILED")
+    return verdict_lines(paint, verdict, [row], indent=indent, width=_VERDICT_WIDTH)[0]
 
 
 def _cut(text: str, width: int) -> str:
@@ -67,8 +71,8 @@ def step_lines(steps: Sequence[PlayedStep], paint: Paint, width: int | None = No
 
 
 def case_line(result: CaseResult, paint: Paint) -> str:
-    verdict = paint("green", "ok    ") if result.has_passed else paint("red", "FAILED")
-    return f"{verdict}  {result.case.name}  {counted(len(result.steps), 'step')}"
+    row = f"{result.case.name}  {counted(len(result.steps), 'step')}"
+    return _verdict_line(row, paint, has_passed=result.has_passed)
 
 
 def failure_lines(result: CaseResult, failure: Failure, paint: Paint) -> list[str]:

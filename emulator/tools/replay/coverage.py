@@ -4,14 +4,12 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from emulator.domain.payment import EVENT_TYPES, Reason, Status
+from emulator.domain.payment import STATUS_OF_EVENT, Reason, Status
 from emulator.domain.transitions import TRANSITIONS
 from emulator.scenarios import faults, webhook_faults
 from emulator.tools.replay.results import Trace
 
 NONE = "(none)"
-
-_STATUSES = {event_type: status for status, event_type in EVENT_TYPES.items()}
 
 
 class Group(Struct, frozen=True, kw_only=True):
@@ -84,7 +82,7 @@ def coverage_of(traces: Iterable[Trace]) -> Coverage:
 def _edges(trace: Trace) -> Iterator[str]:
     latest: dict[str, Status] = {}
     for event in trace.events:
-        status = _STATUSES.get(event.type)
+        status = STATUS_OF_EVENT.get(event.type)
         if status is not None:
             yield edge(latest.get(event.payment), status)
             latest[event.payment] = status

@@ -9,12 +9,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from emulator.domain.payment import Status, event_type
+from emulator.domain.payment import EVENT_TYPES, Status
 from emulator.scenarios import values
 from emulator.tools.replay.results import CaseResult, PlayedStep, TracedEvent
 
-_SUBMITTED = event_type(Status.PROCESSING)
-_CREATED = event_type(Status.PENDING)
+_SUBMITTED = EVENT_TYPES[Status.PROCESSING]
+_CREATED = EVENT_TYPES[Status.PENDING]
 _SERVER_ERROR = 500
 
 
@@ -88,7 +88,7 @@ def _causes(played: PlayedStep, event: TracedEvent) -> bool:
         case values.CustomerAnswer():
             return event.type not in (_CREATED, _SUBMITTED)
         case values.Transition(status=status):
-            return event.type == event_type(status)
+            return event.type == EVENT_TYPES[status]
         case _:
             return False
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.reporting import JUnitCase, Paint, junit_file, report_template
+from emulator.domain.payment import STATUS_OF_EVENT
+from emulator.reporting import PLAIN, JUnitCase, html_report, junit_file
 from emulator.scenarios.values import Json
 from emulator.tools.replay.console import (
     failure_lines,
@@ -26,12 +27,10 @@ from emulator.tools.replay.results import (
     TracedWebhook,
     copy_texts,
 )
-from emulator.tools.replay.timeline import STATUS_OF_TYPE, Timeline, build_timeline
+from emulator.tools.replay.timeline import Timeline, build_timeline
 
 MAX_SHOWN = 200
 MAX_BODY_CHARACTERS = 16_384
-
-_PLAIN = Paint(is_on=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +55,17 @@ def report(results: Sequence[CaseResult], *, skipped: int) -> bytes:
     cases = [_reported(result, number <= MAX_SHOWN) for number, result in enumerate(in_order, 1)]
     failed = sum(not result.has_passed for result in results)
     coverage = coverage_of(result.trace for result in results)
-    template = report_template("replay", _FILTERS, most_shown=MAX_SHOWN, RowMark=RowMark)
-    return template.render(
+    return html_report(
+        "replay",
+        _FILTERS,
+        most_shown=MAX_SHOWN,
+        RowMark=RowMark,
         failed=cases[:failed],
         passed=cases[failed:],
         summary=summary_line(results, skipped),
         coverage=coverage,
         tables=_tables(coverage),
-    ).encode()
+    )
 
 
 def _reported(result: CaseResult, has_details: bool) -> ReportedCase:
@@ -111,7 +113,7 @@ def _status_kind(status: int | None) -> str:
 
 def _event_kind(event_type: str) -> str:
     """The CSS class of an event: the status of its payment."""
-    return STATUS_OF_TYPE.get(event_type, "")
+    return STATUS_OF_EVENT.get(event_type, "")
 
 
 def _target(request: TracedRequest) -> str:
@@ -144,8 +146,8 @@ def junit(results: Sequence[CaseResult], *, duration_ms: float) -> bytes:
 def _junit_case(result: CaseResult) -> JUnitCase:
     lines: list[str] = []
     if result.failure is not None:
-        lines = [*step_lines(result.steps, _PLAIN), ""]
-        lines += failure_lines(result, result.failure, _PLAIN)
+        lines = [*step_lines(result.steps, PLAIN), ""]
+        lines += failure_lines(result, result.failure, PLAIN)
     return JUnitCase(
         name=result.case.name,
         class_name=result.case.source,

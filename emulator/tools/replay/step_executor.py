@@ -6,7 +6,7 @@ from urllib.parse import quote, urlencode
 from msgspec import Struct
 
 from emulator.domain.instants import parse_instant
-from emulator.domain.payment_methods import DEFAULT_METHODS
+from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.http.client import HttpClient, HttpResponse
 from emulator.reporting import counted
 from emulator.scenarios import values
@@ -14,15 +14,6 @@ from emulator.scenarios.scenario_file import fault_rule_json
 from emulator.scenarios.values import Json, Step
 from emulator.tools.replay.emulator_api import CONTROL, PAYMENTS, refusal_text
 from emulator.tools.replay.results import latest_name
-
-DEFAULT_BODY: Mapping[str, Json] = {
-    "amount": 10_000,
-    "currency": "ETB",
-    "methods": list(DEFAULT_METHODS),
-    "success_url": "https://shop.example/success",
-    "cancel_url": "https://shop.example/cancel",
-}
-"""The members of a create call that the script may omit."""
 
 # The maximum number of calls for one advance that reaches a limit of the emulator.
 MAX_ADVANCES = 100
@@ -120,7 +111,7 @@ class StepExecutor:
                 raise AssertionError("the case runner executes these steps")
 
     async def _create(self, step: values.Create) -> StepOutcome:
-        body = {**DEFAULT_BODY, **dict(step.members)}
+        body = {**DEFAULT_ORDER, **dict(step.members)}
         response = await self._client.request_json("POST", PAYMENTS, body)
         if step.name is not None:
             self._names.bind(step.name, response)

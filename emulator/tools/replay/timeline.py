@@ -11,7 +11,7 @@ from itertools import groupby
 
 from emulator.domain.durations import duration_text
 from emulator.domain.instants import parse_instant
-from emulator.domain.payment import EVENT_TYPES
+from emulator.domain.payment import STATUS_OF_EVENT
 from emulator.scenarios import values
 from emulator.tools.replay.event_attribution import Moment, moments_of
 from emulator.tools.replay.results import (
@@ -48,7 +48,6 @@ _ROWS: dict[type, str] = {
     values.AddFault: CONTROL_API,
     values.Advance: CLOCK,
 }
-STATUS_OF_TYPE = {event_type: status.value for status, event_type in EVENT_TYPES.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,8 +228,8 @@ def _status_shapes(
         Shape(
             x=x,
             width=end - x,
-            kind=STATUS_OF_TYPE.get(event.type, "act"),
-            label=STATUS_OF_TYPE.get(event.type, event.type),
+            kind=STATUS_OF_EVENT.get(event.type, "act"),
+            label=STATUS_OF_EVENT.get(event.type, event.type),
             title=f"{event.type} at {event.at}" + (f": {event.reason}" if event.reason else ""),
         )
         for (x, event), end in zip(begins, ends, strict=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from emulator.domain.payment import Status, event_type
+from emulator.domain.payment import EVENT_TYPES, Status
 from emulator.domain.webhooks import Tamper
 from emulator.http.client import HttpClient
 from emulator.http.receiver import ReceivedWebhook, WebhookReceiver
@@ -18,7 +18,7 @@ from emulator.tools.replay.emulator_api import CONTROL, MAX_ENTRIES
 from emulator.tools.replay.results import Trace, TracedEvent, TracedRequest, TracedWebhook
 from emulator.tools.replay.step_executor import StepExecutor
 
-_FAILED = event_type(Status.FAILED)
+_FAILED = EVENT_TYPES[Status.FAILED]
 
 
 class Arrival(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from itertools import groupby, zip_longest
 from textwrap import wrap
 
 from emulator.domain.clauses import SECTIONS, Basis
-from emulator.reporting import Paint
+from emulator.reporting import Paint, verdict_lines
 from emulator.tools.verify.comparison import Comparison
 from emulator.tools.verify.findings import ClauseResult, Verdict
 
@@ -71,7 +71,7 @@ def _unseen_lines(comparison: Comparison, paint: Paint, width: int) -> Iterator[
         )
 
 
-def _result_lines(result: ClauseResult, paint: Paint, width: int) -> Iterator[str]:
+def _result_lines(result: ClauseResult, paint: Paint, width: int) -> list[str]:
     """What the contract says, and what was seen beside it, or below it on a narrow terminal."""
     text_width = _text_width(width)
     says, seen = result.clause.says, _seen(result)
@@ -85,12 +85,11 @@ def _result_lines(result: ClauseResult, paint: Paint, width: int) -> Iterator[st
     return _lines(result, rows, paint)
 
 
-def _lines(result: ClauseResult, rows: list[str], paint: Paint) -> Iterator[str]:
-    word = verdict_word(result)
-    head = f"{_INDENT}{paint(_colour(result), word)}{' ' * (_VERDICT_WIDTH - len(word))}"
-    yield f"{head}{result.clause.number:<{_NUMBER_WIDTH}}{rows[0]}"
-    for row in rows[1:]:
-        yield " " * _MARGIN + row
+def _lines(result: ClauseResult, rows: list[str], paint: Paint) -> list[str]:
+    verdict = _colour(result), verdict_word(result)
+    numbered = zip_longest([result.clause.number], rows, fillvalue="")
+    rows = [f"{number:<{_NUMBER_WIDTH}}{row}" for number, row in numbered]
+    return verdict_lines(paint, verdict, rows, indent=len(_INDENT), width=_VERDICT_WIDTH)
 
 
 def _text_width(width: int) -> int:

@@ -1,24 +1,18 @@
 """Writes a comparison as JSON and as one HTML file."""
 
 import json
-import re
-from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
-from markupsafe import Markup, escape
-
 from emulator.domain.clauses import SECTIONS
 from emulator.domain.instants import format_instant
-from emulator.reporting import report_template
+from emulator.reporting import html_report
 from emulator.tools.verify.comparison import Comparison
 from emulator.tools.verify.console import assumption, incompleteness, summary_line, verdict_word
 from emulator.tools.verify.findings import ClauseResult, Verdict
 
 FORMAT = 1
 """The version of the JSON document; later versions only add members."""
-
-_CODE = re.compile("`([^`]*)`")
 
 
 def comparison_json(comparison: Comparison) -> bytes:
@@ -67,16 +61,13 @@ def _clause_json(result: ClauseResult) -> dict[str, Any]:
 
 def comparison_html(comparison: Comparison) -> bytes:
     """The HTML file. Except for the time, equal responses give equal files."""
-    filters: dict[str, Callable[..., Any]] = {
-        "marked": marked,
-        "verdict_word": verdict_word,
-        "assumption": assumption,
-    }
     sections = [
         (section, SECTIONS[section], list(results))
         for section, results in groupby(comparison.results, lambda result: result.clause.section)
     ]
-    html = report_template("verify", filters).render(
+    return html_report(
+        "verify",
+        {"verdict_word": verdict_word, "assumption": assumption},
         comparison=comparison,
         summary=summary_line(comparison),
         incompleteness=incompleteness(comparison),
@@ -85,15 +76,7 @@ def comparison_html(comparison: Comparison) -> bytes:
         sections=sections,
         count_drifts=_count_drifts,
     )
-    return html.encode()
 
 
 def _count_drifts(results: list[ClauseResult]) -> int:
     return sum(result.verdict is Verdict.DRIFT for result in results)
-
-
-def marked(text: str) -> Markup:
-    """Text with the parts between backquotes as code elements."""
-    # A str: Markup would escape the elements that are inserted.
-    escaped = str(escape(text))
-    return Markup(_CODE.sub(r"<code>\1</code>", escaped))  # noqa: S704 - it is escaped

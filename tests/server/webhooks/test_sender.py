@@ -12,7 +12,7 @@ from standardwebhooks import Webhook
 from emulator.clock import RealClock
 from emulator.domain.webhooks import MAX_TIMEOUT_MS, AttemptResult, WebhookRequest, WebhookResponse
 from emulator.http.name_lookup import NameLookups
-from emulator.server.webhooks.messages import Message, request
+from emulator.http.webhook_messages import Message, webhook_request
 from emulator.server.webhooks.sender import (
     MAX_BYTES_READ,
     MAX_HEADER_CHARACTERS,
@@ -55,7 +55,7 @@ async def sender(wall: ManualClock) -> AsyncIterator[Sender]:
 
 def webhook(url: str, body: bytes = BODY) -> WebhookRequest:
     message = Message(event_id="evt_1", timestamp_s=RealClock().now_ms() // 1000, body=body)
-    return request(message, url=url, secrets=[SECRET])
+    return webhook_request(message, url=url, secrets=[SECRET])
 
 
 async def deliver(sender: Sender, response: Response) -> tuple[AttemptResult, WebhookResponse]:

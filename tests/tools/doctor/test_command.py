@@ -12,7 +12,7 @@ from emulator import __version__
 from emulator.cli.doctor import doctor, run_doctor
 from emulator.cli.output import CliError
 from emulator.reporting import Paint
-from emulator.tools.doctor.report import printable, problem, section_lines
+from emulator.tools.doctor.report import problem, section_lines
 from tests.cli.processes import (
     COMMAND,
     HANGS_AFTER_S,
@@ -96,8 +96,7 @@ def test_a_wrong_option_is_refused_before_any_request(options: list[str], expect
 def test_control_characters_of_other_servers_are_not_printed() -> None:
     findings = [problem("\x1b[2J wiped", "\x07 rung")]
     lines = "\n".join(section_lines(BROWSER, findings, Paint(is_on=False)))
-    assert lines == "From a browser\n  !!  ?[2J wiped\n      ? rung\n"
-    assert printable("\x1b]0;title\x07") == "?]0;title?"
+    assert lines == "From a browser\n  !!  \\u001b[2J wiped\n      \\u0007 rung\n"
 
 
 def test_a_terminal_gets_colours() -> None:

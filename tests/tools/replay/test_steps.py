@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from emulator.tools.replay.step_executor import DEFAULT_BODY
+from emulator.domain.payment_methods import DEFAULT_ORDER
 from tests.tools.replay.player import Player
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -18,8 +18,8 @@ async def outcomes(player: Player, script: str, rules: str = "") -> list[str]:
 async def test_a_create_adds_the_default_members(player: Player) -> None:
     result = await player.passes("- create: {as: order}")
     [request] = result.trace.requests
-    assert json.loads(request.request_body) == DEFAULT_BODY
-    assert list(json.loads(request.request_body)) == list(DEFAULT_BODY)
+    assert json.loads(request.request_body) == DEFAULT_ORDER
+    assert list(json.loads(request.request_body)) == list(DEFAULT_ORDER)
     assert result.names == {"order": json.loads(request.response_body)["id"]}
     assert result.steps[0].outcome == "201 pending"
     assert result.steps[0].payment == result.names["order"]
@@ -35,7 +35,7 @@ async def test_a_create_sends_its_members_unchanged(player: Player) -> None:
     body = json.loads(result.trace.requests[0].request_body)
     assert body["amount"] == 1.5
     assert body["currency"] is None
-    assert list(body) == [*DEFAULT_BODY, "metadata", "colour"]
+    assert list(body) == [*DEFAULT_ORDER, "metadata", "colour"]
 
 
 async def test_the_default_create_causes_no_warning(player: Player) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from emulator.domain.clauses import CLAUSES, SECTIONS
+from emulator.reporting import marked
 from emulator.tools.verify.comparison import Comparison
-from emulator.tools.verify.report import comparison_html, marked
+from emulator.tools.verify.report import comparison_html
 from tests.tools.replay.report_page import (
     Page,
     check_contrast,

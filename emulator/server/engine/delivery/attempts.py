@@ -24,6 +24,7 @@ from emulator.domain.webhooks import (
 )
 from emulator.domain.wire import PING, ping_json
 from emulator.http.addresses import host_and_port
+from emulator.http.webhook_messages import Message, webhook_request
 from emulator.server.engine.delivery.endpoints import put_endpoint
 from emulator.server.engine.delivery.holds import Holds
 from emulator.server.engine.state.account import Account, Owner
@@ -33,7 +34,6 @@ from emulator.server.storage import deliveries, events, payments
 from emulator.server.storage.batch import LAST_ORDINAL, Transaction
 from emulator.server.storage.database import Database, writes
 from emulator.server.storage.deliveries import Delivery
-from emulator.server.webhooks.messages import Message, request
 from emulator.server.webhooks.retry_schedule import delay_ms_after, is_gone
 from emulator.server.webhooks.sender import Sender
 
@@ -124,7 +124,7 @@ class Attempts:
         tamper = job.delivery.tamper if is_scheduled else None
         stamp = at if self._stamps_business_time else self._wall.system_ms()
         message = Message(event_id=job.event_id, timestamp_s=stamp // 1000, body=job.body())
-        sent = request(
+        sent = webhook_request(
             message,
             url=endpoint.url,
             secrets=endpoint.secrets(at),

@@ -1,6 +1,8 @@
 """Builds and signs the requests that carry webhooks, genuine or tampered with.
 
-The signatures are those of Standard Webhooks 1.0.
+`_headers`, `sign` and `_key` know the form of a webhook, which is that of Standard Webhooks 1.0;
+tampering is the same in each form. The receiver checks signatures with code of its own, which
+would otherwise not notice an error here.
 """
 
 import hmac
@@ -14,7 +16,7 @@ from emulator.domain.webhooks import SECRET_PREFIX, Tamper, WebhookRequest
 
 USER_AGENT = f"etb-payments-emulator/{__version__}"
 # Receivers tolerate five minutes.
-TAMPERED_AGE_S = 3_600
+TOO_OLD_S = 3_600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +28,7 @@ class Message:
     body: bytes
 
 
-def request(
+def webhook_request(
     message: Message,
     *,
     url: str,
@@ -47,39 +49,33 @@ def request(
         case Tamper.SIGNATURE:
             secrets = [foreign_secret(secret) for secret in secrets]
         case Tamper.TIMESTAMP:
-            sent = replace(message, timestamp_s=message.timestamp_s - TAMPERED_AGE_S)
+            sent = replace(message, timestamp_s=message.timestamp_s - TOO_OLD_S)
         case Tamper.STALE:
-            sent = message = replace(message, timestamp_s=message.timestamp_s - TAMPERED_AGE_S)
+            sent = message = replace(message, timestamp_s=message.timestamp_s - TOO_OLD_S)
         case Tamper.UNSIGNED:
             secrets = ()
         case None:
             pass
-    headers = [
+    signatures = " ".join(sign(secret, message) for secret in secrets)
+    return WebhookRequest(url=url, headers=_headers(sent, signatures), body=sent.body)
+
+
+def _headers(sent: Message, signatures: str) -> tuple[tuple[str, str], ...]:
+    headers = (
         ("content-type", "application/json"),
         ("user-agent", USER_AGENT),
         ("webhook-id", sent.event_id),
         ("webhook-timestamp", str(sent.timestamp_s)),
-    ]
-    if secrets:
-        headers.append(("webhook-signature", _signatures(message, secrets)))
-    return WebhookRequest(url=url, headers=tuple(headers), body=sent.body)
-
-
-def _signatures(message: Message, secrets: Sequence[str]) -> str:
-    return " ".join(
-        sign(
-            secret, message_id=message.event_id, timestamp_s=message.timestamp_s, body=message.body
-        )
-        for secret in secrets
     )
+    return (*headers, ("webhook-signature", signatures)) if signatures else headers
 
 
-def sign(secret: str, *, message_id: str, timestamp_s: int, body: bytes) -> str:
+def sign(secret: str, message: Message) -> str:
     """Return `v1,` and the base64 of an HMAC-SHA256 over `id.timestamp.body`.
 
     The key is the base64-decoded secret, not its text.
     """
-    signed = f"{message_id}.{timestamp_s}.".encode() + body
+    signed = f"{message.event_id}.{message.timestamp_s}.".encode() + message.body
     digest = hmac.digest(_key(secret), signed, "sha256")
     return f"v1,{b64encode(digest).decode('ascii')}"
 

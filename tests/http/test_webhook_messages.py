@@ -10,7 +10,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from emulator import __version__
 from emulator.clock import RealClock
 from emulator.domain.webhooks import Tamper, WebhookRequest
-from emulator.server.webhooks.messages import TAMPERED_AGE_S, Message, request
+from emulator.http.webhook_messages import TOO_OLD_S, Message, webhook_request
 
 URL = "https://shop.example/hook"
 SECRET = "whsec_" + b64encode(bytes(range(24))).decode()
@@ -41,7 +41,7 @@ def verified(sent: WebhookRequest, secret: str = SECRET) -> Any:
 
 def test_the_signature_of_the_newest_secret_comes_first() -> None:
     both, new, old = (
-        dict(request(message(), url=URL, secrets=secrets).headers)["webhook-signature"]
+        dict(webhook_request(message(), url=URL, secrets=secrets).headers)["webhook-signature"]
         for secrets in ([SECRET, OLD_SECRET], [SECRET], [OLD_SECRET])
     )
     assert both == f"{new} {old}"
@@ -49,7 +49,7 @@ def test_the_signature_of_the_newest_secret_comes_first() -> None:
 
 def test_a_webhook_has_these_headers_and_no_other() -> None:
     signed = message()
-    sent = request(signed, url=URL, secrets=[SECRET])
+    sent = webhook_request(signed, url=URL, secrets=[SECRET])
     *others, (last, signature) = sent.headers
     assert others == [
         ("content-type", "application/json"),
@@ -67,7 +67,7 @@ def test_a_webhook_has_these_headers_and_no_other() -> None:
 def test_only_a_tampered_webhook_verifies_with_no_secret(
     tamper: Tamper | None, secret: str
 ) -> None:
-    sent = request(
+    sent = webhook_request(
         message(), url=URL, secrets=[SECRET, OLD_SECRET], tamper=tamper, other_body=OTHER_BODY
     )
     if tamper is None:
@@ -79,15 +79,17 @@ def test_only_a_tampered_webhook_verifies_with_no_secret(
 
 def test_a_tampered_body_has_the_headers_of_the_signed_one() -> None:
     signed = message()
-    sent = request(signed, url=URL, secrets=[SECRET], tamper=Tamper.BODY, other_body=OTHER_BODY)
+    sent = webhook_request(
+        signed, url=URL, secrets=[SECRET], tamper=Tamper.BODY, other_body=OTHER_BODY
+    )
     assert sent.body == OTHER_BODY
-    assert sent.headers == request(signed, url=URL, secrets=[SECRET]).headers
+    assert sent.headers == webhook_request(signed, url=URL, secrets=[SECRET]).headers
 
 
 def test_a_tampered_signature_is_well_formed() -> None:
     signed = message()
     right, foreign = (
-        request(signed, url=URL, secrets=[SECRET, OLD_SECRET], tamper=tamper)
+        webhook_request(signed, url=URL, secrets=[SECRET, OLD_SECRET], tamper=tamper)
         for tamper in (None, Tamper.SIGNATURE)
     )
     assert foreign.body == right.body
@@ -100,11 +102,11 @@ def test_a_tampered_signature_is_well_formed() -> None:
 
 def test_a_tampered_timestamp_is_too_old_and_not_the_signed_one() -> None:
     signed = message()
-    sent = request(signed, url=URL, secrets=[SECRET], tamper=Tamper.TIMESTAMP)
+    sent = webhook_request(signed, url=URL, secrets=[SECRET], tamper=Tamper.TIMESTAMP)
     headers = dict(sent.headers)
-    assert int(headers["webhook-timestamp"]) == signed.timestamp_s - TAMPERED_AGE_S
+    assert int(headers["webhook-timestamp"]) == signed.timestamp_s - TOO_OLD_S
     with pytest.raises(WebhookVerificationError, match="too old"):
         verified(sent)
     # A receiver that ignores the age notices it, too: another timestamp was signed.
-    aged = Message(event_id="evt_1", timestamp_s=signed.timestamp_s - TAMPERED_AGE_S, body=BODY)
-    assert dict(request(aged, url=URL, secrets=[SECRET]).headers) != headers
+    aged = Message(event_id="evt_1", timestamp_s=signed.timestamp_s - TOO_OLD_S, body=BODY)
+    assert dict(webhook_request(aged, url=URL, secrets=[SECRET]).headers) != headers
