@@ -8,7 +8,7 @@ from emulator.domain import errors
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.deliveries import DeliveryJson, DeliveryPath, delivery_json
 from emulator.server.control.types import Body
-from emulator.server.engine.delivery.holds import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
+from emulator.server.engine.delivery.gates import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
 from emulator.server.openapi.declarations import Resource, doc
 
 

@@ -25,7 +25,7 @@ from emulator.domain.webhooks import (
 from emulator.domain.wire import PING, ping_json
 from emulator.http.addresses import host_and_port
 from emulator.server.engine.delivery.endpoints import put_endpoint
-from emulator.server.engine.delivery.holds import Holds
+from emulator.server.engine.delivery.gates import Holds
 from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.change_notifier import ChangeNotifier
 from emulator.server.engine.state.journal import AttemptSpan
@@ -189,10 +189,10 @@ class Attempts:
         tx.after_commit.append(partial(self._change_notifier.changed, (owner, stored.payment)))
         if endpoint is not None and is_removed:
             put_endpoint(tx, owner, endpoint.disabled())
-        effects = account.effects_of_attempts
-        if effects is not None and attempt.trigger is Trigger.SCHEDULE:
+        advance = account.advance
+        if advance.has_begun and attempt.trigger is Trigger.SCHEDULE:
             effect = _effect(attempt, number, after.state)
-            tx.after_commit.append(partial(effects.add_attempt, deliveries.due_key(sent), effect))
+            tx.after_commit.append(partial(advance.add_attempt, deliveries.due_key(sent), effect))
 
     def _state_after(
         self, stored: Delivery, endpoint: RegisteredEndpoint | None, attempt: "_CompletedAttempt"

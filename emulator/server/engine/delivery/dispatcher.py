@@ -13,7 +13,7 @@ from emulator.domain.instants import Instant
 from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
 from emulator.server.engine.delivery.attempt_slots import AttemptSlots
 from emulator.server.engine.delivery.attempts import Attempts, DeliveryJob, delivery_job
-from emulator.server.engine.delivery.holds import AwaitedPage, AwaitedPages, Pauses
+from emulator.server.engine.delivery.gates import AwaitedPage, AwaitedPages, Pauses
 from emulator.server.engine.delivery.job_selection import (
     MAX_CONCURRENT_ATTEMPTS,
     EndpointQueue,
@@ -311,8 +311,7 @@ class Dispatcher:
         if head_start is None:
             return
         try:
-            effects = owner.account.collector
-            if effects is None or effects.horizon is None:
+            if owner.account.advance.horizon is None:
                 until = self._wall.now_ms() + MAX_HEAD_START_MS
                 await self._wall.wait(head_start.has_arrived, until=until)
         finally:

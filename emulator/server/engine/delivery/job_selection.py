@@ -7,7 +7,7 @@ from typing import NamedTuple
 from emulator.domain.instants import Instant
 from emulator.domain.timers import LAST_SEQUENCE, DueKey
 from emulator.server.engine.delivery.attempts import DeliveryJob, delivery_job
-from emulator.server.engine.delivery.holds import MAX_PAUSED_DELIVERIES
+from emulator.server.engine.delivery.gates import MAX_PAUSED_DELIVERIES
 from emulator.server.engine.state.account import NEVER, Account, Owner
 from emulator.server.storage import deliveries
 from emulator.server.storage.batch import Transaction
@@ -48,10 +48,7 @@ class NextJobs(NamedTuple):
 
 def horizon(account: Account) -> DueKey:
     """The last due key that may be attempted now."""
-    effects = account.collector
-    if effects is not None and effects.horizon is not None:
-        return effects.horizon
-    return account.clock.now(), LAST_SEQUENCE
+    return account.advance.horizon or (account.clock.now(), LAST_SEQUENCE)
 
 
 def next_jobs(

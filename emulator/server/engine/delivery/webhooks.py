@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from emulator.server.engine.delivery.deliveries import Deliveries
     from emulator.server.engine.delivery.dispatcher import Dispatcher
     from emulator.server.engine.delivery.endpoints import Endpoints
-    from emulator.server.engine.delivery.holds import AwaitedPage, Holds
+    from emulator.server.engine.delivery.gates import AwaitedPage, Holds
     from emulator.server.engine.delivery.outbox import Outbox
     from emulator.server.webhooks.sender import Sender
 
@@ -73,7 +73,7 @@ class Webhooks:
 
     @cached_property
     def holds(self) -> "Holds":
-        from emulator.server.engine.delivery.holds import Holds
+        from emulator.server.engine.delivery.gates import Holds
 
         return Holds(wall=self._wall, change_notifier=self._change_notifier)
 

@@ -76,14 +76,14 @@ class StatusWriter:
                 continue
             # Starting needs none of these.
             from emulator.domain.outcomes import MAX_REDIRECT_WAIT_MS, RedirectMoment
-            from emulator.server.engine.delivery.holds import AwaitedPage
+            from emulator.server.engine.delivery.gates import AwaitedPage
             from emulator.server.storage import redirects
 
             until = self._wall.now_ms() + MAX_REDIRECT_WAIT_MS
             redirects.put(tx, payment.position, redirect.moment, until=until)
             is_first = redirect.moment is RedirectMoment.BEFORE_WEBHOOK
             # An advance waits for the attempts, so that they cannot wait for a page.
-            if is_first and owner.endpoints and owner.account.collector is None:
+            if is_first and owner.endpoints and not owner.account.advance.is_running:
                 page = AwaitedPage(
                     owner=owner,
                     payment=payment.position,
@@ -166,14 +166,14 @@ class StatusWriter:
 
     @staticmethod
     def _collect(tx: Transaction, account: Account, due: list[tuple[Timer, Payment]]) -> None:
-        effects = account.collector
-        if effects is None:
+        advance = account.advance
+        if not advance.is_running:
             return
-        tx.undo.append(partial(effects.truncate, effects.count))
+        tx.undo.append(partial(advance.truncate, advance.count))
         if account.has_endpoints:
-            effects.add([(timer[:2], effect_json(timer, payment)) for timer, payment in due])
+            advance.add([(timer[:2], effect_json(timer, payment)) for timer, payment in due])
         else:
-            effects.add_ordered([effect_json(timer, payment) for timer, payment in due])
+            advance.add_ordered([effect_json(timer, payment) for timer, payment in due])
 
     def _update_due_at(self, tx: Transaction, account: Account) -> None:
         next_due_at = timers.next_due_at(tx, account.number)
