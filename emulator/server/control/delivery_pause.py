@@ -1,4 +1,4 @@
-"""The calls that hold deliveries back, and release or drop each of them."""
+"""The calls that pause deliveries, and release or drop each of them."""
 
 from typing import Annotated
 

@@ -30,7 +30,7 @@ _UPCOMING = (
     " AND (attempts > 0 OR payment NOT IN ({})) {} ORDER BY due_at, sequence LIMIT ?"
 )
 # A later first attempt of the payment waits, too: first attempts are sent in order.
-_IS_NOT_HELD = (
+_AWAITS_NO_PAGE = (
     "AND (attempts > 0 OR NOT EXISTS (SELECT 1 FROM deliveries AS earlier"
     " WHERE earlier.payment = deliveries.payment AND earlier.endpoint = deliveries.endpoint"
     " AND earlier.event IN ({}) AND earlier.due_at IS NOT NULL"
@@ -44,7 +44,7 @@ _PENDING_OF_PAYMENT = (
     f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_by_payment"
     " WHERE payment = ? AND due_at IS NOT NULL ORDER BY due_at, sequence"
 )
-_HELD = (
+_POSTPONED = (
     f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_by_payment"
     " WHERE is_held = 1 AND payment IN ({}) ORDER BY position"
 )
@@ -99,7 +99,7 @@ class Delivery(NamedTuple):
     attempts: int
     due_at: Instant | None
     sequence: int
-    is_held: bool
+    is_postponed: bool
     tamper: Tamper | None
     oddity: str | None = None
     is_concurrent: bool = False
@@ -139,7 +139,7 @@ def _delivery_of_row(row: tuple[Any, ...]) -> Delivery:
         attempts=row[6],
         due_at=row[7],
         sequence=row[8],
-        is_held=bool(row[9]),
+        is_postponed=bool(row[9]),
         tamper=_TAMPERS[row[10]],
         oddity=row[11],
         is_concurrent=bool(row[12]),
@@ -194,17 +194,17 @@ def upcoming(
     *,
     exclude: Collection[int],
     busy_payments: Collection[int | None],
-    held_events: Collection[int],
+    awaiting_page: Collection[int],
     limit: int,
 ) -> list[Delivery]:
     """An endpoint's next deliveries, in order, except those in `exclude`.
 
     First attempts of busy payments are left out, because another attempt of theirs is in progress;
-    those of held events, and later ones of their payments, wait for a page.
+    those of the events in `awaiting_page`, and later ones of their payments, wait for a page.
     """
-    is_not_held = _IS_NOT_HELD.format(_marks(held_events)) if held_events else ""
-    statement = _UPCOMING.format(_marks(exclude), _marks(busy_payments), is_not_held)
-    rows = tx.execute(statement, (endpoint, *exclude, *busy_payments, *held_events, limit))
+    awaits_no_page = _AWAITS_NO_PAGE.format(_marks(awaiting_page)) if awaiting_page else ""
+    statement = _UPCOMING.format(_marks(exclude), _marks(busy_payments), awaits_no_page)
+    rows = tx.execute(statement, (endpoint, *exclude, *busy_payments, *awaiting_page, limit))
     return [_delivery_of_row(row) for row in rows.fetchall()]
 
 
@@ -225,10 +225,10 @@ def pending_of_payment(tx: Transaction, payment: int) -> list[Delivery]:
     return [_delivery_of_row(row) for row in tx.execute(_PENDING_OF_PAYMENT, (payment,))]
 
 
-def held(tx: Transaction, payments: Collection[int]) -> dict[int, list[Delivery]]:
+def postponed(tx: Transaction, payments: Collection[int]) -> dict[int, list[Delivery]]:
     """The deliveries that wait for the next event of each of these payments."""
     by_payment: dict[int, list[Delivery]] = {}
-    for row in tx.execute(_HELD.format(_marks(payments)), tuple(payments)).fetchall():
+    for row in tx.execute(_POSTPONED.format(_marks(payments)), tuple(payments)).fetchall():
         by_payment.setdefault(row[3], []).append(_delivery_of_row(row))
     return by_payment
 
@@ -242,7 +242,7 @@ def update(tx: Transaction, delivery: Delivery) -> None:
             delivery.attempts,
             delivery.due_at,
             delivery.sequence,
-            delivery.is_held,
+            delivery.is_postponed,
             delivery.position,
         ),
     )

@@ -203,9 +203,9 @@ class Attempts:
         """
         result = attempt.result
         if attempt.trigger is Trigger.SCHEDULE:
-            stored = stored._replace(attempts=stored.attempts + 1, is_held=False)
+            stored = stored._replace(attempts=stored.attempts + 1, is_postponed=False)
         if result.has_succeeded:
-            return stored._replace(state=DeliveryState.SUCCEEDED, due_at=None, is_held=False)
+            return stored._replace(state=DeliveryState.SUCCEEDED, due_at=None, is_postponed=False)
         if attempt.trigger is not Trigger.SCHEDULE or stored.state is not DeliveryState.PENDING:
             return stored
         delay_ms = None

@@ -174,7 +174,7 @@ class Deliveries:
         return await self._make(before, endpoint, Trigger.RESEND)
 
     async def pause(self, owner: Owner) -> None:
-        """Hold back the attempts of the schedule, until a limit or the next advance.
+        """Make no attempt of the schedule until a limit or the next advance.
 
         Raises InvalidApiKey.
         """
@@ -228,7 +228,7 @@ class Deliveries:
             state=DeliveryState.DROPPED if is_dropped else stored.state,
             due_at=None if is_dropped else owner.account.clock.now(),
             sequence=tx.next_timer(),
-            is_held=False,
+            is_postponed=False,
         )
         deliveries.update(tx, after)
         tx.after_commit.append(partial(self._change_notifier.changed, (owner, stored.payment)))
@@ -258,7 +258,7 @@ class Deliveries:
             attempts=0,
             due_at=None,
             sequence=tx.next_timer(),
-            is_held=False,
+            is_postponed=False,
             tamper=None,
         )
         deliveries.put(tx, [delivery])

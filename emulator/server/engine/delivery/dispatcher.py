@@ -174,10 +174,10 @@ class Dispatcher:
         *,
         is_paused: bool,
     ) -> NextJobs:
-        held_events = self._awaited_pages.events
+        awaiting_page = self._awaited_pages.events
         if is_paused:
-            return paused_jobs(tx, queue, in_progress, held_events)
-        return next_jobs(tx, queue, in_progress, held_events)
+            return paused_jobs(tx, queue, in_progress, awaiting_page)
+        return next_jobs(tx, queue, in_progress, awaiting_page)
 
     def _begin_in(self, queue: EndpointQueue, next_jobs: NextJobs) -> None:
         pause = self.pauses.of(queue.owner)
@@ -318,7 +318,7 @@ class Dispatcher:
             self._head_starts.pop((owner, payment_id), None)
 
     def await_page(self, page: AwaitedPage) -> None:
-        """Hold the first attempts of an event until a page has been served; from any thread."""
+        """Postpone the first attempts of an event until a page has been served; from any thread."""
         self._awaited_pages.add(page)
 
     def serve_page(self, payment: int) -> None:

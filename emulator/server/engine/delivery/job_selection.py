@@ -55,7 +55,7 @@ def next_jobs(
     tx: Transaction,
     queue: EndpointQueue,
     in_progress: dict[int, Delivery],
-    held_events: Collection[int],
+    awaiting_page: Collection[int],
 ) -> NextJobs:
     free = MAX_CONCURRENT_ATTEMPTS - len(in_progress)
     if free <= 0 or queue.endpoint not in queue.owner.endpoints:
@@ -67,7 +67,7 @@ def next_jobs(
         queue.endpoint,
         exclude=in_progress,
         busy_payments=busy,
-        held_events=held_events,
+        awaiting_page=awaiting_page,
         limit=free + 1,
     )
     latest = horizon(queue.owner.account)
@@ -109,7 +109,7 @@ def paused_jobs(
     tx: Transaction,
     queue: EndpointQueue,
     in_progress: dict[int, Delivery],
-    held_events: Collection[int],
+    awaiting_page: Collection[int],
 ) -> NextJobs:
     """No jobs, but the number of deliveries that are due and wait, and when the next is due."""
     upcoming = deliveries.upcoming(
@@ -117,7 +117,7 @@ def paused_jobs(
         queue.endpoint,
         exclude=in_progress,
         busy_payments=(),
-        held_events=held_events,
+        awaiting_page=awaiting_page,
         limit=MAX_PAUSED_DELIVERIES + 1,
     )
     latest = horizon(queue.owner.account)

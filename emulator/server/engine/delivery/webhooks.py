@@ -177,7 +177,7 @@ class Webhooks:
                 self._dispatcher.wake(owner)
 
     def await_page(self, page: "AwaitedPage") -> None:
-        """Hold the first attempts of an event until a page has been served; from any thread."""
+        """Postpone the first attempts of an event until a page has been served; from any thread."""
         self._dispatcher.await_page(page)
 
     def serve_page(self, payment: int) -> None:
