@@ -132,7 +132,11 @@ class DeliveryJson(Struct, frozen=True):
     ]
     status: DeliveryState
     created_at: Annotated[InstantText, doc("The instant of its creation, on the account's clock.")]
-    oddity: Annotated[msgspec.Raw, refers_to("WebhookOddity")] | None
+    fault: Annotated[msgspec.Raw, refers_to("WebhookThen")] | None
+    oddity: Annotated[
+        Annotated[msgspec.Raw, refers_to("WebhookThen")] | None,
+        doc("The former name of `fault`, for one release."),
+    ]
     next_attempt_at: Annotated[
         InstantText | None, doc("The instant of the next attempt, on the account's clock.")
     ]
@@ -252,6 +256,7 @@ def _parts(details: Sequence[DeliveryDetail], *, has_more: bool) -> Iterator[byt
 def delivery_json(detail: DeliveryDetail) -> DeliveryJson:
     job = detail.job
     delivery = job.delivery
+    fault = None if delivery.fault_json is None else json_text(delivery.fault_json)
     return DeliveryJson(
         id=detail.id,
         event=job.event_id,
@@ -260,7 +265,8 @@ def delivery_json(detail: DeliveryDetail) -> DeliveryJson:
         endpoint=detail.endpoint_id,
         status=delivery.state,
         created_at=format_instant(delivery.created_at),
-        oddity=None if delivery.oddity is None else json_text(delivery.oddity),
+        fault=fault,
+        oddity=fault,
         next_attempt_at=None if delivery.due_at is None else format_instant(delivery.due_at),
         attempts=[_attempt(detail, attempt) for attempt in detail.attempts],
     )

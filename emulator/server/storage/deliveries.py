@@ -85,8 +85,8 @@ _NEWEST_OF_PAYMENT = _NEWEST.format("INDEXED BY deliveries_by_payment WHERE paym
 class Delivery(NamedTuple):
     """One event for one endpoint; `event` and `payment` are None for a ping.
 
-    `attempts` are those of the schedule, `due_at` the instant of the next one. `oddity` is the
-    fault that a scenario added, as JSON. `is_concurrent`: the first attempts of all copies begin
+    `attempts` are those of the schedule, `due_at` the instant of the next one. `fault_json`
+    is the fault that a scenario added. `is_concurrent`: the first attempts of all copies begin
     together. `timeout_ms` limits each attempt of the schedule; None is the usual time-out.
     """
 
@@ -101,9 +101,14 @@ class Delivery(NamedTuple):
     sequence: int
     is_postponed: bool
     tamper: Tamper | None
-    oddity: str | None = None
+    fault_json: str | None = None
     is_concurrent: bool = False
     timeout_ms: int | None = None
+
+    @property
+    def fault(self) -> dict[str, Any]:
+        """The effect of the fault, as in scenario files."""
+        return dict(json.loads(self.fault_json or "{}"))
 
 
 class DeliveryQuery(NamedTuple):
@@ -141,7 +146,7 @@ def _delivery_of_row(row: tuple[Any, ...]) -> Delivery:
         sequence=row[8],
         is_postponed=bool(row[9]),
         tamper=_TAMPERS[row[10]],
-        oddity=row[11],
+        fault_json=row[11],
         is_concurrent=bool(row[12]),
         timeout_ms=row[13],
     )

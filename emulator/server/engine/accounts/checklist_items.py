@@ -56,7 +56,7 @@ def _acknowledged(observed: Observations) -> Iterator[Finding]:
         results = [attempt.result for attempt in _genuine(delivery)]
         has_succeeded = any(result.has_succeeded for result in results)
         # Without a response in less than 15 s, nothing is known.
-        has_time = '"timeout"' not in (delivery.job.delivery.oddity or "")
+        has_time = "timeout" not in delivery.job.delivery.fault
         has_failed = _state(delivery) is DeliveryState.FAILED and (
             any(result.response for result in results) or has_time
         )
@@ -100,7 +100,7 @@ def _order(observed: Observations) -> Iterator[Finding]:
             if newer_at is None:
                 continue
             # A postponed delivery follows the newer one at the same instant.
-            is_postponed = '"hold"' in (delivery.job.delivery.oddity or "")
+            is_postponed = "hold" in delivery.job.delivery.fault
             late = [each for each in _genuine(delivery) if each.at > newer_at - is_postponed]
             is_good = bool(late) and late[-1].result.has_succeeded
             if is_good or (late and _state(delivery) is not DeliveryState.PENDING):

@@ -140,7 +140,7 @@ def _row(
         sequence=tx.next_timer(),
         is_postponed=effect.until_next_event,
         tamper=effect.tamper,
-        oddity=None if fault is None else json.dumps(delivery_fault_json(fault)),
+        fault_json=None if fault is None else json.dumps(delivery_fault_json(fault)),
         is_concurrent=effect.concurrent,
         timeout_ms=effect.timeout_ms,
     )
