@@ -52,7 +52,7 @@ def load_all(tx: Transaction) -> list[AccountRow]:
 
 
 def _account_of_row(row: tuple[Any, ...]) -> AccountRow:
-    number, _, _, test_key, live_key, seed, *streams, initial_clock = row[:9]
+    number, _, _, test_key, live_key, seed, *streams, _ = row[:9]
     frozen_at, offset_ms, rate_thousandths = row[9:]
     if not 1 <= number <= LAST_NUMBER:
         raise InvalidValue("number", number, f"1 to {LAST_NUMBER}")
@@ -69,36 +69,14 @@ def _account_of_row(row: tuple[Any, ...]) -> AccountRow:
         raise InvalidValue("rate_thousandths", rate_thousandths, f"1 to {MAX_RATE}")
     if abs(offset_ms) >= LAST_INSTANT * max(1, rate_thousandths // REAL_RATE):
         raise InvalidValue("offset_ms", offset_ms, "milliseconds within the calendar")
-    return AccountRow(
-        number=number,
-        profile=AccountProfile(id=row[1], name=row[2], test_key=test_key, live_key=live_key),
-        seed=None if seed is None else int(seed),
-        test_stream=streams[0],
-        live_stream=streams[1],
-        initial_clock=initial_clock,
-        frozen_at=frozen_at,
-        offset_ms=offset_ms,
-        rate_thousandths=rate_thousandths,
-    )
+    profile = AccountProfile(id=row[1], name=row[2], test_key=test_key, live_key=live_key)
+    return AccountRow(number, profile, None if seed is None else int(seed), *row[6:])
 
 
 def insert(tx: Transaction, row: AccountRow) -> None:
-    profile = row.profile
-    values = (
-        row.number,
-        profile.id,
-        profile.name,
-        profile.test_key,
-        profile.live_key,
-        None if row.seed is None else str(row.seed),
-        row.test_stream,
-        row.live_stream,
-        row.initial_clock,
-        row.frozen_at,
-        row.offset_ms,
-        row.rate_thousandths,
-    )
-    tx.execute(_INSERT, values)
+    profile, seed = row.profile, None if row.seed is None else str(row.seed)
+    named = (profile.id, profile.name, profile.test_key, profile.live_key)
+    tx.execute(_INSERT, (row.number, *named, seed, *row[3:]))
 
 
 def has_key(tx: Transaction, key: str) -> bool:

@@ -14,9 +14,9 @@ from emulator.domain.webhooks import (
     Tamper,
     Trigger,
     WebhookRequest,
-    WebhookResponse,
 )
 from emulator.server.storage.batch import Transaction, positions_of
+from emulator.server.storage.invalid_rows import of_row
 
 _COLUMNS = (
     "position, endpoint, event, payment, created_at, state, attempts, due_at, sequence, is_held,"
@@ -127,70 +127,19 @@ class DeliveryQuery(NamedTuple):
     is_over: bool = False
 
 
-_STATES = {state.value: state for state in DeliveryState}
-_TAMPERS: dict[str | None, Tamper | None] = {tamper.value: tamper for tamper in Tamper} | {
-    None: None
-}
-
-
-def _delivery_of_row(row: tuple[Any, ...]) -> Delivery:
-    return Delivery(
-        position=row[0],
-        endpoint=row[1],
-        event=row[2],
-        payment=row[3],
-        created_at=row[4],
-        state=_STATES[row[5]],
-        attempts=row[6],
-        due_at=row[7],
-        sequence=row[8],
-        is_postponed=bool(row[9]),
-        tamper=_TAMPERS[row[10]],
-        fault_json=row[11],
-        is_concurrent=bool(row[12]),
-        timeout_ms=row[13],
-    )
-
-
 def _attempt_of_row(row: tuple[Any, ...]) -> Attempt:
-    response = None
-    if row[7] is not None:
-        response = WebhookResponse(status=row[7], headers=_pairs(row[8]), body=row[9])
-    return Attempt(
-        number=row[1],
-        at=row[2],
-        trigger=Trigger(row[3]),
-        tamper=_TAMPERS[row[4]],
-        url=row[5],
-        headers=_pairs(row[6]),
-        result=AttemptResult(response=response, error=row[10], cause=row[11], duration_ms=row[12]),
-    )
-
-
-def _pairs(text: str) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value) for name, value in json.loads(text))
+    response = None if row[7] is None else (row[7], json.loads(row[8]), row[9])
+    return of_row(Attempt, (*row[1:6], json.loads(row[6]), (response, *row[10:])))
 
 
 def put(tx: Transaction, deliveries: Sequence[Delivery]) -> None:
     """Write new deliveries, and replace others."""
-    tx.insert(
-        _PUT,
-        [
-            (
-                *delivery[:5],
-                delivery.state.value,
-                *delivery[6:10],
-                None if delivery.tamper is None else delivery.tamper.value,
-                *delivery[11:],
-            )
-            for delivery in deliveries
-        ],
-    )
+    tx.insert(_PUT, deliveries)
 
 
 def get(tx: Transaction, position: int) -> Delivery | None:
     row = tx.execute(_GET, (position,)).fetchone()
-    return None if row is None else _delivery_of_row(row)
+    return None if row is None else of_row(Delivery, row)
 
 
 def upcoming(
@@ -210,13 +159,13 @@ def upcoming(
     awaits_no_page = _AWAITS_NO_PAGE.format(_marks(awaiting_page)) if awaiting_page else ""
     statement = _UPCOMING.format(_marks(exclude), _marks(busy_payments), awaits_no_page)
     rows = tx.execute(statement, (endpoint, *exclude, *busy_payments, *awaiting_page, limit))
-    return [_delivery_of_row(row) for row in rows.fetchall()]
+    return [of_row(Delivery, row) for row in rows.fetchall()]
 
 
 def next_of(tx: Transaction, endpoints: Iterable[int]) -> Delivery | None:
     """The pending delivery of these endpoints that is due first."""
     rows = [tx.execute(_NEXT, (endpoint,)).fetchone() for endpoint in endpoints]
-    next_deliveries = [_delivery_of_row(row) for row in rows if row is not None]
+    next_deliveries = [of_row(Delivery, row) for row in rows if row is not None]
     return min(next_deliveries, key=due_key, default=None)
 
 
@@ -227,14 +176,14 @@ def due_key(delivery: Delivery) -> DueKey:
 
 def pending_of_payment(tx: Transaction, payment: int) -> list[Delivery]:
     """A payment's pending deliveries, soonest first."""
-    return [_delivery_of_row(row) for row in tx.execute(_PENDING_OF_PAYMENT, (payment,))]
+    return [of_row(Delivery, row) for row in tx.execute(_PENDING_OF_PAYMENT, (payment,))]
 
 
 def postponed(tx: Transaction, payments: Collection[int]) -> dict[int, list[Delivery]]:
     """The deliveries that wait for the next event of each of these payments."""
     by_payment: dict[int, list[Delivery]] = {}
     for row in tx.execute(_POSTPONED.format(_marks(payments)), tuple(payments)).fetchall():
-        by_payment.setdefault(row[3], []).append(_delivery_of_row(row))
+        by_payment.setdefault(row[3], []).append(of_row(Delivery, row))
     return by_payment
 
 
@@ -243,7 +192,7 @@ def update(tx: Transaction, delivery: Delivery) -> None:
     tx.execute(
         _UPDATE,
         (
-            delivery.state.value,
+            delivery.state,
             delivery.attempts,
             delivery.due_at,
             delivery.sequence,
@@ -273,8 +222,8 @@ def add_attempt(
     values = (
         delivery,
         at,
-        trigger.value,
-        None if tamper is None else tamper.value,
+        trigger,
+        tamper,
         request.url,
         json.dumps(request.headers),
         None if response is None else response.status,
@@ -302,14 +251,12 @@ def newest(tx: Transaction, owner: int, query: DeliveryQuery) -> list[Delivery]:
     first, last = positions_of(owner)
     if query.before is not None:
         last = query.before - 1
-    state = None if query.state is None else query.state.value
-    event = None if query.event is None else query.event.value
-    values = (first, last, query.endpoint, state, event, query.is_over, query.limit)
+    values = (first, last, query.endpoint, query.state, query.event, query.is_over, query.limit)
     if query.payment is None:
         rows = tx.execute(_NEWEST_OF_ALL, values)
     else:
         rows = tx.execute(_NEWEST_OF_PAYMENT, (*values, query.payment))
-    return [_delivery_of_row(row) for row in rows]
+    return [of_row(Delivery, row) for row in rows]
 
 
 def _marks(values: Collection[object]) -> str:
