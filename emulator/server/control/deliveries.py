@@ -34,8 +34,9 @@ from emulator.server.control.types import (
     Timeout,
     json_text,
 )
-from emulator.server.engine.delivery.deliveries import DeliveryDetail, DeliveryFilter
+from emulator.server.engine.delivery.deliveries import DeliveryDetail
 from emulator.server.openapi.declarations import JSON, JsonObject, Resource, doc, parsed, refers_to
+from emulator.server.storage.deliveries import DeliveryFilter
 
 # A page of the dashboard is one part: each part of a stream is computed on another thread.
 DELIVERIES_A_PART = 25
@@ -178,15 +179,9 @@ async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
 
     Lists the deliveries of the account and mode with all attempts, newest first.
     """
-    chosen = DeliveryFilter(
-        limit=query.limit + 1,
-        before=query.before,
-        payment_id=query.payment,
-        endpoint_id=query.endpoint,
-        state=query.status,
-        event=query.event,
-    )
-    found = await call.engine.webhooks.deliveries.newest(call.owner, chosen)
+    chosen = msgspec.convert(query, DeliveryFilter, from_attributes=True)
+    deliveries = call.engine.webhooks.deliveries
+    found = await deliveries.newest(call.owner, chosen, limit=query.limit + 1)
     parts = _parts(found[: query.limit], has_more=len(found) > query.limit)
     if min(len(found), query.limit) <= DELIVERIES_A_PART:
         return Response(b"".join(parts), media_type=JSON)
@@ -207,9 +202,7 @@ async def wait_for_delivery(call: Call, query: DeliveryWaitQuery) -> WaitedForDe
     time-out. An attempt without a response, such as a refused connection, does not end the wait
     while a retry is scheduled.
     """
-    chosen = DeliveryFilter(
-        limit=1, payment_id=query.payment, endpoint_id=query.endpoint, event=query.event
-    )
+    chosen = msgspec.convert(query, DeliveryFilter, from_attributes=True)
     waiting = call.engine.webhooks.deliveries.wait(
         call.owner, chosen, timeout_ms=round(query.timeout * 1000)
     )

@@ -4,6 +4,8 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Status
 from emulator.domain.timers import DueKey
@@ -15,6 +17,7 @@ from emulator.domain.webhooks import (
     Trigger,
     WebhookRequest,
 )
+from emulator.server.storage import endpoints, payments
 from emulator.server.storage.batch import Transaction, positions_of
 from emulator.server.storage.invalid_rows import of_row
 
@@ -111,20 +114,17 @@ class Delivery(NamedTuple):
         return dict(json.loads(self.fault_json or "{}"))
 
 
-class DeliveryQuery(NamedTuple):
+class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
     """A selection of an owner's deliveries; None does not restrict it.
 
-    `event` is the status of the payment at the event. With `is_over`, an endpoint has responded to
-    the delivery, or no attempt is left.
+    `before`, `payment` and `endpoint` are ids, `event` is the payment's status at the event.
     """
 
-    limit: int
-    before: int | None = None
-    payment: int | None = None
-    endpoint: int | None = None
-    state: DeliveryState | None = None
+    before: str | None = None
+    payment: str | None = None
+    endpoint: str | None = None
+    status: DeliveryState | None = None
     event: Status | None = None
-    is_over: bool = False
 
 
 def _attempt_of_row(row: tuple[Any, ...]) -> Attempt:
@@ -246,16 +246,33 @@ def attempts(tx: Transaction, positions: Sequence[int]) -> dict[int, list[Attemp
     return found
 
 
-def newest(tx: Transaction, owner: int, query: DeliveryQuery) -> list[Delivery]:
-    """An owner's deliveries, newest first."""
+def newest(
+    tx: Transaction,
+    owner: int,
+    selection: DeliveryFilter,
+    *,
+    limit: int,
+    before: int | None = None,
+    is_over: bool = False,
+) -> list[Delivery]:
+    """An owner's deliveries, newest first; `before` is a position, in place of the filter's.
+
+    With `is_over`, an endpoint has responded to the delivery, or no attempt is left. Raises
+    UnknownPayment, UnknownEndpoint.
+    """
     first, last = positions_of(owner)
-    if query.before is not None:
-        last = query.before - 1
-    values = (first, last, query.endpoint, query.state, query.event, query.is_over, query.limit)
-    if query.payment is None:
+    if before is not None:
+        last = before - 1
+    payment = endpoint = None
+    if selection.payment is not None:
+        payment = payments.find(tx, owner, selection.payment).position
+    if selection.endpoint is not None:
+        endpoint = endpoints.position(tx, owner, selection.endpoint)
+    values = (first, last, endpoint, selection.status, selection.event, is_over, limit)
+    if payment is None:
         rows = tx.execute(_NEWEST_OF_ALL, values)
     else:
-        rows = tx.execute(_NEWEST_OF_PAYMENT, (*values, query.payment))
+        rows = tx.execute(_NEWEST_OF_PAYMENT, (*values, payment))
     return [of_row(Delivery, row) for row in rows]
 
 

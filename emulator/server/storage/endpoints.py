@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from emulator.domain.errors import UnknownEndpoint
 from emulator.server.storage.batch import Transaction, positions_of
 from emulator.server.storage.invalid_rows import InvalidValue
 
@@ -64,6 +65,14 @@ def of_owner(tx: Transaction, owner: int) -> "list[RegisteredEndpoint]":
 def ids(tx: Transaction, owner: int) -> dict[int, str]:
     """The ids of an owner's endpoints, deleted ones included, by position."""
     return dict(tx.execute(_IDS, positions_of(owner)).fetchall())
+
+
+def position(tx: Transaction, owner: int, endpoint_id: str) -> int:
+    """The position of an owner's endpoint, which may be deleted. Raises UnknownEndpoint."""
+    for position, name in ids(tx, owner).items():
+        if name == endpoint_id:
+            return position
+    raise UnknownEndpoint(endpoint_id)
 
 
 def insert(tx: Transaction, endpoint: "RegisteredEndpoint") -> None:

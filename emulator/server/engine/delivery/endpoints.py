@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from emulator import ids
 from emulator.domain.errors import TooManyEndpoints, UnknownEndpoint
@@ -22,18 +23,14 @@ class EndpointTerms(Struct, frozen=True, kw_only=True):
     events: tuple[str, ...] | None = None
     secret: str | None = None
     profile: Profile | None = None
-    is_enabled: bool | None = None
+    is_enabled: bool | None = field(default=None, name="enabled")
 
     def of(self, endpoint: RegisteredEndpoint) -> RegisteredEndpoint:
         """The endpoint with these terms; a secret that they replace is no longer used."""
-        return endpoint._replace(
-            url=endpoint.url if self.url is None else self.url,
-            events=endpoint.events if self.events is None else self.events,
-            profile=endpoint.profile if self.profile is None else self.profile,
-            is_enabled=endpoint.is_enabled if self.is_enabled is None else self.is_enabled,
-            secret=endpoint.secret if self.secret is None else self.secret,
-            old_secret=endpoint.old_secret if self.secret is None else None,
-        )
+        changes = {name: value for name, value in asdict(self).items() if value is not None}
+        if self.secret is not None:
+            changes["old_secret"] = None
+        return endpoint._replace(**changes)
 
 
 class Endpoints:
