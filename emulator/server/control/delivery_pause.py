@@ -52,11 +52,11 @@ async def get_delivery_pause(call: Call) -> DeliveryPause:
 )
 async def set_delivery_pause(call: Call, body: SetDeliveryPause) -> DeliveryPause:
     """Pause deliveries."""
-    deliveries = call.engine.webhooks.deliveries
+    webhooks = call.engine.webhooks
     if body.paused:
-        await deliveries.pause(call.owner)
+        await webhooks.deliveries.pause(call.owner)
     else:
-        deliveries.resume(call.owner)
+        webhooks.dispatcher.resume(call.owner)
     return _pause(call)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from msgspec import Struct
 
 from emulator import ids
-from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock, pause
+from emulator.clock import PAUSE_AFTER_FAILURE_MS, pause
 from emulator.domain.hosts import hide_url_secrets
 from emulator.domain.instants import Instant, format_instant
 from emulator.domain.payment import Event, Payment
@@ -27,11 +27,11 @@ from emulator.http.addresses import host_and_port
 from emulator.server.engine.delivery.endpoints import put_endpoint
 from emulator.server.engine.delivery.gates import Holds
 from emulator.server.engine.state.account import Account, Owner
-from emulator.server.engine.state.change_notifier import ChangeNotifier
+from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.engine.state.journal import AttemptSpan
 from emulator.server.storage import deliveries, events, payments
 from emulator.server.storage.batch import LAST_ORDINAL, Transaction
-from emulator.server.storage.database import Database, writes
+from emulator.server.storage.database import writes
 from emulator.server.storage.deliveries import Delivery
 from emulator.server.webhooks.messages import Message, request
 from emulator.server.webhooks.retry_schedule import delay_ms_after, is_gone
@@ -93,25 +93,13 @@ def delivery_job(tx: Transaction, owner: Owner, delivery: Delivery) -> DeliveryJ
     )
 
 
-class Attempts:
+class Attempts(StateService):
     """Makes attempts and records their results."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        wall: SystemClock,
-        change_notifier: ChangeNotifier,
-        sender: Sender,
-        holds: Holds,
-        stamps_business_time: bool,
-    ) -> None:
-        self._database = database
-        self._wall = wall
-        self._change_notifier = change_notifier
+    def __init__(self, context: StateContext, sender: Sender, holds: Holds) -> None:
+        super().__init__(context)
         self._sender = sender
         self._holds = holds
-        self._stamps_business_time = stamps_business_time
 
     async def make(self, job: DeliveryJob, endpoint: RegisteredEndpoint, trigger: Trigger) -> None:
         """Make one attempt and record it.
@@ -122,7 +110,7 @@ class Attempts:
         at = account.clock.now()
         is_scheduled = trigger is Trigger.SCHEDULE
         tamper = job.delivery.tamper if is_scheduled else None
-        stamp = at if self._stamps_business_time else self._wall.system_ms()
+        stamp = at if self._config.stamps_business_time else self._wall.system_ms()
         message = Message(event_id=job.event_id, timestamp_s=stamp // 1000, body=job.body())
         sent = request(
             message,

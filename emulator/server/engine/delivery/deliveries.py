@@ -6,7 +6,6 @@ from functools import partial
 from msgspec import Struct
 
 from emulator import ids
-from emulator.clock import SystemClock
 from emulator.domain.errors import DeliveryNotPending, UnknownDelivery, UnknownEndpoint
 from emulator.domain.received_values import not_accepted
 from emulator.domain.webhooks import Attempt, DeliveryState, RegisteredEndpoint, Trigger
@@ -20,10 +19,10 @@ from emulator.server.engine.delivery.attempts import (
 from emulator.server.engine.delivery.dispatcher import Dispatcher
 from emulator.server.engine.delivery.endpoints import find_endpoint
 from emulator.server.engine.state.account import Owner
-from emulator.server.engine.state.change_notifier import ChangeNotifier
+from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.storage import deliveries, endpoints
 from emulator.server.storage.batch import Transaction, first_position
-from emulator.server.storage.database import Database, reads, writes
+from emulator.server.storage.database import reads, writes
 from emulator.server.storage.deliveries import Delivery, DeliveryFilter
 
 MAX_ROWS_PER_READ = 50
@@ -41,22 +40,17 @@ class DeliveryDetail(Struct, frozen=True, kw_only=True):
     attempts: list[Attempt]
 
 
-class Deliveries:
+class Deliveries(StateService):
     """Reads deliveries, and makes attempts outside the schedule."""
 
     def __init__(
         self,
-        *,
-        database: Database,
-        wall: SystemClock,
-        change_notifier: ChangeNotifier,
+        context: StateContext,
         attempts: Attempts,
         slots: AttemptSlots,
         dispatcher: Dispatcher,
     ) -> None:
-        self._database = database
-        self._wall = wall
-        self._change_notifier = change_notifier
+        super().__init__(context)
         self._attempts = attempts
         self._slots = slots
         self._dispatcher = dispatcher
@@ -166,10 +160,6 @@ class Deliveries:
             self._dispatcher.pauses.begin(owner)
         self._dispatcher.wake(owner)
         self._change_notifier.changed((owner,))
-
-    def resume(self, owner: Owner) -> None:
-        """Send what is due."""
-        self._dispatcher.resume(owner)
 
     def pause_left_ms(self, owner: Owner) -> int | None:
         """The real time that is left of a pause; None without one."""

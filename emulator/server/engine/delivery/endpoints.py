@@ -10,10 +10,10 @@ from emulator import ids
 from emulator.domain.errors import TooManyEndpoints, UnknownEndpoint
 from emulator.domain.webhooks import MAX_ENDPOINTS, ROTATION_OVERLAP_MS, Profile, RegisteredEndpoint
 from emulator.server.engine.state.account import Account, ConfiguredEndpoint, Owner
-from emulator.server.engine.state.change_notifier import ChangeNotifier
+from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.storage import deliveries, endpoints
 from emulator.server.storage.batch import LAST_ORDINAL, Transaction
-from emulator.server.storage.database import Database, writes
+from emulator.server.storage.database import writes
 
 
 class EndpointTerms(Struct, frozen=True, kw_only=True):
@@ -33,21 +33,14 @@ class EndpointTerms(Struct, frozen=True, kw_only=True):
         return endpoint._replace(**changes)
 
 
-class Endpoints:
+class Endpoints(StateService):
     """Creates, changes and deletes endpoints, in one transaction each.
 
     `before_first` starts the dispatcher; it is called before there is an endpoint.
     """
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        change_notifier: ChangeNotifier,
-        before_first: Callable[[], None],
-    ) -> None:
-        self._database = database
-        self._change_notifier = change_notifier
+    def __init__(self, context: StateContext, *, before_first: Callable[[], None]) -> None:
+        super().__init__(context)
         self._before_first = before_first
 
     def all(self, owner: Owner) -> list[RegisteredEndpoint]:

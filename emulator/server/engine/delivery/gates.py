@@ -15,7 +15,7 @@ from emulator.domain.errors import NotReady
 from emulator.domain.faults import MAX_RESPONSE_HOLD_MS
 from emulator.domain.instants import Instant
 from emulator.server.engine.state.account import NEVER, Account, Owner
-from emulator.server.engine.state.change_notifier import ChangeNotifier
+from emulator.server.engine.state.context import StateContext, StateService
 
 MAX_PAUSED_DELIVERIES = 100
 MAX_PAUSE_MS = 5 * 60_000
@@ -39,12 +39,11 @@ class Hold:
         return self.is_released or account.is_closed or account.generation != self.generation
 
 
-class Holds:
+class Holds(StateService):
     """The held responses, on the event loop."""
 
-    def __init__(self, *, wall: SystemClock, change_notifier: ChangeNotifier) -> None:
-        self._wall = wall
-        self._change_notifier = change_notifier
+    def __init__(self, context: StateContext) -> None:
+        super().__init__(context)
         # Without those whose requests have ended.
         self._held: WeakSet[Hold] = WeakSet()
 

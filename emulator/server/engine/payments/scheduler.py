@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Protocol
 
-from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock
+from emulator.clock import PAUSE_AFTER_FAILURE_MS
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment, Status
@@ -15,29 +15,20 @@ from emulator.domain.transitions import Change, decide
 from emulator.domain.wire import effect_json
 from emulator.server.engine.delivery.webhooks import Webhooks
 from emulator.server.engine.state.account import FAR_OFF, NEVER, Account, Owner
-from emulator.server.engine.state.change_notifier import ChangeNotifier
-from emulator.server.engine.state.payment_cache import PaymentCache
+from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.engine.state.rule_choice import redirect_of
 from emulator.server.storage import events, payments, timers
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction
-from emulator.server.storage.database import Database, DatabaseLost, writes
+from emulator.server.storage.database import DatabaseLost, writes
 
 CHUNK = 1_000
 
 
-class StatusWriter:
+class StatusWriter(StateService):
     """Writes changes of status, each with its event, and updates the memory accordingly."""
 
-    def __init__(
-        self,
-        payment_cache: PaymentCache,
-        change_notifier: ChangeNotifier,
-        webhooks: Webhooks,
-        wall: SystemClock,
-    ) -> None:
-        self._wall = wall
-        self._payment_cache = payment_cache
-        self._change_notifier = change_notifier
+    def __init__(self, context: StateContext, webhooks: Webhooks) -> None:
+        super().__init__(context)
         self._webhooks = webhooks
 
     def apply(
@@ -84,6 +75,7 @@ class StatusWriter:
             is_first = redirect.moment is RedirectMoment.BEFORE_WEBHOOK
             # An advance waits for the attempts, so that they cannot wait for a page.
             if is_first and owner.endpoints and not owner.account.advance.is_running:
+                pages = self._webhooks.dispatcher.awaited_pages
                 page = AwaitedPage(
                     owner=owner,
                     payment=payment.position,
@@ -91,7 +83,7 @@ class StatusWriter:
                     delay_ms=redirect.delay_ms,
                     until=until,
                 )
-                tx.after_commit.append(partial(self._webhooks.await_page, page))
+                tx.after_commit.append(partial(pages.add, page))
 
     def schedule(
         self,
@@ -189,14 +181,11 @@ class AllAccounts(Protocol):
     def all(self) -> Iterable[Account]: ...
 
 
-class Scheduler:
+class Scheduler(StateService):
     """Fires due timers in chunks, in one transaction each; `run` sleeps until the next one."""
 
-    def __init__(
-        self, *, database: Database, wall: SystemClock, status_writer: StatusWriter
-    ) -> None:
-        self._database = database
-        self._wall = wall
+    def __init__(self, context: StateContext, status_writer: StatusWriter) -> None:
+        super().__init__(context)
         self._status_writer = status_writer
         self._woken = asyncio.Event()
         self._sleeps_until: Instant = NEVER
