@@ -41,14 +41,17 @@ class StatusWriter(StateService):
 
     def write(self, tx: Transaction, owner: Owner, changed: list[tuple[Payment, Instant]]) -> None:
         """Write payments that took on a new status, and an event for each, in order."""
+        # The last change of a payment that changed twice.
+        after = {payment.position: payment for payment, _ in changed}
+        evict = partial(self._payment_cache.evict, after.keys())
+        # Before a webhook is sent; a create of the same commit puts the former state in the cache.
+        tx.after_commit.append(evict)
         first_event = events.insert(tx, owner.number, changed)
         self._choose_redirects(tx, owner, changed, first_event)
         if owner.endpoints:
             self._webhooks.outbox.add(tx, owner, changed, first_event=first_event)
-        # The last change of a payment that changed twice.
-        after = {payment.position: payment for payment, _ in changed}
         payments.update(tx, after.values())
-        self._payment_cache.evict(after.keys())
+        evict()
         tx.after_commit.append(partial(self._change_notifier.changed, after))
 
     def _choose_redirects(
