@@ -1,4 +1,19 @@
-"""Executes units of work in one transaction; a failing unit does not affect the others."""
+"""Executes units of work in one transaction; a failing unit does not affect the others.
+
+BEGIN and COMMIT cost more than the statements of a small unit, so the units that arrive together
+share them. Each unit has a savepoint, because an error may occur after its first statement: it is
+rolled back alone. A unit without company needs none. The items of a bulk work are executed first as
+one unit, for example creates with one INSERT, and only if that raises, each as its own unit.
+
+Memory follows the database. What a unit changes in memory at once, it registers in `undo`, which is
+called in reverse order when the unit or the whole transaction fails. What must not be seen before
+the commit, it registers in `after_commit`, which is called for all units in their order: a later
+unit may change what an earlier one has created. The counts of rows are forgotten after each
+failure, and read again.
+
+A batch that finds the database locked, or the disk full, has changed nothing (NotExecuted), and is
+executed again on the thread that may wait. Any other error of the transaction fails all its units.
+"""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence

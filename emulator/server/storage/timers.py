@@ -1,6 +1,14 @@
 """Scheduled changes, in order of due time and then of creation.
 
-A pending payment is the timer of its expiry; the timers table contains the others.
+A pending payment is the timer of its expiry; the timers table contains the others. Each payment
+has an expiry and few reach it, so a row of its own would be written and deleted for nothing: a
+partial index of the pending payments orders them instead, and the end of the status `pending`
+ends the timer. Therefore each query has two parts, each with a limit of its own and in the order of
+its own index, so that no query reads all timers of an account; the results are merged. Both parts,
+and deliveries, take their sequence from `Transaction.next_timer`. So the due key (instant,
+sequence) is one total order, in which equal instants fire in the order of creation in every run.
+INDEXED BY and CROSS JOIN name the plan: without statistics, SQLite sometimes chooses another index
+or begins with the other table.
 """
 
 from functools import lru_cache
