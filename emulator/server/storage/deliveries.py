@@ -127,6 +127,10 @@ class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
     event: Status | None = None
 
 
+# The fields that `update` writes, in the order of its columns.
+_MUTABLE = slice(Delivery._fields.index("state"), Delivery._fields.index("tamper"))
+
+
 def _attempt_of_row(row: tuple[Any, ...]) -> Attempt:
     response = None if row[7] is None else (row[7], json.loads(row[8]), row[9])
     return of_row(Attempt, (*row[1:6], json.loads(row[6]), (response, *row[10:])))
@@ -189,17 +193,7 @@ def postponed(tx: Transaction, payments: Collection[int]) -> dict[int, list[Deli
 
 def update(tx: Transaction, delivery: Delivery) -> None:
     """Write the state of a delivery, and when its next attempt is due."""
-    tx.execute(
-        _UPDATE,
-        (
-            delivery.state,
-            delivery.attempts,
-            delivery.due_at,
-            delivery.sequence,
-            delivery.is_postponed,
-            delivery.position,
-        ),
-    )
+    tx.execute(_UPDATE, (*tuple(delivery)[_MUTABLE], delivery.position))
 
 
 def cancel_all(tx: Transaction, endpoint: int) -> None:
@@ -226,12 +220,10 @@ def add_attempt(
         tamper,
         request.url,
         json.dumps(request.headers),
-        None if response is None else response.status,
-        None if response is None else json.dumps(response.headers),
-        None if response is None else response.body,
-        result.error,
-        result.cause,
-        result.duration_ms,
+        response and response.status,
+        response and json.dumps(response.headers),
+        response and response.body,
+        *result[1:],
     )
     return int(tx.execute(_INSERT_ATTEMPT, values).fetchone()[0])
 

@@ -123,13 +123,7 @@ class Deliveries(StateService):
     @reads()
     def get(self, tx: Transaction, owner: Owner, name: str) -> DeliveryDetail:
         """Raises UnknownDelivery."""
-        ordinal = ids.delivery_ordinal(owner.stream, name)
-        if ordinal is None:
-            raise UnknownDelivery(name)
-        delivery = deliveries.get(tx, first_position(owner.number) + ordinal)
-        if delivery is None:
-            raise UnknownDelivery(name)
-        return _details(tx, owner, [delivery])[0]
+        return _details(tx, owner, [_find(tx, owner, name)])[0]
 
     @reads()
     def latest_id(self, tx: Transaction, owner: Owner) -> str:
@@ -185,11 +179,7 @@ class Deliveries(StateService):
         self, tx: Transaction, owner: Owner, name: str, *, is_dropped: bool
     ) -> DeliveryJob:
         """Drop a pending delivery, or make it due now, after all that are due already."""
-        ordinal = ids.delivery_ordinal(owner.stream, name)
-        position = None if ordinal is None else first_position(owner.number) + ordinal
-        stored = None if position is None else deliveries.get(tx, position)
-        if stored is None:
-            raise UnknownDelivery(name)
+        stored = _find(tx, owner, name)
         if stored.state is not DeliveryState.PENDING:
             raise DeliveryNotPending(
                 f"Only a pending delivery can be released or dropped; this one is"
@@ -252,6 +242,16 @@ class Deliveries(StateService):
         if owner.account.is_closed or after.job.generation != generation:
             raise UnknownDelivery(before.id)
         return after
+
+
+def _find(tx: Transaction, owner: Owner, name: str) -> Delivery:
+    """Raises UnknownDelivery."""
+    ordinal = ids.delivery_ordinal(owner.stream, name)
+    position = None if ordinal is None else first_position(owner.number) + ordinal
+    delivery = None if position is None else deliveries.get(tx, position)
+    if delivery is None:
+        raise UnknownDelivery(name)
+    return delivery
 
 
 def _details(tx: Transaction, owner: Owner, found: Sequence[Delivery]) -> list[DeliveryDetail]:
