@@ -9,13 +9,7 @@ from emulator import ids
 from emulator.domain.errors import DeliveryNotPending, UnknownDelivery, UnknownEndpoint
 from emulator.domain.received_values import not_accepted
 from emulator.domain.webhooks import Attempt, DeliveryState, RegisteredEndpoint, Trigger
-from emulator.server.engine.delivery.attempt_slots import AttemptSlots
-from emulator.server.engine.delivery.attempts import (
-    Attempts,
-    DeliveryJob,
-    delivery_id,
-    delivery_job,
-)
+from emulator.server.engine.delivery.attempts import DeliveryJob, delivery_id, delivery_job
 from emulator.server.engine.delivery.dispatcher import Dispatcher
 from emulator.server.engine.delivery.endpoints import find_endpoint
 from emulator.server.engine.state.account import Owner
@@ -43,16 +37,8 @@ class DeliveryDetail(Struct, frozen=True, kw_only=True):
 class Deliveries(StateService):
     """Reads deliveries, and makes attempts outside the schedule."""
 
-    def __init__(
-        self,
-        context: StateContext,
-        attempts: Attempts,
-        slots: AttemptSlots,
-        dispatcher: Dispatcher,
-    ) -> None:
+    def __init__(self, context: StateContext, dispatcher: Dispatcher) -> None:
         super().__init__(context)
-        self._attempts = attempts
-        self._slots = slots
         self._dispatcher = dispatcher
 
     async def newest(
@@ -235,8 +221,8 @@ class Deliveries(StateService):
         Raises UnknownDelivery where the account was reset or deleted meanwhile.
         """
         owner = before.job.owner
-        async with self._slots.slot(owner.account):
-            await self._attempts.make(before.job, endpoint, trigger)
+        async with self._dispatcher.slots.slot(owner.account):
+            await self._dispatcher.attempts.make(before.job, endpoint, trigger)
         after = await self.get(owner, before.id)
         generation = before.job.generation
         if owner.account.is_closed or after.job.generation != generation:

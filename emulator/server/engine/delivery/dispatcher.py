@@ -11,6 +11,7 @@ from emulator.clock import PAUSE_AFTER_FAILURE_MS, pause
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
 from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
+from emulator.http.descriptor_limit import descriptor_limit
 from emulator.server.engine.delivery.attempt_slots import AttemptSlots
 from emulator.server.engine.delivery.attempts import Attempts, DeliveryJob, delivery_job
 from emulator.server.engine.delivery.gates import AwaitedPages, Pauses
@@ -43,10 +44,10 @@ class _HeadStart(NamedTuple):
 class Dispatcher(StateService):
     """Makes attempts when they are due by the accounts' clocks; `run` is its task."""
 
-    def __init__(self, context: StateContext, attempts: Attempts, slots: AttemptSlots) -> None:
+    def __init__(self, context: StateContext, attempts: Attempts) -> None:
         super().__init__(context)
-        self._attempts = attempts
-        self._slots = slots
+        self.attempts = attempts
+        self.slots = AttemptSlots(descriptor_limit())
         self.pauses = Pauses(self._wall)
         self.awaited_pages = AwaitedPages(self._wall)
         self._loop = asyncio.get_running_loop()
@@ -223,10 +224,10 @@ class Dispatcher(StateService):
 
     async def _attempt(self, queue: EndpointQueue, job: DeliveryJob) -> None:
         try:
-            async with self._slots.slot(queue.owner.account):
+            async with self.slots.slot(queue.owner.account):
                 endpoint = queue.owner.endpoints.get(queue.endpoint)
                 if endpoint is not None and endpoint.is_enabled:
-                    await self._attempts.make(job, endpoint, Trigger.SCHEDULE)
+                    await self.attempts.make(job, endpoint, Trigger.SCHEDULE)
                 else:
                     # Disabled since it was read: what is still due would be read again for ever.
                     cancel = partial(deliveries.cancel_all, endpoint=queue.endpoint)

@@ -18,7 +18,6 @@ from emulator.server.storage.invalid_rows import reading
 
 if TYPE_CHECKING:
     from emulator.domain.webhooks import RegisteredEndpoint
-    from emulator.server.engine.delivery.attempt_slots import AttemptSlots
     from emulator.server.engine.delivery.attempts import Attempts
     from emulator.server.engine.delivery.deliveries import Deliveries
     from emulator.server.engine.delivery.dispatcher import Dispatcher
@@ -48,7 +47,7 @@ class Webhooks(StateService):
     def deliveries(self) -> "Deliveries":
         from emulator.server.engine.delivery.deliveries import Deliveries
 
-        return Deliveries(self._context, self.attempts, self._slots, self.dispatcher)
+        return Deliveries(self._context, self.dispatcher)
 
     @cached_property
     def holds(self) -> "Holds":
@@ -70,17 +69,10 @@ class Webhooks(StateService):
         return Attempts(self._context, self._sender, self.holds)
 
     @cached_property
-    def _slots(self) -> "AttemptSlots":
-        from emulator.http.descriptor_limit import descriptor_limit
-        from emulator.server.engine.delivery.attempt_slots import AttemptSlots
-
-        return AttemptSlots(descriptor_limit())
-
-    @cached_property
     def dispatcher(self) -> "Dispatcher":
         from emulator.server.engine.delivery.dispatcher import Dispatcher
 
-        return Dispatcher(self._context, self.attempts, self._slots)
+        return Dispatcher(self._context, self.attempts)
 
     @cached_property
     def outbox(self) -> "Outbox":
