@@ -11,11 +11,8 @@ from emulator.domain.payment import Status
 from emulator.domain.timers import DueKey
 from emulator.domain.webhooks import (
     Attempt,
-    AttemptResult,
     DeliveryState,
     Tamper,
-    Trigger,
-    WebhookRequest,
 )
 from emulator.server.storage import endpoints, payments
 from emulator.server.storage.batch import Transaction, positions_of
@@ -201,29 +198,17 @@ def cancel_all(tx: Transaction, endpoint: int) -> None:
     tx.execute(_CANCEL_ALL, (endpoint,))
 
 
-def add_attempt(
-    tx: Transaction,
-    delivery: int,
-    *,
-    at: Instant,
-    trigger: Trigger,
-    tamper: Tamper | None,
-    request: WebhookRequest,
-    result: AttemptResult,
-) -> int:
+def add_attempt(tx: Transaction, delivery: int, attempt: Attempt) -> int:
     """Write an attempt; returns its number within the delivery."""
-    response = result.response
+    response = attempt.result.response
     values = (
         delivery,
-        at,
-        trigger,
-        tamper,
-        request.url,
-        json.dumps(request.headers),
+        *attempt[1:5],
+        json.dumps(attempt.headers),
         response and response.status,
         response and json.dumps(response.headers),
         response and response.body,
-        *result[1:],
+        *attempt.result[1:],
     )
     return int(tx.execute(_INSERT_ATTEMPT, values).fetchone()[0])
 

@@ -15,12 +15,11 @@ from emulator.domain.payment import Event, Payment
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Due, DueKey
 from emulator.domain.webhooks import (
     MAX_TIMEOUT_MS,
-    AttemptResult,
+    Attempt,
     DeliveryState,
     RegisteredEndpoint,
     Tamper,
     Trigger,
-    WebhookRequest,
 )
 from emulator.domain.wire import PING, ping_json
 from emulator.http.addresses import host_and_port
@@ -126,25 +125,20 @@ class Attempts(StateService):
             result = await self._sender.send(sent, timeout_ms=timeout_ms or MAX_TIMEOUT_MS)
         finally:
             span.ended_ms = self._wall.monotonic_ms()
-        attempt = _CompletedAttempt(
-            job=job,
-            endpoint=endpoint,
-            at=at,
-            trigger=trigger,
-            tamper=tamper,
-            request=sent,
-            result=result,
-        )
-        await self._record(attempt)
+        # Its number is known when it is stored.
+        attempt = Attempt(0, at, trigger, tamper, sent.url, sent.headers, result)
+        await self._record(job, endpoint, attempt)
         if result.response is not None and job.payment_id is not None:
             self._holds.release(job.owner, job.payment_id)
         if not result.has_succeeded:
-            logger.warning("webhook %s to %s failed: %s", *_failure(attempt))
+            logger.warning("webhook %s to %s failed: %s", *_failure(job, attempt))
 
-    async def _record(self, attempt: "_CompletedAttempt") -> None:
+    async def _record(
+        self, job: DeliveryJob, endpoint: RegisteredEndpoint, attempt: Attempt
+    ) -> None:
         while True:
             try:
-                return await self._write(attempt)
+                return await self._write(job, endpoint, attempt)
             except sqlite3.Error:
                 # An attempt without a record would be repeated without end; and a full disk may
                 # have free space again later.
@@ -152,38 +146,34 @@ class Attempts(StateService):
                 await pause(self._wall, PAUSE_AFTER_FAILURE_MS)
 
     @writes()
-    def _write(self, tx: Transaction, attempt: "_CompletedAttempt") -> None:
-        job, result = attempt.job, attempt.result
+    def _write(
+        self, tx: Transaction, job: DeliveryJob, used: RegisteredEndpoint, attempt: Attempt
+    ) -> None:
         owner, sent = job.owner, job.delivery
         stored = deliveries.get(tx, sent.position)
         account = owner.account
         if stored is None or account.is_closed or job.generation != account.generation:
             return  # The account was deleted, reset or restored.
-        number = deliveries.add_attempt(
-            tx,
-            stored.position,
-            at=attempt.at,
-            trigger=attempt.trigger,
-            tamper=attempt.tamper,
-            request=attempt.request,
-            result=result,
-        )
+        number = deliveries.add_attempt(tx, stored.position, attempt)
         endpoint = owner.endpoints.get(stored.endpoint)
-        is_removed = (
-            endpoint is not None and endpoint.url == attempt.endpoint.url and is_gone(result)
-        )
-        after = self._state_after(stored, None if is_removed else endpoint, attempt)
+        is_removed = endpoint is not None and endpoint.url == used.url and is_gone(attempt.result)
+        now = account.clock.now()
+        after = self._state_after(stored, None if is_removed else endpoint, attempt, now)
         deliveries.update(tx, after)
         tx.after_commit.append(partial(self._change_notifier.changed, (owner, stored.payment)))
         if endpoint is not None and is_removed:
             put_endpoint(tx, owner, endpoint.disabled())
         advance = account.advance
         if advance.has_begun and attempt.trigger is Trigger.SCHEDULE:
-            effect = _effect(attempt, number, after.state)
+            effect = _effect(job, used, attempt._replace(number=number), after.state)
             tx.after_commit.append(partial(advance.add_attempt, deliveries.due_key(sent), effect))
 
     def _state_after(
-        self, stored: Delivery, endpoint: RegisteredEndpoint | None, attempt: "_CompletedAttempt"
+        self,
+        stored: Delivery,
+        endpoint: RegisteredEndpoint | None,
+        attempt: Attempt,
+        now: Instant,
     ) -> Delivery:
         """A delivery after an attempt, which may not have been a scheduled one.
 
@@ -203,7 +193,6 @@ class Attempts(StateService):
             )
         if delay_ms is None:
             return stored._replace(state=DeliveryState.FAILED, due_at=None)
-        now = attempt.job.owner.account.clock.now()
         return stored._replace(due_at=now + delay_ms)
 
     @staticmethod
@@ -234,28 +223,18 @@ class Attempts(StateService):
         return key, Due(key[0], ATTEMPT, payments.get(tx, payment).id)
 
 
-class _CompletedAttempt(Struct, frozen=True, kw_only=True):
-    """A completed attempt; `at` is when it began, by the account's clock."""
-
-    job: DeliveryJob
-    endpoint: RegisteredEndpoint
-    at: Instant
-    trigger: Trigger
-    tamper: Tamper | None
-    request: WebhookRequest
-    result: AttemptResult
-
-
-def _failure(attempt: _CompletedAttempt) -> tuple[str, str, str]:
+def _failure(job: DeliveryJob, attempt: Attempt) -> tuple[str, str, str]:
     """The event type, the host and the reason, for the log."""
     result = attempt.result
     status = "" if result.response is None else f"status {result.response.status}"
     reason = ". ".join(filter(None, (status, result.error, result.cause)))
-    return attempt.job.event_type, host_and_port(attempt.request.url), hide_url_secrets(reason)
+    return job.event_type, host_and_port(attempt.url), hide_url_secrets(reason)
 
 
-def _effect(attempt: _CompletedAttempt, number: int, state: DeliveryState) -> str:
-    job, result = attempt.job, attempt.result
+def _effect(
+    job: DeliveryJob, endpoint: RegisteredEndpoint, attempt: Attempt, state: DeliveryState
+) -> str:
+    result = attempt.result
     effect = {
         "at": format_instant(attempt.at),
         "type": "webhook.attempt",
@@ -264,8 +243,8 @@ def _effect(attempt: _CompletedAttempt, number: int, state: DeliveryState) -> st
         "event": job.event_id,
         "event_type": job.event_type,
         "delivery": delivery_id(job.owner, job.delivery),
-        "endpoint": attempt.endpoint.id,
-        "number": number,
+        "endpoint": endpoint.id,
+        "number": attempt.number,
         "response_status": None if result.response is None else result.response.status,
         "error": result.error,
         "delivery_status": state.value,
