@@ -52,7 +52,7 @@ def load_all(tx: Transaction) -> list[AccountRow]:
 
 
 def _account_of_row(row: tuple[Any, ...]) -> AccountRow:
-    number, _, _, test_key, live_key, seed, *streams, _ = row[:9]
+    number, _, _, test_key, live_key, seed, *streams, initial_clock = row[:9]
     frozen_at, offset_ms, rate_thousandths = row[9:]
     if not 1 <= number <= LAST_NUMBER:
         raise InvalidValue("number", number, f"1 to {LAST_NUMBER}")
@@ -69,8 +69,17 @@ def _account_of_row(row: tuple[Any, ...]) -> AccountRow:
         raise InvalidValue("rate_thousandths", rate_thousandths, f"1 to {MAX_RATE}")
     if abs(offset_ms) >= LAST_INSTANT * max(1, rate_thousandths // REAL_RATE):
         raise InvalidValue("offset_ms", offset_ms, "milliseconds within the calendar")
-    profile = AccountProfile(id=row[1], name=row[2], test_key=test_key, live_key=live_key)
-    return AccountRow(number, profile, None if seed is None else int(seed), *row[6:])
+    return AccountRow(
+        number=number,
+        profile=AccountProfile(id=row[1], name=row[2], test_key=test_key, live_key=live_key),
+        seed=None if seed is None else int(seed),
+        test_stream=streams[0],
+        live_stream=streams[1],
+        initial_clock=initial_clock,
+        frozen_at=frozen_at,
+        offset_ms=offset_ms,
+        rate_thousandths=rate_thousandths,
+    )
 
 
 def insert(tx: Transaction, row: AccountRow) -> None:

@@ -19,8 +19,11 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
+import msgspec
+
+Value = TypeVar("Value", bound=NamedTuple)
 ORDINAL_BITS = 40
 LAST_ORDINAL = (1 << ORDINAL_BITS) - 1
 
@@ -58,6 +61,14 @@ def positions_of(owner: int) -> tuple[int, int]:
     """The first and the last position of an owner's rows."""
     first = owner << ORDINAL_BITS
     return first, first | LAST_ORDINAL
+
+
+def of_row(kind: type[Value], row: tuple[Any, ...]) -> Value:
+    """The named tuple of a row whose columns are its fields, in order. Raises ValueError.
+
+    It takes half as long as a call with named arguments. SQLite has no type for a bool or a word.
+    """
+    return msgspec.convert(row, kind, strict=False)
 
 
 class Transaction:

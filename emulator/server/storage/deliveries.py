@@ -15,8 +15,7 @@ from emulator.domain.webhooks import (
     Tamper,
 )
 from emulator.server.storage import endpoints, payments
-from emulator.server.storage.batch import Transaction, positions_of
-from emulator.server.storage.invalid_rows import of_row
+from emulator.server.storage.batch import Transaction, of_row, positions_of
 
 _COLUMNS = (
     "position, endpoint, event, payment, created_at, state, attempts, due_at, sequence, is_held,"

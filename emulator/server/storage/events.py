@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Event, Payment, Status
-from emulator.server.storage.batch import Transaction, positions_of
-from emulator.server.storage.invalid_rows import of_row
+from emulator.server.storage.batch import Transaction, of_row, positions_of
 from emulator.server.storage.payments import STATUS_WORDS, STATUSES, first_after
 
 _INSERT = "INSERT INTO events (position, payment, at, status, method, reason, completed_at)"

@@ -1,17 +1,13 @@
-"""Converts stored rows, and reports one that cannot be used instead of the error that it causes."""
+"""Reports a stored row that cannot be used, instead of the error that it causes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
-
-import msgspec
 
 from emulator.domain.instants import FIRST_INSTANT, LAST_INSTANT, Instant
 
 # A payment may expire ten years after the last instant that a clock can be set to.
 _LAST_DUE: Instant = LAST_INSTANT + 11 * 365 * 24 * 3_600_000
 _MAX_SHOWN_CHARACTERS = 40
-T = TypeVar("T", bound=NamedTuple)
 
 
 class InvalidValue(ValueError):
@@ -42,19 +38,6 @@ def reading(table: str) -> Iterator[None]:
         raise InvalidRow(table, f"unknown value {error}") from error
     except (ArithmeticError, TypeError, ValueError) as error:
         raise InvalidRow(table, str(error)) from error
-
-
-def of_row(kind: type[T], row: tuple[Any, ...]) -> T:
-    """The named tuple of a row whose columns are its fields, in order. Raises ValueError.
-
-    It takes half as long as a call with named arguments. SQLite has no type for a bool or a word.
-    """
-    try:
-        return msgspec.convert(row, kind, strict=False)
-    except msgspec.ValidationError as error:
-        # Such as "Invalid enum value 'x' - at `$[5]`".
-        reason, _, place = str(error).partition(" - at `$[")
-        raise ValueError(f"{kind._fields[int(place.partition(']')[0])]}: {reason}") from None
 
 
 def check_instant(column: str, instant: Instant | None) -> None:

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from emulator.domain.instants import Instant
-from emulator.server.storage.batch import Transaction, positions_of
-from emulator.server.storage.invalid_rows import of_row
+from emulator.server.storage.batch import Transaction, of_row, positions_of
 
 # The tables that have rows of an account, each with the column that names their owner.
 TABLES_OF_ACCOUNT = {
