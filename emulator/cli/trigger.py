@@ -163,7 +163,7 @@ async def _delivery(client: "HttpClient", selection: dict[str, str]) -> dict[str
     for _ in range(MAX_WAITS):
         waited = await call(client, "GET", path)
         delivery = waited["delivery"] or delivery
-        is_delayed = not {"delay", "hold"}.isdisjoint(delivery.get("oddity") or ())
+        is_delayed = not {"delay", "hold"}.isdisjoint(delivery.get("fault") or ())
         if waited["reached"] or waited["delivery"] is None or delivery["attempts"] or is_delayed:
             break
     return delivery

@@ -15,7 +15,7 @@ MAX_ENDPOINTS = 16
 ROTATION_OVERLAP_MS = 24 * 3_600_000
 # The real time for which a create response waits for a delivery that must come first.
 MAX_HEAD_START_MS = 2_000
-MAX_HOLD_MS = 60_000
+MAX_POSTPONED_MS = 60_000
 # The real time of an attempt, from name resolution to the end of the response.
 MAX_TIMEOUT_MS = 15_000
 
@@ -44,8 +44,8 @@ class DeliveryEffect(NamedTuple):
 
     There are `copies` deliveries, `delay_ms` later. `concurrent`: their first attempts begin at the
     same moment. `timeout_ms`: the real time-out of each attempt. `drop`: none is attempted.
-    `hold`: after the payment's next event. `before_response`: before the response of the create
-    call.
+    `until_next_event`: after the payment's next event. `before_response`: before the response of
+    the create call.
     """
 
     copies: int = 1
@@ -53,7 +53,7 @@ class DeliveryEffect(NamedTuple):
     timeout_ms: int | None = None
     delay_ms: int = 0
     drop: bool = False
-    hold: bool = False
+    until_next_event: bool = False
     before_response: bool = False
     tamper: Tamper | None = None
 

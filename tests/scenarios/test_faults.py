@@ -124,7 +124,7 @@ def test_keys_have_an_effect_on_a_request(then: str, expected: RequestEffect) ->
         ("{delay: 1ms}", DeliveryEffect(delay_ms=1)),
         ("{delay: 1.5h, tamper: body}", DeliveryEffect(delay_ms=5_400_000, tamper=Tamper.BODY)),
         ("{drop: true}", DeliveryEffect(drop=True)),
-        ("{hold: true}", DeliveryEffect(hold=True)),
+        ("{hold: true}", DeliveryEffect(until_next_event=True)),
         ("{before_response: true}", DeliveryEffect(before_response=True)),
         *((f"{{tamper: {tamper}}}", DeliveryEffect(tamper=tamper)) for tamper in Tamper),
         ("{copies: 2, concurrent: true}", DeliveryEffect(copies=2, concurrent=True)),
@@ -135,7 +135,7 @@ def test_keys_have_an_effect_on_a_request(then: str, expected: RequestEffect) ->
         ("{copies: 2, drop: false}", DeliveryEffect(copies=2)),
         ("{drop: true, hold: false, before_response: false}", DeliveryEffect(drop=True)),
         ("{hold: false, delay: 1s}", DeliveryEffect(delay_ms=1_000)),
-        ("{before_response: false, hold: true}", DeliveryEffect(hold=True)),
+        ("{before_response: false, hold: true}", DeliveryEffect(until_next_event=True)),
         ("{before_response: true, hold: false}", DeliveryEffect(before_response=True)),
     ],
 )

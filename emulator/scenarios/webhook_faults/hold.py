@@ -1,6 +1,6 @@
 """Webhook fault `hold`: the event is delivered after the payment's next event."""
 
-from emulator.domain.webhooks import MAX_HOLD_MS, DeliveryEffect
+from emulator.domain.webhooks import MAX_POSTPONED_MS, DeliveryEffect
 from emulator.scenarios.fault_types import FaultType
 from emulator.scenarios.kinds import Boolean
 from emulator.scenarios.mappings import Key
@@ -10,10 +10,10 @@ HOLD: FaultType[DeliveryEffect] = FaultType(
         "hold": Key(
             Boolean(),
             "Delivered after the payment's next event, "
-            f"or after {MAX_HOLD_MS // 1_000} s. Not with `delay`.",
+            f"or after {MAX_POSTPONED_MS // 1_000} s. Not with `delay`.",
             default=False,
         )
     },
-    effect=lambda _: {"hold": True},
+    effect=lambda _: {"until_next_event": True},
     excludes={"delay": "a held event is delivered after the payment's next event"},
 )

@@ -16,7 +16,7 @@ from emulator.server.control.clock import CLOCKS
 from emulator.server.control.deliveries import DELIVERIES
 from emulator.server.control.delivery_pause import DELIVERY_PAUSE
 from emulator.server.control.events import STREAM
-from emulator.server.control.faults import FAULTS
+from emulator.server.control.faults import POSTED_FAULTS
 from emulator.server.control.payments import PAYMENTS
 from emulator.server.control.program import PROGRAM
 from emulator.server.control.requests import REQUESTS
@@ -34,7 +34,7 @@ RESOURCES = (
     DELIVERIES,
     DELIVERY_PAUSE,
     SCENARIOS,
-    FAULTS,
+    POSTED_FAULTS,
     REQUESTS,
     CHECKLIST,
     SNAPSHOTS,

@@ -34,8 +34,9 @@ from emulator.server.control.types import (
     Timeout,
     json_text,
 )
-from emulator.server.engine.delivery.deliveries import DeliveryDetail, DeliveryFilter
+from emulator.server.engine.delivery.deliveries import DeliveryDetail
 from emulator.server.openapi.declarations import JSON, JsonObject, Resource, doc, parsed, refers_to
+from emulator.server.storage.deliveries import DeliveryFilter
 
 # A page of the dashboard is one part: each part of a stream is computed on another thread.
 DELIVERIES_A_PART = 25
@@ -130,7 +131,11 @@ class DeliveryJson(Struct, frozen=True):
     ]
     status: DeliveryState
     created_at: Annotated[InstantText, doc("The instant of its creation, on the account's clock.")]
-    oddity: Annotated[msgspec.Raw, refers_to("WebhookOddity")] | None
+    fault: Annotated[msgspec.Raw, refers_to("WebhookThen")] | None
+    oddity: Annotated[
+        Annotated[msgspec.Raw, refers_to("WebhookThen")] | None,
+        doc("The former name of `fault`, for one release."),
+    ]
     next_attempt_at: Annotated[
         InstantText | None, doc("The instant of the next attempt, on the account's clock.")
     ]
@@ -172,15 +177,9 @@ async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
 
     Lists the deliveries of the account and mode with all attempts, newest first.
     """
-    chosen = DeliveryFilter(
-        limit=query.limit + 1,
-        before=query.before,
-        payment_id=query.payment,
-        endpoint_id=query.endpoint,
-        state=query.status,
-        event=query.event,
-    )
-    found = await call.engine.webhooks.deliveries.newest(call.owner, chosen)
+    chosen = msgspec.convert(query, DeliveryFilter, from_attributes=True)
+    deliveries = call.engine.webhooks.deliveries
+    found = await deliveries.newest(call.owner, chosen, limit=query.limit + 1)
     parts = _parts(found[: query.limit], has_more=len(found) > query.limit)
     if min(len(found), query.limit) <= DELIVERIES_A_PART:
         return Response(b"".join(parts), media_type=JSON)
@@ -201,9 +200,7 @@ async def wait_for_delivery(call: Call, query: DeliveryWaitQuery) -> WaitedForDe
     time-out. An attempt without a response, such as a refused connection, does not end the wait
     while a retry is scheduled.
     """
-    chosen = DeliveryFilter(
-        limit=1, payment_id=query.payment, endpoint_id=query.endpoint, event=query.event
-    )
+    chosen = msgspec.convert(query, DeliveryFilter, from_attributes=True)
     waiting = call.engine.webhooks.deliveries.wait(
         call.owner, chosen, timeout_ms=round(query.timeout * 1000)
     )
@@ -250,6 +247,7 @@ def _parts(details: Sequence[DeliveryDetail], *, has_more: bool) -> Iterator[byt
 def delivery_json(detail: DeliveryDetail) -> DeliveryJson:
     job = detail.job
     delivery = job.delivery
+    fault = None if delivery.fault_json is None else json_text(delivery.fault_json)
     return DeliveryJson(
         id=detail.id,
         event=job.event_id,
@@ -258,7 +256,8 @@ def delivery_json(detail: DeliveryDetail) -> DeliveryJson:
         endpoint=detail.endpoint_id,
         status=delivery.state,
         created_at=format_instant(delivery.created_at),
-        oddity=None if delivery.oddity is None else json_text(delivery.oddity),
+        fault=fault,
+        oddity=fault,
         next_attempt_at=None if delivery.due_at is None else format_instant(delivery.due_at),
         attempts=[_attempt(detail, attempt) for attempt in detail.attempts],
     )

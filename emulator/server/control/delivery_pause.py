@@ -1,4 +1,4 @@
-"""The calls that hold deliveries back, and release or drop each of them."""
+"""The calls that pause deliveries, and release or drop each of them."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from emulator.domain import errors
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.deliveries import DeliveryJson, DeliveryPath, delivery_json
 from emulator.server.control.types import Body
-from emulator.server.engine.delivery.holds import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
+from emulator.server.engine.delivery.gates import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
 from emulator.server.openapi.declarations import Resource, doc
 
 
@@ -52,11 +52,11 @@ async def get_delivery_pause(call: Call) -> DeliveryPause:
 )
 async def set_delivery_pause(call: Call, body: SetDeliveryPause) -> DeliveryPause:
     """Pause deliveries."""
-    deliveries = call.engine.webhooks.deliveries
+    webhooks = call.engine.webhooks
     if body.paused:
-        await deliveries.pause(call.owner)
+        await webhooks.deliveries.pause(call.owner)
     else:
-        deliveries.resume(call.owner)
+        webhooks.dispatcher.resume(call.owner)
     return _pause(call)
 
 

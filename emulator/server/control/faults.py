@@ -13,7 +13,7 @@ from emulator.server.control.calls import Call, Source, check_names, operation
 from emulator.server.control.scenarios import MAX_PROBLEMS_SHOWN, read_text
 from emulator.server.control.types import FaultId
 from emulator.server.engine.accounts.scenarios import MAX_FAULTS
-from emulator.server.engine.state.rule_choice import FAULTS as FAULTS_SECTION
+from emulator.server.engine.state.rule_choice import FAULTS_SECTION
 from emulator.server.engine.state.rules import PostedFault
 from emulator.server.openapi.declarations import JsonObject, RequestBody, Resource, doc
 
@@ -114,7 +114,7 @@ def _json(fault: PostedFault, uses: int) -> FaultJson:
     return FaultJson(id=fault.id, **fault_rule_json(fault.rule), used=used)
 
 
-FAULTS = Resource(
+POSTED_FAULTS = Resource(
     tag="Faults",
     description="Rules that make requests to `/v1` fail, without a scenario file.",
     operations=(list_faults, add_fault, clear_faults, delete_fault),

@@ -23,7 +23,7 @@ _PARTS = {
     ("FaultRule", "when"): "FaultWhen",
     ("FaultRule", "then"): "FaultThen",
     ("WebhookRule", "when"): "WebhookWhen",
-    ("WebhookRule", "then"): "WebhookOddity",
+    ("WebhookRule", "then"): "WebhookThen",
 }
 _STEP = "ScenarioStep"
 _EXAMPLE: JsonObject = {

@@ -7,7 +7,7 @@ from msgspec import Struct
 from emulator.domain.instants import format_instant
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.types import Count
-from emulator.server.engine.state.unauthorized import MAX_ENTRIES
+from emulator.server.engine.state.journal import MAX_UNAUTHORIZED
 from emulator.server.openapi.declarations import doc
 
 
@@ -27,7 +27,7 @@ class UnauthorizedList(Struct, frozen=True):
     """The requests without a valid key."""
 
     data: Annotated[
-        list[UnauthorizedJson], doc(f"The requests, newest first, at most {MAX_ENTRIES}.")
+        list[UnauthorizedJson], doc(f"The requests, newest first, at most {MAX_UNAUTHORIZED}.")
     ]
     count: Annotated[Count, doc("The number of all since the start or the last reset of all.")]
 

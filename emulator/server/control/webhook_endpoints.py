@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta, Struct
-from msgspec.structs import asdict
 
 from emulator.domain import errors
 from emulator.domain.errors import InvalidField
@@ -149,7 +149,7 @@ _NEW_DELIVERY = {"delivery_id": "$response.body#/id"}
 )
 async def create_webhook_endpoint(call: Call, body: CreateWebhookEndpoint) -> WebhookEndpoint:
     """Create a webhook endpoint."""
-    terms = EndpointTerms(**asdict(body))
+    terms = msgspec.convert(body, EndpointTerms, from_attributes=True)
     return _json(await call.engine.webhooks.endpoints.create(call.owner, body.url, terms))
 
 
@@ -187,13 +187,7 @@ async def update_webhook_endpoint(
     cancels the pending deliveries. An endpoint that is enabled again receives events that occur
     after this call.
     """
-    terms = EndpointTerms(
-        url=body.url,
-        events=body.events,
-        secret=body.secret,
-        profile=body.profile,
-        is_enabled=body.enabled,
-    )
+    terms = msgspec.convert(body, EndpointTerms, from_attributes=True)
     endpoints = call.engine.webhooks.endpoints
     return _json(await endpoints.change(call.owner, path.endpoint_id, terms))
 
@@ -243,14 +237,7 @@ async def ping_webhook_endpoint(call: Call, path: EndpointPath) -> DeliveryJson:
 
 
 def _json(endpoint: RegisteredEndpoint) -> WebhookEndpoint:
-    return WebhookEndpoint(
-        id=endpoint.id,
-        url=endpoint.url,
-        events=endpoint.events,
-        secret=endpoint.secret,
-        profile=endpoint.profile,
-        enabled=endpoint.is_enabled,
-    )
+    return msgspec.convert({**endpoint._asdict(), "enabled": endpoint.is_enabled}, WebhookEndpoint)
 
 
 WEBHOOK_ENDPOINTS = Resource(

@@ -83,22 +83,9 @@ def _account_of_row(row: tuple[Any, ...]) -> AccountRow:
 
 
 def insert(tx: Transaction, row: AccountRow) -> None:
-    profile = row.profile
-    values = (
-        row.number,
-        profile.id,
-        profile.name,
-        profile.test_key,
-        profile.live_key,
-        None if row.seed is None else str(row.seed),
-        row.test_stream,
-        row.live_stream,
-        row.initial_clock,
-        row.frozen_at,
-        row.offset_ms,
-        row.rate_thousandths,
-    )
-    tx.execute(_INSERT, values)
+    profile, seed = row.profile, None if row.seed is None else str(row.seed)
+    named = (profile.id, profile.name, profile.test_key, profile.live_key)
+    tx.execute(_INSERT, (row.number, *named, seed, *row[3:]))
 
 
 def has_key(tx: Transaction, key: str) -> bool:

@@ -4,19 +4,18 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Status
 from emulator.domain.timers import DueKey
 from emulator.domain.webhooks import (
     Attempt,
-    AttemptResult,
     DeliveryState,
     Tamper,
-    Trigger,
-    WebhookRequest,
-    WebhookResponse,
 )
-from emulator.server.storage.batch import Transaction, positions_of
+from emulator.server.storage import endpoints, payments
+from emulator.server.storage.batch import Transaction, of_row, positions_of
 
 _COLUMNS = (
     "position, endpoint, event, payment, created_at, state, attempts, due_at, sequence, is_held,"
@@ -30,7 +29,7 @@ _UPCOMING = (
     " AND (attempts > 0 OR payment NOT IN ({})) {} ORDER BY due_at, sequence LIMIT ?"
 )
 # A later first attempt of the payment waits, too: first attempts are sent in order.
-_IS_NOT_HELD = (
+_AWAITS_NO_PAGE = (
     "AND (attempts > 0 OR NOT EXISTS (SELECT 1 FROM deliveries AS earlier"
     " WHERE earlier.payment = deliveries.payment AND earlier.endpoint = deliveries.endpoint"
     " AND earlier.event IN ({}) AND earlier.due_at IS NOT NULL"
@@ -44,7 +43,7 @@ _PENDING_OF_PAYMENT = (
     f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_by_payment"
     " WHERE payment = ? AND due_at IS NOT NULL ORDER BY due_at, sequence"
 )
-_HELD = (
+_POSTPONED = (
     f"SELECT {_COLUMNS} FROM deliveries INDEXED BY deliveries_by_payment"
     " WHERE is_held = 1 AND payment IN ({}) ORDER BY position"
 )
@@ -85,8 +84,8 @@ _NEWEST_OF_PAYMENT = _NEWEST.format("INDEXED BY deliveries_by_payment WHERE paym
 class Delivery(NamedTuple):
     """One event for one endpoint; `event` and `payment` are None for a ping.
 
-    `attempts` are those of the schedule, `due_at` the instant of the next one. `oddity` is the
-    fault that a scenario added, as JSON. `is_concurrent`: the first attempts of all copies begin
+    `attempts` are those of the schedule, `due_at` the instant of the next one. `fault_json`
+    is the fault that a scenario added. `is_concurrent`: the first attempts of all copies begin
     together. `timeout_ms` limits each attempt of the schedule; None is the usual time-out.
     """
 
@@ -99,93 +98,48 @@ class Delivery(NamedTuple):
     attempts: int
     due_at: Instant | None
     sequence: int
-    is_held: bool
+    is_postponed: bool
     tamper: Tamper | None
-    oddity: str | None = None
+    fault_json: str | None = None
     is_concurrent: bool = False
     timeout_ms: int | None = None
 
+    @property
+    def fault(self) -> dict[str, Any]:
+        """The effect of the fault, as in scenario files."""
+        return dict(json.loads(self.fault_json or "{}"))
 
-class DeliveryQuery(NamedTuple):
+
+class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
     """A selection of an owner's deliveries; None does not restrict it.
 
-    `event` is the status of the payment at the event. With `is_over`, an endpoint has responded to
-    the delivery, or no attempt is left.
+    `before`, `payment` and `endpoint` are ids, `event` is the payment's status at the event.
     """
 
-    limit: int
-    before: int | None = None
-    payment: int | None = None
-    endpoint: int | None = None
-    state: DeliveryState | None = None
+    before: str | None = None
+    payment: str | None = None
+    endpoint: str | None = None
+    status: DeliveryState | None = None
     event: Status | None = None
-    is_over: bool = False
 
 
-_STATES = {state.value: state for state in DeliveryState}
-_TAMPERS: dict[str | None, Tamper | None] = {tamper.value: tamper for tamper in Tamper} | {
-    None: None
-}
-
-
-def _delivery_of_row(row: tuple[Any, ...]) -> Delivery:
-    return Delivery(
-        position=row[0],
-        endpoint=row[1],
-        event=row[2],
-        payment=row[3],
-        created_at=row[4],
-        state=_STATES[row[5]],
-        attempts=row[6],
-        due_at=row[7],
-        sequence=row[8],
-        is_held=bool(row[9]),
-        tamper=_TAMPERS[row[10]],
-        oddity=row[11],
-        is_concurrent=bool(row[12]),
-        timeout_ms=row[13],
-    )
+# The fields that `update` writes, in the order of its columns.
+_MUTABLE = slice(Delivery._fields.index("state"), Delivery._fields.index("tamper"))
 
 
 def _attempt_of_row(row: tuple[Any, ...]) -> Attempt:
-    response = None
-    if row[7] is not None:
-        response = WebhookResponse(status=row[7], headers=_pairs(row[8]), body=row[9])
-    return Attempt(
-        number=row[1],
-        at=row[2],
-        trigger=Trigger(row[3]),
-        tamper=_TAMPERS[row[4]],
-        url=row[5],
-        headers=_pairs(row[6]),
-        result=AttemptResult(response=response, error=row[10], cause=row[11], duration_ms=row[12]),
-    )
-
-
-def _pairs(text: str) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value) for name, value in json.loads(text))
+    response = None if row[7] is None else (row[7], json.loads(row[8]), row[9])
+    return of_row(Attempt, (*row[1:6], json.loads(row[6]), (response, *row[10:])))
 
 
 def put(tx: Transaction, deliveries: Sequence[Delivery]) -> None:
     """Write new deliveries, and replace others."""
-    tx.insert(
-        _PUT,
-        [
-            (
-                *delivery[:5],
-                delivery.state.value,
-                *delivery[6:10],
-                None if delivery.tamper is None else delivery.tamper.value,
-                *delivery[11:],
-            )
-            for delivery in deliveries
-        ],
-    )
+    tx.insert(_PUT, deliveries)
 
 
 def get(tx: Transaction, position: int) -> Delivery | None:
     row = tx.execute(_GET, (position,)).fetchone()
-    return None if row is None else _delivery_of_row(row)
+    return None if row is None else of_row(Delivery, row)
 
 
 def upcoming(
@@ -194,24 +148,24 @@ def upcoming(
     *,
     exclude: Collection[int],
     busy_payments: Collection[int | None],
-    held_events: Collection[int],
+    awaiting_page: Collection[int],
     limit: int,
 ) -> list[Delivery]:
     """An endpoint's next deliveries, in order, except those in `exclude`.
 
     First attempts of busy payments are left out, because another attempt of theirs is in progress;
-    those of held events, and later ones of their payments, wait for a page.
+    those of the events in `awaiting_page`, and later ones of their payments, wait for a page.
     """
-    is_not_held = _IS_NOT_HELD.format(_marks(held_events)) if held_events else ""
-    statement = _UPCOMING.format(_marks(exclude), _marks(busy_payments), is_not_held)
-    rows = tx.execute(statement, (endpoint, *exclude, *busy_payments, *held_events, limit))
-    return [_delivery_of_row(row) for row in rows.fetchall()]
+    awaits_no_page = _AWAITS_NO_PAGE.format(_marks(awaiting_page)) if awaiting_page else ""
+    statement = _UPCOMING.format(_marks(exclude), _marks(busy_payments), awaits_no_page)
+    rows = tx.execute(statement, (endpoint, *exclude, *busy_payments, *awaiting_page, limit))
+    return [of_row(Delivery, row) for row in rows.fetchall()]
 
 
 def next_of(tx: Transaction, endpoints: Iterable[int]) -> Delivery | None:
     """The pending delivery of these endpoints that is due first."""
     rows = [tx.execute(_NEXT, (endpoint,)).fetchone() for endpoint in endpoints]
-    next_deliveries = [_delivery_of_row(row) for row in rows if row is not None]
+    next_deliveries = [of_row(Delivery, row) for row in rows if row is not None]
     return min(next_deliveries, key=due_key, default=None)
 
 
@@ -222,30 +176,20 @@ def due_key(delivery: Delivery) -> DueKey:
 
 def pending_of_payment(tx: Transaction, payment: int) -> list[Delivery]:
     """A payment's pending deliveries, soonest first."""
-    return [_delivery_of_row(row) for row in tx.execute(_PENDING_OF_PAYMENT, (payment,))]
+    return [of_row(Delivery, row) for row in tx.execute(_PENDING_OF_PAYMENT, (payment,))]
 
 
-def held(tx: Transaction, payments: Collection[int]) -> dict[int, list[Delivery]]:
+def postponed(tx: Transaction, payments: Collection[int]) -> dict[int, list[Delivery]]:
     """The deliveries that wait for the next event of each of these payments."""
     by_payment: dict[int, list[Delivery]] = {}
-    for row in tx.execute(_HELD.format(_marks(payments)), tuple(payments)).fetchall():
-        by_payment.setdefault(row[3], []).append(_delivery_of_row(row))
+    for row in tx.execute(_POSTPONED.format(_marks(payments)), tuple(payments)).fetchall():
+        by_payment.setdefault(row[3], []).append(of_row(Delivery, row))
     return by_payment
 
 
 def update(tx: Transaction, delivery: Delivery) -> None:
     """Write the state of a delivery, and when its next attempt is due."""
-    tx.execute(
-        _UPDATE,
-        (
-            delivery.state.value,
-            delivery.attempts,
-            delivery.due_at,
-            delivery.sequence,
-            delivery.is_held,
-            delivery.position,
-        ),
-    )
+    tx.execute(_UPDATE, (*tuple(delivery)[_MUTABLE], delivery.position))
 
 
 def cancel_all(tx: Transaction, endpoint: int) -> None:
@@ -253,31 +197,17 @@ def cancel_all(tx: Transaction, endpoint: int) -> None:
     tx.execute(_CANCEL_ALL, (endpoint,))
 
 
-def add_attempt(
-    tx: Transaction,
-    delivery: int,
-    *,
-    at: Instant,
-    trigger: Trigger,
-    tamper: Tamper | None,
-    request: WebhookRequest,
-    result: AttemptResult,
-) -> int:
+def add_attempt(tx: Transaction, delivery: int, attempt: Attempt) -> int:
     """Write an attempt; returns its number within the delivery."""
-    response = result.response
+    response = attempt.result.response
     values = (
         delivery,
-        at,
-        trigger.value,
-        None if tamper is None else tamper.value,
-        request.url,
-        json.dumps(request.headers),
-        None if response is None else response.status,
-        None if response is None else json.dumps(response.headers),
-        None if response is None else response.body,
-        result.error,
-        result.cause,
-        result.duration_ms,
+        *attempt[1:5],
+        json.dumps(attempt.headers),
+        response and response.status,
+        response and json.dumps(response.headers),
+        response and response.body,
+        *attempt.result[1:],
     )
     return int(tx.execute(_INSERT_ATTEMPT, values).fetchone()[0])
 
@@ -292,19 +222,34 @@ def attempts(tx: Transaction, positions: Sequence[int]) -> dict[int, list[Attemp
     return found
 
 
-def newest(tx: Transaction, owner: int, query: DeliveryQuery) -> list[Delivery]:
-    """An owner's deliveries, newest first."""
+def newest(
+    tx: Transaction,
+    owner: int,
+    selection: DeliveryFilter,
+    *,
+    limit: int,
+    before: int | None = None,
+    is_over: bool = False,
+) -> list[Delivery]:
+    """An owner's deliveries, newest first; `before` is a position, in place of the filter's.
+
+    With `is_over`, an endpoint has responded to the delivery, or no attempt is left. Raises
+    UnknownPayment, UnknownEndpoint.
+    """
     first, last = positions_of(owner)
-    if query.before is not None:
-        last = query.before - 1
-    state = None if query.state is None else query.state.value
-    event = None if query.event is None else query.event.value
-    values = (first, last, query.endpoint, state, event, query.is_over, query.limit)
-    if query.payment is None:
+    if before is not None:
+        last = before - 1
+    payment = endpoint = None
+    if selection.payment is not None:
+        payment = payments.find(tx, owner, selection.payment).position
+    if selection.endpoint is not None:
+        endpoint = endpoints.position(tx, owner, selection.endpoint)
+    values = (first, last, endpoint, selection.status, selection.event, is_over, limit)
+    if payment is None:
         rows = tx.execute(_NEWEST_OF_ALL, values)
     else:
-        rows = tx.execute(_NEWEST_OF_PAYMENT, (*values, query.payment))
-    return [_delivery_of_row(row) for row in rows]
+        rows = tx.execute(_NEWEST_OF_PAYMENT, (*values, payment))
+    return [of_row(Delivery, row) for row in rows]
 
 
 def _marks(values: Collection[object]) -> str:

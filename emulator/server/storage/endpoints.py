@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from emulator.domain.errors import UnknownEndpoint
 from emulator.server.storage.batch import Transaction, positions_of
 from emulator.server.storage.invalid_rows import InvalidValue
 
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
     # Starting reads this table, which is usually empty.
     from emulator.domain.webhooks import RegisteredEndpoint
 
-_COLUMNS = "position, id, url, events, secret, profile, is_enabled, old_secret, old_secret_until"
+_COLUMNS = "position, id, url, secret, events, profile, is_enabled, old_secret, old_secret_until"
 _ALL = f"SELECT {_COLUMNS} FROM endpoints WHERE is_deleted = 0 ORDER BY position"
 _OF_OWNER = (
     f"SELECT {_COLUMNS} FROM endpoints WHERE is_deleted = 0 AND position BETWEEN ? AND ?"
@@ -17,39 +18,19 @@ _OF_OWNER = (
 )
 _IDS = "SELECT position, id FROM endpoints WHERE position BETWEEN ? AND ?"
 _INSERT = f"INSERT INTO endpoints ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_UPDATE = (
-    "UPDATE endpoints SET url = ?, events = ?, secret = ?, profile = ?, is_enabled = ?,"
-    " old_secret = ?, old_secret_until = ? WHERE position = ?"
-)
+_UPDATE = f"UPDATE endpoints SET ({_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE position = ?"
 _MARK_DELETED = "UPDATE endpoints SET is_deleted = 1 WHERE position = ?"
 
 
 def _endpoint_of_row(row: tuple[Any, ...]) -> "RegisteredEndpoint":
     from emulator.domain.webhooks import Profile, RegisteredEndpoint
 
-    return RegisteredEndpoint(
-        position=row[0],
-        id=row[1],
-        url=row[2],
-        events=tuple(row[3].split(",")),
-        secret=row[4],
-        profile=Profile(row[5]),
-        is_enabled=bool(row[6]),
-        old_secret=row[7],
-        old_secret_until=row[8],
-    )
+    events, profile = tuple(row[4].split(",")), Profile(row[5])
+    return RegisteredEndpoint._make((*row[:4], events, profile, bool(row[6]), *row[7:]))
 
 
-def _mutable_values(endpoint: "RegisteredEndpoint") -> tuple[object, ...]:
-    return (
-        endpoint.url,
-        ",".join(endpoint.events),
-        endpoint.secret,
-        endpoint.profile.value,
-        endpoint.is_enabled,
-        endpoint.old_secret,
-        endpoint.old_secret_until,
-    )
+def _row(endpoint: "RegisteredEndpoint") -> tuple[Any, ...]:
+    return (*endpoint[:4], ",".join(endpoint.events), *endpoint[5:])
 
 
 def load_all(tx: Transaction) -> "list[RegisteredEndpoint]":
@@ -86,12 +67,20 @@ def ids(tx: Transaction, owner: int) -> dict[int, str]:
     return dict(tx.execute(_IDS, positions_of(owner)).fetchall())
 
 
+def position(tx: Transaction, owner: int, endpoint_id: str) -> int:
+    """The position of an owner's endpoint, which may be deleted. Raises UnknownEndpoint."""
+    for position, name in ids(tx, owner).items():
+        if name == endpoint_id:
+            return position
+    raise UnknownEndpoint(endpoint_id)
+
+
 def insert(tx: Transaction, endpoint: "RegisteredEndpoint") -> None:
-    tx.execute(_INSERT, (endpoint.position, endpoint.id, *_mutable_values(endpoint)))
+    tx.execute(_INSERT, _row(endpoint))
 
 
 def update(tx: Transaction, endpoint: "RegisteredEndpoint") -> None:
-    tx.execute(_UPDATE, (*_mutable_values(endpoint), endpoint.position))
+    tx.execute(_UPDATE, (*_row(endpoint), endpoint.position))
 
 
 def mark_deleted(tx: Transaction, position: int) -> None:

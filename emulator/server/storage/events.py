@@ -4,12 +4,11 @@ A payment is the event of its creation; the events table contains the others.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Event, Payment, Status
-from emulator.server.storage.batch import Transaction, positions_of
-from emulator.server.storage.payments import REASONS, STATUS_WORDS, STATUSES, first_after
+from emulator.server.storage.batch import Transaction, of_row, positions_of
+from emulator.server.storage.payments import STATUS_WORDS, STATUSES, first_after
 
 _INSERT = "INSERT INTO events (position, payment, at, status, method, reason, completed_at)"
 _COLUMNS = "position, payment, at, status, method, reason, completed_at, request"
@@ -43,19 +42,6 @@ _ALL = (
 )
 
 
-def _event_of_row(row: tuple[Any, ...]) -> Event:
-    return Event(
-        position=row[0],
-        payment=row[1],
-        at=row[2],
-        status=STATUSES[row[3]],
-        method=row[4],
-        reason=REASONS[row[5]],
-        completed_at=row[6],
-        request_id=row[7],
-    )
-
-
 def insert(tx: Transaction, owner: int, changed: Sequence[tuple[Payment, Instant]]) -> int:
     """Write an event for each payment that took on its present status at an instant, in order.
 
@@ -87,7 +73,7 @@ def next_position(tx: Transaction, owner: int) -> int:
 
 def get(tx: Transaction, position: int, payment: int) -> Event:
     """The event of a payment at a position."""
-    return _event_of_row(tx.execute(_GET, (position, payment)).fetchone())
+    return of_row(Event, tx.execute(_GET, (position, payment)).fetchone())
 
 
 def transition_counts(
@@ -102,7 +88,7 @@ def transition_counts(
 
 def of_payment(tx: Transaction, payment: int) -> list[Event]:
     """A payment's events, oldest first."""
-    return [_event_of_row(row) for row in tx.execute(_OF_PAYMENT, (payment,))]
+    return [of_row(Event, row) for row in tx.execute(_OF_PAYMENT, (payment,))]
 
 
 def newest(tx: Transaction, owner: int, limit: int, *, before: int | None = None) -> list[Event]:
@@ -112,9 +98,9 @@ def newest(tx: Transaction, owner: int, limit: int, *, before: int | None = None
     if before is not None:
         last = before - 1
         last_created = first_after(tx, owner, "first_event", last) - 1
-    return [_event_of_row(row) for row in tx.execute(_NEWEST, (first, last, last_created, limit))]
+    return [of_row(Event, row) for row in tx.execute(_NEWEST, (first, last, last_created, limit))]
 
 
 def of_owner(tx: Transaction, owner: int) -> list[Event]:
     """All of an owner's events, oldest first."""
-    return [_event_of_row(row) for row in tx.execute(_ALL, positions_of(owner))]
+    return [of_row(Event, row) for row in tx.execute(_ALL, positions_of(owner))]

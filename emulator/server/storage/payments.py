@@ -5,7 +5,7 @@ Pages are read by keyset, from the index that fits the filter.
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -124,17 +124,13 @@ class UsedKey(msgspec.Struct, frozen=True, kw_only=True):
     used_at: Instant
 
 
-class NewPayment(Protocol):
+class NewPayment(msgspec.Struct, frozen=True, kw_only=True):
     """A payment to be written, with the id and the idempotency key of its request."""
 
-    @property
-    def payment(self) -> Payment: ...
-    @property
-    def idempotency_key(self) -> str | None: ...
-    @property
-    def fingerprint(self) -> bytes | None: ...
-    @property
-    def request_id(self) -> str | None: ...
+    payment: Payment
+    idempotency_key: str | None
+    fingerprint: bytes | None
+    request_id: str | None
 
 
 class UnknownCursor(Exception):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from emulator.domain.instants import Instant
-from emulator.server.storage.batch import Transaction, positions_of
+from emulator.server.storage.batch import Transaction, of_row, positions_of
 
 # The tables that have rows of an account, each with the column that names their owner.
 TABLES_OF_ACCOUNT = {
@@ -136,9 +136,7 @@ def _bounds(table: str, account: int) -> tuple[int, int]:
 
 def newest(tx: Transaction, account: int) -> list[Snapshot]:
     """An account's snapshots, newest first."""
-    return [
-        Snapshot(row[0], row[1], bool(row[2]), *row[3:]) for row in tx.execute(_NEWEST, (account,))
-    ]
+    return [of_row(Snapshot, row) for row in tx.execute(_NEWEST, (account,))]
 
 
 def put(tx: Transaction, account: int, snapshot: Snapshot, state: bytes) -> None:

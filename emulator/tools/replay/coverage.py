@@ -69,7 +69,7 @@ def coverage_of(traces: Iterable[Trace]) -> Coverage:
         for request in trace.requests:
             then = (request.fault or {}).get("then") or {}
             exercised["Faults"].update(faults.coverage_names_of(then))
-        for then in trace.oddities:
+        for then in trace.webhook_faults:
             exercised["Webhooks"].update(webhook_faults.coverage_names_of(then))
     return Coverage(
         groups=tuple(

@@ -125,14 +125,14 @@ class TracedRequest(Struct, frozen=True, kw_only=True):
 class Trace(Struct, frozen=True, kw_only=True):
     """What the emulator recorded of a case, the oldest first.
 
-    `oddities` are the webhook faults that deliveries had, in the form of the rules. `is_cut` is
-    whether the emulator recorded more than it returned.
+    `webhook_faults` are those that deliveries had, in the form of the rules. `is_cut` is whether
+    the emulator recorded more than it returned.
     """
 
     events: tuple[TracedEvent, ...] = ()
     webhooks: tuple[TracedWebhook, ...] = ()
     requests: tuple[TracedRequest, ...] = ()
-    oddities: tuple[Mapping[str, Json], ...] = ()
+    webhook_faults: tuple[Mapping[str, Json], ...] = ()
     is_cut: bool = False
 
 

@@ -138,7 +138,7 @@ async def collect_trace(client: HttpClient, inbox: WebhookInbox | None) -> Trace
         events=tuple(await _with_reasons(client, events)),
         webhooks=tuple(webhooks),
         requests=tuple(map(_request, requests)),
-        oddities=tuple(delivery["oddity"] for delivery in deliveries if delivery.get("oddity")),
+        webhook_faults=tuple(delivery["fault"] for delivery in deliveries if delivery.get("fault")),
         is_cut=any(len(entries) >= MAX_ENTRIES for entries in (events, requests, deliveries)),
     )
 

@@ -96,6 +96,14 @@ async def test_an_advance_a_reset_and_the_end_of_the_program_release_a_response(
         assert (response.status_code, response.json()["status"]) == (200, "processing")
 
 
+async def test_an_advance_that_is_over_before_a_held_response_looks_releases_it() -> None:
+    async with webhook_world() as hooks:
+        engine = hooks.emulator.running.engine
+        hold = engine.webhooks.holds.begin(engine.accounts.first.test, None)
+        await hooks.emulator.advance(0)
+        assert hold.is_over
+
+
 @pytest.mark.parametrize("enabled", [None, False])
 async def test_without_an_endpoint_a_response_is_not_held(
     emulator: World, enabled: bool | None

@@ -25,6 +25,7 @@ async def test_a_delivery_shows_each_attempt_as_it_went_over_the_wire() -> None:
             "endpoint",
             "status",
             "created_at",
+            "fault",
             "oddity",
             "next_attempt_at",
             "attempts",
@@ -169,3 +170,13 @@ async def resend(emulator: World, delivery: dict[str, Any]) -> dict[str, Any]:
     response = await emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
     assert response.status_code == 200, response.text
     return dict(response.json())
+
+
+async def test_a_changed_delivery_has_its_fault_also_under_the_former_name() -> None:
+    async with webhook_world() as hooks:
+        rule = {"when": {"event": "payment.created"}, "then": {"copies": 2}}
+        response = await hooks.emulator.control("PUT", "/scenarios/twice", {"webhooks": [rule]})
+        assert response.status_code == 201, response.text
+        await hooks.emulator.create()
+        for delivery in await hooks.deliveries():
+            assert delivery["fault"] == delivery["oddity"] == {"copies": 2}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from emulator.server.engine.delivery.holds import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
+from emulator.server.engine.delivery.gates import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
 from tests.server.control import refusal
 from tests.server.engine.webhook_world import WebhookWorld, webhook_world
 from tests.server.webhooks.receiver import Reply, replies

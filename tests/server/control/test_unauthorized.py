@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from emulator.server.engine.state.unauthorized import MAX_ENTRIES, MAX_PATH_CHARACTERS
+from emulator.server.engine.state.journal import MAX_PATH_CHARACTERS, MAX_UNAUTHORIZED
 from tests.server.api.calls import PAYMENTS, get, post
 from tests.server.control import refusal
 from tests.server.dashboard import page
@@ -40,12 +40,14 @@ async def test_they_are_listed_with_what_was_wrong(emulator: World) -> None:
 
 
 async def test_they_are_limited_and_count_on(emulator: World) -> None:
-    for number in range(2 * MAX_ENTRIES):
+    for number in range(2 * MAX_UNAUTHORIZED):
         await get(emulator, f"{PAYMENTS}/{number}", "test_unknown")
     listed = await unauthorized(emulator)
-    assert listed["count"] == 2 * MAX_ENTRIES
+    assert listed["count"] == 2 * MAX_UNAUTHORIZED
     paths = [each["path"] for each in listed["data"]]
-    assert paths == [f"{PAYMENTS}/{2 * MAX_ENTRIES - 1 - index}" for index in range(MAX_ENTRIES)]
+    assert paths == [
+        f"{PAYMENTS}/{2 * MAX_UNAUTHORIZED - 1 - index}" for index in range(MAX_UNAUTHORIZED)
+    ]
 
 
 @pytest.mark.parametrize(

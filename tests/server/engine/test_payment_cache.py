@@ -1,5 +1,10 @@
 """The cache of encoded payments has limits in bytes and contains no payment that has changed."""
 
+import asyncio
+
+from emulator.domain.payment import Status
+from emulator.domain.transitions import Change
+from emulator.server.engine.payments.payments import Order
 from emulator.server.engine.state.payment_cache import (
     ENTRY_BYTES,
     MAX_CREATED_BYTES,
@@ -7,6 +12,8 @@ from emulator.server.engine.state.payment_cache import (
     PaymentCache,
 )
 from emulator.server.storage.batch import ORDINAL_BITS
+from emulator.settings import Settings
+from tests.world import world
 
 OWNER = 2
 FIRST = OWNER << ORDINAL_BITS
@@ -59,3 +66,29 @@ def test_a_changed_payment_leaves_the_cache_from_either_generation() -> None:
 
 def test_the_cache_returns_no_payment_of_another_owner() -> None:
     assert filled(1).of(OWNER + 1, "pay_0") is None
+
+
+async def test_a_payment_that_changes_in_the_transaction_that_creates_it_is_not_cached() -> None:
+    order = Order(
+        amount_minor=100,
+        methods=("telebirr",),
+        success_url="https://shop.example/ok",
+        cancel_url="https://shop.example/no",
+        metadata={},
+        expires_in_s=60,
+    )
+    known_id = ""
+    # The second world draws the same id, so that the change can be submitted with the create.
+    for changes in (False, True):
+        async with world(Settings(seed=1)) as emulator:
+            engine = emulator.running.engine
+            owner = engine.accounts.first.test
+            calls = [engine.payments.create(owner, order, objection=None)]
+            if changes:
+                change = Change(to=Status.EXPIRED)
+                calls.append(engine.customer.transition(owner, known_id, change))
+            created, *_ = await asyncio.gather(*calls)
+            assert known_id in ("", created.id)
+            known_id = created.id
+            status = b'"status":"expired"' if changes else b'"status":"pending"'
+            assert status in await engine.payments.retrieve(owner, known_id)

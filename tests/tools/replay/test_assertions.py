@@ -208,7 +208,7 @@ async def test_forged_webhooks_are_separated_from_genuine_ones(player: Player) -
         """,
         TAMPERED,
     )
-    assert [oddity["tamper"] for oddity in result.trace.oddities] == [
+    assert [fault["tamper"] for fault in result.trace.webhook_faults] == [
         "body",
         "signature",
         "timestamp",
@@ -243,7 +243,7 @@ async def test_missing_webhooks_are_reported(player: Player) -> None:
 
 async def test_a_script_without_expected_webhooks_has_no_endpoint(player: Player) -> None:
     result = await player.passes("- create: {}", TAMPERED)
-    assert (result.trace.webhooks, result.trace.oddities) == ((), ())
+    assert (result.trace.webhooks, result.trace.webhook_faults) == ((), ())
 
 
 async def test_the_trace_contains_events_with_reasons_and_requests(player: Player) -> None:

@@ -65,8 +65,8 @@ def test_requests_without_a_fault_exercise_none() -> None:
     assert exercised(Trace(requests=(request(),)))["Faults"] == frozenset()
 
 
-def test_oddities_are_told_by_their_names() -> None:
-    trace = Trace(oddities=({"copies": 2, "delay": "10s"}, {"tamper": "body"}))
+def test_webhook_faults_are_named_by_their_keys() -> None:
+    trace = Trace(webhook_faults=({"copies": 2, "delay": "10s"}, {"tamper": "body"}))
     assert exercised(trace)["Webhooks"] == {"copies", "delay", "tamper body"}
 
 

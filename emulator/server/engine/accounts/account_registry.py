@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from emulator import ids
-from emulator.clock import AccountClock, SystemClock
+from emulator.clock import AccountClock
 from emulator.domain.accounts import (
     OTHER_LIVE_KEY,
     OTHER_TEST_KEY,
@@ -23,7 +23,7 @@ from emulator.domain.errors import (
 )
 from emulator.domain.instants import ClockKind, ClockSpec, format_clock, parse_clock
 from emulator.server.engine.payments.context import EngineContext, EngineService
-from emulator.server.engine.state.account import NEVER, Account, EngineConfig, Owner
+from emulator.server.engine.state.account import NEVER, Account, Owner
 from emulator.server.engine.state.rules import Library, stored_overrides
 from emulator.server.storage import accounts, events, scenarios, snapshots, timers
 from emulator.server.storage.accounts import AccountRow
@@ -45,14 +45,13 @@ class NewAccount(NamedTuple):
     seed: int | None = None
 
 
-class AccountFactory:
+class AccountFactory(EngineService):
     """Builds accounts from requests and rows; it writes nothing."""
 
-    def __init__(self, *, wall: SystemClock, config: EngineConfig, library: Library) -> None:
-        self._wall = wall
-        self._config = config
+    def __init__(self, context: EngineContext, library: Library) -> None:
+        super().__init__(context)
         self._library = library
-        self._stream = ids.stream_key(config.seed, "accounts")
+        self._stream = ids.stream_key(self._config.seed, "accounts")
 
     def new(
         self, number: int, profile: AccountProfile, *, clock: ClockSpec, seed: int | None
@@ -176,9 +175,7 @@ class AccountRegistry(EngineService):
 
     def __init__(self, context: EngineContext, library: Library) -> None:
         super().__init__(context)
-        self._account_factory = AccountFactory(
-            wall=context.wall, config=context.config, library=library
-        )
+        self._account_factory = AccountFactory(context, library)
         self.unauthorized = context.unauthorized
         # Deleted accounts included: no other account gets their rows or the ids of their streams.
         self._last_number = 2

@@ -5,14 +5,13 @@ import logging
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-from emulator.clock import SystemClock
 from emulator.domain.errors import NotReady
-from emulator.server.engine.payments.context import EngineContext
+from emulator.server.engine.payments.context import EngineContext, EngineService
 from emulator.server.engine.payments.payment_history import PaymentHistory
 from emulator.server.engine.state.account import Owner
 from emulator.server.storage import payments
 from emulator.server.storage.batch import Transaction
-from emulator.server.storage.database import Database, DatabaseLost, reads
+from emulator.server.storage.database import DatabaseLost, reads
 
 MIN_INTERVAL_MS = 500
 MAX_EVENTS_PER_MESSAGE = 25
@@ -53,15 +52,12 @@ class _State(NamedTuple):
     unauthorized: int
 
 
-class Activity:
+class Activity(EngineService):
     """The streams of all accounts; an account without listeners costs nothing."""
 
     def __init__(self, context: EngineContext, history: PaymentHistory) -> None:
-        self._database: Database = context.database
-        self._wall: SystemClock = context.wall
-        self._notifier = context.change_notifier
+        super().__init__(context)
         self._history = history
-        self._webhooks = context.webhooks
         self._unauthorized = context.unauthorized
         self._feeds: dict[Owner | int, _Feed] = {}
 
@@ -96,7 +92,7 @@ class Activity:
         # Of one payment, a changed delivery and a changed status are the same to its listeners.
         woken_kind = "deliveries" if feed.path is None else "payments"
         try:
-            with self._notifier.woken_by((feed.topic,)) as has_changed:
+            with self._change_notifier.woken_by((feed.topic,)) as has_changed:
                 while await self._wait(feed, MIN_INTERVAL_MS):
                     now = await self._state(owner, feed.path)
                     changed = [
@@ -133,8 +129,8 @@ class Activity:
 
     async def _wait(self, feed: "_Feed", duration_ms: int) -> bool:
         """Whether the stream goes on after this time."""
-        await self._wall.wait(self._notifier.closed, until=self._wall.now_ms() + duration_ms)
-        is_over = feed.owner.account.is_closed or self._notifier.closed.is_set()
+        await self._wall.wait(self._change_notifier.closed, until=self._wall.now_ms() + duration_ms)
+        is_over = feed.owner.account.is_closed or self._change_notifier.closed.is_set()
         return bool(feed.queues) and not is_over
 
     async def _state(self, owner: Owner, path: bytes | None) -> _State:

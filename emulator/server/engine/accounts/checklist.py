@@ -8,7 +8,7 @@ from typing import NamedTuple
 from emulator.domain.payment import Event, Payment
 from emulator.server.engine.accounts.checklist_items import ITEMS, MAX_EVIDENCE, Finding, Item
 from emulator.server.engine.accounts.observations import JournalledRequest, Observations, grouped
-from emulator.server.engine.delivery.deliveries import Deliveries, DeliveryDetail, DeliveryFilter
+from emulator.server.engine.delivery.deliveries import Deliveries, DeliveryDetail
 from emulator.server.engine.payments.payment_history import PaymentHistory
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.journal import MAX_ATTEMPTS, Journal
@@ -44,7 +44,7 @@ async def judge_owner(
 ) -> list[JudgedItem]:
     """Judge the items for an account and mode; `now_ms` is monotonic real time."""
     journal = owner.journal.copy()
-    newest = await deliveries.newest(owner, DeliveryFilter(limit=MAX_DELIVERIES))
+    newest = await deliveries.newest(owner, limit=MAX_DELIVERIES)
     merchants = [
         delivery
         for delivery in reversed(newest)

@@ -56,7 +56,7 @@ def _acknowledged(observed: Observations) -> Iterator[Finding]:
         results = [attempt.result for attempt in _genuine(delivery)]
         has_succeeded = any(result.has_succeeded for result in results)
         # Without a response in less than 15 s, nothing is known.
-        has_time = '"timeout"' not in (delivery.job.delivery.oddity or "")
+        has_time = "timeout" not in delivery.job.delivery.fault
         has_failed = _state(delivery) is DeliveryState.FAILED and (
             any(result.response for result in results) or has_time
         )
@@ -99,9 +99,9 @@ def _order(observed: Observations) -> Iterator[Finding]:
             newer_at = min((at for event, at in first if event > _event(delivery)), default=None)
             if newer_at is None:
                 continue
-            # A held delivery follows the newer one at the same instant.
-            is_held = '"hold"' in (delivery.job.delivery.oddity or "")
-            late = [each for each in _genuine(delivery) if each.at > newer_at - is_held]
+            # A postponed delivery follows the newer one at the same instant.
+            is_postponed = "hold" in delivery.job.delivery.fault
+            late = [each for each in _genuine(delivery) if each.at > newer_at - is_postponed]
             is_good = bool(late) and late[-1].result.has_succeeded
             if is_good or (late and _state(delivery) is not DeliveryState.PENDING):
                 yield Finding(is_good, (delivery.id,), f"{_answers(delivery)}, after a newer event")

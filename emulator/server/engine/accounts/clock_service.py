@@ -10,7 +10,7 @@ from emulator.domain.errors import InvalidField
 from emulator.domain.instants import LAST_INSTANT, Instant, format_instant
 from emulator.domain.timers import LAST_SEQUENCE, Due
 from emulator.server.engine.payments.context import EngineContext, EngineService
-from emulator.server.engine.state.account import Account, Effects
+from emulator.server.engine.state.account import Account, Advance
 from emulator.server.storage import accounts, timers
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import reads, writes
@@ -144,8 +144,9 @@ class ClockService(EngineService):
             account.check_open()
             # The advance would wait for paused deliveries without end.
             self._webhooks.resume(account)
+            advance = account.advance
             # The timers that a stopped advance left are fired by `_until`.
-            account.collector = account.unsettled
+            advance.is_running = is_kept = advance.has_begun
             try:
                 plan = _AdvancePlan(
                     until=await self._until(account, target, param),
@@ -153,23 +154,22 @@ class ClockService(EngineService):
                     deadline_ms=self._wall.monotonic_ms() + MAX_ADVANCE_MS,
                     waits=target.waits,
                 )
-                effects = account.collector = account.unsettled or Effects()
-                # For held responses, whose handlers the advance would wait for.
-                self._change_notifier.changed((account,))
+                advance.is_running = True
+                self._webhooks.holds.release_all(account)
                 await self._begin(account, plan)
-                if plan.waits:
-                    account.unsettled = effects
+                is_kept = is_kept or plan.waits
                 is_settled = await self._advance(account, plan)
-                if is_settled:
-                    account.unsettled = None
+                is_kept = is_kept and not is_settled
             finally:
-                account.collector = None
+                advance.is_running = False
+                if not is_kept:
+                    account.advance = Advance()
                 if account.clock.is_standing and not account.clock.is_frozen:
                     account.clock.flow_from(account.clock.now())
                     self._change_notifier.changed((account,))
                 self._scheduler.reschedule(account)
                 self._webhooks.wake(account)
-            return Advanced(now=account.clock.now(), is_settled=is_settled, effects=effects.take())
+            return Advanced(now=account.clock.now(), is_settled=is_settled, effects=advance.take())
 
     async def _until(self, account: Account, target: Target, param: str) -> Instant:
         await self._scheduler.fire_due(account)
@@ -195,12 +195,12 @@ class ClockService(EngineService):
     @writes()
     def _begin(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> None:
         """Stop the clock, and separate what is due now from what will be due."""
-        if account.collector is None:
+        if not account.advance.is_running:
             return  # The caller was cancelled.
         clock = account.clock
         tx.undo.append(partial(clock.restore, clock.state()))
         clock.stand_at(clock.now())
-        account.collector.begin((clock.now(), tx.next_timer()), waits=plan.waits)
+        account.advance.begin((clock.now(), tx.next_timer()), waits=plan.waits)
 
     async def _advance(self, account: Account, plan: "_AdvancePlan") -> bool:
         """Repeat steps; returns whether the target was reached before a limit."""
@@ -220,10 +220,8 @@ class ClockService(EngineService):
         return False
 
     def _has_reached_limit(self, account: Account, plan: "_AdvancePlan") -> bool:
-        effects = account.collector
-        return self._wall.monotonic_ms() > plan.deadline_ms or (
-            effects is not None and effects.count >= self._max_effects
-        )
+        is_late = self._wall.monotonic_ms() > plan.deadline_ms
+        return is_late or account.advance.count >= self._max_effects
 
     @writes(is_long=True)
     def _step(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> "_Reached":
@@ -236,8 +234,8 @@ class ClockService(EngineService):
 
     def _step_in(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> "_Reached":
         """Fire a chunk of timers, or allow the attempts of one instant, with the clock there."""
-        clock, effects = account.clock, account.collector
-        if effects is None:
+        clock, advance = account.clock, account.advance
+        if not advance.is_running:
             return _Reached.END  # The caller was cancelled.
         tx.undo.append(partial(clock.restore, clock.state()))
         attempt = self._webhooks.next_due(tx, account) if plan.waits else None
@@ -247,7 +245,7 @@ class ClockService(EngineService):
             if timer is None or attempt[0] < timer:
                 self._stand_at(tx, account, attempt[0][0])
                 # What is created from now on, or due later, waits until these attempts are made.
-                effects.horizon = min(timer or limit, (clock.now(), tx.next_timer()))
+                advance.horizon = min(timer or limit, (clock.now(), tx.next_timer()))
                 return _Reached.ATTEMPTS
             limit = attempt[0]
         may_deliver = plan.waits and account.has_endpoints

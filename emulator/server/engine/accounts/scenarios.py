@@ -12,7 +12,7 @@ from emulator.domain.errors import (
 )
 from emulator.domain.payment import Payment
 from emulator.server.engine.state.account import Account, Owner
-from emulator.server.engine.state.rule_choice import FAULTS
+from emulator.server.engine.state.rule_choice import FAULTS_SECTION
 from emulator.server.engine.state.rules import Library, Listed, LoadScenarios, Origin, PostedFault
 from emulator.server.storage import payments, scenarios
 from emulator.server.storage.batch import Transaction
@@ -160,7 +160,9 @@ def _remove_used_up(tx: Transaction, account: Account) -> None:
     """Remove the faults whose `times` are used up, to make space for new ones."""
     uses = scenarios.all_uses(tx, account.number)
     faults = account.rules.overrides.faults
-    used_up = [fault for fault in faults if uses.get((fault.id, FAULTS, 0), 0) == fault.rule.times]
+    used_up = [
+        fault for fault in faults if uses.get((fault.id, FAULTS_SECTION, 0), 0) == fault.rule.times
+    ]
     _remove_faults(tx, account, used_up)
 
 

@@ -8,7 +8,13 @@ from emulator.clock import AccountClock
 from emulator.domain.errors import TooManySnapshots, UnknownSnapshot
 from emulator.domain.rate_limit import BucketState
 from emulator.server.engine.payments.context import EngineService
-from emulator.server.engine.state.account import NEVER, Account, Owner, SnapshotExtras
+from emulator.server.engine.state.account import (
+    NEVER,
+    Account,
+    Advance,
+    Owner,
+    SnapshotExtras,
+)
 from emulator.server.engine.state.journal import Journal
 from emulator.server.engine.state.rules import stored_overrides
 from emulator.server.storage import accounts, endpoints, scenarios, snapshots, timers
@@ -153,7 +159,7 @@ class Snapshots(EngineService):
         if snapshot.is_frozen:
             restored.clock.freeze()
         restored.due_at = timers.next_due_at(tx, account.number) or NEVER
-        restored.unsettled = None
+        restored.advance = Advance()
         restored.generation = account.generation + 1
         for owner, counts in zip(restored.owners, state.counts, strict=True):
             owner.request_stream = counts.request_stream

@@ -8,31 +8,30 @@ from functools import partial
 from msgspec import Struct
 
 from emulator import ids
-from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock, pause
+from emulator.clock import PAUSE_AFTER_FAILURE_MS, pause
 from emulator.domain.hosts import hide_url_secrets
 from emulator.domain.instants import Instant, format_instant
 from emulator.domain.payment import Event, Payment
 from emulator.domain.timers import ATTEMPT, ComingAttempt, Due, DueKey
 from emulator.domain.webhooks import (
     MAX_TIMEOUT_MS,
-    AttemptResult,
+    Attempt,
     DeliveryState,
     RegisteredEndpoint,
     Tamper,
     Trigger,
-    WebhookRequest,
 )
 from emulator.domain.wire import PING, ping_json
 from emulator.http.addresses import host_and_port
 from emulator.http.webhook_messages import Message, webhook_request
 from emulator.server.engine.delivery.endpoints import put_endpoint
-from emulator.server.engine.delivery.holds import Holds
+from emulator.server.engine.delivery.gates import Holds
 from emulator.server.engine.state.account import Account, Owner
-from emulator.server.engine.state.change_notifier import ChangeNotifier
+from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.engine.state.journal import AttemptSpan
 from emulator.server.storage import deliveries, events, payments
 from emulator.server.storage.batch import LAST_ORDINAL, Transaction
-from emulator.server.storage.database import Database, writes
+from emulator.server.storage.database import writes
 from emulator.server.storage.deliveries import Delivery
 from emulator.server.webhooks.retry_schedule import delay_ms_after, is_gone
 from emulator.server.webhooks.sender import Sender
@@ -93,25 +92,13 @@ def delivery_job(tx: Transaction, owner: Owner, delivery: Delivery) -> DeliveryJ
     )
 
 
-class Attempts:
+class Attempts(StateService):
     """Makes attempts and records their results."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        wall: SystemClock,
-        change_notifier: ChangeNotifier,
-        sender: Sender,
-        holds: Holds,
-        stamps_business_time: bool,
-    ) -> None:
-        self._database = database
-        self._wall = wall
-        self._change_notifier = change_notifier
+    def __init__(self, context: StateContext, sender: Sender, holds: Holds) -> None:
+        super().__init__(context)
         self._sender = sender
         self._holds = holds
-        self._stamps_business_time = stamps_business_time
 
     async def make(self, job: DeliveryJob, endpoint: RegisteredEndpoint, trigger: Trigger) -> None:
         """Make one attempt and record it.
@@ -122,7 +109,7 @@ class Attempts:
         at = account.clock.now()
         is_scheduled = trigger is Trigger.SCHEDULE
         tamper = job.delivery.tamper if is_scheduled else None
-        stamp = at if self._stamps_business_time else self._wall.system_ms()
+        stamp = at if self._config.stamps_business_time else self._wall.system_ms()
         message = Message(event_id=job.event_id, timestamp_s=stamp // 1000, body=job.body())
         sent = webhook_request(
             message,
@@ -138,25 +125,20 @@ class Attempts:
             result = await self._sender.send(sent, timeout_ms=timeout_ms or MAX_TIMEOUT_MS)
         finally:
             span.ended_ms = self._wall.monotonic_ms()
-        attempt = _CompletedAttempt(
-            job=job,
-            endpoint=endpoint,
-            at=at,
-            trigger=trigger,
-            tamper=tamper,
-            request=sent,
-            result=result,
-        )
-        await self._record(attempt)
+        # Its number is known when it is stored.
+        attempt = Attempt(0, at, trigger, tamper, sent.url, sent.headers, result)
+        await self._record(job, endpoint, attempt)
         if result.response is not None and job.payment_id is not None:
             self._holds.release(job.owner, job.payment_id)
         if not result.has_succeeded:
-            logger.warning("webhook %s to %s failed: %s", *_failure(attempt))
+            logger.warning("webhook %s to %s failed: %s", *_failure(job, attempt))
 
-    async def _record(self, attempt: "_CompletedAttempt") -> None:
+    async def _record(
+        self, job: DeliveryJob, endpoint: RegisteredEndpoint, attempt: Attempt
+    ) -> None:
         while True:
             try:
-                return await self._write(attempt)
+                return await self._write(job, endpoint, attempt)
             except sqlite3.Error:
                 # An attempt without a record would be repeated without end; and a full disk may
                 # have free space again later.
@@ -164,38 +146,34 @@ class Attempts:
                 await pause(self._wall, PAUSE_AFTER_FAILURE_MS)
 
     @writes()
-    def _write(self, tx: Transaction, attempt: "_CompletedAttempt") -> None:
-        job, result = attempt.job, attempt.result
+    def _write(
+        self, tx: Transaction, job: DeliveryJob, used: RegisteredEndpoint, attempt: Attempt
+    ) -> None:
         owner, sent = job.owner, job.delivery
         stored = deliveries.get(tx, sent.position)
         account = owner.account
         if stored is None or account.is_closed or job.generation != account.generation:
             return  # The account was deleted, reset or restored.
-        number = deliveries.add_attempt(
-            tx,
-            stored.position,
-            at=attempt.at,
-            trigger=attempt.trigger,
-            tamper=attempt.tamper,
-            request=attempt.request,
-            result=result,
-        )
+        number = deliveries.add_attempt(tx, stored.position, attempt)
         endpoint = owner.endpoints.get(stored.endpoint)
-        is_removed = (
-            endpoint is not None and endpoint.url == attempt.endpoint.url and is_gone(result)
-        )
-        after = self._state_after(stored, None if is_removed else endpoint, attempt)
+        is_removed = endpoint is not None and endpoint.url == used.url and is_gone(attempt.result)
+        now = account.clock.now()
+        after = self._state_after(stored, None if is_removed else endpoint, attempt, now)
         deliveries.update(tx, after)
         tx.after_commit.append(partial(self._change_notifier.changed, (owner, stored.payment)))
         if endpoint is not None and is_removed:
             put_endpoint(tx, owner, endpoint.disabled())
-        effects = account.effects_of_attempts
-        if effects is not None and attempt.trigger is Trigger.SCHEDULE:
-            effect = _effect(attempt, number, after.state)
-            tx.after_commit.append(partial(effects.add_attempt, deliveries.due_key(sent), effect))
+        advance = account.advance
+        if advance.has_begun and attempt.trigger is Trigger.SCHEDULE:
+            effect = _effect(job, used, attempt._replace(number=number), after.state)
+            tx.after_commit.append(partial(advance.add_attempt, deliveries.due_key(sent), effect))
 
     def _state_after(
-        self, stored: Delivery, endpoint: RegisteredEndpoint | None, attempt: "_CompletedAttempt"
+        self,
+        stored: Delivery,
+        endpoint: RegisteredEndpoint | None,
+        attempt: Attempt,
+        now: Instant,
     ) -> Delivery:
         """A delivery after an attempt, which may not have been a scheduled one.
 
@@ -203,9 +181,9 @@ class Attempts:
         """
         result = attempt.result
         if attempt.trigger is Trigger.SCHEDULE:
-            stored = stored._replace(attempts=stored.attempts + 1, is_held=False)
+            stored = stored._replace(attempts=stored.attempts + 1, is_postponed=False)
         if result.has_succeeded:
-            return stored._replace(state=DeliveryState.SUCCEEDED, due_at=None, is_held=False)
+            return stored._replace(state=DeliveryState.SUCCEEDED, due_at=None, is_postponed=False)
         if attempt.trigger is not Trigger.SCHEDULE or stored.state is not DeliveryState.PENDING:
             return stored
         delay_ms = None
@@ -215,7 +193,6 @@ class Attempts:
             )
         if delay_ms is None:
             return stored._replace(state=DeliveryState.FAILED, due_at=None)
-        now = attempt.job.owner.account.clock.now()
         return stored._replace(due_at=now + delay_ms)
 
     @staticmethod
@@ -246,28 +223,18 @@ class Attempts:
         return key, Due(key[0], ATTEMPT, payments.get(tx, payment).id)
 
 
-class _CompletedAttempt(Struct, frozen=True, kw_only=True):
-    """A completed attempt; `at` is when it began, by the account's clock."""
-
-    job: DeliveryJob
-    endpoint: RegisteredEndpoint
-    at: Instant
-    trigger: Trigger
-    tamper: Tamper | None
-    request: WebhookRequest
-    result: AttemptResult
-
-
-def _failure(attempt: _CompletedAttempt) -> tuple[str, str, str]:
+def _failure(job: DeliveryJob, attempt: Attempt) -> tuple[str, str, str]:
     """The event type, the host and the reason, for the log."""
     result = attempt.result
     status = "" if result.response is None else f"status {result.response.status}"
     reason = ". ".join(filter(None, (status, result.error, result.cause)))
-    return attempt.job.event_type, host_and_port(attempt.request.url), hide_url_secrets(reason)
+    return job.event_type, host_and_port(attempt.url), hide_url_secrets(reason)
 
 
-def _effect(attempt: _CompletedAttempt, number: int, state: DeliveryState) -> str:
-    job, result = attempt.job, attempt.result
+def _effect(
+    job: DeliveryJob, endpoint: RegisteredEndpoint, attempt: Attempt, state: DeliveryState
+) -> str:
+    result = attempt.result
     effect = {
         "at": format_instant(attempt.at),
         "type": "webhook.attempt",
@@ -276,8 +243,8 @@ def _effect(attempt: _CompletedAttempt, number: int, state: DeliveryState) -> st
         "event": job.event_id,
         "event_type": job.event_type,
         "delivery": delivery_id(job.owner, job.delivery),
-        "endpoint": attempt.endpoint.id,
-        "number": number,
+        "endpoint": endpoint.id,
+        "number": attempt.number,
         "response_status": None if result.response is None else result.response.status,
         "error": result.error,
         "delivery_status": state.value,

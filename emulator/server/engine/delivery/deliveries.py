@@ -1,35 +1,28 @@
 """Reads deliveries, resends, releases and drops them, and pings endpoints."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec import Struct
 
 from emulator import ids
-from emulator.clock import SystemClock
 from emulator.domain.errors import DeliveryNotPending, UnknownDelivery, UnknownEndpoint
-from emulator.domain.payment import Status
 from emulator.domain.received_values import not_accepted
 from emulator.domain.webhooks import Attempt, DeliveryState, RegisteredEndpoint, Trigger
-from emulator.server.engine.delivery.attempt_slots import AttemptSlots
-from emulator.server.engine.delivery.attempts import (
-    Attempts,
-    DeliveryJob,
-    delivery_id,
-    delivery_job,
-)
+from emulator.server.engine.delivery.attempts import DeliveryJob, delivery_id, delivery_job
 from emulator.server.engine.delivery.dispatcher import Dispatcher
 from emulator.server.engine.delivery.endpoints import find_endpoint
 from emulator.server.engine.state.account import Owner
-from emulator.server.engine.state.change_notifier import ChangeNotifier
-from emulator.server.storage import deliveries, endpoints, payments
+from emulator.server.engine.state.context import StateContext, StateService
+from emulator.server.storage import deliveries, endpoints
 from emulator.server.storage.batch import Transaction, first_position
-from emulator.server.storage.database import Database, reads, writes
-from emulator.server.storage.deliveries import Delivery, DeliveryQuery
+from emulator.server.storage.database import reads, writes
+from emulator.server.storage.deliveries import Delivery, DeliveryFilter
 
 MAX_ROWS_PER_READ = 50
 # A page of the dashboard and one more.
 MAX_ROWS_WITHOUT_THREAD = 26
+_ALL = DeliveryFilter()
 
 
 class DeliveryDetail(Struct, frozen=True, kw_only=True):
@@ -41,38 +34,16 @@ class DeliveryDetail(Struct, frozen=True, kw_only=True):
     attempts: list[Attempt]
 
 
-class DeliveryFilter(Struct, frozen=True, kw_only=True):
-    """A selection of deliveries; None does not restrict it."""
-
-    limit: int
-    before: str | None = None
-    payment_id: str | None = None
-    endpoint_id: str | None = None
-    state: DeliveryState | None = None
-    event: Status | None = None
-
-
-class Deliveries:
+class Deliveries(StateService):
     """Reads deliveries, and makes attempts outside the schedule."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        wall: SystemClock,
-        change_notifier: ChangeNotifier,
-        attempts: Attempts,
-        slots: AttemptSlots,
-        dispatcher: Dispatcher,
-    ) -> None:
-        self._database = database
-        self._wall = wall
-        self._change_notifier = change_notifier
-        self._attempts = attempts
-        self._slots = slots
+    def __init__(self, context: StateContext, dispatcher: Dispatcher) -> None:
+        super().__init__(context)
         self._dispatcher = dispatcher
 
-    async def newest(self, owner: Owner, selection: DeliveryFilter) -> list[DeliveryDetail]:
+    async def newest(
+        self, owner: Owner, selection: DeliveryFilter = _ALL, *, limit: int
+    ) -> list[DeliveryDetail]:
         """The newest deliveries, newest first.
 
         They are read in parts, because writes wait while a part is read. Raises UnknownPayment,
@@ -86,12 +57,12 @@ class Deliveries:
                 accepted = "the id of a delivery of this account and mode"
                 raise not_accepted("before", selection.before, accepted) from None
         details: list[DeliveryDetail] = []
-        while len(details) < selection.limit:
+        while len(details) < limit:
             before = details[-1].job.delivery.position if details else before
-            limit = min(MAX_ROWS_PER_READ, selection.limit - len(details))
-            part = await self._newest(owner, selection, before=before, limit=limit)
+            rows = min(MAX_ROWS_PER_READ, limit - len(details))
+            part = await self._newest(owner, selection, before=before, limit=rows)
             details += part
-            if len(part) < limit:
+            if len(part) < rows:
                 break
         return details
 
@@ -105,20 +76,13 @@ class Deliveries:
         is_over: bool = False,
     ) -> list[DeliveryDetail]:
         def read(tx: Transaction) -> list[DeliveryDetail]:
-            names = endpoints.ids(tx, owner.number)
-            query = DeliveryQuery(
-                limit=limit,
-                before=before,
-                payment=_payment(tx, owner, selection.payment_id),
-                endpoint=_endpoint(names, selection.endpoint_id),
-                state=selection.state,
-                event=selection.event,
-                is_over=is_over,
+            found = deliveries.newest(
+                tx, owner.number, selection, limit=limit, before=before, is_over=is_over
             )
-            return _details(tx, owner, deliveries.newest(tx, owner.number, query), names)
+            return _details(tx, owner, found)
 
         # A filter may search all deliveries.
-        is_filtered = is_over or any((selection.endpoint_id, selection.state, selection.event))
+        is_filtered = is_over or any((selection.endpoint, selection.status, selection.event))
         is_long = is_filtered or limit > MAX_ROWS_WITHOUT_THREAD
         return await self._database.read(read, is_long=is_long)
 
@@ -145,19 +109,12 @@ class Deliveries:
     @reads()
     def get(self, tx: Transaction, owner: Owner, name: str) -> DeliveryDetail:
         """Raises UnknownDelivery."""
-        ordinal = ids.delivery_ordinal(owner.stream, name)
-        if ordinal is None:
-            raise UnknownDelivery(name)
-        delivery = deliveries.get(tx, first_position(owner.number) + ordinal)
-        if delivery is None:
-            raise UnknownDelivery(name)
-        names = endpoints.ids(tx, owner.number)
-        return _details(tx, owner, [delivery], names)[0]
+        return _details(tx, owner, [_find(tx, owner, name)])[0]
 
     @reads()
     def latest_id(self, tx: Transaction, owner: Owner) -> str:
         """The id of the newest delivery. Raises UnknownDelivery."""
-        for delivery in deliveries.newest(tx, owner.number, DeliveryQuery(limit=1)):
+        for delivery in deliveries.newest(tx, owner.number, _ALL, limit=1):
             return delivery_id(owner, delivery)
         raise UnknownDelivery
 
@@ -174,7 +131,7 @@ class Deliveries:
         return await self._make(before, endpoint, Trigger.RESEND)
 
     async def pause(self, owner: Owner) -> None:
-        """Hold back the attempts of the schedule, until a limit or the next advance.
+        """Make no attempt of the schedule until a limit or the next advance.
 
         Raises InvalidApiKey.
         """
@@ -183,10 +140,6 @@ class Deliveries:
             self._dispatcher.pauses.begin(owner)
         self._dispatcher.wake(owner)
         self._change_notifier.changed((owner,))
-
-    def resume(self, owner: Owner) -> None:
-        """Send what is due."""
-        self._dispatcher.resume(owner)
 
     def pause_left_ms(self, owner: Owner) -> int | None:
         """The real time that is left of a pause; None without one."""
@@ -212,11 +165,7 @@ class Deliveries:
         self, tx: Transaction, owner: Owner, name: str, *, is_dropped: bool
     ) -> DeliveryJob:
         """Drop a pending delivery, or make it due now, after all that are due already."""
-        ordinal = ids.delivery_ordinal(owner.stream, name)
-        position = None if ordinal is None else first_position(owner.number) + ordinal
-        stored = None if position is None else deliveries.get(tx, position)
-        if stored is None:
-            raise UnknownDelivery(name)
+        stored = _find(tx, owner, name)
         if stored.state is not DeliveryState.PENDING:
             raise DeliveryNotPending(
                 f"Only a pending delivery can be released or dropped; this one is"
@@ -228,7 +177,7 @@ class Deliveries:
             state=DeliveryState.DROPPED if is_dropped else stored.state,
             due_at=None if is_dropped else owner.account.clock.now(),
             sequence=tx.next_timer(),
-            is_held=False,
+            is_postponed=False,
         )
         deliveries.update(tx, after)
         tx.after_commit.append(partial(self._change_notifier.changed, (owner, stored.payment)))
@@ -258,11 +207,11 @@ class Deliveries:
             attempts=0,
             due_at=None,
             sequence=tx.next_timer(),
-            is_held=False,
+            is_postponed=False,
             tamper=None,
         )
         deliveries.put(tx, [delivery])
-        return _details(tx, owner, [delivery], {endpoint.position: endpoint.id})[0], endpoint
+        return _details(tx, owner, [delivery])[0], endpoint
 
     async def _make(
         self, before: DeliveryDetail, endpoint: RegisteredEndpoint, trigger: Trigger
@@ -272,8 +221,8 @@ class Deliveries:
         Raises UnknownDelivery where the account was reset or deleted meanwhile.
         """
         owner = before.job.owner
-        async with self._slots.slot(owner.account):
-            await self._attempts.make(before.job, endpoint, trigger)
+        async with self._dispatcher.slots.slot(owner.account):
+            await self._dispatcher.attempts.make(before.job, endpoint, trigger)
         after = await self.get(owner, before.id)
         generation = before.job.generation
         if owner.account.is_closed or after.job.generation != generation:
@@ -281,9 +230,18 @@ class Deliveries:
         return after
 
 
-def _details(
-    tx: Transaction, owner: Owner, found: Sequence[Delivery], endpoint_ids: Mapping[int, str]
-) -> list[DeliveryDetail]:
+def _find(tx: Transaction, owner: Owner, name: str) -> Delivery:
+    """Raises UnknownDelivery."""
+    ordinal = ids.delivery_ordinal(owner.stream, name)
+    position = None if ordinal is None else first_position(owner.number) + ordinal
+    delivery = None if position is None else deliveries.get(tx, position)
+    if delivery is None:
+        raise UnknownDelivery(name)
+    return delivery
+
+
+def _details(tx: Transaction, owner: Owner, found: Sequence[Delivery]) -> list[DeliveryDetail]:
+    endpoint_ids = endpoints.ids(tx, owner.number)
     attempts = deliveries.attempts(tx, [delivery.position for delivery in found])
     return [
         DeliveryDetail(
@@ -294,18 +252,3 @@ def _details(
         )
         for delivery in found
     ]
-
-
-def _payment(tx: Transaction, owner: Owner, payment_id: str | None) -> int | None:
-    """Raises UnknownPayment."""
-    return None if payment_id is None else payments.find(tx, owner.number, payment_id).position
-
-
-def _endpoint(names: Mapping[int, str], endpoint_id: str | None) -> int | None:
-    """Raises UnknownEndpoint; deleted endpoints are known."""
-    if endpoint_id is None:
-        return None
-    for position, name in names.items():
-        if name == endpoint_id:
-            return position
-    raise UnknownEndpoint(endpoint_id)

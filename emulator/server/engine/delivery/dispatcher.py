@@ -7,13 +7,14 @@ from functools import partial
 from math import ceil
 from typing import NamedTuple
 
-from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock, pause
+from emulator.clock import PAUSE_AFTER_FAILURE_MS, pause
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
 from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
+from emulator.http.descriptor_limit import descriptor_limit
 from emulator.server.engine.delivery.attempt_slots import AttemptSlots
 from emulator.server.engine.delivery.attempts import Attempts, DeliveryJob, delivery_job
-from emulator.server.engine.delivery.holds import AwaitedPage, AwaitedPages, Pauses
+from emulator.server.engine.delivery.gates import AwaitedPages, Pauses
 from emulator.server.engine.delivery.job_selection import (
     MAX_CONCURRENT_ATTEMPTS,
     EndpointQueue,
@@ -23,10 +24,10 @@ from emulator.server.engine.delivery.job_selection import (
     paused_jobs,
 )
 from emulator.server.engine.state.account import FAR_OFF, NEVER, Account, Owner
-from emulator.server.engine.state.change_notifier import ChangeNotifier
+from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.storage import deliveries
 from emulator.server.storage.batch import Transaction
-from emulator.server.storage.database import Database, DatabaseLost, reads
+from emulator.server.storage.database import DatabaseLost, reads
 from emulator.server.storage.deliveries import Delivery
 from emulator.server.storage.invalid_rows import check_instant
 
@@ -40,24 +41,15 @@ class _HeadStart(NamedTuple):
     has_arrived: asyncio.Event
 
 
-class Dispatcher:
+class Dispatcher(StateService):
     """Makes attempts when they are due by the accounts' clocks; `run` is its task."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        wall: SystemClock,
-        attempts: Attempts,
-        slots: AttemptSlots,
-        change_notifier: ChangeNotifier,
-    ) -> None:
-        self._database = database
-        self._wall = wall
-        self._attempts = attempts
-        self._slots = slots
-        self._change_notifier = change_notifier
-        self.pauses = Pauses(wall)
+    def __init__(self, context: StateContext, attempts: Attempts) -> None:
+        super().__init__(context)
+        self.attempts = attempts
+        self.slots = AttemptSlots(descriptor_limit())
+        self.pauses = Pauses(self._wall)
+        self.awaited_pages = AwaitedPages(self._wall)
         self._loop = asyncio.get_running_loop()
         self._queues: dict[int, EndpointQueue] = {}
         self._to_read: set[EndpointQueue] = set()
@@ -65,7 +57,6 @@ class Dispatcher:
         self._woken = asyncio.Event()
         self._waiting: dict[Account, asyncio.Event] = {}
         self._head_starts: dict[tuple[Owner, str], _HeadStart] = {}
-        self._awaited_pages = AwaitedPages(wall)
         self._tasks: set[asyncio.Task[None]] = set()
 
     def wake(self, owner: Owner) -> None:
@@ -112,7 +103,7 @@ class Dispatcher:
                 failed = await self._begin(self._ready())
             except (NotReady, DatabaseLost):
                 return
-            due_at = min(self._wall_due_at(), self._awaited_pages.until, self.pauses.next_end())
+            due_at = min(self._wall_due_at(), self.awaited_pages.until, self.pauses.next_end())
             if failed:
                 self._to_read |= failed
                 due_at = self._wall.now_ms() + PAUSE_AFTER_FAILURE_MS
@@ -174,10 +165,10 @@ class Dispatcher:
         *,
         is_paused: bool,
     ) -> NextJobs:
-        held_events = self._awaited_pages.events
+        awaiting_page = self.awaited_pages.events
         if is_paused:
-            return paused_jobs(tx, queue, in_progress, held_events)
-        return next_jobs(tx, queue, in_progress, held_events)
+            return paused_jobs(tx, queue, in_progress, awaiting_page)
+        return next_jobs(tx, queue, in_progress, awaiting_page)
 
     def _begin_in(self, queue: EndpointQueue, next_jobs: NextJobs) -> None:
         pause = self.pauses.of(queue.owner)
@@ -233,10 +224,10 @@ class Dispatcher:
 
     async def _attempt(self, queue: EndpointQueue, job: DeliveryJob) -> None:
         try:
-            async with self._slots.slot(queue.owner.account):
+            async with self.slots.slot(queue.owner.account):
                 endpoint = queue.owner.endpoints.get(queue.endpoint)
                 if endpoint is not None and endpoint.is_enabled:
-                    await self._attempts.make(job, endpoint, Trigger.SCHEDULE)
+                    await self.attempts.make(job, endpoint, Trigger.SCHEDULE)
                 else:
                     # Disabled since it was read: what is still due would be read again for ever.
                     cancel = partial(deliveries.cancel_all, endpoint=queue.endpoint)
@@ -311,25 +302,20 @@ class Dispatcher:
         if head_start is None:
             return
         try:
-            effects = owner.account.collector
-            if effects is None or effects.horizon is None:
+            if owner.account.advance.horizon is None:
                 until = self._wall.now_ms() + MAX_HEAD_START_MS
                 await self._wall.wait(head_start.has_arrived, until=until)
         finally:
             self._head_starts.pop((owner, payment_id), None)
 
-    def await_page(self, page: AwaitedPage) -> None:
-        """Hold the first attempts of an event until a page has been served; from any thread."""
-        self._awaited_pages.add(page)
-
     def serve_page(self, payment: int) -> None:
         """Start the delay of the attempts that wait for the page of a payment."""
-        self._awaited_pages.serve(payment)
+        self.awaited_pages.serve(payment)
         self._woken.set()
 
     def release_pages(self, account: Account | None = None) -> None:
         """Begin the attempts of an account without their pages, or those whose wait is over."""
-        for owner in self._awaited_pages.release(account):
+        for owner in self.awaited_pages.release(account):
             self._wake(owner)
 
     def drop(self, account: Account) -> None:
@@ -344,7 +330,7 @@ class Dispatcher:
             self._to_read.discard(queue)
             for task in queue.tasks:
                 task.cancel()
-        self._awaited_pages.release(account)
+        self.awaited_pages.release(account)
         for key in [key for key in self._head_starts if key[0].account is account]:
             self._head_starts.pop(key).has_arrived.set()
         for owner in account.owners:

@@ -3,16 +3,17 @@
 from collections.abc import Callable
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from emulator import ids
 from emulator.domain.errors import TooManyEndpoints, UnknownEndpoint
 from emulator.domain.webhooks import MAX_ENDPOINTS, ROTATION_OVERLAP_MS, Profile, RegisteredEndpoint
 from emulator.server.engine.state.account import Account, ConfiguredEndpoint, Owner
-from emulator.server.engine.state.change_notifier import ChangeNotifier
+from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.storage import deliveries, endpoints
 from emulator.server.storage.batch import LAST_ORDINAL, Transaction
-from emulator.server.storage.database import Database, writes
+from emulator.server.storage.database import writes
 
 
 class EndpointTerms(Struct, frozen=True, kw_only=True):
@@ -22,35 +23,24 @@ class EndpointTerms(Struct, frozen=True, kw_only=True):
     events: tuple[str, ...] | None = None
     secret: str | None = None
     profile: Profile | None = None
-    is_enabled: bool | None = None
+    is_enabled: bool | None = field(default=None, name="enabled")
 
     def of(self, endpoint: RegisteredEndpoint) -> RegisteredEndpoint:
         """The endpoint with these terms; a secret that they replace is no longer used."""
-        return endpoint._replace(
-            url=endpoint.url if self.url is None else self.url,
-            events=endpoint.events if self.events is None else self.events,
-            profile=endpoint.profile if self.profile is None else self.profile,
-            is_enabled=endpoint.is_enabled if self.is_enabled is None else self.is_enabled,
-            secret=endpoint.secret if self.secret is None else self.secret,
-            old_secret=endpoint.old_secret if self.secret is None else None,
-        )
+        changes = {name: value for name, value in asdict(self).items() if value is not None}
+        if self.secret is not None:
+            changes["old_secret"] = None
+        return endpoint._replace(**changes)
 
 
-class Endpoints:
+class Endpoints(StateService):
     """Creates, changes and deletes endpoints, in one transaction each.
 
     `before_first` starts the dispatcher; it is called before there is an endpoint.
     """
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        change_notifier: ChangeNotifier,
-        before_first: Callable[[], None],
-    ) -> None:
-        self._database = database
-        self._change_notifier = change_notifier
+    def __init__(self, context: StateContext, *, before_first: Callable[[], None]) -> None:
+        super().__init__(context)
         self._before_first = before_first
 
     def all(self, owner: Owner) -> list[RegisteredEndpoint]:

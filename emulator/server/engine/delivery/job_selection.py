@@ -7,7 +7,7 @@ from typing import NamedTuple
 from emulator.domain.instants import Instant
 from emulator.domain.timers import LAST_SEQUENCE, DueKey
 from emulator.server.engine.delivery.attempts import DeliveryJob, delivery_job
-from emulator.server.engine.delivery.holds import MAX_PAUSED_DELIVERIES
+from emulator.server.engine.delivery.gates import MAX_PAUSED_DELIVERIES
 from emulator.server.engine.state.account import NEVER, Account, Owner
 from emulator.server.storage import deliveries
 from emulator.server.storage.batch import Transaction
@@ -48,17 +48,14 @@ class NextJobs(NamedTuple):
 
 def horizon(account: Account) -> DueKey:
     """The last due key that may be attempted now."""
-    effects = account.collector
-    if effects is not None and effects.horizon is not None:
-        return effects.horizon
-    return account.clock.now(), LAST_SEQUENCE
+    return account.advance.horizon or (account.clock.now(), LAST_SEQUENCE)
 
 
 def next_jobs(
     tx: Transaction,
     queue: EndpointQueue,
     in_progress: dict[int, Delivery],
-    held_events: Collection[int],
+    awaiting_page: Collection[int],
 ) -> NextJobs:
     free = MAX_CONCURRENT_ATTEMPTS - len(in_progress)
     if free <= 0 or queue.endpoint not in queue.owner.endpoints:
@@ -70,7 +67,7 @@ def next_jobs(
         queue.endpoint,
         exclude=in_progress,
         busy_payments=busy,
-        held_events=held_events,
+        awaiting_page=awaiting_page,
         limit=free + 1,
     )
     latest = horizon(queue.owner.account)
@@ -112,7 +109,7 @@ def paused_jobs(
     tx: Transaction,
     queue: EndpointQueue,
     in_progress: dict[int, Delivery],
-    held_events: Collection[int],
+    awaiting_page: Collection[int],
 ) -> NextJobs:
     """No jobs, but the number of deliveries that are due and wait, and when the next is due."""
     upcoming = deliveries.upcoming(
@@ -120,7 +117,7 @@ def paused_jobs(
         queue.endpoint,
         exclude=in_progress,
         busy_payments=(),
-        held_events=held_events,
+        awaiting_page=awaiting_page,
         limit=MAX_PAUSED_DELIVERIES + 1,
     )
     latest = horizon(queue.owner.account)

@@ -7,7 +7,12 @@ from typing import NamedTuple
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import EVENT_TYPES, Payment, Status
-from emulator.domain.webhooks import MAX_HOLD_MS, DeliveryEffect, DeliveryState, RegisteredEndpoint
+from emulator.domain.webhooks import (
+    MAX_POSTPONED_MS,
+    DeliveryEffect,
+    DeliveryState,
+    RegisteredEndpoint,
+)
 from emulator.scenarios.scenario_file import delivery_fault_json
 from emulator.scenarios.values import Fault
 from emulator.server.engine.delivery.dispatcher import Dispatcher
@@ -50,16 +55,16 @@ class Outbox:
             _NewEvent(event, payment.position, payment.status, at)
             for event, (payment, at) in enumerate(changed, start=first_event)
         ]
-        held = deliveries.held(tx, {new_event.payment for new_event in new_events})
+        postponed = deliveries.postponed(tx, {new_event.payment for new_event in new_events})
         rows: list[Delivery] = []
         for new_event in new_events:
             new = [row for row, _ in self._rows(tx, owner, new_event)]
             # After the event that they were waiting for.
-            waiting = held.pop(new_event.payment, ())
+            waiting = postponed.pop(new_event.payment, ())
             rows += [_released(tx, row, new_event, new) for row in waiting]
-            for row in new:
-                (held.setdefault(new_event.payment, []) if row.is_held else rows).append(row)
-        rows += [row for still_held in held.values() for row in still_held]
+            rows += [row for row in new if not row.is_postponed]
+            postponed[new_event.payment] = [row for row in new if row.is_postponed]
+        rows += [row for waiting in postponed.values() for row in waiting]
         self._put(tx, owner, rows)
 
     def add_created(
@@ -122,7 +127,7 @@ def _row(
     fault: Fault[DeliveryEffect] | None,
 ) -> Delivery:
     effect = _NO_EFFECT if fault is None else fault.effect
-    delay_ms = MAX_HOLD_MS if effect.hold else effect.delay_ms
+    delay_ms = MAX_POSTPONED_MS if effect.until_next_event else effect.delay_ms
     return Delivery(
         position=tx.next_position("deliveries", owner.number),
         endpoint=endpoint.position,
@@ -133,19 +138,21 @@ def _row(
         attempts=0,
         due_at=None if effect.drop else new_event.at + delay_ms,
         sequence=tx.next_timer(),
-        is_held=effect.hold,
+        is_postponed=effect.until_next_event,
         tamper=effect.tamper,
-        oddity=None if fault is None else json.dumps(delivery_fault_json(fault)),
+        fault_json=None if fault is None else json.dumps(delivery_fault_json(fault)),
         is_concurrent=effect.concurrent,
         timeout_ms=effect.timeout_ms,
     )
 
 
 def _released(
-    tx: Transaction, held: Delivery, new_event: _NewEvent, new: Sequence[Delivery]
+    tx: Transaction, postponed: Delivery, new_event: _NewEvent, new: Sequence[Delivery]
 ) -> Delivery:
     """The delivery due after those of the new event, which may be delayed, or when it is anyway."""
-    delays = [row.due_at for row in new if row.endpoint == held.endpoint and not row.is_held]
+    delays = [
+        row.due_at for row in new if row.endpoint == postponed.endpoint and not row.is_postponed
+    ]
     due_at = max(filter(None, delays), default=new_event.at)
-    due_at = min(due_at, held.due_at or due_at)
-    return held._replace(due_at=due_at, sequence=tx.next_timer(), is_held=False)
+    due_at = min(due_at, postponed.due_at or due_at)
+    return postponed._replace(due_at=due_at, sequence=tx.next_timer(), is_postponed=False)

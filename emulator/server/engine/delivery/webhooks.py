@@ -9,43 +9,30 @@ from collections.abc import Iterable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from emulator.clock import SystemClock
-from emulator.domain.payment import Payment
-from emulator.domain.timers import ComingAttempt, Due, DueKey
-from emulator.server.engine.state.account import Account, EngineConfig, Owner
-from emulator.server.engine.state.change_notifier import ChangeNotifier
+from emulator.domain.timers import Due, DueKey
+from emulator.server.engine.state.account import Account
+from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.storage import endpoints
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction
-from emulator.server.storage.database import Database
 from emulator.server.storage.invalid_rows import reading
 
 if TYPE_CHECKING:
     from emulator.domain.webhooks import RegisteredEndpoint
-    from emulator.server.engine.delivery.attempt_slots import AttemptSlots
     from emulator.server.engine.delivery.attempts import Attempts
     from emulator.server.engine.delivery.deliveries import Deliveries
     from emulator.server.engine.delivery.dispatcher import Dispatcher
     from emulator.server.engine.delivery.endpoints import Endpoints
-    from emulator.server.engine.delivery.holds import AwaitedPage, Holds
+    from emulator.server.engine.delivery.gates import Holds
     from emulator.server.engine.delivery.outbox import Outbox
     from emulator.server.webhooks.sender import Sender
 
 
-class Webhooks:
+class Webhooks(StateService):
     """What the other operations need of webhooks; cheap where there is no endpoint."""
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        wall: SystemClock,
-        change_notifier: ChangeNotifier,
-        config: EngineConfig,
-    ) -> None:
-        self._database = database
-        self._wall = wall
-        self._change_notifier = change_notifier
-        self._config = config
+    def __init__(self, context: StateContext) -> None:
+        super().__init__(context)
+        self._context = context
         # Those that a reset of the first account creates, by the number of the owner.
         self._initial_endpoints: dict[int, RegisteredEndpoint] = {}
         self._dispatching: asyncio.Task[None] | None = None
@@ -54,28 +41,19 @@ class Webhooks:
     def endpoints(self) -> "Endpoints":
         from emulator.server.engine.delivery.endpoints import Endpoints
 
-        return Endpoints(
-            database=self._database, change_notifier=self._change_notifier, before_first=self.start
-        )
+        return Endpoints(self._context, before_first=self.start)
 
     @cached_property
     def deliveries(self) -> "Deliveries":
         from emulator.server.engine.delivery.deliveries import Deliveries
 
-        return Deliveries(
-            database=self._database,
-            wall=self._wall,
-            change_notifier=self._change_notifier,
-            attempts=self._attempts,
-            slots=self._slots,
-            dispatcher=self._dispatcher,
-        )
+        return Deliveries(self._context, self.dispatcher)
 
     @cached_property
     def holds(self) -> "Holds":
-        from emulator.server.engine.delivery.holds import Holds
+        from emulator.server.engine.delivery.gates import Holds
 
-        return Holds(wall=self._wall, change_notifier=self._change_notifier)
+        return Holds(self._context)
 
     @cached_property
     def _sender(self) -> "Sender":
@@ -85,48 +63,28 @@ class Webhooks:
         return Sender(self._wall, is_in_container=is_in_container(os.environ))
 
     @cached_property
-    def _attempts(self) -> "Attempts":
+    def attempts(self) -> "Attempts":
         from emulator.server.engine.delivery.attempts import Attempts
 
-        return Attempts(
-            database=self._database,
-            wall=self._wall,
-            change_notifier=self._change_notifier,
-            sender=self._sender,
-            holds=self.holds,
-            stamps_business_time=self._config.stamps_business_time,
-        )
+        return Attempts(self._context, self._sender, self.holds)
 
     @cached_property
-    def _slots(self) -> "AttemptSlots":
-        from emulator.http.descriptor_limit import descriptor_limit
-        from emulator.server.engine.delivery.attempt_slots import AttemptSlots
-
-        return AttemptSlots(descriptor_limit())
-
-    @cached_property
-    def _dispatcher(self) -> "Dispatcher":
+    def dispatcher(self) -> "Dispatcher":
         from emulator.server.engine.delivery.dispatcher import Dispatcher
 
-        return Dispatcher(
-            database=self._database,
-            wall=self._wall,
-            attempts=self._attempts,
-            slots=self._slots,
-            change_notifier=self._change_notifier,
-        )
+        return Dispatcher(self._context, self.attempts)
 
     @cached_property
     def outbox(self) -> "Outbox":
         """Writes the deliveries of owners that have endpoints."""
         from emulator.server.engine.delivery.outbox import Outbox
 
-        return Outbox(self._dispatcher, self._change_notifier)
+        return Outbox(self.dispatcher, self._change_notifier)
 
     def start(self) -> None:
         """Start to send; from now on there may be endpoints, and events on any thread."""
         if self._dispatching is None:
-            self._dispatching = asyncio.create_task(self._dispatcher.run())
+            self._dispatching = asyncio.create_task(self.dispatcher.run())
             _ = self.outbox
 
     async def open(self, accounts: Iterable[Account], first: Account) -> None:
@@ -144,7 +102,7 @@ class Webhooks:
             # An invalid row would make the dispatcher fail again and again.
             with reading("deliveries"):
                 for owner in owners.values():
-                    await self._dispatcher.check(owner)
+                    await self.dispatcher.check(owner)
         if self._config.endpoint is not None:
             self._initial_endpoints = await self.endpoints.ensure(first, self._config.endpoint)
         if stored:
@@ -157,39 +115,26 @@ class Webhooks:
         if self._dispatching is not None:
             self._dispatching.cancel()
             await asyncio.gather(self._dispatching, return_exceptions=True)
-            await self._dispatcher.close()
+            await self.dispatcher.close()
             await self._sender.close()
 
     def next_due(self, tx: Transaction, account: Account) -> tuple[DueKey, Due] | None:
         """The account's next attempt."""
-        return self._attempts.next_due(tx, account) if account.has_endpoints else None
-
-    def coming(self, tx: Transaction, owner: Owner, payment: Payment) -> list[ComingAttempt]:
-        """The next attempts of a payment's deliveries, soonest first."""
-        return self._attempts.coming(tx, owner, payment.position) if owner.endpoints else []
+        return self.attempts.next_due(tx, account) if account.has_endpoints else None
 
     def wake(self, account: Account) -> None:
         """Read what is due, because the clock was moved."""
         if account.has_endpoints:
-            self._dispatcher.release_pages(account)
+            self.dispatcher.release_pages(account)
         for owner in account.owners:
             if owner.endpoints:
-                self._dispatcher.wake(owner)
-
-    def await_page(self, page: "AwaitedPage") -> None:
-        """Hold the first attempts of an event until a page has been served; from any thread."""
-        self._dispatcher.await_page(page)
-
-    def serve_page(self, payment: int) -> None:
-        """Start the delay of the attempts that wait for the page of a payment."""
-        if self._dispatching is not None:
-            self._dispatcher.serve_page(payment)
+                self.dispatcher.wake(owner)
 
     def resume(self, account: Account) -> None:
         """End the pauses of an account."""
         if self._dispatching is not None:
             for owner in account.owners:
-                self._dispatcher.resume(owner)
+                self.dispatcher.resume(owner)
 
     async def wait_for_due(self, account: Account, deadline_ms: float) -> bool:
         """Wait until all due attempts of an account have been made, or for monotonic time.
@@ -198,16 +143,12 @@ class Webhooks:
         """
         if self._dispatching is None:
             return True
-        return await self._dispatcher.wait_for_due(account, deadline_ms)
-
-    async def head_start(self, owner: Owner, payment_id: str) -> None:
-        """Wait, for two seconds at most, for deliveries that have to arrive before a response."""
-        await self._dispatcher.head_start(owner, payment_id)
+        return await self.dispatcher.wait_for_due(account, deadline_ms)
 
     def drop(self, tx: Transaction, account: Account) -> None:
         """Cancel the attempts of an account after the commit, and read what is due then."""
         if self._dispatching is not None:
-            tx.after_commit.append(partial(self._dispatcher.drop, account))
+            tx.after_commit.append(partial(self.dispatcher.drop, account))
 
     def restore_initial(self, tx: Transaction, account: Account) -> None:
         """Create the endpoints that a reset account had at start."""

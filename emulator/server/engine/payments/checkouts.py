@@ -141,7 +141,8 @@ class Checkouts(EngineService):
 
             owner = self.owner_of(checkout.payment)
             await self._change_notifier.watch((owner,), query, until=until)
-        self._webhooks.serve_page(payment)
+        if self.owner_of(checkout.payment).endpoints:
+            self._webhooks.dispatcher.serve_page(payment)
         return moment is not RedirectMoment.NEVER
 
     async def test_numbers(self, checkout: Checkout, method: str) -> tuple[TestNumber, ...]:

@@ -44,10 +44,9 @@ class PaymentHistory(EngineService):
     @reads()
     def _detail(self, tx: Transaction, owner: Owner, payment_id: str) -> PaymentDetail:
         payment = payments.find(tx, owner.number, payment_id)
-        scheduled: list[Timer | ComingAttempt] = [
-            *timers.of_payment(tx, payment.position),
-            *self._webhooks.coming(tx, owner, payment),
-        ]
+        scheduled: list[Timer | ComingAttempt] = [*timers.of_payment(tx, payment.position)]
+        if owner.endpoints:
+            scheduled += self._webhooks.attempts.coming(tx, owner, payment.position)
         return PaymentDetail(
             payment=payment,
             timeline=events.of_payment(tx, payment.position),

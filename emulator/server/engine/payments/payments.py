@@ -18,7 +18,7 @@ from emulator.server.engine.state.rule_choice import expiry_ms
 from emulator.server.storage import payments
 from emulator.server.storage.batch import LAST_ORDINAL, Transaction
 from emulator.server.storage.database import reads
-from emulator.server.storage.payments import PageQuery, UnknownCursor, UsedKey
+from emulator.server.storage.payments import NewPayment, PageQuery, UnknownCursor, UsedKey
 
 KEY_RETENTION_MS = 24 * 3_600_000
 MAX_WAIT_FOR_KEY_MS = 5_000
@@ -71,15 +71,11 @@ class _Request(msgspec.Struct, frozen=True):
     id: str | None
 
 
-class _Draft(msgspec.Struct, frozen=True, kw_only=True):
+class _Draft(NewPayment, frozen=True, kw_only=True):
     """A payment that is decided but not yet written."""
 
     owner: Owner
-    payment: Payment
     body: bytes
-    idempotency_key: str | None
-    fingerprint: bytes | None
-    request_id: str | None
 
 
 _UsedKeys = dict[int, dict[str, UsedKey]]
@@ -130,7 +126,7 @@ class Payments(EngineService):
                     released.set()
         self._scheduler.reschedule(owner.account)
         if owner.endpoints and not created.is_replay:
-            await self._webhooks.head_start(owner, created.id)
+            await self._webhooks.dispatcher.head_start(owner, created.id)
         return created
 
     async def _wait_for_key(self, key: _Key) -> None:

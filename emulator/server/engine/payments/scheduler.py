@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Protocol
 
-from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock
+from emulator.clock import PAUSE_AFTER_FAILURE_MS
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment, Status
@@ -15,29 +15,20 @@ from emulator.domain.transitions import Change, decide
 from emulator.domain.wire import effect_json
 from emulator.server.engine.delivery.webhooks import Webhooks
 from emulator.server.engine.state.account import FAR_OFF, NEVER, Account, Owner
-from emulator.server.engine.state.change_notifier import ChangeNotifier
-from emulator.server.engine.state.payment_cache import PaymentCache
+from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.engine.state.rule_choice import redirect_of
 from emulator.server.storage import events, payments, timers
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction
-from emulator.server.storage.database import Database, DatabaseLost, writes
+from emulator.server.storage.database import DatabaseLost, writes
 
 CHUNK = 1_000
 
 
-class StatusWriter:
+class StatusWriter(StateService):
     """Writes changes of status, each with its event, and updates the memory accordingly."""
 
-    def __init__(
-        self,
-        payment_cache: PaymentCache,
-        change_notifier: ChangeNotifier,
-        webhooks: Webhooks,
-        wall: SystemClock,
-    ) -> None:
-        self._wall = wall
-        self._payment_cache = payment_cache
-        self._change_notifier = change_notifier
+    def __init__(self, context: StateContext, webhooks: Webhooks) -> None:
+        super().__init__(context)
         self._webhooks = webhooks
 
     def apply(
@@ -50,14 +41,17 @@ class StatusWriter:
 
     def write(self, tx: Transaction, owner: Owner, changed: list[tuple[Payment, Instant]]) -> None:
         """Write payments that took on a new status, and an event for each, in order."""
+        # The last change of a payment that changed twice.
+        after = {payment.position: payment for payment, _ in changed}
+        evict = partial(self._payment_cache.evict, after.keys())
+        # Before a webhook is sent; a create of the same commit puts the former state in the cache.
+        tx.after_commit.append(evict)
         first_event = events.insert(tx, owner.number, changed)
         self._choose_redirects(tx, owner, changed, first_event)
         if owner.endpoints:
             self._webhooks.outbox.add(tx, owner, changed, first_event=first_event)
-        # The last change of a payment that changed twice.
-        after = {payment.position: payment for payment, _ in changed}
         payments.update(tx, after.values())
-        self._payment_cache.evict(after.keys())
+        evict()
         tx.after_commit.append(partial(self._change_notifier.changed, after))
 
     def _choose_redirects(
@@ -76,14 +70,15 @@ class StatusWriter:
                 continue
             # Starting needs none of these.
             from emulator.domain.outcomes import MAX_REDIRECT_WAIT_MS, RedirectMoment
-            from emulator.server.engine.delivery.holds import AwaitedPage
+            from emulator.server.engine.delivery.gates import AwaitedPage
             from emulator.server.storage import redirects
 
             until = self._wall.now_ms() + MAX_REDIRECT_WAIT_MS
             redirects.put(tx, payment.position, redirect.moment, until=until)
             is_first = redirect.moment is RedirectMoment.BEFORE_WEBHOOK
             # An advance waits for the attempts, so that they cannot wait for a page.
-            if is_first and owner.endpoints and owner.account.collector is None:
+            if is_first and owner.endpoints and not owner.account.advance.is_running:
+                pages = self._webhooks.dispatcher.awaited_pages
                 page = AwaitedPage(
                     owner=owner,
                     payment=payment.position,
@@ -91,7 +86,7 @@ class StatusWriter:
                     delay_ms=redirect.delay_ms,
                     until=until,
                 )
-                tx.after_commit.append(partial(self._webhooks.await_page, page))
+                tx.after_commit.append(partial(pages.add, page))
 
     def schedule(
         self,
@@ -166,14 +161,14 @@ class StatusWriter:
 
     @staticmethod
     def _collect(tx: Transaction, account: Account, due: list[tuple[Timer, Payment]]) -> None:
-        effects = account.collector
-        if effects is None:
+        advance = account.advance
+        if not advance.is_running:
             return
-        tx.undo.append(partial(effects.truncate, effects.count))
+        tx.undo.append(partial(advance.truncate, advance.count))
         if account.has_endpoints:
-            effects.add([(timer[:2], effect_json(timer, payment)) for timer, payment in due])
+            advance.add([(timer[:2], effect_json(timer, payment)) for timer, payment in due])
         else:
-            effects.add_ordered([effect_json(timer, payment) for timer, payment in due])
+            advance.add_ordered([effect_json(timer, payment) for timer, payment in due])
 
     def _update_due_at(self, tx: Transaction, account: Account) -> None:
         next_due_at = timers.next_due_at(tx, account.number)
@@ -189,14 +184,11 @@ class AllAccounts(Protocol):
     def all(self) -> Iterable[Account]: ...
 
 
-class Scheduler:
+class Scheduler(StateService):
     """Fires due timers in chunks, in one transaction each; `run` sleeps until the next one."""
 
-    def __init__(
-        self, *, database: Database, wall: SystemClock, status_writer: StatusWriter
-    ) -> None:
-        self._database = database
-        self._wall = wall
+    def __init__(self, context: StateContext, status_writer: StatusWriter) -> None:
+        super().__init__(context)
         self._status_writer = status_writer
         self._woken = asyncio.Event()
         self._sleeps_until: Instant = NEVER

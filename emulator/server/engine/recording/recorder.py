@@ -8,7 +8,7 @@ from emulator.server.engine.state.account import Owner
 from emulator.server.storage import actions, deliveries, events, payments
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import reads
-from emulator.server.storage.deliveries import DeliveryQuery
+from emulator.server.storage.deliveries import DeliveryFilter
 
 if TYPE_CHECKING:
     from emulator.server.engine.recording.delivery_rules import DeliveryRules
@@ -49,10 +49,10 @@ class Recorder(EngineService):
         )
         from emulator.server.engine.recording.recording_file import check_deliveries
 
-        query = DeliveryQuery(limit=MAX_RECORDED_DELIVERIES + 1)
-        if len(history.payments) == 1:
-            query = query._replace(payment=history.payments[0][0].position)
-        found = deliveries.newest(tx, owner.number, query)
+        only = history.payments[0][0].id if len(history.payments) == 1 else None
+        found = deliveries.newest(
+            tx, owner.number, DeliveryFilter(payment=only), limit=MAX_RECORDED_DELIVERIES + 1
+        )
         check_deliveries(history, len(found))
         attempts = deliveries.attempts(tx, [each.position for each in found])
         return delivery_rules(

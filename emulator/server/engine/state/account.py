@@ -52,27 +52,41 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_journal_bytes: int = MAX_JOURNAL_BYTES
 
 
-class Effects:
-    """The effects of one advance, as JSON objects.
+class Advance:
+    """An advance of the clock, and its effects as JSON objects.
 
     Attempts that were due before it began are not its effects. Attempts beyond the `horizon` wait;
     without a horizon the advance does not wait for attempts. After an advance that a limit
     stopped, the next one goes on with the same object.
     """
 
-    __slots__ = ("_ordered", "_pending", "_since", "horizon")
+    __slots__ = ("_horizon", "_ordered", "_pending", "_since", "is_running")
 
     def __init__(self) -> None:
+        self.is_running = False
         self._ordered: list[str] = []
         # Those whose order is not known yet, each with its due key.
         self._pending: list[tuple[DueKey, str]] = []
         self._since: DueKey | None = None
-        self.horizon: DueKey | None = None
+        self._horizon: DueKey | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        return self._since is not None
+
+    @property
+    def horizon(self) -> DueKey | None:
+        """The last due key that may be attempted, while the advance waits for attempts."""
+        return self._horizon if self.is_running else None
+
+    @horizon.setter
+    def horizon(self, latest: DueKey) -> None:
+        self._horizon = latest
 
     def begin(self, latest: DueKey, *, waits: bool) -> None:
         """Begin or continue an advance: attempts that are due later than `latest` are effects."""
         self._since = self._since or latest
-        self.horizon = latest if waits else None
+        self._horizon = latest if waits else None
 
     @property
     def count(self) -> int:
@@ -89,7 +103,7 @@ class Effects:
 
     def add_attempt(self, due: DueKey, effect: str) -> None:
         """Add an attempt; concurrent attempts end in any order."""
-        since, horizon = self._since, self.horizon
+        since, horizon = self._since, self._horizon
         if since is not None and horizon is not None and since < due <= horizon:
             self._pending.append((due, effect))
 
@@ -132,8 +146,8 @@ class Account:
     `due_at` is when the next timer is due, or earlier; NEVER without one. `rules`,
     `payment_scenarios` and `snapshot_extras` are replaced as a whole, never changed in place.
     `generation` counts its resets and restores: work that began in an earlier generation is
-    discarded. `unsettled` are the effects of an advance that a limit stopped, for the next one.
-    A deleted account has no `owners`.
+    discarded. `advance` is in progress, has not begun, or was stopped by a limit and continues
+    with the next call. A deleted account has no `owners`.
     """
 
     number: int
@@ -147,10 +161,9 @@ class Account:
     due_at: Instant = NEVER
     is_closed: bool = False
     advancing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    collector: Effects | None = None
     snapshot_extras: dict[str, SnapshotExtras] = field(default_factory=dict)
     generation: int = 0
-    unsettled: Effects | None = None
+    advance: Advance = field(default_factory=Advance)
 
     @property
     def test(self) -> "Owner":
@@ -188,11 +201,6 @@ class Account:
         for owner in self.owners:
             owner.journal = Journal()
         self.snapshot_extras, self.owners = {}, ()
-
-    @property
-    def effects_of_attempts(self) -> Effects | None:
-        """The effects of the advance in progress, else of the one that a limit stopped."""
-        return self.unsettled if self.collector is None else self.collector
 
     @property
     def has_endpoints(self) -> bool:
@@ -263,7 +271,6 @@ class Owner:
 # All but the parts of the object itself.
 _ACCOUNT_STATE = {item.name for item in fields(Account)} - {
     "advancing",
-    "collector",
     "is_closed",
     "owners",
 }

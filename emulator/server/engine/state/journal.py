@@ -1,4 +1,4 @@
-"""Stores the newest requests that an owner made to the contract's API, within limits."""
+"""Stores the newest requests of owners, and those without a valid key, within limits."""
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,6 +10,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from emulator.domain.accounts import Mode, mask_key, mask_keys
 from emulator.domain.errors import UnknownRequest
 from emulator.domain.instants import Instant
 from emulator.server.engine.state.rules import FaultCandidate
@@ -19,6 +20,10 @@ MAX_JOURNAL_BYTES = 8 * 1024 * 1024
 MAX_STORED_BODY_BYTES = 16 * 1024
 MAX_DEPARTURES = 1_000
 MAX_ATTEMPTS = 5_000
+MAX_UNAUTHORIZED = 100
+MAX_PATH_CHARACTERS = 1_000
+# Of a shorter key of another form, nothing is shown.
+_MIN_KEY_LENGTH = 13
 # The request headers that an entry has.
 HEADERS = ("accept", "authorization", "content-type", "idempotency-key", "user-agent")
 MAX_HEADER_BYTES = 512
@@ -252,3 +257,37 @@ def _shortened(entry: JournalEntry) -> JournalEntry:
     if len(entry.error) > MAX_STORED_BODY_BYTES:
         stored["error"] = b""
     return entry._replace(**stored, is_cut=is_cut, size_bytes=size_bytes)
+
+
+class UnauthorizedRequest(NamedTuple):
+    """A request; `at` is by the system clock. Without a Bearer key, `key` is None."""
+
+    at: Instant
+    method: str
+    path: str
+    code: str
+    key: str | None
+
+
+class UnauthorizedRequests:
+    """The newest requests, oldest first, and the number of all since the start."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self.newest: deque[UnauthorizedRequest] = deque(maxlen=MAX_UNAUTHORIZED)
+        self.count = 0
+
+    def add(self, at: Instant, method: str, path: bytes, code: str, authorization: bytes) -> None:
+        """Add a request, whose path and key are masked."""
+        shown = mask_keys(path.decode("latin-1"))[:MAX_PATH_CHARACTERS]
+        scheme, _, key = authorization.decode("latin-1").partition(" ")
+        masked = _masked(key.strip()) if scheme.lower() == "bearer" and key.strip() else None
+        self.newest.append(UnauthorizedRequest(at, method, shown, code, masked))
+        self.count += 1
+
+
+def _masked(key: str) -> str:
+    is_known_form = key.startswith(tuple(f"{mode}_" for mode in Mode))
+    return mask_key(key) if is_known_form or len(key) >= _MIN_KEY_LENGTH else "…"

@@ -25,7 +25,17 @@ class _Generation:
 
 
 class PaymentCache:
-    """Contains committed payments only: a change evicts its payment, and its commit comes first."""
+    """Contains committed payments only, although transactions and requests use it at any time.
+
+    A created payment is added after the commit. A change evicts its payment twice: within its
+    transaction, so that no request gets the old state once the clock has moved, and after the
+    commit, because a create of the same commit has just added the old state. Between the two no
+    read adds it again: reads run after the commit of their batch, and only one batch runs at a
+    time. An eviction whose transaction fails costs one query. A page of newest payments is used
+    only while `version` is unchanged, which each addition of a newest payment and each eviction
+    increments. Two generations replace a list in order of use: an update of such a list would cost
+    every read more than the few payments that are dropped too early.
+    """
 
     __slots__ = ("_generations", "_last", "version")
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from emulator.scenarios.rules import Chosen, Numbers, PaymentFacts, R, RuleKey
     from emulator.scenarios.values import Fault
 
-# As in `scenarios.values.Section`, which starting does not need.
-FAULTS = "faults"
+# As in `scenarios.values.RuleSection`, which starting does not need.
+FAULTS_SECTION = "faults"
 
 
 def expiry_ms(
@@ -233,4 +233,4 @@ def _use(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> None:
 
 
 def _place(candidate: FaultCandidate) -> tuple[str, str, int]:
-    return candidate.source, FAULTS, candidate.index
+    return candidate.source, FAULTS_SECTION, candidate.index

@@ -1,6 +1,6 @@
-"""Holds back responses of the API, deliveries and first attempts, in memory.
+"""What responses, deliveries and first attempts wait for, in memory.
 
-Holds            responses, until a delivery of their payment has been answered
+Holds            responses of the API, until a delivery of their payment has been answered
 Pauses           all deliveries of owners; a restart of the program releases them
 AwaitedPages     first attempts, until the page of their payment has redirected
 """
@@ -15,7 +15,7 @@ from emulator.domain.errors import NotReady
 from emulator.domain.faults import MAX_RESPONSE_HOLD_MS
 from emulator.domain.instants import Instant
 from emulator.server.engine.state.account import NEVER, Account, Owner
-from emulator.server.engine.state.change_notifier import ChangeNotifier
+from emulator.server.engine.state.context import StateContext, StateService
 
 MAX_PAUSED_DELIVERIES = 100
 MAX_PAUSE_MS = 5 * 60_000
@@ -29,26 +29,21 @@ class Hold:
         self.payment_id = payment_id
         self.until = until
         self.generation = owner.account.generation
-        self.is_released = False
+        # An advance would wait for a handler whose request is held.
+        self.is_released = owner.account.advance.is_running
 
     @property
     def is_over(self) -> bool:
-        """Also after a reset, and during an advance, which would wait for a held handler."""
+        """Also after a reset."""
         account = self.owner.account
-        return (
-            self.is_released
-            or account.is_closed
-            or account.generation != self.generation
-            or account.collector is not None
-        )
+        return self.is_released or account.is_closed or account.generation != self.generation
 
 
-class Holds:
+class Holds(StateService):
     """The held responses, on the event loop."""
 
-    def __init__(self, *, wall: SystemClock, change_notifier: ChangeNotifier) -> None:
-        self._wall = wall
-        self._change_notifier = change_notifier
+    def __init__(self, context: StateContext) -> None:
+        super().__init__(context)
         # Without those whose requests have ended.
         self._held: WeakSet[Hold] = WeakSet()
 
@@ -78,6 +73,13 @@ class Holds:
             if hold.owner is owner and hold.payment_id in (None, payment_id):
                 hold.is_released = True
                 self._change_notifier.changed((owner,))
+
+    def release_all(self, account: Account) -> None:
+        """Release all responses of an account, however short its advance is."""
+        for hold in self._held:
+            if hold.owner.account is account:
+                hold.is_released = True
+        self._change_notifier.changed((account,))
 
 
 @dataclass(slots=True, kw_only=True)
