@@ -162,7 +162,7 @@ def _what_can_follow(since: Status, status: Status) -> str:
 
 _ADVICE = "a duration such as 5s"
 _AFTER = Key(
-    Duration(is_positive=True),
+    Duration(at_least=1),
     "The time from the creation of the payment to the expiry of its checkout.",
     field="after_ms",
 )
@@ -210,13 +210,10 @@ _MAX_WAIT = f"{MAX_REDIRECT_WAIT_MS // 1_000}s"
 
 
 def _check_delay(members: Members) -> None:
-    entry, delay_ms = members.known.get("delay"), members.values["delay"]
-    if entry is None or delay_ms is None:
-        return
-    if members.values["redirect"] not in (None, RedirectMoment.BEFORE_WEBHOOK):
-        entry.note(f"'delay' belongs to 'redirect: {RedirectMoment.BEFORE_WEBHOOK}' alone")
-    elif delay_ms > MAX_REDIRECT_WAIT_MS:
-        entry.note(f"delay must not be longer than {_MAX_WAIT}, since it is real time")
+    is_other = members.values["redirect"] not in (None, RedirectMoment.BEFORE_WEBHOOK)
+    if is_other and "delay" in members.known:
+        message = f"'delay' belongs to 'redirect: {RedirectMoment.BEFORE_WEBHOOK}' alone"
+        members.known["delay"].note(message)
 
 
 REDIRECT = MappingOf(
@@ -232,7 +229,7 @@ REDIRECT = MappingOf(
             field="moment",
         ),
         "delay": Key(
-            Duration(),
+            Duration(at_most=MAX_REDIRECT_WAIT_MS),
             "The real time from a redirect before the webhook to the first attempts, "
             f"{_MAX_WAIT} at most.",
             default=DEFAULT_REDIRECT_DELAY_MS,
