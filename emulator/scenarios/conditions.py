@@ -11,7 +11,7 @@ from emulator.domain.payment_methods import (
     DEFAULT_METHODS,
     PHONE_DIGITS,
     PHONE_METHODS,
-    method_of_phone,
+    methods_of_phone,
     normalise_phone,
 )
 from emulator.scenarios.entries import Entry, MapNode, listed, read_text, whole_number
@@ -102,10 +102,10 @@ def payer_rule(consequence: str = "") -> KeyRule:
     def check(members: Members) -> None:
         method, phone, bank = (members.values[key] for key in ("method", "phone", "bank"))
         if phone is not None:
-            owner = method_of_phone(phone)
-            if method in PHONE_METHODS.keys() - {owner}:
+            owners = methods_of_phone(phone)
+            if method in PHONE_METHODS.keys() - {*owners}:
                 members.known["phone"].note(
-                    f"{phone} is a number of {owner}, so it never pays by {method}"
+                    f"{phone} is a number of {listed(owners, 'and')}, so it never pays by {method}"
                 )
             elif method == BANK_TRANSFER:
                 members.known["phone"].note(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator.domain.payment import Status
-from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS, method_of_phone
+from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS, methods_of_phone
 from emulator.scenarios import values
 from emulator.scenarios.conditions import (
     BANK,
@@ -255,13 +255,14 @@ def _pays_by(methods: Iterable[str]) -> JsonSchema:
     return {"properties": {"method": {"enum": sorted(methods)}}, "required": ["method"]}
 
 
-def _pay(**fields: Any) -> Fields | None:
-    """The fields of the step, with the method that the phone or the bank belongs to."""
+def _pay(**fields: Any) -> Fields:
+    """The fields of the step, with the method if the phone or the bank belongs to one alone."""
     if fields["method"] is None and fields["phone"] is not None:
-        fields["method"] = method_of_phone(fields["phone"])
+        first, *others = methods_of_phone(fields["phone"])
+        fields["method"] = None if others else first
     elif fields["method"] is None and fields["bank"] is not None:
         fields["method"] = BANK_TRANSFER
-    return None if fields["method"] is None else fields
+    return fields
 
 
 PAY = MappingOf(
@@ -271,7 +272,7 @@ PAY = MappingOf(
         "method": Key(
             METHOD,
             "The submitted method.",
-            default_text="the method of the phone; `bank_transfer` with a bank",
+            default_text="the first offered that accepts the phone; `bank_transfer` with a bank",
         ),
         "phone": Key(
             PHONE,
