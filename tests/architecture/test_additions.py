@@ -28,7 +28,7 @@ FILES = (
     ),
     (
         "templates/checkout/static/checkout.css",
-        {".choice.mpesa": f'.choice.{METHOD}::before {{ mask-image: url("phone.svg"); }}\n'},
+        {".choice.mpesa": f'.choice.{METHOD}::before {{ mask-image: url("wallet.svg"); }}\n'},
     ),
 )
 
