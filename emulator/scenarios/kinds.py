@@ -12,10 +12,6 @@ from typing import Any, Generic, TypeVar
 from emulator.domain.durations import MAX_DURATION_MS, duration_text, parse_duration_ms
 from emulator.scenarios.entries import (
     Entry,
-    ListNode,
-    MapNode,
-    ScalarKind,
-    ScalarNode,
     boolean,
     decimal_number,
     is_empty,
@@ -28,6 +24,7 @@ from emulator.scenarios.entries import (
 )
 from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.values import Json
+from emulator.yaml_text.nodes import ListNode, MapNode, ScalarKind, ScalarNode
 
 JsonSchema = dict[str, Any]
 

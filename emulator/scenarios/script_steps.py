@@ -16,22 +16,14 @@ from emulator.scenarios.conditions import (
     NewPaymentName,
     payer_rule,
 )
-from emulator.scenarios.entries import (
-    Entry,
-    MapNode,
-    ScalarNode,
-    is_empty,
-    listed,
-    read_pairs,
-    read_text,
-    text_of,
-)
+from emulator.scenarios.entries import Entry, is_empty, listed, read_pairs, read_text, text_of
 from emulator.scenarios.faults import FAULT_RULE, LONE_FAULT_RULE
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, JsonValue, Kind, Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.payment_rules import REASON_KEY
 from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.values import Json, Step
+from emulator.yaml_text.nodes import MapNode, ScalarNode
 
 Fields = dict[str, Any]
 """The fields of a step, without its place."""

@@ -2,10 +2,11 @@
 
 from emulator.domain.durations import parse_duration_ms
 from emulator.domain.faults import MAX_FAULT_STATUS, MIN_FAULT_STATUS, RequestEffect
-from emulator.scenarios.entries import Entry, ScalarNode, whole_number
+from emulator.scenarios.entries import Entry, whole_number
 from emulator.scenarios.fault_types import FaultType, Settings
 from emulator.scenarios.kinds import Duration, JsonSchema, Kind, WholeNumber
 from emulator.scenarios.mappings import Key, KeyRule, Members
+from emulator.yaml_text.nodes import ScalarNode
 
 MAX_RETRY_AFTER_S = 86_400
 # The contract's 429 always has the header (section 7).

@@ -1,0 +1,1 @@
+"""Reads YAML as nodes with positions, and explains its mistakes."""
