@@ -1,10 +1,11 @@
-"""Parses hosts and ports as browsers do, and recognises the hosts of local machines."""
+"""Parses URLs, and hosts and ports as browsers do, and recognises the hosts of local machines."""
 
 import re
 from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import unquote_to_bytes
 
+ACCEPTED_URL = "an absolute http or https URL"
 # The names by which containers reach the machine that they run on.
 DOCKER_HOST = "host.docker.internal"
 PODMAN_HOST = "host.containers.internal"
@@ -44,6 +45,19 @@ _MAX_IPV4 = 2**32 - 1
 _MAX_IPV4_PARTS = 4
 # More digits than an octal number of 32 bits has.
 _MAX_NUMBER_DIGITS = 12
+
+
+def parse_url(text: str) -> str:
+    """An absolute http or https URL, unchanged. Raises ValueError."""
+    from urllib.parse import urlsplit
+
+    # urlsplit removes some of these silently.
+    if any(character.isspace() or not character.isprintable() for character in text):
+        raise ValueError(text)
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
+        raise ValueError(text)
+    return text
 
 
 @lru_cache(_MAX_CACHED_HOSTS)

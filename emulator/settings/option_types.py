@@ -11,10 +11,11 @@ from typing import NamedTuple
 from emulator.domain.accounts import (
     OTHER_LIVE_KEY,
     OTHER_TEST_KEY,
+    SEEDS,
     Mode,
     is_well_formed_key,
 )
-from emulator.domain.hosts import MAX_PORT, is_ip_literal
+from emulator.domain.hosts import ACCEPTED_URL, MAX_PORT, is_ip_literal, parse_url
 from emulator.domain.instants import ACCEPTED_CLOCKS, parse_clock
 from emulator.domain.rate_limit import RateLimit
 from emulator.settings.values import IN_MEMORY
@@ -114,19 +115,6 @@ def _parse_allowed_host(text: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def parse_url(text: str) -> str:
-    """Read an absolute http or https URL, unchanged."""
-    from urllib.parse import urlsplit
-
-    # urlsplit removes some of these silently.
-    if any(character.isspace() or not character.isprintable() for character in text):
-        raise ValueError(text)
-    parts = urlsplit(text)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
-        raise ValueError(text)
-    return text
-
-
 def parse_checkout_url(text: str) -> str:
     """Read the public base of the checkout pages; a slash at its end is dropped."""
     if "?" in text or "#" in text:
@@ -160,9 +148,8 @@ PORT = OptionType(
     "PORT",
     form=Form.INTEGER,
 )
-# Signed integers of 64 bits, as SQLite stores them.
 SEED = OptionType(
-    _integer_parser(range(-(2**63), 2**63)),
+    _integer_parser(SEEDS),
     "an integer of at most 64 bits",
     "INTEGER",
     form=Form.INTEGER,
@@ -172,8 +159,8 @@ DATABASE = OptionType(_parse_path, f"the path of a file, or {IN_MEMORY}", "FILE"
 SCENARIO_PATHS = OptionType(_parse_path, "the path of a file or directory", "PATH", form=Form.PATHS)
 READY_FILE = OptionType(_parse_path, "the path of a file", "FILE")
 CONFIG_FILE = OptionType(_parse_path, "the path of a YAML file", "FILE")
-URL = OptionType(parse_url, "an absolute http or https URL", "URL")
-CHECKOUT_URL = OptionType(parse_checkout_url, f"{URL.expected} without query and fragment", "URL")
+URL = OptionType(parse_url, ACCEPTED_URL, "URL")
+CHECKOUT_URL = OptionType(parse_checkout_url, f"{ACCEPTED_URL} without query and fragment", "URL")
 CLOCK = OptionType(
     parse_clock,
     ACCEPTED_CLOCKS,

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from emulator.domain.hosts import ACCEPTED_URL
 from emulator.http.addresses import is_web_url
 from emulator.scenarios.entries import Entry, FileContext, read_text
 from emulator.scenarios.kinds import (
@@ -172,9 +173,7 @@ def _has_payment(members: Members) -> None:
         )
 
 
-_WEB_ADDRESS = Text(
-    _URL, expected="an absolute http or https URL", examples=[_HOST[1:]], accepts=is_web_url
-)
+_WEB_ADDRESS = Text(_URL, expected=ACCEPTED_URL, examples=[_HOST[1:]], accepts=is_web_url)
 _ANOMALY = Text(
     expected="an anomaly that `explore --save` writes",
     accepts=lambda name: parse_anomaly(name) is not None,
