@@ -1,11 +1,11 @@
 """The command `explore`, which runs a merchant's integration through every history."""
 
 import sys
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -24,7 +24,9 @@ from emulator.cli.output import (
     write_file,
 )
 from emulator.domain.accounts import DEMO_TEST_KEY, SEEDS
+from emulator.domain.durations import parse_duration_ms
 from emulator.reporting import ERASE_LINE
+from emulator.settings.option_types import parse_webhook_secret
 
 if TYPE_CHECKING:
     from emulator.settings import Settings
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from emulator.tools.explore.integration import Integration
     from emulator.tools.explore.session import ExploreSession
 
+T = TypeVar("T")
 DEFAULT_DEPTH = 2
 DEFAULT_SEED = 1
 MAX_DEPTH = 5
@@ -48,8 +51,7 @@ class ExploreOptions:
 
     url: str | None
     key: str
-    secret: str
-    has_given_secret: bool
+    secret: str | None
     settings: "Settings"
     limits: "Limits"
     save: Path
@@ -57,22 +59,18 @@ class ExploreOptions:
     report: Path | None
 
 
-def _duration_ms(_: click.Context, param: click.Parameter, text: str | None) -> int | None:
-    from emulator.domain.durations import parse_duration_ms
+def _parsed_by(
+    parse: Callable[[str], T],
+) -> Callable[[click.Context, click.Parameter, str | None], T | None]:
+    """A callback of an option that reports the ValueError of its parser."""
 
-    try:
-        return None if text is None else parse_duration_ms(text)
-    except ValueError as error:
-        cli_error(f"flag {param.opts[0]}: {error}")
+    def parsed(_: click.Context, param: click.Parameter, text: str | None) -> T | None:
+        try:
+            return None if text is None else parse(text)
+        except ValueError as error:
+            cli_error(f"flag {param.opts[0]}: {error}")
 
-
-def _webhook_secret(_: click.Context, param: click.Parameter, text: str | None) -> str | None:
-    from emulator.settings import option_types
-
-    try:
-        return None if text is None else option_types.parse_webhook_secret(text)
-    except ValueError:
-        cli_error(f"flag {param.opts[0]}: expected {option_types.WEBHOOK_SECRET.expected}")
+    return parsed
 
 
 @click.command()
@@ -104,7 +102,7 @@ def _webhook_secret(_: click.Context, param: click.Parameter, text: str | None) 
 @click.option(
     "--max-time",
     metavar="DURATION",
-    callback=_duration_ms,
+    callback=_parsed_by(parse_duration_ms),
     help="Maximum time of the run, such as 60s. Until then, random larger histories follow.",
 )
 @click.option(
@@ -154,7 +152,7 @@ def _webhook_secret(_: click.Context, param: click.Parameter, text: str | None) 
 @click.option(
     "--webhook-secret",
     metavar="SECRET",
-    callback=_webhook_secret,
+    callback=_parsed_by(parse_webhook_secret),
     help="Secret that signs webhooks; otherwise generated from the seed and printed.",
 )
 def explore(
@@ -179,17 +177,14 @@ def explore(
     1 with a failure, 2 when the shop or the emulator cannot be reached, or a file or an option is
     wrong.
     """
-    from emulator import ids
     from emulator.tools.explore.exploration import Limits
 
     settings = _settings(url, private)
     check_key("--key", key)
-    generated = ids.webhook_secret(ids.stream_key(seed, "explore"), 1)
     given = ExploreOptions(
         url=None if url is None else base_url("--url", url),
         key=settings.test_key if url is None else key,
-        secret=webhook_secret or generated,
-        has_given_secret=webhook_secret is not None,
+        secret=webhook_secret,
         settings=settings,
         limits=Limits(depth=depth, seed=seed, max_failures=max_failures, max_time_ms=max_time),
         save=save,
@@ -198,16 +193,14 @@ def explore(
     )
     if len(files) > 1 and not replays:
         cli_error("expected one file of an integration; several are accepted with --replay")
-    integrations = _read(files)
-    if integrations is None:
+    read = _read(files)
+    if read is None:
         return 2
     from emulator.server.app.server import NoListener, collect_rarely
     from emulator.tools.explore.service import ExploreError
 
     def run() -> Coroutine[object, object, int]:
-        return (
-            _replay(files, integrations, given) if replays else _Run(given, integrations[0]).run()
-        )
+        return _replay(files, read, given) if replays else _Run(given, read[0]).run()
 
     collect_rarely()
     try:
@@ -257,6 +250,7 @@ async def _session(
     """The emulator and the shop, both running. Raises ExploreError, NoListener."""
     from tempfile import TemporaryDirectory
 
+    from emulator import ids
     from emulator.clock import RealClock
     from emulator.http.addresses import BaseUrl
     from emulator.tools.explore.connections import Connections
@@ -281,11 +275,12 @@ async def _session(
         for each in (connections, shop_connections):
             stack.callback(each.close)
         service = Service(BaseUrl.parse(url), options.key, connections)
-        secret = options.secret
+        stream = ids.stream_key(options.limits.seed, "explore")
+        secret = options.secret or ids.webhook_secret(stream, 1)
         if options.url is not None:
             endpoint = service.silent_endpoint(integration.webhook, secret)
             secret = await stack.enter_async_context(endpoint)
-        if not options.has_given_secret and integration.webhook and integration.run is None:
+        if not options.secret and integration.webhook and integration.run is None:
             write(f"The shop needs this webhook secret: {secret}\n")
         variables = {
             "PAYMENTS_EMULATOR_URL": url,

@@ -29,6 +29,7 @@ _SWITCHES = {
     "0": False, "false": False, "no": False, "off": False,
 }  # fmt: skip
 _PERIODS_MS = {"s": 1_000, "min": 60_000}
+_WHSEC_FORM = "whsec_ and the base64 of 24 to 64 bytes"
 _OTHER_KEYS = {OTHER_TEST_KEY, OTHER_LIVE_KEY}
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
@@ -127,7 +128,7 @@ def parse_webhook_secret(text: str) -> str:
     from emulator.domain.webhooks import is_webhook_secret
 
     if not is_webhook_secret(text):
-        raise ValueError("secret")
+        raise ValueError(f"expected {_WHSEC_FORM}")
     return text
 
 
@@ -175,9 +176,7 @@ METHODS = OptionType(
 _KEY = "and 4 to 128 letters, digits or _, not a key of the second account"
 TEST_KEY = OptionType(_key_parser(Mode.TEST), f"test_ {_KEY}", "KEY", is_secret=True)
 LIVE_KEY = OptionType(_key_parser(Mode.LIVE), f"live_ {_KEY}", "KEY", is_secret=True)
-WEBHOOK_SECRET = OptionType(
-    parse_webhook_secret, "whsec_ and the base64 of 24 to 64 bytes", "SECRET", is_secret=True
-)
+WEBHOOK_SECRET = OptionType(parse_webhook_secret, _WHSEC_FORM, "SECRET", is_secret=True)
 RATE_LIMIT = OptionType(
     _parse_rate_limit,
     f"1 to {MAX_REQUESTS} requests per {' or '.join(_PERIODS_MS)}, such as 100/s or 1000/min",
