@@ -24,7 +24,7 @@ from emulator.scenarios.entries import (
 )
 from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.values import Json
-from emulator.yaml_text.nodes import ListNode, MapNode, ScalarKind, ScalarNode
+from emulator.yaml_text import ListNode, MapNode, ScalarKind, ScalarNode
 
 JsonSchema = dict[str, Any]
 

@@ -13,7 +13,7 @@ from emulator.scenarios.faults import LONE_FAULT_RULE
 from emulator.scenarios.problems import Notes, Problem, ScenarioError, hint_nearest
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, SCENARIO, named_scenario
 from emulator.scenarios.values import FaultRule, Pay, Scenario, Transition
-from emulator.yaml_text.nodes import MapNode, Node, ScalarNode
+from emulator.yaml_text import MapNode, Node, ScalarNode
 from emulator.yaml_text.tree import read_file_text, read_tree
 
 MAX_CACHED = 64

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from emulator.scenarios.entries import Entry, Pairs, is_empty, note_unknown_key, read_pairs
 from emulator.scenarios.kinds import Boolean, JsonSchema, Kind
 from emulator.scenarios.values import Json
-from emulator.yaml_text.nodes import MapNode
+from emulator.yaml_text import MapNode
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from emulator.scenarios.entries import Entry, listed, read_items
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.values import CheckoutRule, ExpiryRule, Json, OutcomeRule
-from emulator.yaml_text.nodes import ScalarNode
+from emulator.yaml_text import ScalarNode
 
 HANDSET = "handset"
 MAX_STEPS = 100

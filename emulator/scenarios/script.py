@@ -10,7 +10,7 @@ from emulator.scenarios.mappings import Key, MappingOf
 from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.script_steps import ACTION_STEPS, REQUEST_STEPS, StepType
 from emulator.scenarios.values import Expect, Json, Place, Repeat, Step
-from emulator.yaml_text.nodes import ListNode, MapNode
+from emulator.yaml_text import ListNode, MapNode
 
 MAX_SCRIPT_STEPS = 1_000
 MAX_EXECUTED_STEPS = 100_000

@@ -23,7 +23,7 @@ from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.payment_rules import REASON_KEY
 from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.values import Json, Step
-from emulator.yaml_text.nodes import MapNode, ScalarNode
+from emulator.yaml_text import MapNode, ScalarNode
 
 Fields = dict[str, Any]
 """The fields of a step, without its place."""

@@ -19,7 +19,7 @@ from emulator.settings.options import (
     show,
     wrong,
 )
-from emulator.yaml_text.nodes import ListNode, MapNode, Node, ScalarKind, ScalarNode
+from emulator.yaml_text import ListNode, MapNode, Node, ScalarKind, ScalarNode
 from emulator.yaml_text.tree import read_file_text, read_tree
 
 # In YAML an unquoted 2026-01-01 is a timestamp and 10.1 a number; both are accepted as texts.

@@ -17,7 +17,7 @@ from yaml.reader import Reader
 from yaml.resolver import Resolver
 
 from emulator.files import MAX_FILE_BYTES, MAX_NESTING, MAX_NODES, open_regular
-from emulator.yaml_text.nodes import ListNode, MapNode, Node, ScalarKind, ScalarNode
+from emulator.yaml_text import ListNode, MapNode, Node, ScalarKind, ScalarNode
 
 Loader = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
 # The parser in C is ten times as fast; not every platform's wheel has it.

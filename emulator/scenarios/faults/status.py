@@ -6,7 +6,7 @@ from emulator.scenarios.entries import Entry, whole_number
 from emulator.scenarios.fault_types import FaultType, Settings
 from emulator.scenarios.kinds import Duration, JsonSchema, Kind, WholeNumber
 from emulator.scenarios.mappings import Key, KeyRule, Members
-from emulator.yaml_text.nodes import ScalarNode
+from emulator.yaml_text import ScalarNode
 
 MAX_RETRY_AFTER_S = 86_400
 # The contract's 429 always has the header (section 7).

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from emulator.scenarios.problems import Notes
 from emulator.server.engine.recording.yaml_writer import WIDEST_LINE, yaml_text
-from emulator.yaml_text.nodes import MapNode, ScalarKind, ScalarNode
+from emulator.yaml_text import MapNode, ScalarKind, ScalarNode
 from emulator.yaml_text.tree import read_tree
 from tests.depth import usually
 from tests.server.engine.hostile_texts import TEXTS
