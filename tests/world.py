@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from emulator.domain.instants import Instant, parse_clock
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.server.app.composition import Running, compose
 from emulator.settings import Settings
 from tests.asgi import asgi
@@ -24,7 +25,7 @@ OTHER_TEST_KEY = "test_other_key"
 ORDER: dict[str, Any] = {
     "amount": 15_000,
     "currency": "ETB",
-    "methods": ["telebirr", "mpesa", "bank_transfer"],
+    "methods": list(DEFAULT_METHODS),
     "success_url": "https://shop.example/ok?order=1",
     "cancel_url": "https://shop.example/no",
 }

@@ -38,16 +38,15 @@ def doctor(url: str, key: str | None, webhook_url: str | None, is_json: bool) ->
     enabled endpoint of the account and mode receives one ping. Exit code 1 when something will
     not work, 2 when there is no emulator or an option is wrong.
     """
+    from emulator.domain.hosts import ACCEPTED_URL, parse_url
     from emulator.http.addresses import BaseUrl
-    from emulator.settings import parse_url
 
     check_key("--key", key)
     if webhook_url is not None:
         try:
             parse_url(webhook_url)
         except ValueError:
-            expected = "expected an absolute http or https URL"
-            cli_error(f"flag --webhook-url: found {webhook_url!r}, {expected}")
+            cli_error(f"flag --webhook-url: found {webhook_url!r}, expected {ACCEPTED_URL}")
     checked_url = BaseUrl.parse(base_url("--url", url))
     from emulator.tools.doctor.network import read_network
     from emulator.tools.doctor.runner import DoctorOptions

@@ -1,10 +1,10 @@
 """The command `explore`, which runs a merchant's integration through every history."""
 
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -23,7 +23,9 @@ from emulator.cli.output import (
     write_file,
     write_lines,
 )
-from emulator.domain.accounts import DEMO_TEST_KEY
+from emulator.domain.accounts import DEMO_TEST_KEY, SEEDS
+from emulator.domain.durations import parse_duration_ms
+from emulator.settings.option_types import parse_webhook_secret
 
 if TYPE_CHECKING:
     from emulator.settings import Settings
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from emulator.tools.explore.integration import Integration
     from emulator.tools.explore.session import ExploreSession
 
+T = TypeVar("T")
 DEFAULT_DEPTH = 2
 DEFAULT_SEED = 1
 MAX_DEPTH = 5
@@ -39,8 +42,6 @@ MAX_FAILURES = 1_000
 MAX_JOURNAL_BYTES = 512 * 1024
 MAX_OVERRUN_S = 2  # for a failed history to be reduced after --max-time
 DEFAULT_SAVE_DIRECTORY = Path("explore")
-# Options of the private emulator, which a running one has of its own.
-_SERVE_OPTIONS = ("port", "checkout_port", "test_key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +50,26 @@ class ExploreOptions:
 
     url: str | None
     key: str
-    secret: str
-    has_given_secret: bool
+    secret: str | None
     settings: "Settings"
     limits: "Limits"
     save: Path
     junit: Path | None
     report: Path | None
+
+
+def _parsed_by(
+    parse: Callable[[str], T],
+) -> Callable[[click.Context, click.Parameter, str | None], T | None]:
+    """A callback of an option that reports the ValueError of its parser."""
+
+    def parsed(_: click.Context, param: click.Parameter, text: str | None) -> T | None:
+        try:
+            return None if text is None else parse(text)
+        except ValueError as error:
+            cli_error(f"flag {param.opts[0]}: {error}")
+
+    return parsed
 
 
 @click.command()
@@ -79,7 +93,7 @@ class ExploreOptions:
     "--seed",
     metavar="INTEGER",
     type=str,
-    callback=number_within(int, -(2**63), 2**63 - 1),
+    callback=number_within(int, SEEDS.start, SEEDS.stop - 1),
     default=DEFAULT_SEED,
     show_default=True,
     help="Seed of the random histories.",
@@ -87,6 +101,7 @@ class ExploreOptions:
 @click.option(
     "--max-time",
     metavar="DURATION",
+    callback=_parsed_by(parse_duration_ms),
     help="Maximum time of the run, such as 60s. Until then, random larger histories follow.",
 )
 @click.option(
@@ -136,28 +151,55 @@ class ExploreOptions:
 @click.option(
     "--webhook-secret",
     metavar="SECRET",
+    callback=_parsed_by(parse_webhook_secret),
     help="Secret that signs webhooks; otherwise generated from the seed and printed.",
 )
-def explore(files: tuple[Path, ...], *, replays: bool, **options: object) -> int:
+def explore(
+    files: tuple[Path, ...],
+    *,
+    replays: bool,
+    depth: int,
+    seed: int,
+    max_time: int | None,
+    max_failures: int,
+    save: Path,
+    junit: Path | None,
+    report: Path | None,
+    url: str | None,
+    key: str,
+    webhook_secret: str | None,
+    **private: str | None,
+) -> int:
     """Run a merchant's integration through every history of events.
 
     FILE describes the integration. The command judges each history. Exit code 0 without failures,
     1 with a failure, 2 when the shop or the emulator cannot be reached, or a file or an option is
     wrong.
     """
-    given = _options(options)
+    from emulator.tools.explore.exploration import Limits
+
+    settings = _settings(url, private)
+    check_key("--key", key)
+    given = ExploreOptions(
+        url=None if url is None else base_url("--url", url),
+        key=settings.test_key if url is None else key,
+        secret=webhook_secret,
+        settings=settings,
+        limits=Limits(depth=depth, seed=seed, max_failures=max_failures, max_time_ms=max_time),
+        save=save,
+        junit=junit,
+        report=report,
+    )
     if len(files) > 1 and not replays:
         cli_error("expected one file of an integration; several are accepted with --replay")
-    integrations = _read(files)
-    if integrations is None:
+    read = _read(files)
+    if read is None:
         return 2
     from emulator.server.app.server import NoListener, collect_rarely
     from emulator.tools.explore.service import ExploreError
 
     def run() -> Coroutine[object, object, int]:
-        return (
-            _replay(files, integrations, given) if replays else _Run(given, integrations[0]).run()
-        )
+        return _replay(files, read, given) if replays else _Run(given, read[0]).run()
 
     collect_rarely()
     try:
@@ -185,59 +227,19 @@ def _read(files: Sequence[Path]) -> "list[Integration] | None":
     return integrations
 
 
-def _options(options: Mapping[str, object]) -> ExploreOptions:
-    from emulator import ids
-    from emulator.settings import SettingsError, parse_webhook_secret, resolve
-    from emulator.tools.explore.exploration import Limits
+def _settings(url: str | None, private: Mapping[str, str | None]) -> "Settings":
+    """The settings of the private emulator."""
+    from emulator.settings import SettingsError, resolve
 
-    values = dict(options)
-    url, seed = values["url"], int(str(values["seed"]))
-    given = {name: values[name] for name in _SERVE_OPTIONS if values[name] is not None}
+    given = {name.replace("_", "-"): value for name, value in private.items() if value is not None}
     if url is not None and given:
-        flag = next(iter(given)).replace("_", "-")
+        flag = next(iter(given))
         cli_error(f"flag --{flag}: the emulator at --url has its own; leave this flag out")
-    secret = values["webhook_secret"]
-    if secret is not None:
-        try:
-            parse_webhook_secret(str(secret))
-        except ValueError:
-            cli_error("flag --webhook-secret: expected whsec_ and the base64 of 24 to 64 bytes")
-    flags = {name.replace("_", "-"): value for name, value in given.items()}
-    # Without a seed: a shop that keeps its orders must not meet the ids of an earlier run.
-    flags |= {"clock": "frozen", "allow-http-localhost": True}
     try:
-        settings = resolve(flags, {})
+        # Without a seed: a shop that keeps its orders must not meet the ids of an earlier run.
+        return resolve({**given, "clock": "frozen", "allow-http-localhost": True}, {})
     except SettingsError as error:
         cli_error(*error.lines)
-    check_key("--key", str(values["key"]))
-    generated = ids.webhook_secret(ids.stream_key(seed, "explore"), 1)
-    return ExploreOptions(
-        url=None if url is None else base_url("--url", str(url)),
-        key=str(values["key"]) if url is not None else settings.test_key,
-        secret=generated if secret is None else str(secret),
-        has_given_secret=secret is not None,
-        settings=settings,
-        limits=Limits(
-            depth=int(str(values["depth"])),
-            seed=seed,
-            max_failures=int(str(values["max_failures"])),
-            max_time_ms=_duration_ms(values["max_time"]),
-        ),
-        save=Path(str(values["save"])),
-        junit=values["junit"] if isinstance(values["junit"], Path) else None,
-        report=values["report"] if isinstance(values["report"], Path) else None,
-    )
-
-
-def _duration_ms(text: object) -> int | None:
-    from emulator.domain.durations import parse_duration_ms
-
-    if text is None:
-        return None
-    try:
-        return parse_duration_ms(str(text))
-    except ValueError as error:
-        cli_error(f"flag --max-time: {error}")
 
 
 @asynccontextmanager
@@ -247,6 +249,7 @@ async def _session(
     """The emulator and the shop, both running. Raises ExploreError, NoListener."""
     from tempfile import TemporaryDirectory
 
+    from emulator import ids
     from emulator.clock import RealClock
     from emulator.http.addresses import BaseUrl
     from emulator.tools.explore.connections import Connections
@@ -271,11 +274,12 @@ async def _session(
         for each in (connections, shop_connections):
             stack.callback(each.close)
         service = Service(BaseUrl.parse(url), options.key, connections)
-        secret = options.secret
+        stream = ids.stream_key(options.limits.seed, "explore")
+        secret = options.secret or ids.webhook_secret(stream, 1)
         if options.url is not None:
             endpoint = service.silent_endpoint(integration.webhook, secret)
             secret = await stack.enter_async_context(endpoint)
-        if not options.has_given_secret and integration.webhook and integration.run is None:
+        if not options.secret and integration.webhook and integration.run is None:
             write(f"The shop needs this webhook secret: {secret}\n")
         variables = {
             "PAYMENTS_EMULATOR_URL": url,

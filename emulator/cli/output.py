@@ -195,6 +195,7 @@ def console_paint() -> "Paint":
 
 def base_url(option: str, text: str) -> str:
     """The validated base URL of a service that receives an API key. Raises CliError."""
+    from emulator.domain.hosts import ACCEPTED_URL
     from emulator.settings import parse_checkout_url
 
     try:
@@ -203,7 +204,7 @@ def base_url(option: str, text: str) -> str:
         url = parse_checkout_url(text)
     except ValueError:
         bare = ", without ? and #" if {"?", "#"} & set(text) else ""
-        cli_error(f"flag {option}: found {text!r}, expected an absolute http or https URL{bare}")
+        cli_error(f"flag {option}: found {text!r}, expected {ACCEPTED_URL}{bare}")
     if url.endswith("/v1"):
         bare = url.removesuffix("/v1")
         cli_error(f"flag {option}: found {text!r}, expected the address without /v1: {bare}")

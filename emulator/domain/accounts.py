@@ -14,6 +14,9 @@ DEMO_LIVE_KEY = "live_demo_key"
 OTHER_TEST_KEY = "test_other_key"
 OTHER_LIVE_KEY = "live_other_key"
 
+SEEDS = range(-(2**63), 2**63)
+"""Signed integers of 64 bits, as SQLite stores them."""
+
 # Precedes the two hexadecimal digits of a character that a URL or JSON escapes, even repeatedly.
 # Bounded, because a body may consist of backslashes.
 _ESCAPE = r"(?:%(?:25){0,8}|\\{1,16}u00)"

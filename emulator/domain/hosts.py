@@ -1,10 +1,11 @@
-"""Parses hosts and ports as browsers do, and recognises the hosts of local machines."""
+"""Parses URLs, and hosts and ports as browsers do, and recognises the hosts of local machines."""
 
 import re
 from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import unquote_to_bytes
 
+ACCEPTED_URL = "an absolute http or https URL"
 # The names by which containers reach the machine that they run on.
 DOCKER_HOST = "host.docker.internal"
 PODMAN_HOST = "host.containers.internal"
@@ -34,17 +35,8 @@ MAX_NAME_LENGTH = 253
 MAX_LABEL_LENGTH = 63
 
 _FORBIDDEN = re.compile(r"[\x00-\x20#%/:<>?@\[\\\]^|\x7f]")
-_LABEL_SEPARATORS = re.compile("[\u3002\uff0e\uff61]")
-# The characters that IDNA removes: soft hyphen, fillers, joiner marks and variation selectors.
-_IGNORED = re.compile(
-    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u200b\u2060\u2064\u206a-\u206f"
-    "\u3164\ufe00-\ufe0f\ufeff\uffa0\U0001bca0-\U0001bca3\U000e0100-\U000e01ef]"
-)
 _JOINERS = "\u200c\u200d"
-_ZERO_WIDTH_JOINER = "\u200d"
-_VIRAMA = 9
-_DISALLOWED_SYMBOLS = re.compile("[\u2ff0-\u2fff\ufff9-\uffff]")
-_DISALLOWED_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp", "Zs"})
+_RIGHT_TO_LEFT = {"R", "AL", "AN"}
 _PUNYCODE = "xn--"
 _OCTAL = re.compile(r"0[0-7]*")
 _DECIMAL = re.compile(r"[1-9][0-9]*")
@@ -53,6 +45,19 @@ _MAX_IPV4 = 2**32 - 1
 _MAX_IPV4_PARTS = 4
 # More digits than an octal number of 32 bits has.
 _MAX_NUMBER_DIGITS = 12
+
+
+def parse_url(text: str) -> str:
+    """An absolute http or https URL, unchanged. Raises ValueError."""
+    from urllib.parse import urlsplit
+
+    # urlsplit removes some of these silently.
+    if any(character.isspace() or not character.isprintable() for character in text):
+        raise ValueError(text)
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
+        raise ValueError(text)
+    return text
 
 
 @lru_cache(_MAX_CACHED_HOSTS)
@@ -119,7 +124,7 @@ def parse_url_host(host: str) -> str | None:
     if name is None or _FORBIDDEN.search(name):
         return None
     labels = name.removesuffix(".").split(".")
-    if not all(map(_is_label, labels)) or not _fits_bidi_rule(name, labels):
+    if not all(map(_is_label, labels)):
         return None
     return _parse_ipv4(labels) if _is_number(labels[-1]) else name
 
@@ -135,38 +140,32 @@ def is_open_port(port: str) -> bool:
 
 
 def _mapped(host: str) -> str | None:
-    """The name in the letters to which IDNA maps it; None where a character is disallowed."""
-    from unicodedata import normalize
+    """The name in the letters to which IDNA maps it; None where a label is invalid (UTS 46)."""
+    from unicodedata import bidirectional
 
-    plain = _LABEL_SEPARATORS.sub(".", _IGNORED.sub("", host)).lower()
-    if _DISALLOWED_SYMBOLS.search(plain) or not all(map(_is_allowed, "." + plain, plain)):
+    import idna
+
+    try:
+        name = idna.uts46_remap(host, std3_rules=False)
+        has_order = any(bidirectional(character) in _RIGHT_TO_LEFT for character in name)
+        for label in filter(None, name.split(".")):
+            idna.check_initial_combiner(label)
+            joiners = [index for index, each in enumerate(label) if each in _JOINERS]
+            if not all(idna.valid_contextj(label, index) for index in joiners):
+                return None
+            if has_order:
+                idna.check_bidi(label, check_ltr=True)
+    except ValueError:  # also the errors of idna
         return None
-    name = normalize("NFKC", plain).lower()
-    # A character that stands for a dot and more, such as U+33C2, is disallowed.
-    return name if name.count(".") == plain.count(".") else None
-
-
-def _is_allowed(before: str, character: str) -> bool:
-    """Whether a character may follow another in a name."""
-    if character.isascii():
-        return True
-    from unicodedata import category, combining
-
-    if character in _JOINERS:
-        return character != _ZERO_WIDTH_JOINER or combining(before) == _VIRAMA
-    return category(character) not in _DISALLOWED_CATEGORIES
+    return name
 
 
 def _is_label(label: str) -> bool:
     if not 1 <= len(label) <= MAX_LABEL_LENGTH:
         return False
-    if label.isascii():
-        return not label.startswith(_PUNYCODE) or _is_punycode(label)
-    return (
-        not label.startswith(_PUNYCODE)
-        and _begins_with_no_mark(label)
-        and len(_PUNYCODE) + len(label.encode("punycode")) <= MAX_LABEL_LENGTH
-    )
+    if label.startswith(_PUNYCODE):
+        return label.isascii() and _is_punycode(label)
+    return label.isascii() or (len(_PUNYCODE) + len(label.encode("punycode")) <= MAX_LABEL_LENGTH)
 
 
 def _is_punycode(label: str) -> bool:
@@ -175,38 +174,7 @@ def _is_punycode(label: str) -> bool:
         decoded = label.removeprefix(_PUNYCODE).encode().decode("punycode")
     except UnicodeError:
         return False
-    return not decoded.isascii() and _mapped(decoded) == decoded and _begins_with_no_mark(decoded)
-
-
-def _begins_with_no_mark(label: str) -> bool:
-    from unicodedata import category
-
-    return not category(label[0]).startswith("M")
-
-
-def _fits_bidi_rule(name: str, labels: list[str]) -> bool:
-    """RFC 5893, section 2: in a name with letters from right to left, each label keeps order."""
-    if name.isascii():
-        return True
-    from unicodedata import bidirectional
-
-    classes = [[bidirectional(character) for character in label] for label in labels]
-    if not any(kind in ("R", "AL", "AN") for kinds in classes for kind in kinds):
-        return True
-    return all(map(_is_ordered, classes))
-
-
-def _is_ordered(classes: list[str]) -> bool:
-    is_right_to_left = classes[0] in ("R", "AL")
-    allowed = {"EN", "ES", "CS", "ET", "ON", "BN", "NSM"}
-    allowed |= {"R", "AL", "AN"} if is_right_to_left else {"L"}
-    if classes[0] not in ("R", "AL", "L") or not allowed.issuperset(classes):
-        return False
-    while classes[-1] == "NSM":
-        classes = classes[:-1]
-    if is_right_to_left:
-        return classes[-1] in ("R", "AL", "EN", "AN") and not {"EN", "AN"}.issubset(classes)
-    return classes[-1] in ("L", "EN")
+    return not decoded.isascii() and _mapped(decoded) == decoded
 
 
 def _is_number(label: str) -> bool:

@@ -1,29 +1,29 @@
 """The payment methods, the phone numbers of those paid by phone, and the simulated banks."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 
 class PaymentMethod(NamedTuple):
     """A payment method of the contract; `--methods` may offer others, without phone and bank.
 
-    `phone_digit` begins the national numbers of the operator; the checkout page has the texts
-    `phone_hint_NAME` and `phone_need_0DIGIT` for such a method. A method `at_bank` is confirmed at
-    one of the simulated banks.
+    Each of `phone_digits` begins national numbers that pay by this method, and may begin those of
+    other methods; the checkout page has the texts `phone_hint_NAME` and `phone_need_NAME` for such
+    a method. A method `at_bank` is confirmed at one of the simulated banks.
     """
 
     name: str
     title: str
-    phone_digit: str | None = None
+    phone_digits: str = ""
     at_bank: bool = False
 
 
 METHODS = {
     method.name: method
     for method in (
-        PaymentMethod("telebirr", "telebirr", phone_digit="9"),
-        PaymentMethod("mpesa", "M-Pesa", phone_digit="7"),
+        PaymentMethod("telebirr", "telebirr", phone_digits="9"),
+        PaymentMethod("mpesa", "M-Pesa", phone_digits="7"),
         PaymentMethod("bank_transfer", "Bank transfer", at_bank=True),
     )
 }
@@ -37,14 +37,11 @@ BANKS = {
 """The fictional banks of the simulated bank transfer."""
 
 DEFAULT_METHODS = tuple(METHODS)
-PHONE_METHODS = {name: method for name, method in METHODS.items() if method.phone_digit}
+PHONE_METHODS = {name: method for name, method in METHODS.items() if method.phone_digits}
 # The only one: a bank names no method, so a `pay` step with a bank alone means this method.
 BANK_TRANSFER = next(method.name for method in METHODS.values() if method.at_bank)
 
-_METHOD_OF_DIGIT = {
-    method.phone_digit: method.name for method in METHODS.values() if method.phone_digit
-}
-PHONE_DIGITS = "".join(sorted(_METHOD_OF_DIGIT))
+PHONE_DIGITS = "".join(sorted({*"".join(each.phone_digits for each in METHODS.values())}))
 """The first digits of national numbers."""
 
 
@@ -64,7 +61,7 @@ def customer_submission(method: str) -> dict[str, str]:
         return {"method": method, "bank": next(iter(BANKS))}
     phone_method = PHONE_METHODS.get(method)
     return {"method": method} | (
-        {"phone": f"0{phone_method.phone_digit}11223344"} if phone_method else {}
+        {"phone": f"0{phone_method.phone_digits[0]}11223344"} if phone_method else {}
     )
 
 
@@ -81,9 +78,17 @@ def normalise_phone(written: str) -> str:
     return f"+251{match[1]}"
 
 
-def method_of_phone(normalised: str) -> str:
-    """The payment method whose operator owns a normalised number."""
-    return _METHOD_OF_DIGIT[normalised[4]]
+def methods_of_phone(normalised: str, methods: Mapping[str, PaymentMethod] = METHODS) -> list[str]:
+    """The methods that accept a normalised number: one at least."""
+    return [each.name for each in methods.values() if normalised[4] in each.phone_digits]
+
+
+def method_of_phone(
+    normalised: str, offered: Iterable[str] = (), methods: Mapping[str, PaymentMethod] = METHODS
+) -> str:
+    """The first offered method that accepts a normalised number, else the first of all."""
+    accepting = methods_of_phone(normalised, methods)
+    return next((name for name in offered if name in accepting), accepting[0])
 
 
 def mask_phone(normalised: str) -> str:

@@ -6,7 +6,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ..domain.hosts import is_ip_literal
+from ..domain.hosts import is_ip_literal, parse_url
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -38,11 +38,9 @@ class BaseUrl:
 def is_web_url(text: str) -> bool:
     """Whether a text is an absolute http or https URL in ASCII, with a host and a usable port."""
     try:
-        parts = urlsplit(text)
-        has_host = bool(parts.hostname) and parts.port != 0
+        return parse_url(text).isascii()
     except ValueError:  # such as a port that is too large
         return False
-    return parts.scheme in DEFAULT_PORTS and has_host and text.isascii()
 
 
 def host_with_port(host: str, port: int | None) -> str:

@@ -11,13 +11,14 @@ from emulator.domain.payment_methods import (
     DEFAULT_METHODS,
     PHONE_DIGITS,
     PHONE_METHODS,
-    method_of_phone,
+    methods_of_phone,
     normalise_phone,
 )
-from emulator.scenarios.entries import Entry, MapNode, listed, read_text, whole_number
+from emulator.scenarios.entries import Entry, listed, read_text, whole_number
 from emulator.scenarios.kinds import JsonSchema, Kind, ListOf, Text, TextPairs, WholeNumber, Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.values import AmountRange, Json, When
+from emulator.yaml_text import MapNode
 
 # Any identifier: which methods exist is configuration, so an unknown one is no mistake here.
 METHOD_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
@@ -102,10 +103,10 @@ def payer_rule(consequence: str = "") -> KeyRule:
     def check(members: Members) -> None:
         method, phone, bank = (members.values[key] for key in ("method", "phone", "bank"))
         if phone is not None:
-            owner = method_of_phone(phone)
-            if method in PHONE_METHODS.keys() - {owner}:
+            owners = methods_of_phone(phone)
+            if method in PHONE_METHODS.keys() - {*owners}:
                 members.known["phone"].note(
-                    f"{phone} is a number of {owner}, so it never pays by {method}"
+                    f"{phone} is a number of {listed(owners, 'and')}, so it never pays by {method}"
                 )
             elif method == BANK_TRANSFER:
                 members.known["phone"].note(

@@ -7,10 +7,10 @@ reading goes on and all mistakes of a file are found. A file with a note is refu
 import math
 import re
 from collections.abc import Collection, Iterable
-from enum import Enum
 from typing import NamedTuple
 
 from emulator.scenarios.problems import Notes, hint_nearest
+from emulator.yaml_text import ListNode, MapNode, Node, ScalarKind, ScalarNode
 
 _WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,20})", re.ASCII)
 _DECIMAL_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
@@ -19,42 +19,6 @@ _BOOLEANS = {"true": True, "false": False}
 # In one script. Each comparison takes as long as a thousand look-ups, and a script may consist of
 # mistakes only.
 _MAX_COMPARISONS = 2_000
-
-
-class ScalarKind(Enum):
-    """The kind of a scalar by the rules of YAML 1.1: `yes` is a Boolean, `0700` a number."""
-
-    TEXT = "tag:yaml.org,2002:str"
-    INTEGER = "tag:yaml.org,2002:int"
-    BOOLEAN = "tag:yaml.org,2002:bool"
-    NULL = "tag:yaml.org,2002:null"
-    MERGE = "tag:yaml.org,2002:merge"
-    FLOAT = "tag:yaml.org,2002:float"
-    TIMESTAMP = "tag:yaml.org,2002:timestamp"
-    EQUALS_SIGN = "tag:yaml.org,2002:value"
-
-
-# Named tuples: a file has thousands of nodes, and a dataclass takes three times as long to make.
-class ScalarNode(NamedTuple):
-    line: int
-    column: int
-    text: str
-    kind: ScalarKind
-
-
-class ListNode(NamedTuple):
-    line: int
-    column: int
-    items: tuple["Node", ...]
-
-
-class MapNode(NamedTuple):
-    line: int
-    column: int
-    pairs: tuple[tuple["Node", "Node"], ...]
-
-
-Node = ScalarNode | ListNode | MapNode
 
 
 class PaymentNames:

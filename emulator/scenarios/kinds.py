@@ -9,13 +9,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Generic, TypeVar
 
-from emulator.domain.durations import duration_text, parse_duration_ms
+from emulator.domain.durations import MAX_DURATION_MS, duration_text, parse_duration_ms
 from emulator.scenarios.entries import (
     Entry,
-    ListNode,
-    MapNode,
-    ScalarKind,
-    ScalarNode,
     boolean,
     decimal_number,
     is_empty,
@@ -28,6 +24,7 @@ from emulator.scenarios.entries import (
 )
 from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.values import Json
+from emulator.yaml_text import ListNode, MapNode, ScalarKind, ScalarNode
 
 JsonSchema = dict[str, Any]
 
@@ -40,7 +37,7 @@ _DURATION: JsonSchema = {
     "pattern": r"^[0-9]{1,15}((\.0{1,15})?ms|(\.[0-9]{1,3}0{0,12})?s|(\.[0-9]{1,15})?(m|h|d))$",
     "examples": ["500ms", "30s", "5m"],
 }
-NO_TIME: JsonSchema = {"pattern": r"^[0.]+(ms|s|m|h|d)$"}
+_NO_TIME: JsonSchema = {"pattern": r"^[0.]+(ms|s|m|h|d)$"}
 # How to write a value of this kind, if it should not be text.
 _JSON_HINTS = {
     ScalarKind.INTEGER: ", or write it in decimal digits",
@@ -156,10 +153,12 @@ class Word(Kind[W]):
 
 
 class Duration(Kind[int]):
-    """A span of time in milliseconds."""
+    """A span of time in milliseconds; a schema has no limits of texts, but describes them."""
 
-    def __init__(self, *, is_positive: bool = False) -> None:
-        self._is_positive = is_positive
+    def __init__(self, *, at_least: int = 0, at_most: int = MAX_DURATION_MS) -> None:
+        self.at_least = at_least
+        self.at_most = at_most
+        self._limits = f"from {duration_text(at_least)} to {duration_text(at_most)}"
 
     def read(self, entry: Entry) -> int | None:
         text = text_of(entry)
@@ -173,13 +172,17 @@ class Duration(Kind[int]):
         except ValueError as error:
             entry.note(f"{entry.label} must be a duration: {error}")
             return None
-        if duration_ms == 0 and self._is_positive:
-            entry.note(f"{entry.label} must be greater than zero")
-            return None
-        return duration_ms
+        if self.at_least <= duration_ms <= self.at_most:
+            return duration_ms
+        is_zero = duration_ms == 0 and self.at_least == 1
+        accepted = "greater than zero" if is_zero else f"{self._limits} (got {text})"
+        entry.note(f"{entry.label} must be {accepted}")
+        return None
 
     def schema(self) -> JsonSchema:
-        return {**_DURATION, "not": NO_TIME} if self._is_positive else _DURATION
+        schema = {**_DURATION, "not": _NO_TIME} if self.at_least else _DURATION
+        is_limited = self.at_most < MAX_DURATION_MS
+        return {"title": f"duration {self._limits}", **schema} if is_limited else schema
 
     def write(self, value: int) -> Json:
         return duration_text(value)

@@ -8,21 +8,13 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from emulator.files import MAX_FILE_BYTES, open_regular
-from emulator.scenarios.entries import (
-    Entry,
-    FileContext,
-    MapNode,
-    Node,
-    ScalarNode,
-    is_empty,
-    listed,
-)
+from emulator.scenarios.entries import Entry, FileContext, is_empty, listed
 from emulator.scenarios.faults import LONE_FAULT_RULE
 from emulator.scenarios.problems import Notes, Problem, ScenarioError, hint_nearest
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, SCENARIO, named_scenario
 from emulator.scenarios.values import FaultRule, Pay, Scenario, Transition
-from emulator.scenarios.yaml_tree import read_tree
+from emulator.yaml_text import MapNode, Node, ScalarNode
+from emulator.yaml_text.tree import read_file_text, read_tree
 
 MAX_CACHED = 64
 MAX_CACHED_CHARACTERS = 16_384
@@ -71,7 +63,7 @@ def read_scenario(text: str, source: str, *, name: str | None = None) -> Reading
 
 def _read(text: str, source: str, name: str | None) -> Reading:
     context = FileContext(source)
-    tree = read_tree(text, context)
+    tree = read_tree(text, context.add)
     if tree is None:
         return Reading(scenario=None, problems=context.problems)
     entry = Entry(node=tree, label="a scenario", context=context)
@@ -102,7 +94,7 @@ def read_fault_rule_text(text: str, source: str) -> FaultRule:
     Raises ScenarioError with every problem of the text, which `source` is the name of.
     """
     context = FileContext(source)
-    tree = read_tree(text, context, holds="a fault rule")
+    tree = read_tree(text, context.add, holds="a fault rule")
     if tree is None:
         raise ScenarioError(context.problems)
     entry = Entry(node=tree, label="a fault rule", context=context)
@@ -219,7 +211,7 @@ def files_of(path: Path, problems: list[Problem]) -> list[Path]:
     try:
         files = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
     except OSError as error:
-        problems.append(_unreadable(path, error))
+        problems.append(unreadable(path, error))
         return []
     if not files:
         message = "the directory must contain scenario files: *.yaml or *.yml"
@@ -229,33 +221,16 @@ def files_of(path: Path, problems: list[Problem]) -> list[Path]:
 
 def read_file(file: Path) -> Reading:
     """As `read_scenario`, for a file."""
-    source = str(file)
+    context = FileContext(str(file))
     try:
-        with open_regular(file) as opened:
-            # One byte more than the limit shows that the file is too large.
-            content = opened.read(MAX_FILE_BYTES + 1)
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if len(content) <= MAX_FILE_BYTES:
-            return Reading(scenario=None, problems=(_not_utf_8(source, content, error.start),))
-        text = content.decode("utf-8", "replace")  # cut within a character
-    except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        return Reading(scenario=None, problems=(_unreadable(file, error),))
-    return read_scenario(text, source)
+        text = read_file_text(file, context.add)
+    except (OSError, ValueError) as error:
+        return Reading(scenario=None, problems=(unreadable(file, error),))
+    if text is None:
+        return Reading(scenario=None, problems=context.problems)
+    return read_scenario(text, str(file))
 
 
-def _not_utf_8(source: str, content: bytes, position: int) -> Problem:
-    if content[:2] in {b"\xff\xfe", b"\xfe\xff"}:
-        return Problem(source=source, message="the file is UTF-16; save it as UTF-8")
-    before = content[:position].decode()
-    return Problem(
-        source=source,
-        line=before.count("\n") + 1,
-        column=len(before) - before.rfind("\n"),
-        message=f"the byte 0x{content[position]:02x} here is not UTF-8; save the file as UTF-8",
-    )
-
-
-def _unreadable(path: Path, error: OSError | ValueError) -> Problem:
+def unreadable(path: Path, error: OSError | ValueError) -> Problem:
     cause = error.strerror if isinstance(error, OSError) else None
     return Problem(source=str(path), message=f"cannot be read: {cause or error}")

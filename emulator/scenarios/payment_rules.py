@@ -15,10 +15,11 @@ from emulator.domain.outcomes import (
 from emulator.domain.payment import Status
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.scenarios.conditions import REASON, REASON_RULE, WHEN, list_of_rules, rule_keys
-from emulator.scenarios.entries import Entry, ScalarNode, listed, read_items
+from emulator.scenarios.entries import Entry, listed, read_items
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.values import CheckoutRule, ExpiryRule, Json, OutcomeRule
+from emulator.yaml_text import ScalarNode
 
 HANDSET = "handset"
 MAX_STEPS = 100
@@ -162,7 +163,7 @@ def _what_can_follow(since: Status, status: Status) -> str:
 
 _ADVICE = "a duration such as 5s"
 _AFTER = Key(
-    Duration(is_positive=True),
+    Duration(at_least=1),
     "The time from the creation of the payment to the expiry of its checkout.",
     field="after_ms",
 )
@@ -210,13 +211,10 @@ _MAX_WAIT = f"{MAX_REDIRECT_WAIT_MS // 1_000}s"
 
 
 def _check_delay(members: Members) -> None:
-    entry, delay_ms = members.known.get("delay"), members.values["delay"]
-    if entry is None or delay_ms is None:
-        return
-    if members.values["redirect"] not in (None, RedirectMoment.BEFORE_WEBHOOK):
-        entry.note(f"'delay' belongs to 'redirect: {RedirectMoment.BEFORE_WEBHOOK}' alone")
-    elif delay_ms > MAX_REDIRECT_WAIT_MS:
-        entry.note(f"delay must not be longer than {_MAX_WAIT}, since it is real time")
+    is_other = members.values["redirect"] not in (None, RedirectMoment.BEFORE_WEBHOOK)
+    if is_other and "delay" in members.known:
+        message = f"'delay' belongs to 'redirect: {RedirectMoment.BEFORE_WEBHOOK}' alone"
+        members.known["delay"].note(message)
 
 
 REDIRECT = MappingOf(
@@ -232,7 +230,7 @@ REDIRECT = MappingOf(
             field="moment",
         ),
         "delay": Key(
-            Duration(),
+            Duration(at_most=MAX_REDIRECT_WAIT_MS),
             "The real time from a redirect before the webhook to the first attempts, "
             f"{_MAX_WAIT} at most.",
             default=DEFAULT_REDIRECT_DELAY_MS,

@@ -14,7 +14,7 @@ from emulator.domain.accounts import Mode
 from emulator.domain.durations import whole_duration_text
 from emulator.domain.outcomes import Handset, Outcome, Step
 from emulator.domain.payment import Payment, Status
-from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS, method_of_phone
+from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS, methods_of_phone
 from emulator.scenarios.values import (
     AmountRange,
     CheckoutRule,
@@ -250,7 +250,8 @@ class NamedNumbers:
 
 def _phones(whens: Iterable[When], method: str | None) -> tuple[str, ...]:
     named = dict.fromkeys(when.phone for when in whens if when.phone is not None)
-    return tuple(phone for phone in named if method_of_phone(phone) == method)[:MAX_DECIDED_NUMBERS]
+    accepted = [phone for phone in named if method in methods_of_phone(phone)]
+    return tuple(accepted[:MAX_DECIDED_NUMBERS])
 
 
 def _never_used(_: RuleKey) -> int:

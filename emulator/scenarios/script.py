@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from emulator.scenarios.entries import Entry, ListNode, MapNode, Pairs, listed, read_pairs
+from emulator.scenarios.entries import Entry, Pairs, listed, read_pairs
 from emulator.scenarios.expectations import EXPECT
 from emulator.scenarios.kinds import JsonSchema, Kind, ListOf, WholeNumber
 from emulator.scenarios.mappings import Key, MappingOf
 from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.script_steps import ACTION_STEPS, REQUEST_STEPS, StepType
 from emulator.scenarios.values import Expect, Json, Place, Repeat, Step
+from emulator.yaml_text import ListNode, MapNode
 
 MAX_SCRIPT_STEPS = 1_000
 MAX_EXECUTED_STEPS = 100_000

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator.domain.payment import Status
-from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS, method_of_phone
+from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS, methods_of_phone
 from emulator.scenarios import values
 from emulator.scenarios.conditions import (
     BANK,
@@ -16,22 +16,14 @@ from emulator.scenarios.conditions import (
     NewPaymentName,
     payer_rule,
 )
-from emulator.scenarios.entries import (
-    Entry,
-    MapNode,
-    ScalarNode,
-    is_empty,
-    listed,
-    read_pairs,
-    read_text,
-    text_of,
-)
+from emulator.scenarios.entries import Entry, is_empty, listed, read_pairs, read_text, text_of
 from emulator.scenarios.faults import FAULT_RULE, LONE_FAULT_RULE
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, JsonValue, Kind, Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.payment_rules import REASON_KEY
 from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.values import Json, Step
+from emulator.yaml_text import MapNode, ScalarNode
 
 Fields = dict[str, Any]
 """The fields of a step, without its place."""
@@ -255,13 +247,14 @@ def _pays_by(methods: Iterable[str]) -> JsonSchema:
     return {"properties": {"method": {"enum": sorted(methods)}}, "required": ["method"]}
 
 
-def _pay(**fields: Any) -> Fields | None:
-    """The fields of the step, with the method that the phone or the bank belongs to."""
+def _pay(**fields: Any) -> Fields:
+    """The fields of the step, with the method if the phone or the bank belongs to one alone."""
     if fields["method"] is None and fields["phone"] is not None:
-        fields["method"] = method_of_phone(fields["phone"])
+        first, *others = methods_of_phone(fields["phone"])
+        fields["method"] = None if others else first
     elif fields["method"] is None and fields["bank"] is not None:
         fields["method"] = BANK_TRANSFER
-    return None if fields["method"] is None else fields
+    return fields
 
 
 PAY = MappingOf(
@@ -271,7 +264,7 @@ PAY = MappingOf(
         "method": Key(
             METHOD,
             "The submitted method.",
-            default_text="the method of the phone; `bank_transfer` with a bank",
+            default_text="the first offered that accepts the phone; `bank_transfer` with a bank",
         ),
         "phone": Key(
             PHONE,

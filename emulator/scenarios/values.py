@@ -161,11 +161,11 @@ class List(Struct, frozen=True, kw_only=True):
 
 
 class Pay(Struct, frozen=True, kw_only=True):
-    """Submits a method, as the customer does on the page."""
+    """Submits a method, as the customer does on the page; the phone decides if `method` is None."""
 
     place: Place
     payment: str
-    method: str
+    method: str | None = None
     phone: str | None = None
     bank: str | None = None
 

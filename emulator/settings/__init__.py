@@ -1,6 +1,6 @@
 """The settings of `serve`, from flags, variables and a file."""
 
-from emulator.settings.option_types import Form, parse_checkout_url, parse_url, parse_webhook_secret
+from emulator.settings.option_types import Form, parse_checkout_url
 from emulator.settings.options import OPTIONS, Option, SettingsError
 from emulator.settings.resolution import resolve, start_warnings
 from emulator.settings.values import IN_MEMORY, Settings, data_directory
@@ -14,8 +14,6 @@ __all__ = [
     "SettingsError",
     "data_directory",
     "parse_checkout_url",
-    "parse_url",
-    "parse_webhook_secret",
     "resolve",
     "start_warnings",
 ]

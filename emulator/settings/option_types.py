@@ -11,10 +11,11 @@ from typing import NamedTuple
 from emulator.domain.accounts import (
     OTHER_LIVE_KEY,
     OTHER_TEST_KEY,
+    SEEDS,
     Mode,
     is_well_formed_key,
 )
-from emulator.domain.hosts import MAX_PORT, is_ip_literal
+from emulator.domain.hosts import ACCEPTED_URL, MAX_PORT, is_ip_literal, parse_url
 from emulator.domain.instants import ACCEPTED_CLOCKS, parse_clock
 from emulator.domain.rate_limit import RateLimit
 from emulator.settings.values import IN_MEMORY
@@ -28,6 +29,7 @@ _SWITCHES = {
     "0": False, "false": False, "no": False, "off": False,
 }  # fmt: skip
 _PERIODS_MS = {"s": 1_000, "min": 60_000}
+_WHSEC_FORM = "whsec_ and the base64 of 24 to 64 bytes"
 _OTHER_KEYS = {OTHER_TEST_KEY, OTHER_LIVE_KEY}
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
@@ -114,19 +116,6 @@ def _parse_allowed_host(text: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def parse_url(text: str) -> str:
-    """Read an absolute http or https URL, unchanged."""
-    from urllib.parse import urlsplit
-
-    # urlsplit removes some of these silently.
-    if any(character.isspace() or not character.isprintable() for character in text):
-        raise ValueError(text)
-    parts = urlsplit(text)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
-        raise ValueError(text)
-    return text
-
-
 def parse_checkout_url(text: str) -> str:
     """Read the public base of the checkout pages; a slash at its end is dropped."""
     if "?" in text or "#" in text:
@@ -139,7 +128,7 @@ def parse_webhook_secret(text: str) -> str:
     from emulator.domain.webhooks import is_webhook_secret
 
     if not is_webhook_secret(text):
-        raise ValueError("secret")
+        raise ValueError(f"expected {_WHSEC_FORM}")
     return text
 
 
@@ -160,9 +149,8 @@ PORT = OptionType(
     "PORT",
     form=Form.INTEGER,
 )
-# Signed integers of 64 bits, as SQLite stores them.
 SEED = OptionType(
-    _integer_parser(range(-(2**63), 2**63)),
+    _integer_parser(SEEDS),
     "an integer of at most 64 bits",
     "INTEGER",
     form=Form.INTEGER,
@@ -172,8 +160,8 @@ DATABASE = OptionType(_parse_path, f"the path of a file, or {IN_MEMORY}", "FILE"
 SCENARIO_PATHS = OptionType(_parse_path, "the path of a file or directory", "PATH", form=Form.PATHS)
 READY_FILE = OptionType(_parse_path, "the path of a file", "FILE")
 CONFIG_FILE = OptionType(_parse_path, "the path of a YAML file", "FILE")
-URL = OptionType(parse_url, "an absolute http or https URL", "URL")
-CHECKOUT_URL = OptionType(parse_checkout_url, f"{URL.expected} without query and fragment", "URL")
+URL = OptionType(parse_url, ACCEPTED_URL, "URL")
+CHECKOUT_URL = OptionType(parse_checkout_url, f"{ACCEPTED_URL} without query and fragment", "URL")
 CLOCK = OptionType(
     parse_clock,
     ACCEPTED_CLOCKS,
@@ -188,9 +176,7 @@ METHODS = OptionType(
 _KEY = "and 4 to 128 letters, digits or _, not a key of the second account"
 TEST_KEY = OptionType(_key_parser(Mode.TEST), f"test_ {_KEY}", "KEY", is_secret=True)
 LIVE_KEY = OptionType(_key_parser(Mode.LIVE), f"live_ {_KEY}", "KEY", is_secret=True)
-WEBHOOK_SECRET = OptionType(
-    parse_webhook_secret, "whsec_ and the base64 of 24 to 64 bytes", "SECRET", is_secret=True
-)
+WEBHOOK_SECRET = OptionType(parse_webhook_secret, _WHSEC_FORM, "SECRET", is_secret=True)
 RATE_LIMIT = OptionType(
     _parse_rate_limit,
     f"1 to {MAX_REQUESTS} requests per {' or '.join(_PERIODS_MS)}, such as 100/s or 1000/min",

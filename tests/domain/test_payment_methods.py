@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.domain.payment_methods import mask_phone, method_of_phone, normalise_phone
+from emulator.domain.payment_methods import (
+    METHODS,
+    PaymentMethod,
+    mask_phone,
+    method_of_phone,
+    normalise_phone,
+)
 
 DIGITS = st.from_regex(r"[79][0-9]{8}", fullmatch=True)
 PREFIXES = ["+251", "00251", "251", "0", ""]
@@ -62,6 +68,30 @@ def test_any_text_is_a_number_or_a_refusal(written: str) -> None:
 def test_the_first_digit_determines_the_operator(digits: str) -> None:
     expected = {"9": "telebirr", "7": "mpesa"}[digits[0]]
     assert method_of_phone(f"+251{digits}") == expected
+
+
+SHARED = {
+    **METHODS,
+    "cbe_birr": PaymentMethod("cbe_birr", "CBE Birr", phone_digits="9"),
+    "both": PaymentMethod("both", "Both", phone_digits="79"),
+}
+
+
+@pytest.mark.parametrize(
+    ("digit", "offered", "method"),
+    [
+        ("9", ["cbe_birr", "telebirr"], "cbe_birr"),
+        ("9", ["mpesa", "telebirr", "cbe_birr"], "telebirr"),
+        ("9", ["unknown", "bank_transfer", "cbe_birr"], "cbe_birr"),
+        *(("9", ["both"], "both"), ("7", ["both", "mpesa"], "both")),
+        # No offered method accepts it: the first of all, which the refusal names.
+        *(("9", ["mpesa"], "telebirr"), ("7", ["cbe_birr"], "mpesa"), ("9", [], "telebirr")),
+    ],
+)
+def test_of_methods_with_a_shared_digit_the_first_offered_one_is_meant(
+    digit: str, offered: list[str], method: str
+) -> None:
+    assert method_of_phone(f"+251{digit}00000001", offered, SHARED) == method
 
 
 @given(DIGITS)

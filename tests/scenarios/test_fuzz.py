@@ -23,7 +23,7 @@ from emulator.scenarios.scenario_file import fault_rule_json, scenario_schema
 from emulator.scenarios.script import SCRIPT_STEPS
 from emulator.scenarios.script_steps import ANSWERS
 from emulator.scenarios.values import Scenario
-from emulator.scenarios.yaml_tree import Loader, read_tree
+from emulator.yaml_text.tree import Loader, read_tree
 
 VALIDATOR = Draft202012Validator(scenario_schema())
 SHIPPED = [
@@ -158,6 +158,6 @@ def test_a_shipped_file_with_a_piece_cut_or_put_in_is_read_or_has_problems(
 )
 def test_hostile_text_is_refused_by_either_parser(text: str, loader: Loader) -> None:
     notes = Notes("fuzz.yaml")
-    tree = read_tree(text, notes, loader=loader)
+    tree = read_tree(text, notes.add, loader=loader)
     assert notes.problems or tree is not None
     assert read(text) is None

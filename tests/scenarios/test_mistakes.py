@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from emulator.scenarios.problems import Notes
-from emulator.scenarios.yaml_tree import read_tree
+from emulator.yaml_text.tree import read_tree
 from tests.cli.processes import run
 
 HEAD = "version: 1\nname: case\n"
@@ -34,7 +34,7 @@ def test_a_mistake_in_a_long_line_is_explained_at_once(line: str) -> None:
     # A quadratic search would take an hour.
     text = HEAD + line.format("a" * 240_000)
     notes = Notes("file")
-    assert read_tree(text, notes) is None
+    assert read_tree(text, notes.add) is None
     assert len(notes.problems) == 1
 
 
@@ -56,6 +56,6 @@ def test_both_parsers_lead_to_the_same_explanation(section: str) -> None:
     problems = []
     for loader in (yaml.SafeLoader, yaml.CSafeLoader):
         notes = Notes("file")
-        read_tree(text, notes, loader=loader)
+        read_tree(text, notes.add, loader=loader)
         problems.append(notes.problems)
     assert problems[0] == problems[1]

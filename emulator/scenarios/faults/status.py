@@ -2,10 +2,11 @@
 
 from emulator.domain.durations import parse_duration_ms
 from emulator.domain.faults import MAX_FAULT_STATUS, MIN_FAULT_STATUS, RequestEffect
-from emulator.scenarios.entries import Entry, ScalarNode, whole_number
+from emulator.scenarios.entries import Entry, whole_number
 from emulator.scenarios.fault_types import FaultType, Settings
-from emulator.scenarios.kinds import NO_TIME, JsonSchema, Kind, WholeNumber
+from emulator.scenarios.kinds import Duration, JsonSchema, Kind, WholeNumber
 from emulator.scenarios.mappings import Key, KeyRule, Members
+from emulator.yaml_text import ScalarNode
 
 MAX_RETRY_AFTER_S = 86_400
 # The contract's 429 always has the header (section 7).
@@ -26,23 +27,8 @@ class RetryAfter(Kind[int]):
         return None
 
     def schema(self) -> JsonSchema:
-        seconds = WholeNumber(at_most=MAX_RETRY_AFTER_S)
-        return {"anyOf": [seconds.schema(), _WHOLE_SECONDS]}
-
-
-# As MAX_RETRY_AFTER_S: a day, in whole seconds.
-_WHOLE_SECONDS: JsonSchema = {
-    "type": "string",
-    "pattern": r"^0{0,9}("
-    r"([1-9][0-9]{0,3}|[1-7][0-9]{4}|8[0-5][0-9]{3}|86[0-3][0-9]{2}|86400)"
-    r"(000(\.0{1,15})?ms|(\.0{1,15})?s)"
-    r"|([0-9]{1,3}|1[0-3][0-9]{2}|14[0-3][0-9])(\.[0-9]{1,15})?m|1440(\.0{1,15})?m"
-    r"|([0-9]|1[0-9]|2[0-3])(\.[0-9]{1,15})?h|24(\.0{1,15})?h"
-    r"|0\.[0-9]{1,15}d|1(\.0{1,15})?d"
-    r")$",
-    "not": NO_TIME,
-    "examples": ["30s", "5m"],
-}
+        duration = Duration(at_least=1_000, at_most=MAX_RETRY_AFTER_S * 1_000)
+        return {"anyOf": [WholeNumber(at_most=MAX_RETRY_AFTER_S).schema(), duration.schema()]}
 
 
 def _whole_seconds(text: str) -> int | None:

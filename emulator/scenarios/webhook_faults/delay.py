@@ -8,7 +8,7 @@ from emulator.scenarios.mappings import Key
 DELAY: FaultType[DeliveryEffect] = FaultType(
     keys={
         "delay": Key(
-            Duration(is_positive=True),
+            Duration(at_least=1),
             "The first attempt is delayed by this time, on the account's clock.",
         )
     },

@@ -12,7 +12,6 @@ from emulator.domain.payment import DEFAULT_REASON, Payment, Reason, Status
 from emulator.domain.payment_methods import (
     BANK_TRANSFER,
     BANKS,
-    METHODS,
     PHONE_METHODS,
     mask_phone,
     method_of_phone,
@@ -245,7 +244,7 @@ def _method_form(
             "takes_phone": takes_phone,
             "hint": f"phone_hint_{method}" if takes_phone else None,
             "problem": problem if is_refused else None,
-            "phone_method": _phone_method_of(phone) if is_refused else None,
+            "phone_method": _phone_method_of(phone, payment) if is_refused else None,
             "is_filled": is_filled,
         },
         texts={"phone": phone},
@@ -254,15 +253,15 @@ def _method_form(
     )
 
 
-def _phone_method_of(phone: str) -> str | None:
+def _phone_method_of(phone: str, payment: Payment) -> str | None:
     """The method to which a valid phone number belongs."""
     with suppress(ValueError):
-        return method_of_phone(normalise_phone(phone))
+        return method_of_phone(normalise_phone(phone), payment.methods)
     return None
 
 
 def _wrong_prefix(method: str) -> str:
-    return f"phone_need_0{METHODS[method].phone_digit}"
+    return f"phone_need_{method}"
 
 
 def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:

@@ -46,7 +46,9 @@ from emulator.server.openapi.payment_list import ListPaymentsQuery
 from emulator.server.storage.payments import MAX_COMPARED_PAYMENTS
 
 _PHONE_DIGITS_OF_METHODS = ", ".join(
-    f"{method.phone_digit}… is {method.title}" for method in PHONE_METHODS.values()
+    f"{digit}… is {method.title}"
+    for method in PHONE_METHODS.values()
+    for digit in method.phone_digits
 )
 
 _COMPARED = (
@@ -84,8 +86,8 @@ class PayPayment(Body, frozen=True):
     method: Annotated[
         Annotated[str, Meta(extra_json_schema=METHOD.schema())] | None,
         doc(
-            "A payment method that the payment offers; by default that of the phone or bank, else"
-            " the first offered."
+            "A payment method that the payment offers; by default the first that accepts the"
+            " phone, or that of the bank, else the first offered."
         ),
     ] = None
     phone: Annotated[

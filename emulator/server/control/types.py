@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from emulator.domain.accounts import Mode
+from emulator.domain.accounts import SEEDS, Mode
+from emulator.domain.hosts import ACCEPTED_URL, parse_url
 from emulator.domain.instants import (
     ACCEPTED_CLOCKS,
     ACCEPTED_INSTANTS,
@@ -28,7 +29,7 @@ from emulator.server.engine.state.rules import Origin
 from emulator.server.openapi.declarations import JsonObject, doc, parsed, ref, refers_to
 from emulator.server.openapi.members import MAX_TEXT_LENGTH, check_text
 from emulator.server.openapi.schemas import Enumerations
-from emulator.settings import parse_checkout_url, parse_url
+from emulator.settings import parse_checkout_url
 
 MAX_NAME_LENGTH = 100
 MAX_URL_LENGTH = 2_048
@@ -36,7 +37,6 @@ DEFAULT_LIMIT = 100
 MAX_LIMIT = 1_000
 DEFAULT_TIMEOUT_S = 30
 MAX_TIMEOUT_S = 300
-SEEDS = range(-(2**63), 2**63)
 YAML = "application/yaml"
 EXAMPLE_BASE_URL = "http://localhost:49153"
 EXAMPLE_URL = "http://127.0.0.1:3000/hook"
@@ -57,7 +57,6 @@ ENUMERATIONS: Enumerations = {
     Origin: ("ScenarioOrigin", "Its origin: this API, `--scenarios` or the shipped files."),
 }
 
-_ACCEPTED_URL = "an absolute http or https URL"
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # As JSON writes a number; leading zeros are allowed.
 _SECONDS = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,6})?", re.ASCII)
@@ -72,12 +71,12 @@ class Body(Struct, frozen=True, forbid_unknown_fields=True):
 
 def url(name: str, value: str) -> str:
     """An absolute http or https URL, unchanged. Raises InvalidField."""
-    return _url(name, value, parse_url, _ACCEPTED_URL)
+    return _url(name, value, parse_url, ACCEPTED_URL)
 
 
 def base_url(name: str, value: str) -> str:
     """A URL to which paths are appended, without a slash at its end. Raises InvalidField."""
-    accepted = f"{_ACCEPTED_URL}, without a query or a fragment"
+    accepted = f"{ACCEPTED_URL}, without a query or a fragment"
     return _url(name, value, parse_checkout_url, accepted)
 
 

@@ -99,7 +99,7 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
         "scenario_names": [each["name"] for each in scenarios["data"]],
         "answers": [answer.value for answer in PhoneAnswer if is_asked and answer in answers],
         "first_phones": {
-            name: f"0{method.phone_digit}00000001" for name, method in PHONE_METHODS.items()
+            name: f"0{method.phone_digits[0]}00000001" for name, method in PHONE_METHODS.items()
         },
         "banks_by_method": {BANK_TRANSFER: BANKS},
         "curl": curl(

@@ -43,13 +43,13 @@ def load_all(tx: Transaction) -> "list[RegisteredEndpoint]":
 
 def _check(endpoint: "RegisteredEndpoint") -> None:
     """Raises InvalidValue for a value that no call can have stored."""
+    from emulator.domain.hosts import ACCEPTED_URL, parse_url
     from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, is_webhook_secret
-    from emulator.settings import parse_url
 
     try:
         parse_url(endpoint.url)
     except ValueError:
-        raise InvalidValue("url", endpoint.url, "an absolute http or https URL") from None
+        raise InvalidValue("url", endpoint.url, ACCEPTED_URL) from None
     if not set(endpoint.events) <= set(EVENT_TYPES_IN_ORDER):
         raise InvalidValue("events", ",".join(endpoint.events), "types of events")
     for column, secret in (("secret", endpoint.secret), ("old_secret", endpoint.old_secret)):

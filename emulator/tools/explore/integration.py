@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from emulator.files import MAX_FILE_BYTES, open_regular
+from emulator.domain.hosts import ACCEPTED_URL
 from emulator.http.addresses import is_web_url
 from emulator.scenarios.entries import Entry, FileContext, read_text
 from emulator.scenarios.kinds import (
@@ -22,15 +22,16 @@ from emulator.scenarios.kinds import (
     TextPairs,
     Word,
 )
+from emulator.scenarios.loader import unreadable
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
-from emulator.scenarios.problems import Problem, ScenarioError
+from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION_KEY
 from emulator.scenarios.values import Json
-from emulator.scenarios.yaml_tree import read_tree
 from emulator.tools.explore.anomalies import parse_anomaly
 from emulator.tools.explore.histories import HistoryName
 from emulator.tools.explore.json_path import JSON_PATH, JsonPath
 from emulator.tools.explore.steps import Outcome
+from emulator.yaml_text.tree import read_file_text, read_tree
 
 ORDER = "{order}"
 _NO_VALUES = "in must have a value or more, or the condition is never true"
@@ -172,9 +173,7 @@ def _has_payment(members: Members) -> None:
         )
 
 
-_WEB_ADDRESS = Text(
-    _URL, expected="an absolute http or https URL", examples=[_HOST[1:]], accepts=is_web_url
-)
+_WEB_ADDRESS = Text(_URL, expected=ACCEPTED_URL, examples=[_HOST[1:]], accepts=is_web_url)
 _ANOMALY = Text(
     expected="an anomaly that `explore --save` writes",
     accepts=lambda name: parse_anomaly(name) is not None,
@@ -335,20 +334,20 @@ INTEGRATION = MappingOf(Integration, KEYS)
 
 def read_integration(file: Path) -> Integration:
     """Read a file. Raises ScenarioError with every problem of the file."""
-    source = str(file)
+    context = FileContext(str(file))
     try:
-        with open_regular(file) as opened:
-            text = opened.read(MAX_FILE_BYTES + 1).decode("utf-8")
-    except (OSError, ValueError) as error:  # UnicodeDecodeError, or a null in the path
-        cause = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ScenarioError([Problem(source=source, message=f"cannot be read: {cause}")]) from None
-    return parse_integration(text, source)
+        text = read_file_text(file, context.add)
+    except (OSError, ValueError) as error:
+        raise ScenarioError([unreadable(file, error)]) from None
+    if text is None:
+        raise ScenarioError(context.problems)
+    return parse_integration(text, str(file))
 
 
 def parse_integration(text: str, source: str) -> Integration:
     """Parse the text of a file. Raises ScenarioError with every problem of the text."""
     context = FileContext(source)
-    tree = read_tree(text, context, holds="an integration")
+    tree = read_tree(text, context.add, holds="an integration")
     integration = None
     if tree is not None:
         integration = INTEGRATION.read(Entry(node=tree, label="an integration", context=context))

@@ -13,7 +13,7 @@ from emulator.settings import OPTIONS, Option, data_directory
 from tests.clauses import MarkedTest, clause_tests
 from tests.docs.markdown import table
 
-_METHODS = [method for method in METHODS.values() if method.phone_digit]
+_METHODS = [method for method in METHODS.values() if method.phone_digits]
 _NO_DEFAULT = {True: "off", False: "none"}
 
 

@@ -7,12 +7,9 @@ from emulator.domain.payment import MAX_AMOUNT_MINOR
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.scenarios.conditions import BANK, METHOD, PAYMENT_NAME, PHONE, REASON
-from emulator.scenarios.faults.latency import MAX_LATENCY_MS, Latency
-from emulator.scenarios.faults.status import RetryAfter
 from emulator.scenarios.kinds import Duration, Kind
 from emulator.scenarios.scenario_file import FILE_KEYS
 from emulator.scenarios.script_steps import ANSWERS
-from emulator.scenarios.webhook_faults.timeout import Timeout
 
 
 def _pattern(kind: Kind[Any]) -> str:
@@ -34,9 +31,6 @@ _NAMES: dict[object, str] = {
     _pattern(METHOD): "method",
     _pattern(PHONE): "phone",
     _pattern(Duration()): "duration",
-    _pattern(Timeout()): "duration from 50ms to 15s",
-    _pattern(Latency()): f"duration above 0, up to {MAX_LATENCY_MS // 60_000}m",
-    RetryAfter().schema()["anyOf"][1]["pattern"]: "duration in whole seconds, up to `1d`",
     MAX_AMOUNT_MINOR: "amount",
     "string": "text",
     "integer": "whole number",
@@ -58,7 +52,8 @@ def type_name(schema: dict[str, Any]) -> str:
         case {"enum": words}:
             return _NAMES.get((*words,)) or joined(f"`{word}`" for word in words)
         case {"pattern": pattern}:
-            name = _NAMES.get(pattern) or f"text such as `{schema['examples'][0]}`"
+            name = schema.get("title") or _NAMES.get(pattern)
+            name = name or f"text such as `{schema['examples'][0]}`"
             return f"{name} above 0" if name == "duration" and "not" in schema else name
         case {"items": {"$ref": _}}:
             return "list of [steps](#steps)"

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from tests.server.api.calls import PAYMENTS, get, order_with, post
 from tests.world import World, order, world
 
-METHODS = "telebirr, mpesa, bank_transfer"
+METHODS = ", ".join(DEFAULT_METHODS)
 STATUSES = "pending, processing, completed, failed, expired, refunded"
 AMOUNT = '"amount" must be an integer number of ETB cents from 100 to 9007199254740991'
 TIMESTAMP = (

@@ -135,7 +135,7 @@ async def test_the_form_keeps_32_characters_of_a_wrong_number(emulator: World) -
 FOREIGN_PROBLEMS = {
     "method=telebirr&problem=": "method-form",
     "method=telebirr&problem=forbidden": "method-form",
-    "method=telebirr&problem=phone_need_07": "method-form",
+    "method=telebirr&problem=phone_need_mpesa": "method-form",
     "method=telebirr&problem=%00": "method-form",
     "method=bank_transfer&problem=phone_invalid": "bank-choice",
     "method=cash&problem=phone_invalid": "choose",

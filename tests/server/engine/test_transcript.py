@@ -7,10 +7,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.scenarios.entries import MapNode, ScalarKind, ScalarNode
 from emulator.scenarios.problems import Notes
-from emulator.scenarios.yaml_tree import read_tree
 from emulator.server.engine.recording.yaml_writer import WIDEST_LINE, yaml_text
+from emulator.yaml_text import MapNode, ScalarKind, ScalarNode
+from emulator.yaml_text.tree import read_tree
 from tests.depth import usually
 from tests.server.engine.hostile_texts import TEXTS
 
@@ -38,7 +38,7 @@ def test_a_yaml_parser_reads_the_same_document(document: dict[str, Any]) -> None
 @given(text=TEXTS)
 def test_a_text_is_a_text_to_the_scenario_reader_too(text: str) -> None:
     notes = Notes("written")
-    tree = read_tree(yaml_text({"key": text}), notes)
+    tree = read_tree(yaml_text({"key": text}), notes.add)
     assert notes.problems == ()
     assert isinstance(tree, MapNode)
     ((_, value),) = tree.pairs

@@ -11,6 +11,7 @@ from jsonschema_rs import Draft202012Validator
 from emulator.cli.commands import cli
 from emulator.domain.faults import ApiRequest
 from emulator.domain.payment import EVENT_TYPES
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.server.api import parameters, queries
 from emulator.server.webhooks import messages
 from tests.server.api.calls import CODES, post
@@ -136,4 +137,4 @@ def test_methods_of_payments_are_no_closed_set_but_those_to_offer_are(v1: Json) 
         for found in objects(v1)
         if isinstance(found.get("methods"), dict) and "items" in found["methods"]
     ]
-    assert methods["enum"] == ["telebirr", "mpesa", "bank_transfer"]
+    assert methods["enum"] == list(DEFAULT_METHODS)

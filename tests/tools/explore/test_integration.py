@@ -97,7 +97,7 @@ def test_every_mistake_is_reported() -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "cannot be read: No such file"), (b"\xff", "cannot be read: it is not UTF-8")],
+    [(None, "cannot be read: No such file"), (b"\xff", "the byte 0xff here is not UTF-8")],
 )
 def test_a_file_that_cannot_be_read_is_reported(
     content: bytes | None, message: str, tmp_path: Path

@@ -26,6 +26,7 @@ from emulator.domain.payment_methods import (
     BANKS,
     PHONE_METHODS,
     method_of_phone,
+    methods_of_phone,
     normalise_phone,
 )
 from emulator.domain.received_values import not_accepted, received
@@ -321,7 +322,7 @@ def _completed(
     """The submission with a method, and with a phone or a bank if one is known."""
     method, phone, bank = submission.method, submission.phone, submission.bank
     if method is None and phone is not None:
-        method = method_of_phone(_checked_phone(phone))
+        method = method_of_phone(_checked_phone(phone), payment.methods)
     elif method is None:
         method = payment.methods[0] if bank is None else BANK_TRANSFER
     if phone is None and bank is None:
@@ -367,6 +368,6 @@ def _checked_phone(phone: str, method: str | None = None) -> str:
         raise not_accepted(
             "phone", phone, "an Ethiopian mobile number, such as 0900000001"
         ) from None
-    if method in PHONE_METHODS and method_of_phone(normalised) != method:
+    if method in PHONE_METHODS and method not in methods_of_phone(normalised):
         raise not_accepted("phone", phone, f"a {method} number")
     return normalised

@@ -165,7 +165,7 @@ async def test_a_refused_number_has_the_focus_and_is_described(
         await expect(field).to_have_accessible_description(hint)
         await field.fill("0911223344")
         await customer.press("Enter")
-        error = f"This number belongs to telebirr. {customer.says('phone_need_07')}"
+        error = f"This number belongs to telebirr. {customer.says('phone_need_mpesa')}"
         await expect(field).to_have_accessible_description(f"{error} {hint}")
         await expect(field).to_be_focused()
         await expect(field).to_have_value("0911223344")

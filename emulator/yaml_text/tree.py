@@ -6,22 +6,25 @@ aliases meet a limit before they cost anything, and nothing here recurses.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 
 import yaml
 from msgspec import Struct, field
 from yaml.reader import Reader
 from yaml.resolver import Resolver
 
-from emulator.files import MAX_FILE_BYTES, MAX_NESTING, MAX_NODES
-from emulator.scenarios.entries import ListNode, MapNode, Node, ScalarKind, ScalarNode
-from emulator.scenarios.problems import Notes
+from emulator.files import MAX_FILE_BYTES, MAX_NESTING, MAX_NODES, open_regular
+from emulator.yaml_text import ListNode, MapNode, Node, ScalarKind, ScalarNode
 
 Loader = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
 # The parser in C is ten times as fast; not every platform's wheel has it.
 LOADER: Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+Note = Callable[[int, int, str], None]
+"""Takes the line, the column and the message of a problem; both count from 1."""
 
 _RESOLVER = Resolver()
 _EXPONENT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?[eE][-+]?[0-9]+", re.ASCII)
@@ -30,42 +33,65 @@ _KINDS = {kind.value: kind for kind in ScalarKind}
 
 
 def read_tree(
-    text: str, notes: Notes, *, holds: str = "a scenario", loader: Loader = LOADER
+    text: str, note: Note, *, holds: str | None = "a scenario", loader: Loader = LOADER
 ) -> Node | None:
     """The document of a text, or None after noting why there is none.
 
-    After smaller problems, such as a tag or a second document, reading goes on.
+    Without `holds`, a text may be empty. After smaller problems, such as a tag or a second
+    document, reading goes on.
     """
     text = text.removeprefix("\ufeff")
     # Characters first: counting the bytes of more of them than bytes are allowed is wasted.
     if max(len(text), len(text.encode("utf-8", "replace"))) > MAX_FILE_BYTES:
-        notes.add(1, 1, f"the file must not be larger than {MAX_FILE_BYTES // 1024} KiB")
+        note(1, 1, f"the file must not be larger than {MAX_FILE_BYTES // 1024} KiB")
         return None
     # The parsers check this too, with different messages.
     unprintable = Reader.NON_PRINTABLE.search(text)
     if unprintable is not None:
         before = f"{text[: unprintable.start()]}.".splitlines()
-        notes.add(
+        note(
             len(before),
             len(before[-1]),
             f"the character {unprintable[0]!a} is not allowed in a file",
         )
         return None
-    builder = _Builder(text, notes)
+    builder = _Builder(text, note)
     try:
         for event in _events(text, loader):
             line, column = _start(event)
             if isinstance(event, yaml.DocumentStartEvent) and builder.root is not None:
                 message = "there must be one document in a file, not several"
-                notes.add(line, column, f"{message}; move this one to a file of its own")
+                note(line, column, f"{message}; move this one to a file of its own")
                 break
             builder.take(event, line, column)
     except _Stop as stop:
-        notes.add(stop.line, stop.column, stop.message)
+        note(stop.line, stop.column, stop.message)
         return None
-    if builder.root is None:
-        notes.add(1, 1, f"the file must contain {holds}, but it is empty")
+    if builder.root is None and holds:
+        note(1, 1, f"the file must contain {holds}, but it is empty")
     return builder.root
+
+
+def read_file_text(file: Path, note: Note) -> str | None:
+    """The text of a file, or None after noting where it is not UTF-8.
+
+    Raises OSError, and ValueError for a path with a null character.
+    """
+    with open_regular(file) as opened:
+        # One byte more than the limit shows that the file is too large.
+        content = opened.read(MAX_FILE_BYTES + 1)
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if len(content) > MAX_FILE_BYTES:
+            return content.decode("utf-8", "replace")  # cut within a character
+        before, wrong = content[: error.start].decode(), content[error.start]
+    if content[:2] in {b"\xff\xfe", b"\xfe\xff"}:
+        note(1, 1, "the file is UTF-16; save it as UTF-8")
+    else:
+        message = f"the byte 0x{wrong:02x} here is not UTF-8; save the file as UTF-8"
+        note(before.count("\n") + 1, len(before) - before.rfind("\n"), message)
+    return None
 
 
 class _Stop(Exception):
@@ -97,10 +123,10 @@ class _Anchored(Struct, frozen=True, kw_only=True):
 class _Builder:
     """Builds nodes from events; `size` counts the nodes of an alias each time."""
 
-    def __init__(self, text: str, notes: Notes) -> None:
+    def __init__(self, text: str, note: Note) -> None:
         self._text = text
         self._has_escapes = "\\" in text
-        self._notes = notes
+        self._note = note
         self._open: list[_Open] = []
         self._anchors: dict[str, _Anchored] = {}
         # The same keys and words are in every rule.
@@ -111,9 +137,9 @@ class _Builder:
     def take(self, event: yaml.Event, line: int, column: int) -> None:
         tag = getattr(event, "tag", None)
         if isinstance(event, yaml.ScalarEvent) and event.anchor and not event.value:
-            self._notes.add(line, column, f"an anchor must have a value{_quote('&')}")
+            self._note(line, column, f"an anchor must have a value{_quote('&')}")
         if tag:
-            self._notes.add(line, column, f"tags are not supported: {tag!r}{_quote('!')}")
+            self._note(line, column, f"tags are not supported: {tag!r}{_quote('!')}")
         if isinstance(event, yaml.ScalarEvent):
             self._size += 1
             self._add(self._scalar(event, line, column), anchor=event.anchor)
@@ -177,9 +203,7 @@ class _Builder:
         if match is None:
             return key, value
         column, text = key.column + match.start(2), match[2].strip("\"'")
-        self._notes.add(
-            key.line, column, f"a blank must follow the colon: '{match[1]}: {match[2]}'"
-        )
+        self._note(key.line, column, f"a blank must follow the colon: '{match[1]}: {match[2]}'")
         kind = self._plain_kind(text) if text == match[2] else ScalarKind.TEXT
         return key._replace(text=match[1]), ScalarNode(key.line, column, text, kind)
 
@@ -221,7 +245,7 @@ def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:
     try:
         yield from yaml.parse(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
-        from emulator.yaml_errors import explain
+        from emulator.yaml_text.errors import explain
 
         row, position, message = explain(text, error)
         raise _Stop(row + 1, position + 1, message) from error
