@@ -113,8 +113,7 @@ def test_each_error_code_has_a_cause_of_its_own() -> None:
     assert len(causes) > 60
     assert not [cause for cause in causes if "value of the field" in cause]
     # The keys of `list_payments` and `created_…` come in pairs.
-    names = {re.sub("`[a-z_]+`", "", cause) for cause in causes}
-    assert len(names) > 0.8 * len(causes)
+    assert len({re.sub("`[a-z_]+`", "", cause) for cause in causes}) > 0.8 * len(causes)
 
 
 def test_every_call_of_the_control_api_is_listed() -> None:

@@ -109,8 +109,7 @@ async def test_a_valid_amount_is_accepted(emulator: World, token: str) -> None:
 
 @pytest.mark.clause("4.1.4")
 async def test_an_escaped_letter_of_the_currency_is_a_letter(emulator: World) -> None:
-    response = await post(emulator, order_with("currency", '"\\u0045TB"'))
-    assert response.json()["currency"] == "ETB"
+    assert (await post(emulator, order_with("currency", '"\\u0045TB"'))).json()["currency"] == "ETB"
 
 
 class TestMethods:

@@ -93,8 +93,7 @@ async def test_after_the_commit_a_fault_applies_only_to_a_success() -> None:
     async with world(strict=True) as emulator:
         await fail(emulator, {"request": "create_payment"}, AFTER, times=1)
         for member, code in (("amount", "invalid_amount"), ("color", "unknown_parameter")):
-            refused = await post(emulator, order(**{member: 1}))
-            assert refusal(refused) == (400, code, member)
+            assert refusal(await post(emulator, order(**{member: 1}))) == (400, code, member)
         assert (await post(emulator, order())).status_code == 500
         assert (await post(emulator, order())).status_code == 201
 

@@ -140,8 +140,7 @@ async def test_each_deviation_gets_its_warning_and_is_refused_by_strict(
     assert response.status_code == (200 if deviation.body is None else 201), response.text
     assert response.headers[WARNING] == deviation.slug
     assert len(await ids(emulator)) == (deviation.body is not None)
-    refused = await deviation.send(strict)
-    assert refusal(refused) == (400, deviation.code, deviation.param)
+    assert refusal(await deviation.send(strict)) == (400, deviation.code, deviation.param)
     assert await ids(strict) == []
 
 

@@ -41,8 +41,7 @@ async def test_a_new_account_has_the_requested_properties(emulator: World) -> No
     }
     account = await created(emulator, **properties, seed=-(2**63))
     assert {name: account[name] for name in properties} == properties
-    response = await emulator.control("GET", "/clock", key="live_mine")
-    assert response.json() == {
+    assert (await emulator.control("GET", "/clock", key="live_mine")).json() == {
         "now": "2030-06-01T12:00:00.500Z",
         "frozen": True,
         "rate": None,
@@ -60,8 +59,7 @@ async def test_a_new_account_can_have_a_flowing_clock(emulator: World) -> None:
 async def test_a_new_account_is_empty_and_ready(emulator: World) -> None:
     await emulator.create()
     key = (await created(emulator))["test_key"]
-    listed = await emulator.api.get("/v1/payments", headers=headers(key))
-    assert listed.json()["data"] == []
+    assert (await emulator.api.get("/v1/payments", headers=headers(key))).json()["data"] == []
     payment = await emulator.create(key)
     assert (await emulator.retrieve(payment["id"], key)) == payment
 
@@ -102,8 +100,7 @@ async def test_of_concurrent_requests_for_one_key_one_gets_it(emulator: World) -
 
 async def test_accounts_are_listed_newest_first_with_masked_keys(emulator: World) -> None:
     newest = await created(emulator, name="Newest", live_key="live_1234")
-    response = await emulator.control("GET", "/accounts")
-    assert response.json()["data"] == [
+    assert (await emulator.control("GET", "/accounts")).json()["data"] == [
         {
             "id": newest["id"],
             "name": "Newest",
@@ -131,8 +128,7 @@ async def test_accounts_are_listed_newest_first_with_masked_keys(emulator: World
 async def test_one_account_is_shown_as_in_the_list(emulator: World) -> None:
     listed = (await emulator.control("GET", "/accounts")).json()["data"]
     for account in listed:
-        response = await emulator.control("GET", f"/accounts/{account['id']}")
-        assert response.json() == account
+        assert (await emulator.control("GET", f"/accounts/{account['id']}")).json() == account
 
 
 async def test_an_account_is_deleted_with_its_data(emulator: World) -> None:
@@ -191,8 +187,7 @@ async def test_a_reset_restores_the_initial_state(emulator: World) -> None:
     await emulator.control("PUT", "/clock", {"frozen": False})
     response = await emulator.control("POST", "/reset")
     assert (response.status_code, response.content) == (204, b"")
-    clock = await emulator.control("GET", "/clock")
-    assert clock.json() == {
+    assert (await emulator.control("GET", "/clock")).json() == {
         "now": "2026-01-01T00:00:00.000Z",
         "frozen": True,
         "rate": None,

@@ -107,8 +107,7 @@ async def test_a_flowing_clock_that_is_set_and_frozen_stands_exactly_there() -> 
             return look()
 
         emulator.wall.now_ms = now_ms  # type: ignore[method-assign]
-        reading = await put(emulator, now="2026-01-02T00:00:00Z", frozen=True)
-        assert reading == {
+        assert (await put(emulator, now="2026-01-02T00:00:00Z", frozen=True)) == {
             "now": "2026-01-02T00:00:00.000Z",
             "frozen": True,
             "rate": None,
@@ -200,8 +199,7 @@ async def test_the_third_test_number_times_out_after_exactly_thirty_seconds(
     await pay(emulator, payment["id"])
     assert (await advance(emulator, seconds=29.999))["effects"] == []
     assert (await emulator.retrieve(payment["id"]))["status"] == "processing"
-    advanced = await advance(emulator, until="2026-01-01T00:00:30Z")
-    assert advanced["effects"] == [
+    assert (await advance(emulator, until="2026-01-01T00:00:30Z"))["effects"] == [
         {
             "at": "2026-01-01T00:00:30.000Z",
             "type": "payment.failed",

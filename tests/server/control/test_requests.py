@@ -329,8 +329,7 @@ def test_the_journal_drops_the_oldest_entries_and_shows_that() -> None:
         journal.add(entry()._replace(at=number))
     assert not journal.has_overflowed
     journal.add(entry()._replace(at=MAX_ENTRIES))
-    entries = [entry.at for entry in journal.newest_first()]
-    assert entries == list(range(MAX_ENTRIES, 0, -1))
+    assert [entry.at for entry in journal.newest_first()] == list(range(MAX_ENTRIES, 0, -1))
     assert journal.has_overflowed
 
 
@@ -386,15 +385,13 @@ async def test_an_overflow_is_shown() -> None:
         owner = emulator.running.engine.accounts.first.test
         for _ in range(MAX_ENTRIES + 1):
             owner.journal.add(entry())
-        response = await emulator.control("GET", "/requests?limit=1")
-        assert response.json()["overflowed"] is True
+        assert (await emulator.control("GET", "/requests?limit=1")).json()["overflowed"] is True
         assert await count(emulator) == MAX_ENTRIES
 
 
 async def test_without_a_key_the_journal_is_that_of_the_first_account(emulator: World) -> None:
     await get(emulator, "/v1/payments")
-    response = await emulator.api.get("/_emulator/requests/count")
-    assert response.json() == {"count": 1}
+    assert (await emulator.api.get("/_emulator/requests/count")).json() == {"count": 1}
     response = await emulator.api.get("/_emulator/requests/count?account=acct_other")
     assert response.json() == {"count": 0}
 

@@ -80,8 +80,7 @@ async def test_a_scenario_is_shown_with_all_of_its_rules(emulator: World) -> Non
         "script: [{create: {as: order}}, {advance: next}]\n"
     )
     put_one = (await put(emulator, "whole", text)).json()
-    shown = (await emulator.control("GET", "/scenarios/whole")).json()
-    assert shown == {
+    assert (await emulator.control("GET", "/scenarios/whole")).json() == {
         **put_one,
         "outcomes": [{"when": {"phone": "+251911223344"}, "then": "handset", "times": 2}],
         "expiry": [{"when": {"amount": 500}, "after": "90s"}],
@@ -120,8 +119,7 @@ async def test_json_is_parsed_as_json_where_yaml_differs(
     }
     text = json.dumps({"outcomes": [rule]}, ensure_ascii=False, indent="\t").replace("/", "\\/")
     assert (await put(emulator, "characters", text, kind="application/json")).status_code == 201
-    shown = (await emulator.control("GET", "/scenarios/characters")).json()
-    assert shown["outcomes"] == [rule]
+    assert (await emulator.control("GET", "/scenarios/characters")).json()["outcomes"] == [rule]
     assert await reason(emulator, metadata={"note": note_text}) == "wrong_pin"
     assert await reason(emulator, metadata={"note": "a b"}) is None
 
@@ -136,8 +134,7 @@ async def test_json_text_keeps_a_character_that_yaml_reads_in_another_way(
     text = f"before {character} after"
     body = json.dumps({"description": text, "outcomes": []}, ensure_ascii=character < " ")
     assert (await put(emulator, "characters", body, kind="application/json")).status_code == 201
-    shown = (await emulator.control("GET", "/scenarios/characters")).json()
-    assert shown["description"] == text
+    assert (await emulator.control("GET", "/scenarios/characters")).json()["description"] == text
 
 
 async def test_concurrent_puts_and_deletions_succeed(emulator: World) -> None:
@@ -155,8 +152,7 @@ async def test_a_payment_loses_its_deleted_scenario(emulator: World) -> None:
     await put(emulator, "mine", FAILS % "wrong_pin")
     await emulator.control("PUT", f"/payments/{payment['id']}/scenario", {"name": "mine"})
     await emulator.control("DELETE", "/scenarios/mine")
-    shown = (await emulator.control("GET", f"/payments/{payment['id']}")).json()
-    assert shown["scenario"] is None
+    assert (await emulator.control("GET", f"/payments/{payment['id']}")).json()["scenario"] is None
     assert await reason_of(emulator, payment["id"]) is None
 
 
@@ -329,8 +325,7 @@ async def test_a_new_payment_never_gets_the_scenario_of_one_that_a_reset_removed
     await emulator.control("POST", "/reset")
     same = await emulator.create()
     assert same["id"] == payment["id"]
-    shown = (await emulator.control("GET", f"/payments/{same['id']}")).json()
-    assert shown["scenario"] is None
+    assert (await emulator.control("GET", f"/payments/{same['id']}")).json()["scenario"] is None
 
 
 @pytest.mark.parametrize(

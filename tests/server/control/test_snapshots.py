@@ -93,8 +93,7 @@ async def test_they_are_listed_newest_first_though_the_clock_stands_or_goes_back
 
 async def test_one_is_shown_as_in_the_list(emulator: World) -> None:
     saved = [await save(emulator, name) for name in ("a", "b")]
-    listed = await emulator.control("GET", "/snapshots")
-    assert listed.json() == {"data": saved[::-1]}
+    assert (await emulator.control("GET", "/snapshots")).json() == {"data": saved[::-1]}
     for snapshot in saved:
         response = await emulator.control("GET", f"/snapshots/{snapshot['name']}")
         assert (response.status_code, response.json()) == (200, snapshot)

@@ -135,8 +135,7 @@ async def test_the_secret_before_a_rotation_signs_for_a_day() -> None:
 async def test_a_rotation_may_name_the_new_secret(emulator: World) -> None:
     endpoint = await register(emulator, URL)
     path = f"{PATH}/{endpoint['id']}/rotate"
-    response = await emulator.control("POST", path, {"secret": SECRET})
-    assert response.json()["secret"] == SECRET
+    assert (await emulator.control("POST", path, {"secret": SECRET})).json()["secret"] == SECRET
     wrong = await emulator.control("POST", path, {"secret": "x"})
     assert refusal(wrong) == (400, "invalid_secret", "secret")
     assert (await listed(emulator))[0]["secret"] == SECRET

@@ -71,8 +71,7 @@ def test_the_plot_has_a_dot_for_each_attempt_and_a_bar_for_each_delivery() -> No
 
 async def test_without_deliveries_the_page_says_how_to_get_some(emulator: World) -> None:
     assert delivery_plot([]) is None
-    page = (await get(emulator, "fidelity")).text
-    assert count(page, "no-plot") == 1
+    assert count((await get(emulator, "fidelity")).text, "no-plot") == 1
 
 
 async def test_the_checklist_links_to_its_evidence(emulator: World) -> None:

@@ -132,8 +132,7 @@ async def test_the_command_repeats_the_request(emulator: World) -> None:
     body = '@"{$(it\'s)}"'
     json = {**headers(), "Content-Type": "application/json"}
     await emulator.api.post("/v1/payments?a[]=1", content=body, headers=json)
-    page = (await get(emulator, "requests/latest")).text
-    assert arguments_of(page) == [
+    assert arguments_of((await get(emulator, "requests/latest")).text) == [
         *("-g", "http://127.0.0.1:8080/v1/payments?a[]=1"),
         *("-H", "Authorization: Bearer the_key", "-H", "Content-Type: application/json"),
         *("--data-raw", body),
@@ -183,8 +182,7 @@ async def test_an_unknown_request_has_a_page_and_an_empty_journal_has_a_command(
     emulator: World,
 ) -> None:
     assert "There is no request 'req_x'." in await shown(emulator, "requests/req_x", 404)
-    page = (await get(emulator, "requests")).text
-    assert count(page, "first-curl") == 1
+    assert count((await get(emulator, "requests")).text, "first-curl") == 1
 
 
 async def test_an_id_leads_to_its_page(emulator: World) -> None:

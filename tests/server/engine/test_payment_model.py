@@ -299,8 +299,7 @@ class LifeOfPayments(RuleBasedStateMachine):
         if not self.model.payments:
             return
         expected = [payment.shown() for payment in reversed(self.model.payments)]
-        shown = [{key: one[key] for key in expected[0]} for one in self.get(limit=100)]
-        assert shown == expected
+        assert [{key: one[key] for key in expected[0]} for one in self.get(limit=100)] == expected
 
     @rule(status=st.sampled_from(STATUSES), method=st.none() | st.sampled_from(["mpesa"]))
     def the_filters_find_what_the_model_says(self, status: str, method: str | None) -> None:

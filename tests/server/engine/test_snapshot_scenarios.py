@@ -62,8 +62,7 @@ async def test_a_restore_restores_scenarios_faults_and_their_counts(
         assert await shown(emulator, *paths) != before
         await restore(emulator)
         assert await shown(emulator, *paths) == before
-        answer = await emulator.api.get("/v1/payments", headers=headers())
-        assert answer.status_code == 500
+        assert (await emulator.api.get("/v1/payments", headers=headers())).status_code == 500
         assert await reason_of(emulator, placed) == "wrong_pin"
         assert await reason_of(emulator, spare) == "timeout"
         # The stronger one has retired with that.

@@ -39,8 +39,7 @@ async def test_a_create_sends_its_members_unchanged(player: Player) -> None:
 
 
 async def test_the_default_create_causes_no_warning(player: Player) -> None:
-    result = await player.passes("- create: {}")
-    assert result.trace.requests[0].warnings == ()
+    assert (await player.passes("- create: {}")).trace.requests[0].warnings == ()
 
 
 async def test_a_retrieve_has_a_name_or_an_id(player: Player) -> None:
