@@ -20,10 +20,11 @@ TEST_KEY = "test_demo_key"
 LIVE_KEY = "live_demo_key"
 OTHER_TEST_KEY = "test_other_key"
 
+METHODS = ("telebirr", "mpesa", "bank_transfer")
 ORDER: dict[str, Any] = {
     "amount": 15_000,
     "currency": "ETB",
-    "methods": ["telebirr", "mpesa", "bank_transfer"],
+    "methods": [*METHODS],
     "success_url": "https://shop.example/ok?order=1",
     "cancel_url": "https://shop.example/no",
 }
@@ -120,10 +121,29 @@ class World:
         """A call of the control API, on the account and mode of a key."""
         return await self.api.request(method, f"/_emulator{path}", json=body, headers=headers(key))
 
+    async def done(self, method: str, path: str, body: Any = None, key: str = TEST_KEY) -> Any:
+        """What a call of the control API returns, which succeeds."""
+        response = await self.control(method, path, body, key)
+        assert response.is_success, response.text
+        return response.json()
+
+    async def shown(self, path: str, key: str = TEST_KEY) -> Any:
+        return await self.done("GET", path, None, key)
+
     async def advance(self, seconds: float, key: str = TEST_KEY) -> dict[str, Any]:
-        response = await self.control("POST", "/clock/advance", {"seconds": seconds}, key)
-        assert response.status_code == 200, response.text
-        return dict(response.json())
+        return dict(await self.done("POST", "/clock/advance", {"seconds": seconds}, key))
+
+    async def pay(
+        self, payment: dict[str, Any], phone: str, method: str = "telebirr", key: str = TEST_KEY
+    ) -> dict[str, Any]:
+        """Submit a payment; the payment after it."""
+        body = {"method": method, "phone": phone}
+        return dict(await self.done("POST", f"/payments/{payment['id']}/pay", body, key))
+
+    async def transition(self, payment: dict[str, Any], *statuses: str, **more: Any) -> None:
+        for status in statuses:
+            body = {"status": status, **more}
+            await self.done("POST", f"/payments/{payment['id']}/transition", body)
 
 
 @asynccontextmanager

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from tests.server.api.calls import CREATE_PARAMS, WARNING, order_with, post, refused
-from tests.world import World, order, world
+from tests.world import METHODS, World, order, world
 
 REQUIRED = CREATE_PARAMS[:5]
-METHODS = ("telebirr", "mpesa", "bank_transfer")
 # One value each that is surely wrong.
 WRONG = {
     "amount": "x",

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.server.api.calls import PAYMENTS, ids, page, refusal
-from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, headers
+from tests.world import LIVE_KEY, METHODS, OTHER_TEST_KEY, World, headers
 
 
 async def created(emulator: World, count: int, **changes: Any) -> list[str]:
@@ -153,7 +153,7 @@ class TestFilters:
     @pytest.mark.clause("2.1.16", "4.3.6")
     async def test_a_method_finds_only_payments_with_it(self, emulator: World) -> None:
         await created(emulator, 2)
-        for method in ("telebirr", "mpesa", "bank_transfer"):
+        for method in METHODS:
             payment = await emulator.create(methods=[method])
             await transition(emulator, payment["id"], "processing")
             assert await ids(emulator, method=method) == [payment["id"]]

@@ -13,14 +13,11 @@ from tests.world import OTHER_TEST_KEY, START, World, headers, world
 
 
 async def created(emulator: World, **properties: Any) -> dict[str, Any]:
-    response = await emulator.control("POST", "/accounts", properties)
-    assert response.status_code == 201, response.text
-    return dict(response.json())
+    return dict(await emulator.done("POST", "/accounts", properties))
 
 
 async def account_ids(emulator: World) -> list[str]:
-    response = await emulator.control("GET", "/accounts")
-    return [account["id"] for account in response.json()["data"]]
+    return [account["id"] for account in (await emulator.shown("/accounts"))["data"]]
 
 
 async def test_the_response_of_a_creation_has_the_complete_keys(emulator: World) -> None:
@@ -108,20 +105,16 @@ async def test_accounts_are_listed_newest_first_with_masked_keys(emulator: World
             "live_key": "live_…",
             "clock": f"frozen@{START}",
         },
-        {
-            "id": "acct_other",
-            "name": "Other Merchant",
-            "test_key": "test_ot…key",
-            "live_key": "live_ot…key",
-            "clock": f"frozen@{START}",
-        },
-        {
-            "id": "acct_demo",
-            "name": "Demo Merchant",
-            "test_key": "test_de…key",
-            "live_key": "live_de…key",
-            "clock": f"frozen@{START}",
-        },
+        *(
+            {
+                "id": f"acct_{name.lower()}",
+                "name": f"{name} Merchant",
+                "test_key": f"test_{name[:2].lower()}…key",
+                "live_key": f"live_{name[:2].lower()}…key",
+                "clock": f"frozen@{START}",
+            }
+            for name in ("Other", "Demo")
+        ),
     ]
 
 

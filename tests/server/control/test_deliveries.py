@@ -18,16 +18,8 @@ async def test_a_delivery_shows_each_attempt_as_it_went_over_the_wire() -> None:
         await hooks.advance(1)
         [delivery] = await hooks.deliveries()
         assert list(delivery) == [
-            "id",
-            "event",
-            "type",
-            "payment",
-            "endpoint",
-            "status",
-            "created_at",
-            "oddity",
-            "next_attempt_at",
-            "attempts",
+            *("id", "event", "type", "payment", "endpoint", "status", "created_at", "oddity"),
+            *("next_attempt_at", "attempts"),
         ]
         assert delivery["id"].startswith("dlv_")
         assert delivery["event"] == hooks.ids[0]
@@ -79,9 +71,8 @@ async def test_deliveries_are_listed_newest_first_and_can_be_chosen() -> None:
         await pay(hooks.emulator, second, APPROVES)
         await hooks.settle()
         everything = await hooks.deliveries()
-        assert [delivery["payment"] for delivery in everything] == [first["id"]] + [
-            second["id"]
-        ] * 3
+        payments = [first["id"], *[second["id"]] * 3]
+        assert [delivery["payment"] for delivery in everything] == payments
         assert await hooks.deliveries("?limit=1") == everything[-1:]
         assert await hooks.deliveries(f"?payment={second['id']}") == everything[1:]
         assert await hooks.deliveries("?status=succeeded") == everything[:1]
@@ -120,11 +111,8 @@ async def test_a_resend_is_one_more_attempt_of_the_same_event() -> None:
         assert failed["next_attempt_at"] == delivery["next_attempt_at"]
         resent = await resend(hooks.emulator, delivery)
         assert resent["status"] == "succeeded"
-        assert [attempt["trigger"] for attempt in resent["attempts"]] == [
-            "schedule",
-            "resend",
-            "resend",
-        ]
+        triggers = [attempt["trigger"] for attempt in resent["attempts"]]
+        assert triggers == ["schedule", "resend", "resend"]
         assert [attempt["number"] for attempt in resent["attempts"]] == [1, 2, 3]
         assert await hooks.advance(100) == [], "it has arrived"
         assert len(set(hooks.ids)) == 1
@@ -166,6 +154,4 @@ async def test_a_delivery_of_another_account_or_mode_is_not_found() -> None:
 
 
 async def resend(emulator: World, delivery: dict[str, Any]) -> dict[str, Any]:
-    response = await emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
-    assert response.status_code == 200, response.text
-    return dict(response.json())
+    return dict(await emulator.done("POST", f"/deliveries/{delivery['id']}/resend"))

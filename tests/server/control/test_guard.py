@@ -9,26 +9,14 @@ from tests.world import World, headers, world
 
 FORBIDDEN = (403, "forbidden_origin", None)
 CLOCK = "/_emulator/clock"
+CALLS = (("GET", CLOCK), ("POST", "/_emulator/reset"))
 
 
 SERVED = (
-    "localhost",
-    "localhost:8080",
-    "LOCALHOST:8080",
-    "localhost.",
-    "app.localhost",
-    "emulator",
-    "emulator:8080",
-    "payments.test",
-    "host.docker.internal:8080",
-    "host.containers.internal",
-    "127.0.0.1",
-    "127.0.0.1:8080",
-    "192.168.1.20:8080",
-    "8.8.8.8",
-    "[::1]",
-    "[::1]:8080",
-    "[fd00::20]:8080",
+    *("localhost", "localhost:8080", "LOCALHOST:8080", "localhost.", "app.localhost", "emulator"),
+    *("emulator:8080", "payments.test", "host.docker.internal:8080", "host.containers.internal"),
+    *("127.0.0.1", "127.0.0.1:8080", "192.168.1.20:8080", "8.8.8.8"),
+    *("[::1]", "[::1]:8080", "[fd00::20]:8080"),
 )
 
 
@@ -38,29 +26,15 @@ async def test_a_host_that_dns_cannot_point_elsewhere_is_served(emulator: World)
 
 
 REFUSED = (
-    "evil.example",
-    "evil.example:8080",
-    "localhost.evil.example",
-    "127.0.0.1.evil.example",
-    "host.docker.internal.evil.example",
-    "evil.example.",
-    "nottest.evil-test",
-    "evil.example/.test",
-    "evil@local",
-    "two words",
-    "a,b",
-    "*",
-    "..test",
+    *("evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example"),
+    *("host.docker.internal.evil.example", "evil.example.", "nottest.evil-test"),
+    *("evil.example/.test", "evil@local", "two words", "a,b", "*", "..test"),
 )
 
 
 async def test_a_host_that_dns_could_have_made_to_point_here_is_refused(emulator: World) -> None:
     for host in REFUSED:
-        for method, path in (
-            ("GET", CLOCK),
-            ("POST", "/_emulator/reset"),
-            ("GET", "/_emulator/no"),
-        ):
+        for method, path in (*CALLS, ("GET", "/_emulator/no")):
             response = await emulator.api.request(method, path, headers={"Host": host})
             assert refusal(response) == FORBIDDEN, host
             assert "--allowed-hosts" in response.json()["error"]["message"]
@@ -83,15 +57,15 @@ async def test_a_host_can_be_allowed_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "checkout_url",
+    "url",
     [
         "https://pay.shop.example/emulator",
         "https://pay.shop.example:8443",
         "http://u@pay.shop.example",
     ],
 )
-async def test_the_host_of_the_checkout_url_is_allowed(checkout_url: str) -> None:
-    async with world(checkout_url=checkout_url) as emulator:
+async def test_the_host_of_the_checkout_url_is_allowed(url: str) -> None:
+    async with world(checkout_url=url) as emulator:
         response = await emulator.api.get(CLOCK, headers={"Host": "pay.shop.example:8080"})
         assert response.status_code == 200
 
@@ -118,7 +92,7 @@ async def test_a_long_host_is_not_repeated_at_length(emulator: World) -> None:
         {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
     ],
 )
-@pytest.mark.parametrize(("method", "path"), [("GET", CLOCK), ("POST", "/_emulator/reset")])
+@pytest.mark.parametrize(("method", "path"), CALLS)
 async def test_a_foreign_page_is_refused(
     emulator: World, method: str, path: str, given: dict[str, str]
 ) -> None:

@@ -37,10 +37,8 @@ async def reason(emulator: World, key: str = TEST_KEY, **changes: Any) -> Any:
 
 
 async def reason_of(emulator: World, payment_id: str, key: str = TEST_KEY) -> Any:
-    body = {"method": "telebirr", "phone": "0911223344"}
-    paid = await emulator.control("POST", f"/payments/{payment_id}/pay", body, key)
-    assert paid.status_code == 200, paid.text
-    return (await emulator.control("GET", f"/payments/{payment_id}", key=key)).json()["reason"]
+    await emulator.pay({"id": payment_id}, "0911223344", key=key)
+    return (await emulator.shown(f"/payments/{payment_id}", key))["reason"]
 
 
 async def names(emulator: World, key: str = TEST_KEY) -> list[str]:
@@ -48,9 +46,7 @@ async def names(emulator: World, key: str = TEST_KEY) -> list[str]:
 
 
 async def listed(emulator: World, key: str = TEST_KEY) -> list[dict[str, Any]]:
-    response = await emulator.control("GET", "/scenarios", key=key)
-    assert response.status_code == 200, response.text
-    return list(response.json()["data"])
+    return list((await emulator.shown("/scenarios", key))["data"])
 
 
 async def test_a_stored_scenario_applies_from_the_next_request(emulator: World) -> None:
@@ -96,10 +92,8 @@ async def test_an_enabled_example_scenario_has_precedence_over_the_test_numbers(
 ) -> None:
     await emulator.control("PUT", "/scenarios/stuck-in-processing/enabled", {"enabled": True})
     for method, phone in (("telebirr", "0900000001"), ("mpesa", "0700000001")):
-        payment = await emulator.create()
-        body = {"method": method, "phone": phone}
-        paid = await emulator.control("POST", f"/payments/{payment['id']}/pay", body)
-        assert paid.json()["status"] == "processing"
+        paid = await emulator.pay(await emulator.create(), phone, method)
+        assert paid["status"] == "processing"
 
 
 async def test_json_may_have_characters_that_yaml_does_not_allow(emulator: World) -> None:
@@ -178,10 +172,8 @@ async def test_posted_scenarios_precede_files_and_files_precede_shipped_scenario
     first = "outcomes:\n  - when: {phone: '0911223344'}\n    then: [{status: failed, reason: %s}]\n"
     async with scenario_world(tmp_path, old=first % "timeout", new=first % "wrong_pin") as emulator:
         shown = await listed(emulator)
-        assert [(one["name"], one["origin"]) for one in shown[:2]] == [
-            ("new", "file"),
-            ("old", "file"),
-        ]
+        origins = [(one["name"], one["origin"]) for one in shown[:2]]
+        assert origins == [("new", "file"), ("old", "file")]
         assert {one["origin"] for one in shown[2:]} == {"shipped"}
         assert await reason(emulator) == "wrong_pin"
         await put(emulator, "mine", FAILS % "provider_error")
@@ -232,9 +224,8 @@ async def test_a_scenario_applies_to_both_modes_of_its_account_only(emulator: Wo
     assert await reason(emulator, LIVE_KEY) == "wrong_pin"
     assert await reason(emulator, OTHER_TEST_KEY) is None
     assert "mine" not in await names(emulator, OTHER_TEST_KEY)
-    await emulator.control(
-        "PUT", "/scenarios/banks/enabled", {"enabled": False}, key=OTHER_TEST_KEY
-    )
+    switch = ("PUT", "/scenarios/banks/enabled", {"enabled": False})
+    await emulator.control(*switch, key=OTHER_TEST_KEY)
     assert (await emulator.control("GET", "/scenarios/banks")).json()["enabled"] is True
 
 
@@ -398,9 +389,6 @@ async def test_a_name_in_the_path_is_validated_like_one_in_a_file(emulator: Worl
 async def test_the_number_of_scenarios_is_limited(emulator: World) -> None:
     for number in range(limits.MAX_SCENARIOS):
         assert (await put(emulator, f"s{number}", "outcomes: []")).status_code == 201
-    assert refusal(await put(emulator, "over", "outcomes: []")) == (
-        409,
-        "too_many_scenarios",
-        None,
-    )
+    response = await put(emulator, "over", "outcomes: []")
+    assert refusal(response) == (409, "too_many_scenarios", None)
     assert (await put(emulator, "s0", "expiry: []")).status_code == 200

@@ -29,15 +29,11 @@ def shown(name: str = "a", **changes: Any) -> dict[str, Any]:
 
 
 async def save(emulator: World, name: str = "a", key: str = TEST_KEY) -> dict[str, Any]:
-    response = await emulator.control("PUT", f"/snapshots/{name}", key=key)
-    assert response.status_code in (200, 201), response.text
-    return dict(response.json())
+    return dict(await emulator.done("PUT", f"/snapshots/{name}", key=key))
 
 
 async def names(emulator: World, key: str = TEST_KEY) -> list[str]:
-    response = await emulator.control("GET", "/snapshots", key=key)
-    assert response.status_code == 200, response.text
-    return [snapshot["name"] for snapshot in response.json()["data"]]
+    return [snapshot["name"] for snapshot in (await emulator.shown("/snapshots", key))["data"]]
 
 
 def stored(emulator: World) -> int:

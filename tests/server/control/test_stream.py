@@ -123,8 +123,7 @@ async def _retrieve(hooks: WebhookWorld, payment: dict[str, Any]) -> None:
 
 
 async def _expire(hooks: WebhookWorld, payment: dict[str, Any]) -> None:
-    body = {"status": "expired"}
-    await hooks.emulator.control("POST", f"/payments/{payment['id']}/transition", body)
+    await hooks.emulator.transition(payment, "expired")
 
 
 async def _resend(hooks: WebhookWorld, payment: dict[str, Any]) -> None:
@@ -165,9 +164,8 @@ async def _kinds(hooks: WebhookWorld, received: asyncio.Queue[Message]) -> set[s
     kinds: list[str] = []
     # A message of the second change is in a later group than what follows that of the first one.
     for is_enabled in (True, False):
-        await hooks.emulator.control(
-            "PUT", "/scenarios/late-success/enabled", {"enabled": is_enabled}
-        )
+        path = "/scenarios/late-success/enabled"
+        await hooks.emulator.control("PUT", path, {"enabled": is_enabled})
         await next_message(hooks.emulator, received, "rules", skipped=kinds)
     return {*kinds} - {"clock"}
 

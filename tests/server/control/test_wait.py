@@ -48,9 +48,9 @@ async def test_a_wait_goes_on_over_other_changes(emulator: World) -> None:
     payment = await emulator.create()
     waiting = await under_way(emulator, payment["id"], "status=refunded")
     for status in ("processing", "completed"):
-        await emulator.control("POST", f"/payments/{payment['id']}/transition", {"status": status})
+        await emulator.transition(payment, status)
         assert not waiting.done()
-    await emulator.control("POST", f"/payments/{payment['id']}/transition", {"status": "refunded"})
+    await emulator.transition(payment, "refunded")
     assert (await waiting).json()["reached"] is True
 
 

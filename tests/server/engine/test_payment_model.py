@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 
 from emulator.domain.instants import format_instant
 from tests.depth import usually
-from tests.world import START_MS, World, headers, order, world
+from tests.world import METHODS, START_MS, World, headers, order, world
 
 HANDSET_MS = 30_000
 STATUSES = ("pending", "processing", "completed", "failed", "expired", "refunded")
@@ -209,7 +209,7 @@ class LifeOfPayments(RuleBasedStateMachine):
 
     @rule(
         target=payments,
-        methods=st.permutations(["telebirr", "mpesa", "bank_transfer"]).flatmap(
+        methods=st.permutations(METHODS).flatmap(
             lambda all_methods: st.integers(1, 3).map(lambda count: all_methods[:count])
         ),
         expires_in=st.sampled_from([1, 20, 30, 60, 1800, 86_400]),
