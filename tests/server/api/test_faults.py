@@ -19,9 +19,7 @@ AFTER = {"status": 500, "point": "after_commit"}
 
 async def fail(emulator: World, when: Any, then: Any, **more: Any) -> dict[str, Any]:
     rule = {"when": when, "then": then, **more}
-    response = await emulator.control("POST", "/faults", rule)
-    assert response.status_code == 201, response.text
-    return dict(response.json())
+    return dict(await emulator.done("POST", "/faults", rule))
 
 
 async def statuses(emulator: World, count: int, key: str = TEST_KEY) -> list[int]:

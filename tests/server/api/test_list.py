@@ -14,10 +14,7 @@ async def created(emulator: World, count: int, **changes: Any) -> list[str]:
 
 
 async def transition(emulator: World, payment_id: str, *statuses: str) -> None:
-    for status in statuses:
-        body = {"status": status}
-        response = await emulator.control("POST", f"/payments/{payment_id}/transition", body)
-        assert response.status_code == 200, response.text
+    await emulator.transition({"id": payment_id}, *statuses)
 
 
 async def walk(emulator: World, limit: int, **parameters: str) -> list[list[str]]:
@@ -36,9 +33,8 @@ async def walk(emulator: World, limit: int, **parameters: str) -> list[list[str]
 
 
 async def at(emulator: World, offset_ms: int) -> str:
-    await emulator.control(
-        "PUT", "/clock", {"now": f"2026-01-01T00:00:{offset_ms // 1000:02}.{offset_ms % 1000:03}Z"}
-    )
+    now = f"2026-01-01T00:00:{offset_ms // 1000:02}.{offset_ms % 1000:03}Z"
+    await emulator.control("PUT", "/clock", {"now": now})
     return str((await emulator.create())["id"])
 
 

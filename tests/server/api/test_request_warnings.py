@@ -180,8 +180,7 @@ async def test_a_tolerated_value_has_its_usual_meaning(emulator: World) -> None:
         assert await ids_of(emulator, f"created_gte=2026-01-01T{text}") == found
     assert await ids_of(emulator, "status=x&status=pending") == [payment["id"]]
     paid = await emulator.create(methods=["mpesa", "mpesa"])
-    body = {"status": "processing"}
-    await emulator.control("POST", f"/payments/{paid['id']}/transition", body)
+    await emulator.transition(paid, "processing")
     assert (await emulator.retrieve(paid["id"]))["method"] == "mpesa"
 
 

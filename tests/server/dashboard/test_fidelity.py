@@ -29,9 +29,7 @@ async def test_the_diagram_counts_the_transitions(emulator: World) -> None:
     assert "0 of 7 transitions have occurred" in await shown(emulator, "fidelity")
     for statuses in (("processing", "completed"), ("processing", "failed", "completed"), ()):
         payment = await emulator.create()
-        for status in statuses:
-            change = {"status": status, "unusual": True}
-            await emulator.control("POST", f"/payments/{payment['id']}/transition", change)
+        await emulator.transition(payment, *statuses, unusual=True)
     counts = (await emulator.control("GET", "/events/transitions")).json()["data"]
     assert {(each["source"], each["target"]): each["count"] for each in counts} == {
         ("pending", "processing"): 2,

@@ -11,6 +11,7 @@ from tests.server.dashboard import get
 from tests.server.dashboard.pages import count, shown
 from tests.world import World, headers, order
 
+FORM = "application/x-www-form-urlencoded"
 HOSTILE = '</pre><script>alert("x")</script>\u202e' + "x" * 500
 
 
@@ -96,9 +97,8 @@ async def test_a_warning_is_shown_with_its_sentence_and_its_clause(emulator: Wor
 
 
 async def test_the_fault_of_a_request_is_shown(emulator: World) -> None:
-    await emulator.control(
-        "POST", "/faults", {"then": {"status": 500, "point": "after_commit"}, "times": 1}
-    )
+    then = {"status": 500, "point": "after_commit"}
+    await emulator.control("POST", "/faults", {"then": then, "times": 1})
     await emulator.api.post("/v1/payments", json=order(), headers=headers())
     text = await shown(emulator, "requests/latest")
     assert "A fault rule replaced the response 201: rule 1 of flt_" in text
@@ -142,26 +142,18 @@ async def test_the_command_repeats_the_request(emulator: World) -> None:
 @pytest.mark.parametrize(
     ("sent", "body", "copied"),
     [
-        (
-            {"content-type": "text/plain; charset='x'"},
-            "{}",
-            ["Content-Type: text/plain; charset='x'"],
-        ),
-        (
-            {"content-type": "application/x-www-form-urlencoded"},
-            "",
-            ["Content-Type: application/x-www-form-urlencoded"],
-        ),
+        ("text/plain; charset='x'", "{}", ["Content-Type: text/plain; charset='x'"]),
+        (FORM, "", [f"Content-Type: {FORM}"]),
         # Without a value, curl sends no such header.
-        ({}, "{}", ["Content-Type:"]),
-        ({}, "", []),
+        (None, "{}", ["Content-Type:"]),
+        (None, "", []),
     ],
 )
 async def test_the_command_has_the_content_type_of_the_request(
-    emulator: World, sent: dict[str, str], body: str, copied: list[str]
+    emulator: World, sent: str | None, body: str, copied: list[str]
 ) -> None:
-    path = "/v1/payments"
-    response = await emulator.api.post(path, content=body, headers={**headers(), **sent})
+    all_headers = headers() | ({} if sent is None else {"Content-Type": sent})
+    response = await emulator.api.post("/v1/payments", content=body, headers=all_headers)
     page = (await get(emulator, f"requests/{response.headers['request-id']}")).text
     assert [each for each in arguments_of(page) if each.startswith("Content-Type")] == copied
 

@@ -19,14 +19,12 @@ LARGE = 10**400
 
 
 async def put(emulator: World, **body: Any) -> dict[str, Any]:
-    response = await emulator.control("PUT", "/clock", body)
-    assert response.status_code == 200, response.text
-    return dict(response.json())
+    return dict(await emulator.done("PUT", "/clock", body))
 
 
 async def shown(emulator: World) -> tuple[str, float | None]:
     """The time of the day, and the rate."""
-    clock = (await emulator.control("GET", "/clock")).json()
+    clock = await emulator.shown("/clock")
     return clock["now"][11:], clock["rate"]
 
 

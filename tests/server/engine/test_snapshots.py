@@ -41,8 +41,7 @@ async def test_a_restore_removes_later_payments_and_reverts_later_changes(emulat
     payment = await emulator.create()
     await emulator.retrieve(payment["id"])
     await save(emulator)
-    body = {"method": "telebirr", "phone": "0900000001"}
-    await emulator.control("POST", f"/payments/{payment['id']}/pay", body)
+    await emulator.pay(payment, "0900000001")
     assert (await emulator.retrieve(payment["id"]))["status"] == "completed"
     gone = {key: await emulator.create(key) for key in (TEST_KEY, LIVE_KEY)}
     await emulator.advance(3_600)
@@ -161,8 +160,7 @@ async def test_a_restore_does_not_change_other_accounts(emulator: World) -> None
 async def test_restored_timers_fire_at_their_instants(emulator: World) -> None:
     soon = await emulator.create(expires_in=60)
     late = await emulator.create(expires_in=600)
-    body = {"method": "telebirr", "phone": "0900000003"}
-    await emulator.control("POST", f"/payments/{late['id']}/pay", body)
+    await emulator.pay(late, "0900000003")
     await save(emulator)
     first = await emulator.advance(3_600)
     assert [effect["at"][11:19] for effect in first["effects"]] == ["00:00:30", "00:01:00"]
