@@ -14,15 +14,8 @@ JSON = "application/json"
 
 
 STATE = (
-    "/accounts",
-    "/checkout_url",
-    "/clock",
-    "/deliveries",
-    "/events",
-    "/faults",
-    "/scenarios",
-    "/snapshots",
-    "/webhook_endpoints",
+    *("/accounts", "/checkout_url", "/clock", "/deliveries", "/events", "/faults", "/scenarios"),
+    *("/snapshots", "/webhook_endpoints"),
 )
 
 

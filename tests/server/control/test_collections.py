@@ -10,20 +10,10 @@ from tests.world import LIVE_KEY, TEST_KEY, World, headers, world
 
 # A query of the list of payments; the payments are failed, pending and completed, oldest first.
 LISTS = (
-    "",
-    "limit=2",
-    "limit=1&status=pending",
-    "method=telebirr",
-    "created_gte=2026-01-01T00:00:01Z&created_lte=2026-01-01T00:00:01Z",
-    "after={}&limit=1",
-    "limit=0",
-    "limit=101&after=pay_unknown",
-    "after=pay_unknown&status=paid",
-    "after=latest",
-    "status=paid&method=cash",
-    "status=",
-    "method=cash",
-    "created_gte=yesterday",
+    *("", "limit=2", "limit=1&status=pending", "method=telebirr"),
+    *("created_gte=2026-01-01T00:00:01Z&created_lte=2026-01-01T00:00:01Z", "after={}&limit=1"),
+    *("limit=0", "limit=101&after=pay_unknown", "after=pay_unknown&status=paid", "after=latest"),
+    *("status=paid&method=cash", "status=", "method=cash", "created_gte=yesterday"),
     "created_lte=2026-01-01",
 )
 

@@ -11,11 +11,8 @@ from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, world
 
 NOW = "2026-01-01T00:00:00.000Z"
 CALLS = [
-    ("GET", "/snapshots"),
-    ("PUT", "/snapshots/a"),
-    ("GET", "/snapshots/a"),
-    ("DELETE", "/snapshots/a"),
-    ("POST", "/snapshots/a/restore"),
+    *(("GET", "/snapshots"), ("PUT", "/snapshots/a"), ("GET", "/snapshots/a")),
+    *(("DELETE", "/snapshots/a"), ("POST", "/snapshots/a/restore")),
 ]
 WRITES = [(method, path) for method, path in CALLS if method != "GET"]
 NAMED = [(method, path.replace("/a", "/{}")) for method, path in CALLS if "/a" in path]

@@ -63,12 +63,9 @@ CALLS = [
 @pytest.mark.parametrize(
     ("authorization", "code"),
     [
-        ("Bearer test_unknown_key", "invalid_api_key"),
-        ("Bearer nonsense", "invalid_api_key"),
-        ("Bearer ", "missing_api_key"),
-        ("Bearer", "missing_api_key"),
-        ("Basic dGVzdA==", "missing_api_key"),
-        ("", "missing_api_key"),
+        *(("Bearer test_unknown_key", "invalid_api_key"), ("Bearer nonsense", "invalid_api_key")),
+        *(("Bearer ", "missing_api_key"), ("Bearer", "missing_api_key")),
+        *(("Basic dGVzdA==", "missing_api_key"), ("", "missing_api_key")),
     ],
 )
 async def test_every_call_refuses_a_key_that_is_malformed_or_unknown(

@@ -41,14 +41,10 @@ async def test_requests_are_grouped_by_kind_with_counts(emulator: World) -> None
 @pytest.mark.parametrize(
     ("filters", "rows"),
     [
-        ("", 4),
-        ("method=POST", 3),
-        ("path=/v1/payments*&status=4xx", 2),
-        ("code=invalid_amount", 1),
-        ("warning=unknown-parameter", 1),
+        *(("", 4), ("method=POST", 3), ("path=/v1/payments*&status=4xx", 2)),
+        *(("code=invalid_amount", 1), ("warning=unknown-parameter", 1)),
         ("warning=unknown-parameter:limitt&status=200", 1),
-        ("method=&path=&status=&code=&warning=", 4),
-        ("status=none", 0),
+        *(("method=&path=&status=&code=&warning=", 4), ("status=none", 0)),
     ],
 )
 async def test_the_filters_of_the_address_apply(emulator: World, filters: str, rows: int) -> None:

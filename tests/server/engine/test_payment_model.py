@@ -25,20 +25,12 @@ from tests.world import METHODS, START_MS, World, headers, order, world
 HANDSET_MS = 30_000
 STATUSES = ("pending", "processing", "completed", "failed", "expired", "refunded")
 REASONS = (
-    "insufficient_balance",
-    "user_cancelled",
-    "timeout",
-    "wrong_pin",
-    "bank_declined",
-    "limit_exceeded",
-    "provider_error",
+    *("insufficient_balance", "user_cancelled", "timeout", "wrong_pin", "bank_declined"),
+    *("limit_exceeded", "provider_error"),
 )
 EDGES = {
-    ("pending", "processing"),
-    ("pending", "expired"),
-    ("processing", "completed"),
-    ("processing", "failed"),
-    ("completed", "refunded"),
+    *(("pending", "processing"), ("pending", "expired"), ("processing", "completed")),
+    *(("processing", "failed"), ("completed", "refunded")),
 }
 UNUSUAL_EDGES = {("failed", "completed"), ("expired", "completed")}
 ASKS = "handset"

@@ -74,12 +74,9 @@ async def rich_world() -> AsyncIterator[RichWorld]:
         rich = RichWorld(emulator=emulator)
         rich.values["openapi"] = ["v1.json", "control"]
         for kind, parameter in (
-            ("accounts", "account_id"),
-            ("webhook_endpoints", "endpoint_id"),
-            ("deliveries", "delivery_id"),
-            ("requests", "request_id"),
-            ("scenarios", "scenarios"),
-            ("snapshots", "snapshots"),
+            *(("accounts", "account_id"), ("webhook_endpoints", "endpoint_id")),
+            *(("deliveries", "delivery_id"), ("requests", "request_id")),
+            *(("scenarios", "scenarios"), ("snapshots", "snapshots")),
         ):
             found = (await emulator.control("GET", f"/{kind}")).json()["data"]
             rich.values[parameter] = [one.get("id", one.get("name")) for one in found]

@@ -196,10 +196,7 @@ async def test_an_unknown_or_impossible_name_is_not_found(url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "http://1.2.3.999/",
-        "http://[v1.a]/",
-        "http://ሀ..com/",
-        "http://-ሀ-.com/",
+        *("http://1.2.3.999/", "http://[v1.a]/", "http://ሀ..com/", "http://-ሀ-.com/"),
         f"http://{'ሀ' * 70}.com/",
     ],
 )
@@ -237,10 +234,7 @@ async def test_an_unknown_certificate_is_not_trusted() -> None:
     ("is_tls", "old", "new", "error", "cause"),
     [
         (
-            True,
-            "localhost",
-            "127.0.0.1",
-            r"certificate not trusted: .*127\.0\.0\.1.*",
+            *(True, "localhost", "127.0.0.1", r"certificate not trusted: .*127\.0\.0\.1.*"),
             "certificate is for another name",
         ),
         (False, "http:", "https:", "no TLS spoken there", "register {url}, or"),
