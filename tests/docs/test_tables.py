@@ -144,7 +144,7 @@ async def test_the_members_of_a_response_are_listed(emulator: World) -> None:
         assert (await emulator.control("POST", "/faults", fault)).status_code == 201
         assert (await emulator.control("PUT", "/snapshots/one")).status_code == 201
         responses = {
-            call: (await emulator.control("GET", path.format(id=payment["id"]))).json()
+            call: await emulator.shown(path.format(id=payment["id"]))
             for call, path in PATHS.items()
         }
     for call, response in responses.items():

@@ -77,7 +77,7 @@ def test_the_comment_of_a_teaching_file_has_four_parts(name: str) -> None:
 
 
 async def test_disabled_files_precede_enabled_ones_in_order_of_name(emulator: World) -> None:
-    listed = (await emulator.control("GET", "/scenarios")).json()["data"]
+    listed = (await emulator.shown("/scenarios"))["data"]
     shown = [(scenario["enabled"], scenario["name"]) for scenario in listed]
     assert shown == sorted(shown)
     assert len(shown) == len(FILES)
@@ -90,7 +90,7 @@ async def test_a_call_switches_a_teaching_file_on_as_its_comment_says(
     text = (DIRECTORY / f"{name}.yaml").read_text(encoding="utf-8")
     [(path, body)] = re.findall(r"^#   PUT /_emulator(/\S+)  (\{.*\})$", text, re.MULTILINE)
     assert (await emulator.control("PUT", path, json.loads(body))).status_code == 200
-    listed = (await emulator.control("GET", "/scenarios")).json()["data"]
+    listed = (await emulator.shown("/scenarios"))["data"]
     off = [scenario["name"] for scenario in listed if not scenario["enabled"]]
     assert off == [other for other in TEACHING if other != name]
 

@@ -83,7 +83,7 @@ async def test_after_the_commit_the_payment_exists_and_the_retry_is_the_replay(
     assert response.headers["idempotent-replayed"] == "true"
     assert response.json()["id"] == made
     assert await ids(emulator) == [made]
-    events = (await emulator.control("GET", "/events")).json()["data"]
+    events = (await emulator.shown("/events"))["data"]
     assert [event["type"] for event in events] == ["payment.created"]
 
 
@@ -162,7 +162,7 @@ async def test_of_a_file_the_first_rule_that_matches_applies(tmp_path: Path) -> 
 async def test_chance_depends_on_the_seed_of_the_account(emulator: World) -> None:
     async def drawn(seed: int) -> list[int]:
         body = {"seed": seed, "test_key": f"test_chance_{seed}"}
-        account = (await emulator.control("POST", "/accounts", body)).json()
+        account = await emulator.done("POST", "/accounts", body)
         key = account["test_key"]
         rule = {"when": {"chance": 0.3}, "then": {"status": 500}}
         await emulator.control("POST", "/faults", rule, key)

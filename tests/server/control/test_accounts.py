@@ -38,7 +38,7 @@ async def test_a_new_account_has_the_requested_properties(emulator: World) -> No
     }
     account = await created(emulator, **properties, seed=-(2**63))
     assert {name: account[name] for name in properties} == properties
-    assert (await emulator.control("GET", "/clock", key="live_mine")).json() == {
+    assert (await emulator.shown("/clock", key="live_mine")) == {
         "now": "2030-06-01T12:00:00.500Z",
         "frozen": True,
         "rate": None,
@@ -97,7 +97,7 @@ async def test_of_concurrent_requests_for_one_key_one_gets_it(emulator: World) -
 
 async def test_accounts_are_listed_newest_first_with_masked_keys(emulator: World) -> None:
     newest = await created(emulator, name="Newest", live_key="live_1234")
-    assert (await emulator.control("GET", "/accounts")).json()["data"] == [
+    assert (await emulator.shown("/accounts"))["data"] == [
         {
             "id": newest["id"],
             "name": "Newest",
@@ -119,9 +119,9 @@ async def test_accounts_are_listed_newest_first_with_masked_keys(emulator: World
 
 
 async def test_one_account_is_shown_as_in_the_list(emulator: World) -> None:
-    listed = (await emulator.control("GET", "/accounts")).json()["data"]
+    listed = (await emulator.shown("/accounts"))["data"]
     for account in listed:
-        assert (await emulator.control("GET", f"/accounts/{account['id']}")).json() == account
+        assert (await emulator.shown(f"/accounts/{account['id']}")) == account
 
 
 async def test_an_account_is_deleted_with_its_data(emulator: World) -> None:
@@ -180,13 +180,13 @@ async def test_a_reset_restores_the_initial_state(emulator: World) -> None:
     await emulator.control("PUT", "/clock", {"frozen": False})
     response = await emulator.control("POST", "/reset")
     assert (response.status_code, response.content) == (204, b"")
-    assert (await emulator.control("GET", "/clock")).json() == {
+    assert (await emulator.shown("/clock")) == {
         "now": "2026-01-01T00:00:00.000Z",
         "frozen": True,
         "rate": None,
         "next": None,
     }
-    assert (await emulator.control("GET", "/events")).json()["data"] == []
+    assert (await emulator.shown("/events"))["data"] == []
     response = await emulator.control("GET", f"/payments/{payment['id']}")
     assert refusal(response) == (404, "payment_not_found", None)
     assert await emulator.retrieve(other["id"], OTHER_TEST_KEY) == other

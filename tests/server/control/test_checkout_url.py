@@ -19,7 +19,7 @@ async def test_it_can_be_read(emulator: World) -> None:
     response = await emulator.control("GET", "/checkout_url")
     assert response.json() == {"url": "http://127.0.0.1:8081"}
     await emulator.control("PUT", "/checkout_url", {"url": f"{MAPPED}/shop/"})
-    assert (await emulator.control("GET", "/checkout_url")).json() == {"url": f"{MAPPED}/shop"}
+    assert (await emulator.shown("/checkout_url")) == {"url": f"{MAPPED}/shop"}
 
 
 async def test_the_pages_answer_under_the_host_of_the_new_base(emulator: World) -> None:

@@ -58,7 +58,7 @@ async def test_an_attempt_to_an_unreachable_endpoint_has_a_cause(emulator: World
 async def test_an_attempt_with_an_error_status_has_a_likely_cause(status: int, word: str) -> None:
     async with webhook_world(lambda _: Reply(status=status)) as hooks:
         path = f"/webhook_endpoints/{hooks.endpoint['id']}/ping"
-        [attempt] = (await hooks.emulator.control("POST", path)).json()["attempts"]
+        [attempt] = (await hooks.emulator.done("POST", path))["attempts"]
         assert attempt["status"] == status
         assert word in attempt["cause"]
 

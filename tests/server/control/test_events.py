@@ -18,7 +18,7 @@ async def test_events_are_the_bodies_as_sent_newest_first(emulator: World) -> No
         "mode": "test",
         "data": payment,
     }
-    timeline = (await emulator.control("GET", f"/payments/{payment['id']}")).json()["timeline"]
+    timeline = (await emulator.shown(f"/payments/{payment['id']}"))["timeline"]
     assert [event["id"] for event in timeline] == [event["id"] for event in reversed(events)]
 
 
@@ -32,6 +32,6 @@ async def test_events_are_a_hundred_unless_another_limit_is_named(emulator: Worl
 
 async def test_each_mode_has_its_own_events(emulator: World) -> None:
     await emulator.create(LIVE_KEY)
-    assert (await emulator.control("GET", "/events")).json()["data"] == []
-    (event,) = (await emulator.control("GET", "/events", key=LIVE_KEY)).json()["data"]
+    assert (await emulator.shown("/events"))["data"] == []
+    (event,) = (await emulator.shown("/events", key=LIVE_KEY))["data"]
     assert event["mode"] == "live"

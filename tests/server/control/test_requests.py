@@ -104,7 +104,7 @@ async def test_a_replay_is_marked_unlike_a_creation(emulator: World) -> None:
 async def test_an_applied_fault_is_shown_with_the_replaced_status(emulator: World) -> None:
     then = {"status": 500, "point": "after_commit"}
     rule = {"when": {"request": "create_payment"}, "then": then, "times": 1}
-    fault = (await emulator.control("POST", "/faults", rule)).json()
+    fault = await emulator.done("POST", "/faults", rule)
     await post(emulator, order(amount=1))
     await post(emulator, order())
     replaced, refused = await journal(emulator)
@@ -368,7 +368,7 @@ async def test_an_overflow_is_shown() -> None:
         owner = emulator.running.engine.accounts.first.test
         for _ in range(MAX_ENTRIES + 1):
             owner.journal.add(entry())
-        assert (await emulator.control("GET", "/requests?limit=1")).json()["overflowed"] is True
+        assert (await emulator.shown("/requests?limit=1"))["overflowed"] is True
         assert await count(emulator) == MAX_ENTRIES
 
 

@@ -76,7 +76,7 @@ async def test_a_scenario_is_shown_with_all_of_its_rules(emulator: World) -> Non
         "script: [{create: {as: order}}, {advance: next}]\n"
     )
     put_one = (await put(emulator, "whole", text)).json()
-    assert (await emulator.control("GET", "/scenarios/whole")).json() == {
+    assert (await emulator.shown("/scenarios/whole")) == {
         **put_one,
         "outcomes": [{"when": {"phone": "+251911223344"}, "then": "handset", "times": 2}],
         "expiry": [{"when": {"amount": 500}, "after": "90s"}],
@@ -113,7 +113,7 @@ async def test_json_is_parsed_as_json_where_yaml_differs(
     }
     text = json.dumps({"outcomes": [rule]}, ensure_ascii=False, indent="\t").replace("/", "\\/")
     assert (await put(emulator, "characters", text, kind="application/json")).status_code == 201
-    assert (await emulator.control("GET", "/scenarios/characters")).json()["outcomes"] == [rule]
+    assert (await emulator.shown("/scenarios/characters"))["outcomes"] == [rule]
     assert await reason(emulator, metadata={"note": note_text}) == "wrong_pin"
     assert await reason(emulator, metadata={"note": "a b"}) is None
 
@@ -128,7 +128,7 @@ async def test_json_text_keeps_a_character_that_yaml_reads_in_another_way(
     text = f"before {character} after"
     body = json.dumps({"description": text, "outcomes": []}, ensure_ascii=character < " ")
     assert (await put(emulator, "characters", body, kind="application/json")).status_code == 201
-    assert (await emulator.control("GET", "/scenarios/characters")).json()["description"] == text
+    assert (await emulator.shown("/scenarios/characters"))["description"] == text
 
 
 async def test_concurrent_puts_and_deletions_succeed(emulator: World) -> None:
@@ -146,7 +146,7 @@ async def test_a_payment_loses_its_deleted_scenario(emulator: World) -> None:
     await put(emulator, "mine", FAILS % "wrong_pin")
     await emulator.control("PUT", f"/payments/{payment['id']}/scenario", {"name": "mine"})
     await emulator.control("DELETE", "/scenarios/mine")
-    assert (await emulator.control("GET", f"/payments/{payment['id']}")).json()["scenario"] is None
+    assert (await emulator.shown(f"/payments/{payment['id']}"))["scenario"] is None
     assert await reason_of(emulator, payment["id"]) is None
 
 
@@ -191,7 +191,7 @@ async def test_a_scenario_replaces_a_shipped_one_until_it_is_deleted(
     assert (await names(emulator)).count("banks") == 1
     assert (await emulator.control("DELETE", "/scenarios/banks")).status_code == 204
     assert await reason(emulator) is None
-    shown = (await emulator.control("GET", "/scenarios/banks")).json()
+    shown = await emulator.shown("/scenarios/banks")
     assert (shown["origin"], shown["enabled"]) == ("shipped", True)
 
 
@@ -226,7 +226,7 @@ async def test_a_scenario_applies_to_both_modes_of_its_account_only(emulator: Wo
     assert "mine" not in await names(emulator, OTHER_TEST_KEY)
     switch = ("PUT", "/scenarios/banks/enabled", {"enabled": False})
     await emulator.control(*switch, key=OTHER_TEST_KEY)
-    assert (await emulator.control("GET", "/scenarios/banks")).json()["enabled"] is True
+    assert (await emulator.shown("/scenarios/banks"))["enabled"] is True
 
 
 async def test_a_reset_removes_scenarios_and_faults(emulator: World) -> None:
@@ -236,7 +236,7 @@ async def test_a_reset_removes_scenarios_and_faults(emulator: World) -> None:
     await emulator.control("POST", "/faults", {"then": {"status": 500}})
     await emulator.control("POST", "/reset")
     assert await listed(emulator) == before
-    assert (await emulator.control("GET", "/faults")).json() == {"data": []}
+    assert (await emulator.shown("/faults")) == {"data": []}
     assert await reason(emulator) is None
 
 
@@ -254,7 +254,7 @@ async def test_scenarios_and_faults_persist_in_a_database(tmp_path: Path) -> Non
         shown, faults = await listed(emulator), await emulator.control("GET", "/faults")
     async with world(database=database) as again:
         assert await listed(again) == shown
-        assert (await again.control("GET", "/faults")).json() == faults.json()
+        assert (await again.shown("/faults")) == faults.json()
         assert await reason_of(again, payment["id"]) == "timeout"
         assert [await reason(again), await reason(again)] == ["wrong_pin", None]
         assert (await again.api.get("/v1/payments", headers=headers())).status_code == 429
@@ -293,7 +293,7 @@ async def test_the_scenario_of_a_payment_has_the_highest_precedence_even_if_disa
     placed = await emulator.control("PUT", f"/payments/{mine['id']}/scenario", {"name": "special"})
     assert placed.status_code == 200
     assert placed.json() == mine
-    shown = (await emulator.control("GET", f"/payments/{mine['id']}")).json()
+    shown = await emulator.shown(f"/payments/{mine['id']}")
     assert shown["scenario"] == "special"
     assert await reason_of(emulator, mine["id"]) == "limit_exceeded"
     assert await reason_of(emulator, other["id"]) == "wrong_pin"
@@ -316,7 +316,7 @@ async def test_a_new_payment_never_gets_the_scenario_of_one_that_a_reset_removed
     await emulator.control("POST", "/reset")
     same = await emulator.create()
     assert same["id"] == payment["id"]
-    assert (await emulator.control("GET", f"/payments/{same['id']}")).json()["scenario"] is None
+    assert (await emulator.shown(f"/payments/{same['id']}"))["scenario"] is None
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ async def test_they_are_listed_newest_first_though_the_clock_stands_or_goes_back
 
 async def test_one_is_shown_as_in_the_list(emulator: World) -> None:
     saved = [await save(emulator, name) for name in ("a", "b")]
-    assert (await emulator.control("GET", "/snapshots")).json() == {"data": saved[::-1]}
+    assert (await emulator.shown("/snapshots")) == {"data": saved[::-1]}
     for snapshot in saved:
         response = await emulator.control("GET", f"/snapshots/{snapshot['name']}")
         assert (response.status_code, response.json()) == (200, snapshot)
@@ -154,7 +154,7 @@ async def test_a_reset_takes_them_away(emulator: World) -> None:
 
 
 async def test_with_an_account_its_snapshots_are_gone(emulator: World) -> None:
-    created = (await emulator.control("POST", "/accounts", {"seed": 7})).json()
+    created = await emulator.done("POST", "/accounts", {"seed": 7})
     await save(emulator, key=created["test_key"])
     assert stored(emulator) == 1
     await emulator.control("DELETE", f"/accounts/{created['id']}")
@@ -162,7 +162,7 @@ async def test_with_an_account_its_snapshots_are_gone(emulator: World) -> None:
 
 
 async def test_an_account_that_is_deleted_meanwhile_is_refused(emulator: World) -> None:
-    created = (await emulator.control("POST", "/accounts")).json()
+    created = await emulator.done("POST", "/accounts")
     key = created["test_key"]
     await save(emulator, key=key)
     responses = await asyncio.gather(

@@ -250,7 +250,7 @@ async def test_many_clients_get_a_message_in_groups(emulator: World) -> None:
 
 
 async def test_the_stream_of_a_deleted_account_ends(emulator: World) -> None:
-    account = (await emulator.control("POST", "/accounts", {})).json()
+    account = await emulator.done("POST", "/accounts", {})
     async with listening(emulator, f"account={account['id']}") as received:
         await emulator.control("DELETE", f"/accounts/{account['id']}")
         emulator.wall.move(MIN_INTERVAL_MS)

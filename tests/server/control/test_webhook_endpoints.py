@@ -51,7 +51,7 @@ async def test_endpoints_are_listed_newest_first_and_only_to_their_owner(emulato
     first, second = await register(emulator, URL), await register(emulator, URL)
     live = await register(emulator, URL, LIVE_KEY)
     assert await listed(emulator) == [second, first]
-    assert (await emulator.control("GET", f"{PATH}/{first['id']}")).json() == first
+    assert (await emulator.shown(f"{PATH}/{first['id']}")) == first
     assert await listed(emulator, LIVE_KEY) == [live]
     assert await listed(emulator, OTHER_TEST_KEY) == []
 
@@ -114,7 +114,7 @@ async def test_a_deleted_endpoint_receives_no_more_events() -> None:
 async def test_the_secret_before_a_rotation_signs_for_a_day() -> None:
     async with webhook_world() as hooks:
         path = f"{PATH}/{hooks.endpoint['id']}/rotate"
-        rotated = (await hooks.emulator.control("POST", path)).json()
+        rotated = await hooks.emulator.done("POST", path)
         assert is_webhook_secret(rotated["secret"])
         assert rotated == hooks.endpoint | {"secret": rotated["secret"]}
         await hooks.emulator.create(expires_in=1_000_000)
@@ -130,7 +130,7 @@ async def test_the_secret_before_a_rotation_signs_for_a_day() -> None:
 async def test_a_rotation_may_name_the_new_secret(emulator: World) -> None:
     endpoint = await register(emulator, URL)
     path = f"{PATH}/{endpoint['id']}/rotate"
-    assert (await emulator.control("POST", path, {"secret": SECRET})).json()["secret"] == SECRET
+    assert (await emulator.done("POST", path, {"secret": SECRET}))["secret"] == SECRET
     wrong = await emulator.control("POST", path, {"secret": "x"})
     assert refusal(wrong) == (400, "invalid_secret", "secret")
     assert (await listed(emulator))[0]["secret"] == SECRET
@@ -155,7 +155,7 @@ async def test_a_ping_is_a_signed_event_without_a_payment() -> None:
         assert delivery["payment"] is None
         assert [attempt["trigger"] for attempt in delivery["attempts"]] == ["ping"]
         assert await hooks.deliveries() == [delivery]
-        assert (await hooks.emulator.control("GET", "/events")).json()["data"] == []
+        assert (await hooks.emulator.shown("/events"))["data"] == []
 
 
 async def test_a_ping_that_fails_is_not_repeated() -> None:
@@ -199,7 +199,7 @@ async def test_with_a_seed_ids_and_secrets_are_the_same_in_every_run() -> None:
         async with world() as emulator:
             endpoint = await register(emulator, URL)
             path = f"{PATH}/{endpoint['id']}/rotate"
-            runs.append((endpoint, (await emulator.control("POST", path)).json()))
+            runs.append((endpoint, await emulator.done("POST", path)))
     assert runs[0] == runs[1]
 
 

@@ -30,7 +30,7 @@ async def test_the_diagram_counts_the_transitions(emulator: World) -> None:
     for statuses in (("processing", "completed"), ("processing", "failed", "completed"), ()):
         payment = await emulator.create()
         await emulator.transition(payment, *statuses, unusual=True)
-    counts = (await emulator.control("GET", "/events/transitions")).json()["data"]
+    counts = (await emulator.shown("/events/transitions"))["data"]
     assert {(each["source"], each["target"]): each["count"] for each in counts} == {
         ("pending", "processing"): 2,
         ("processing", "completed"): 1,

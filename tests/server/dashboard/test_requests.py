@@ -160,7 +160,7 @@ async def test_texts_of_merchants_neither_run_nor_change_the_direction(emulator:
     for path in ("requests", f"requests/{response.headers['request-id']}", "requests/latest"):
         page = (await get(emulator, path)).text
         assert "<script>alert" not in page
-    request = (await emulator.control("GET", "/requests?method=POST")).json()["data"][0]["id"]
+    request = (await emulator.shown("/requests?method=POST"))["data"][0]["id"]
     page = (await get(emulator, f"requests/{request}")).text
     assert "\\u202e" in page
     assert "<script>alert" not in page

@@ -89,7 +89,7 @@ async def test_a_create_call_fires_due_timers_first() -> None:
         await emulator.create()
         wall.move(1_800_000)
         await emulator.create()
-        events = (await emulator.control("GET", "/events")).json()["data"]
+        events = (await emulator.shown("/events"))["data"]
         types = [event["type"] for event in events]
         assert types == ["payment.created", "payment.expired", "payment.created"]
 
@@ -99,7 +99,7 @@ async def test_timers_of_one_instant_fire_in_order_of_creation(emulator: World) 
     created = [(await emulator.create(expires_in=60))["id"] for _ in range(20)]
     effects = (await emulator.advance(60))["effects"]
     assert [effect["payment"] for effect in effects] == created
-    events = (await emulator.control("GET", "/events")).json()["data"]
+    events = (await emulator.shown("/events"))["data"]
     assert [event["data"]["id"] for event in events[:20]] == created[::-1]
 
 
@@ -140,7 +140,7 @@ async def test_a_bank_waits_until_the_checkout_expires_or_for_thirty_seconds(
     await emulator.advance(waits_s - 0.001)
     assert (await emulator.retrieve(payment_id))["status"] == "processing"
     await emulator.advance(0.001)
-    detail = (await emulator.control("GET", f"/payments/{payment_id}")).json()
+    detail = await emulator.shown(f"/payments/{payment_id}")
     assert (detail["payment"]["status"], detail["reason"]) == ("failed", "timeout")
 
 
@@ -151,7 +151,7 @@ async def test_a_payment_never_cancels_the_expiry_of_another(emulator: World) ->
     await emulator.control("POST", path, {"status": "processing"})
     assert (await emulator.control("POST", path, {"status": "expired"})).status_code == 409
     second = (await emulator.create())["id"]
-    assert (await emulator.control("GET", f"/payments/{first}")).json()["scheduled"] == []
+    assert (await emulator.shown(f"/payments/{first}"))["scheduled"] == []
     await emulator.control("POST", path, {"status": "completed"})
     await emulator.advance(1800)
     assert (await emulator.retrieve(second))["status"] == "expired"
@@ -165,7 +165,7 @@ async def test_a_clock_does_not_go_back_when_the_machine_is_set_back_between_two
         emulator.wall.move(3_600_000)
         payment = await emulator.create()
     async with world(database=database, clock=parse_clock("real")) as again:
-        clock = (await again.control("GET", "/clock")).json()
+        clock = await again.shown("/clock")
         assert clock["now"] == payment["created_at"]
         assert clock["frozen"] is False
         later = await again.create()

@@ -63,7 +63,7 @@ async def test_a_commit_that_fails_changes_nothing(emulator: World) -> None:
     assert response.status_code == 500
     assert (rows(emulator, 1), await clock(emulator), await listed(emulator)) == before
     assert await emulator.retrieve(payment["id"]) == payment
-    assert len((await emulator.control("GET", "/webhook_endpoints")).json()["data"]) == 1
+    assert len((await emulator.shown("/webhook_endpoints"))["data"]) == 1
     await restore(emulator)
     assert (await clock(emulator))["frozen"] is True
 

@@ -103,7 +103,7 @@ async def test_the_journal_is_empty_after_a_restart_and_a_restore(tmp_path: Path
     async with world(database=database) as emulator:
         await emulator.create()
         await restore(emulator)
-        journal = (await emulator.control("GET", "/requests")).json()
+        journal = await emulator.shown("/requests")
         assert journal == {"data": [], "has_more": False, "overflowed": False}
 
 

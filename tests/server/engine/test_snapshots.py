@@ -140,7 +140,7 @@ async def test_a_restore_restores_the_uses_of_rules(emulator: World) -> None:
 
 async def test_a_restore_does_not_change_other_accounts(emulator: World) -> None:
     """Nor are the accounts whose numbers are next to it."""
-    third = (await emulator.control("POST", "/accounts", {"test_key": "test_third"})).json()
+    third = await emulator.done("POST", "/accounts", {"test_key": "test_third"})
     keys = (TEST_KEY, OTHER_TEST_KEY, third["test_key"])
     for key in keys:
         await emulator.create(key, **KEY)

@@ -109,7 +109,7 @@ async def test_a_dropped_delivery_is_listed_and_never_attempted(tmp_path: Path) 
         assert dropped["attempts"] == []
         assert dropped["next_attempt_at"] is None
         path = f"/deliveries/{dropped['id']}/resend"
-        assert (await hooks.emulator.control("POST", path)).json()["status"] == "succeeded"
+        assert (await hooks.emulator.done("POST", path))["status"] == "succeeded"
         assert hooks.types[-1] == "payment.completed"
 
 
