@@ -293,8 +293,7 @@ async def test_the_scenario_of_a_payment_has_the_highest_precedence_even_if_disa
     placed = await emulator.control("PUT", f"/payments/{mine['id']}/scenario", {"name": "special"})
     assert placed.status_code == 200
     assert placed.json() == mine
-    shown = await emulator.shown(f"/payments/{mine['id']}")
-    assert shown["scenario"] == "special"
+    assert (await emulator.shown(f"/payments/{mine['id']}"))["scenario"] == "special"
     assert await reason_of(emulator, mine["id"]) == "limit_exceeded"
     assert await reason_of(emulator, other["id"]) == "wrong_pin"
 
@@ -389,6 +388,5 @@ async def test_a_name_in_the_path_is_validated_like_one_in_a_file(emulator: Worl
 async def test_the_number_of_scenarios_is_limited(emulator: World) -> None:
     for number in range(limits.MAX_SCENARIOS):
         assert (await put(emulator, f"s{number}", "outcomes: []")).status_code == 201
-    response = await put(emulator, "over", "outcomes: []")
-    assert refusal(response) == (409, "too_many_scenarios", None)
+    assert refusal(await put(emulator, "over", "outcomes: []")) == (409, "too_many_scenarios", None)
     assert (await put(emulator, "s0", "expiry: []")).status_code == 200

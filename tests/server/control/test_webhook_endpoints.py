@@ -107,8 +107,7 @@ async def test_a_deleted_endpoint_receives_no_more_events() -> None:
         assert delivery["status"] == "cancelled"
         resent = await hooks.emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
         assert refusal(resent) == (404, "webhook_endpoint_not_found", None)
-        again = await register(hooks.emulator, hooks.receiver.url)
-        assert again["id"] != hooks.endpoint["id"]
+        assert (await register(hooks.emulator, hooks.receiver.url))["id"] != hooks.endpoint["id"]
 
 
 async def test_the_secret_before_a_rotation_signs_for_a_day() -> None:
