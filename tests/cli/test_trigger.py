@@ -78,10 +78,7 @@ def test_each_endpoint_without_success_has_its_reason(server: Server, key: str) 
     ("effect", "reason"),
     [
         ({"drop": True}, "not sent: a scenario drops it"),
-        (
-            {"delay": "5s"},
-            "not sent yet: due at 2026-01-01T00:00:05.000Z on the account's clock",
-        ),
+        ({"delay": "5s"}, "not sent yet: due at 2026-01-01T00:00:05.000Z on the account's clock"),
     ],
     ids=["dropped", "delayed"],
 )

@@ -7,13 +7,7 @@ from msgspec.structs import fields
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.scenario_file import FILE_KEYS, SCENARIO, SECTIONS
-from emulator.scenarios.values import (
-    AmountRange,
-    ExpiryRule,
-    RuleSection,
-    Scenario,
-    When,
-)
+from emulator.scenarios.values import AmountRange, ExpiryRule, RuleSection, Scenario, When
 
 HEAD = "version: 1\nname: case\n"
 

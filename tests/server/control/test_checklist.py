@@ -153,16 +153,10 @@ PAIRS: dict[str, tuple[Integration, Integration]] = {
         receives(replies(Reply(status=500))),
     ),
     "webhook-signature": (answers(), answers(created=200)),
-    "webhook-duplicate": (
-        answers(),
-        receives(replies(Reply(), Reply(), Reply(status=409))),
-    ),
+    "webhook-duplicate": (answers(), receives(replies(Reply(), Reply(), Reply(status=409)))),
     "webhook-order": (answers(), answers(processing=422)),
     "create-idempotent": (creates(KEY), creates(KEY, {})),
-    "create-retried": (
-        creates(KEY, KEY, fault=DROP, waits_ms=100),
-        creates(KEY, KEY, fault=DROP),
-    ),
+    "create-retried": (creates(KEY, KEY, fault=DROP, waits_ms=100), creates(KEY, KEY, fault=DROP)),
     "retry-after": (
         creates(KEY, KEY, fault=LIMIT, waits_ms=2_000),
         creates(KEY, KEY, fault=LIMIT, waits_ms=1_000),

@@ -103,9 +103,7 @@ async def test_json_may_have_characters_that_yaml_does_not_allow(emulator: World
     assert response.json()["description"] == "😀 እ"
 
 
-async def test_json_is_parsed_as_json_where_yaml_differs(
-    emulator: World,
-) -> None:
+async def test_json_is_parsed_as_json_where_yaml_differs(emulator: World) -> None:
     note_text = "a\x85b \u2028 c\x7f\ufeff\\/"
     rule = {
         "when": {"metadata": {"note": note_text}},
@@ -119,8 +117,7 @@ async def test_json_is_parsed_as_json_where_yaml_differs(
 
 
 @pytest.mark.parametrize(
-    "character",
-    list("\t\x7f\x80\x84\x85\x86\x9f\xa0\u2028\u2029\ufeff\ufffe\uffff"),
+    "character", list("\t\x7f\x80\x84\x85\x86\x9f\xa0\u2028\u2029\ufeff\ufffe\uffff")
 )
 async def test_json_text_keeps_a_character_that_yaml_reads_in_another_way(
     emulator: World, character: str
@@ -183,9 +180,7 @@ async def test_posted_scenarios_precede_files_and_files_precede_shipped_scenario
         assert await reason(emulator) == "timeout"
 
 
-async def test_a_scenario_replaces_a_shipped_one_until_it_is_deleted(
-    emulator: World,
-) -> None:
+async def test_a_scenario_replaces_a_shipped_one_until_it_is_deleted(emulator: World) -> None:
     await put(emulator, "banks", FAILS % "wrong_pin")
     assert await reason(emulator) == "wrong_pin"
     assert (await names(emulator)).count("banks") == 1

@@ -91,13 +91,7 @@ DOCKER, PODMAN = "host.docker.internal", "host.containers.internal"
 @pytest.mark.parametrize(
     ("failure", "host", "is_in_container", "error", "cause"),
     [
-        (
-            ConnectionRefusedError(),
-            "shop",
-            False,
-            "connection refused",
-            "0.0.0.0 rather than 127",
-        ),
+        (ConnectionRefusedError(), "shop", False, "connection refused", "0.0.0.0 rather than 127"),
         (not_connected(errno.EHOSTUNREACH), "a.b", False, f"not connected: {NO_ROUTE}", "a.b:3000"),
         (not_connected(errno.EMFILE), "a.b", False, f"not connected: {NO_FILES}", "ulimit -n"),
         (not_connected(None), "a.b", False, "not connected: unknown reason", "a.b:3000"),

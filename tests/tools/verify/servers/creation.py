@@ -156,19 +156,16 @@ AUTHENTICATION: dict[str, Change] = {
         lambda request: request.with_headers(authorization=_lower_key(request))
     ),
     "compares the beginning of keys: 5.4 7.8": requests(
-        Request.by_owner,
-        lambda request: request.scheme == "Bearer" and is_longer_key(request),
+        Request.by_owner, lambda request: request.scheme == "Bearer" and is_longer_key(request)
     ),
     "looks for the route before the key: (4.0.5)": replying(
-        refusal(404, "route_not_found"),
-        lambda request: request.path == "/v1/unknown",
+        refusal(404, "route_not_found"), lambda request: request.path == "/v1/unknown"
     ),
     "takes the scheme Basic: (5.1)": requests(
         Request.by_owner, lambda request: request.scheme == "Basic"
     ),
     "takes a key without a scheme: (5.1)": requests(
-        Request.by_owner,
-        lambda request: bool(request.earlier) and request.scheme == owner(request),
+        Request.by_owner, lambda request: bool(request.earlier) and request.scheme == owner(request)
     ),
     "counts the case of Bearer: (5.1)": replying(
         NO_KEY, lambda request: request.scheme == "bearer"

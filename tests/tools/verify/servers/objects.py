@@ -212,8 +212,7 @@ OWNERS = {
     "says 403 to others: 4.2.7 5.5 7.9 (1.3)": statuses(403, is_foreign),
     "says 401 to others: 4.2.7 5.5 7.9 (5.4)": statuses(401, is_foreign),
     "shows payments to others: 4.2.7 5.5 7.9": requests(
-        Request.by_owner,
-        lambda request: request.is_retrieve and is_known_key(request),
+        Request.by_owner, lambda request: request.is_retrieve and is_known_key(request)
     ),
     "lists payments to others: 5.5": requests(
         Request.by_owner,

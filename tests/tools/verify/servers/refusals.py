@@ -145,8 +145,7 @@ REQUESTS = {
         Reply.of(200, {"changed": 0}), lambda request: request.method == "PATCH"
     ),
     "needs no version: (9.1)": requests(
-        lambda request: replace(request, path=PAYMENTS),
-        lambda request: request.path == "/payments",
+        lambda request: replace(request, path=PAYMENTS), lambda request: request.path == "/payments"
     ),
 }
 
