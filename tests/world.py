@@ -9,9 +9,11 @@ from typing import Any
 import httpx
 
 from emulator.domain.instants import Instant, parse_clock
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.server.app.composition import Running, compose
 from emulator.settings import Settings
 
+METHODS = DEFAULT_METHODS
 API_PORT = 8080
 CHECKOUT_PORT = 8081
 START = "2026-01-01T00:00:00Z"
@@ -20,11 +22,10 @@ TEST_KEY = "test_demo_key"
 LIVE_KEY = "live_demo_key"
 OTHER_TEST_KEY = "test_other_key"
 
-METHODS = ("telebirr", "mpesa", "bank_transfer")
 ORDER: dict[str, Any] = {
     "amount": 15_000,
     "currency": "ETB",
-    "methods": [*METHODS],
+    "methods": list(DEFAULT_METHODS),
     "success_url": "https://shop.example/ok?order=1",
     "cancel_url": "https://shop.example/no",
 }

@@ -85,8 +85,12 @@ def test_an_event_has_the_payment_at_that_time(
 @pytest.mark.clause("6.2")
 def test_there_is_a_type_of_event_for_each_status() -> None:
     assert [event_type(status) for status in Status] == [
-        *("payment.created", "payment.processing", "payment.completed", "payment.failed"),
-        *("payment.expired", "payment.refunded"),
+        "payment.created",
+        "payment.processing",
+        "payment.completed",
+        "payment.failed",
+        "payment.expired",
+        "payment.refunded",
     ]
 
 

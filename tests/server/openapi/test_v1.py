@@ -11,11 +11,12 @@ from jsonschema_rs import Draft202012Validator
 from emulator.cli.commands import cli
 from emulator.domain.faults import ApiRequest
 from emulator.domain.payment import EVENT_TYPES
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.server.api import parameters, queries
 from emulator.server.webhooks import messages
 from tests.server.api.calls import CODES, post
 from tests.server.openapi.navigation import Json, objects, operations, resolved, self_contained
-from tests.world import METHODS, World, order
+from tests.world import World, order
 
 
 def test_it_has_the_calls_of_the_contract(v1: Json) -> None:
@@ -135,4 +136,4 @@ def test_methods_of_payments_are_no_closed_set_but_those_to_offer_are(v1: Json) 
         for found in objects(v1)
         if isinstance(found.get("methods"), dict) and "items" in found["methods"]
     ]
-    assert methods["enum"] == [*METHODS]
+    assert methods["enum"] == list(DEFAULT_METHODS)

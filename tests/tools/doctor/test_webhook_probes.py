@@ -109,7 +109,10 @@ class ImpatientServer:
 
 
 async def test_the_endpoint_of_a_handler_without_a_response_is_removed(url: str) -> None:
-    async with receiving(replies(NEVER)) as handler, TemporaryAccount(server_at(url)) as account:
+    async with (
+        receiving(replies(NEVER)) as handler,
+        TemporaryAccount(server_at(url)) as account,
+    ):
         server = account.server
         account.server = ImpatientServer(server)  # type: ignore[assignment]
         ping = await account.ping(handler.url, None)
@@ -218,7 +221,10 @@ async def test_a_cancelled_examination_leaves_nothing_behind(url: str) -> None:
 
 async def test_an_account_that_cannot_be_deleted_is_a_problem_with_its_name() -> None:
     created = b'{"id":"acct_1","test_key":"test_made_for_this"}'
-    paths = {f"POST {ACCOUNTS}": (201, created), "*": (500, b"{}")}
+    paths = {
+        f"POST {ACCOUNTS}": (201, created),
+        "*": (500, b"{}"),
+    }
     async with responding(paths) as url, TemporaryAccount(server_at(url)) as account:
         pass
     assert account.undeleted is not None
