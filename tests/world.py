@@ -14,6 +14,7 @@ from emulator.server.app.composition import Running, compose
 from emulator.settings import Settings
 from tests.asgi import asgi
 
+METHODS = DEFAULT_METHODS
 API_PORT = 8080
 CHECKOUT_PORT = 8081
 START = "2026-01-01T00:00:00Z"
@@ -122,10 +123,29 @@ class World:
         """A call of the control API, on the account and mode of a key."""
         return await self.api.request(method, f"/_emulator{path}", json=body, headers=headers(key))
 
+    async def done(self, method: str, path: str, body: Any = None, key: str = TEST_KEY) -> Any:
+        """What a call of the control API returns, which succeeds."""
+        response = await self.control(method, path, body, key)
+        assert response.is_success, response.text
+        return response.json()
+
+    async def shown(self, path: str, key: str = TEST_KEY) -> Any:
+        return await self.done("GET", path, None, key)
+
     async def advance(self, seconds: float, key: str = TEST_KEY) -> dict[str, Any]:
-        response = await self.control("POST", "/clock/advance", {"seconds": seconds}, key)
-        assert response.status_code == 200, response.text
-        return dict(response.json())
+        return dict(await self.done("POST", "/clock/advance", {"seconds": seconds}, key))
+
+    async def pay(
+        self, payment: dict[str, Any], phone: str, method: str = "telebirr", key: str = TEST_KEY
+    ) -> dict[str, Any]:
+        """Submit a payment; the payment after it."""
+        body = {"method": method, "phone": phone}
+        return dict(await self.done("POST", f"/payments/{payment['id']}/pay", body, key))
+
+    async def transition(self, payment: dict[str, Any], *statuses: str, **more: Any) -> None:
+        for status in statuses:
+            body = {"status": status, **more}
+            await self.done("POST", f"/payments/{payment['id']}/transition", body)
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.processes import COMMAND, run, serving
-from tests.golden.outputs import library_modules, modules_at_start, path_of
+from tests.golden.outputs import library_modules, modules_at_start, recorded
 
 # Each is slow to import and needed by few requests.
 NEVER = {"httpx", "jinja2", "rich", "pydantic", "starlette.routing", "starlette.applications"}
@@ -33,8 +33,7 @@ def loaded() -> set[str]:
 
 
 def test_start_imports_no_library_module_that_it_did_not_import_before(loaded: set[str]) -> None:
-    before = path_of("modules.txt").read_text(encoding="utf-8").split()
-    assert library_modules(loaded) <= set(before)
+    assert library_modules(loaded) <= set(" ".join(recorded("modules")).split())
 
 
 def test_only_modules_that_the_first_response_needs_are_loaded(loaded: set[str]) -> None:

@@ -16,16 +16,12 @@ MAX_MODULE_LINES = 400
 EXEMPT = {"emulator/clock.py", "emulator/ids.py"}
 
 BANNED = [
-    "import time\n\nNOW = time.time\n",
-    "from time import monotonic\n\nNOW = monotonic\n",
+    *("import time\n\nNOW = time.time\n", "from time import monotonic\n\nNOW = monotonic\n"),
     "from datetime import UTC, datetime\n\nNOW = datetime.now(UTC)\n",
     "import datetime\n\nNOW = datetime.datetime.now(datetime.UTC)\n",
-    "import asyncio\n\nWAIT = asyncio.sleep\n",
-    "from asyncio import sleep\n\nWAIT = sleep\n",
-    "import random\n\nDRAW = random.random\n",
-    "import secrets\n\nDRAW = secrets.token_hex\n",
-    "import os\n\nDRAW = os.urandom\n",
-    "from uuid import uuid4\n\nDRAW = uuid4\n",
+    *("import asyncio\n\nWAIT = asyncio.sleep\n", "from asyncio import sleep\n\nWAIT = sleep\n"),
+    *("import random\n\nDRAW = random.random\n", "import secrets\n\nDRAW = secrets.token_hex\n"),
+    *("import os\n\nDRAW = os.urandom\n", "from uuid import uuid4\n\nDRAW = uuid4\n"),
 ]
 
 

@@ -28,15 +28,7 @@ from tests.benchmarks.report import Exit, Row, exit_code, summary, table, write_
 from tests.benchmarks.servers import REPOSITORY, ServerFailed
 
 SECTIONS = (
-    "create",
-    "retrieve",
-    "list",
-    "page",
-    "dashboard",
-    "webhooks",
-    "start",
-    "expiry",
-    "waiting",
+    *("create", "retrieve", "list", "page", "dashboard", "webhooks", "start", "expiry", "waiting"),
 )
 HTTP_SECTIONS = frozenset({"create", "retrieve", "list", "page", "dashboard", "webhooks"})
 

@@ -34,14 +34,8 @@ MAX_REQUEST_BYTES = 200_000
 MAX_DESCRIPTORS = 4_096
 # These are imported by functions, at their first call.
 LATE_IMPORTS = (
-    "anyio._backends._asyncio",
-    "certifi",
-    "concurrent.futures.thread",
-    "encodings.idna",
-    "h11",
-    "httpcore",
-    "uvicorn.lifespan.off",
-    "uvloop",
+    *("anyio._backends._asyncio", "certifi", "concurrent.futures.thread", "encodings.idna", "h11"),
+    *("httpcore", "uvicorn.lifespan.off", "uvloop"),
 )
 
 

@@ -193,8 +193,7 @@ EVERY_SIGNAL = [(module, number) for module in MODULES for number in SIGNALS]
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(
-    ("module", "number"),
-    usually(list(zip(MODULES, cycle(SIGNALS))), deep=EVERY_SIGNAL),
+    ("module", "number"), usually(list(zip(MODULES, cycle(SIGNALS))), deep=EVERY_SIGNAL)
 )
 def test_a_signal_ends_it_before_it_listens(module: str, number: signal.Signals) -> None:
     stopped = run("serve", *FREE_PORTS, command=signalled_at(module, number))

@@ -7,7 +7,7 @@ import pytest
 from emulator.domain.payment import EVENT_TYPES
 from tests.cli.invocation import HEALTHY, other_server, output, usage_error
 from tests.cli.processes import Server, free_port, serving
-from tests.world import START
+from tests.world import METHODS, START
 
 CLOCK = f"frozen@{START}"
 
@@ -43,7 +43,7 @@ def test_each_event_is_delivered(server: Server, key: str, event: str) -> None:
     assert server.request("GET", "/_emulator/clock", key=key).json["now"] == f"{START[:-1]}.000Z"
 
 
-@pytest.mark.parametrize("method", ["telebirr", "mpesa", "bank_transfer"])
+@pytest.mark.parametrize("method", METHODS)
 def test_a_method_is_submitted(server: Server, key: str, method: str) -> None:
     arguments = ("payment.completed", "--method", method, *flags(server, key))
     code, text = output("trigger", *arguments)
@@ -78,10 +78,7 @@ def test_each_endpoint_without_success_has_its_reason(server: Server, key: str) 
     ("effect", "reason"),
     [
         ({"drop": True}, "not sent: a scenario drops it"),
-        (
-            {"delay": "5s"},
-            "not sent yet: due at 2026-01-01T00:00:05.000Z on the account's clock",
-        ),
+        ({"delay": "5s"}, "not sent yet: due at 2026-01-01T00:00:05.000Z on the account's clock"),
     ],
     ids=["dropped", "delayed"],
 )

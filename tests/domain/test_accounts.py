@@ -35,11 +35,8 @@ def test_any_other_text_is_not_a_key(key: str) -> None:
 @pytest.mark.parametrize(
     ("key", "shown"),
     [
-        ("test_demo_key", "test_de…key"),
-        ("live_demo_key", "live_de…key"),
-        ("test_abcd", "test_…"),
-        ("test_abcdefg", "test_…"),
-        ("test_abcdefgh", "test_ab…fgh"),
+        *(("test_demo_key", "test_de…key"), ("live_demo_key", "live_de…key")),
+        *(("test_abcd", "test_…"), ("test_abcdefg", "test_…"), ("test_abcdefgh", "test_ab…fgh")),
         ("", "…"),
     ],
 )

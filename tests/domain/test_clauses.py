@@ -21,9 +21,7 @@ NOT_SHOWN = {
     *("7.13", "8.8", "8.9", "9.3"),
 }
 # What the contract does not mention at all, although every service decides it.
-UNMENTIONED = {
-    *("3.3", "3.4", "4.0.6", "4.3.16", "4.3.17", "4.3.18", "4.4.8", "5.6", "7.14"),
-}
+UNMENTIONED = {*("3.3", "3.4", "4.0.6", "4.3.16", "4.3.17", "4.3.18", "4.4.8", "5.6", "7.14")}
 # Clauses that the contract states in part: each has a detail that is ours.
 STATED_IN_PART = {
     *("1.2", "1.6", "1.7", "1.8", "2.1.6", "2.1.7", "2.1.8", "2.1.12", "2.1.13", "2.1.14"),

@@ -11,11 +11,8 @@ from emulator.domain.transitions import Change, decide
 from tests.world import START_MS
 
 ORDINARY = {
-    ("pending", "processing"),
-    ("pending", "expired"),
-    ("processing", "completed"),
-    ("processing", "failed"),
-    ("completed", "refunded"),
+    *(("pending", "processing"), ("pending", "expired"), ("processing", "completed")),
+    *(("processing", "failed"), ("completed", "refunded")),
 }
 UNUSUAL = {("failed", "completed"), ("expired", "completed")}
 LATER = START_MS + 5_000

@@ -1,6 +1,5 @@
 """`python -m tests.golden` records the outputs again."""
 
-from tests.golden.outputs import OUTPUTS, path_of
+from tests.golden.outputs import record
 
-for name, output in OUTPUTS.items():
-    path_of(name).write_text(output(), encoding="utf-8")
+record()

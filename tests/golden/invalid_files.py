@@ -11,17 +11,7 @@ VALID = (
     *sorted(REPOSITORY.glob("tests/cases/*.yaml")),
 )
 REPLACEMENTS = (
-    "null",
-    "true",
-    "0",
-    "-1",
-    "1.5",
-    "99999999999999999999",
-    '""',
-    "unknown",
-    "[]",
-    "[1]",
-    "{}",
+    *("null", "true", "0", "-1", "1.5", "99999999999999999999", '""', "unknown", "[]", "[1]", "{}"),
     "{unknown: 1}",
 )
 

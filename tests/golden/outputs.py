@@ -1,13 +1,20 @@
-"""Runs the commands whose outputs are recorded."""
+"""Runs the commands whose outputs are recorded, as a digest for each part of an output."""
 
+import json
 import sys
+import textwrap
+from collections import defaultdict
 from collections.abc import Callable, Iterable
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from tests.cli.processes import FREE_PORTS, run
 from tests.golden.invalid_files import write_files
 
+# Each output has a section, whose lines are the digests of its parts.
+FILE = Path(__file__).with_name("recorded.txt")
 # Runs the command, prints the loaded modules instead of the banner, and ends.
 PRINT_MODULES = """
 import os, signal, sys
@@ -24,19 +31,38 @@ main()
 """
 
 
-def path_of(name: str) -> Path:
-    return Path(__file__).with_name("recorded") / name
+def digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:12]
 
 
-def printed(*arguments: str) -> str:
-    ended = run(*arguments)
-    return f"{ended.stdout}{ended.stderr}exit code {ended.returncode}\n"
+def document(*options: str) -> list[str]:
+    """The digest of an OpenAPI document, and of each operation, component and other member."""
+    ended = run("openapi", *options)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    parts: dict[str, Any] = {}
+    for member, value in json.loads(ended.stdout).items():
+        if member == "paths":
+            for path, item in value.items():
+                parts |= {f"{name.upper()} {path}": part for name, part in item.items()}
+        elif member == "components":
+            for kind, components in value.items():
+                parts |= {f"{kind} {name}": part for name, part in components.items()}
+        else:
+            parts[member] = value
+    lines = [f"{digest(json.dumps(part))} {name}" for name, part in parts.items()]
+    return [f"{digest(ended.stdout)} the document", *lines]
 
 
-def checks() -> str:
+def checks() -> list[str]:
+    """The digest of what `check` prints about each kind of place in the scenario files."""
     with TemporaryDirectory() as directory:
         write_files(Path(directory))
-        return printed("check", directory).replace(f"{directory}/", "")
+        ended = run("check", directory)
+    assert (ended.returncode, ended.stderr) == (2, "")
+    kinds: defaultdict[str, str] = defaultdict(str)
+    for line in ended.stdout.replace(f"{directory}/", "").splitlines(keepends=True):
+        kinds[line.partition(".yaml")[0].rpartition("-")[0]] += line
+    return [f"{digest(lines)} {kind}" for kind, lines in kinds.items()]
 
 
 def modules_at_start() -> list[str]:
@@ -50,13 +76,24 @@ def library_modules(names: Iterable[str]) -> set[str]:
     return {name for name in names if not name.startswith(("emulator", "_"))}
 
 
-def modules() -> str:
-    return "".join(f"{name}\n" for name in sorted(library_modules(modules_at_start())))
+def modules() -> list[str]:
+    return textwrap.wrap(" ".join(sorted(library_modules(modules_at_start()))), 100)
 
 
-OUTPUTS: dict[str, Callable[[], str]] = {
-    "v1.json": lambda: printed("openapi"),
-    "control.json": lambda: printed("openapi", "--control"),
-    "check.txt": checks,
-    "modules.txt": modules,
+OUTPUTS: dict[str, Callable[[], list[str]]] = {
+    "openapi": document,
+    "openapi --control": lambda: document("--control"),
+    "check": checks,
+    "modules": modules,
 }
+
+
+def recorded(section: str) -> list[str]:
+    """The lines of a section of the file."""
+    text = FILE.read_text(encoding="utf-8")
+    return text.partition(f"[{section}]\n")[2].partition("\n\n")[0].splitlines()
+
+
+def record() -> None:
+    sections = ("\n".join([f"[{name}]", *output()]) for name, output in OUTPUTS.items())
+    FILE.write_text("\n\n".join(sections) + "\n", encoding="utf-8")

@@ -9,11 +9,8 @@ from emulator.clock import RealClock, pause
 
 DELAYS_MS = (0, 7, 1, 23, 0, 3, 11, 0, 2, 40)
 ADDED = (
-    b"via: 1.1 proxy",
-    b"x-request-id: 7f3a",
-    b"server-timing: app;dur=3",
-    b"set-cookie: route=1; path=/",
-    b"cache-control: no-store",
+    *(b"via: 1.1 proxy", b"x-request-id: 7f3a", b"server-timing: app;dur=3"),
+    *(b"set-cookie: route=1; path=/", b"cache-control: no-store"),
 )
 MAX_HEAD_BYTES = 64 * 1024
 _END = b"\r\n\r\n"

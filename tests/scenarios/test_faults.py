@@ -242,10 +242,7 @@ def test_a_chance_may_be_written_as_json_writes_small_numbers() -> None:
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        ("", None),
-        ("[]", None),
-        ('{"when": {}}', None),
-        ('{"then": {}}', "then"),
+        *(("", None), ("[]", None), ('{"when": {}}', None), ('{"then": {}}', "then")),
         ('{"when": {"nth": 0}, "then": {"drop": true}}', "when"),
         ('{"then": {"drop": true}, "times": 0}', "times"),
         ('{"thn": {"drop": true}, "then": {"drop": true}}', None),

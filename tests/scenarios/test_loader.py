@@ -7,13 +7,7 @@ from msgspec.structs import fields
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.scenario_file import FILE_KEYS, SCENARIO, SECTIONS
-from emulator.scenarios.values import (
-    AmountRange,
-    ExpiryRule,
-    RuleSection,
-    Scenario,
-    When,
-)
+from emulator.scenarios.values import AmountRange, ExpiryRule, RuleSection, Scenario, When
 
 HEAD = "version: 1\nname: case\n"
 
@@ -182,11 +176,7 @@ def test_a_file_may_omit_a_name_from_the_address() -> None:
         (HEAD, "other", 2, 7, "name", "name must be 'other', as in the address, not 'case'"),
         ("name: Case", "case", 1, 7, "name", "name must be 'case', as in the address, not 'Case'"),
         (
-            "name: 7",
-            "7",
-            1,
-            7,
-            "name",
+            *("name: 7", "7", 1, 7, "name"),
             'name must be text, not the integer 7; put it in quotes: "7"',
         ),
         ("version: 2", "case", 1, 10, "version", "version must be 1, not 2"),

@@ -174,7 +174,7 @@ async def _accepted_values() -> dict[str, dict[str, list[str]]]:
     found: dict[str, dict[str, list[str]]] = {}
     async with world() as emulator:
         payment = await emulator.create()
-        endpoint = (await emulator.control("POST", _ENDPOINTS, _URL)).json()
+        endpoint = await emulator.done("POST", _ENDPOINTS, _URL)
         places = {
             "payment": f"/payments/{payment['id']}",
             "endpoint": f"{_ENDPOINTS}/{endpoint['id']}",

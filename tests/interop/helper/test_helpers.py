@@ -23,13 +23,8 @@ Options = dict[str, list[str]]
 HERE = Path(__file__).parent
 COMMAND = {"PAYMENTS_EMULATOR_COMMAND": f"{sys.executable} -m emulator"}
 PACKAGES = (
-    "@babel/plugin-transform-modules-commonjs@7",
-    "@babel/preset-typescript@7",
-    "@jest/globals@30",
-    "@types/node@20",
-    "jest@30",
-    "standardwebhooks@1",
-    "typescript@5",
+    *("@babel/plugin-transform-modules-commonjs@7", "@babel/preset-typescript@7"),
+    *("@jest/globals@30", "@types/node@20", "jest@30", "standardwebhooks@1", "typescript@5"),
     "vitest@4",
 )
 # The strictest options that a merchant's project can have.

@@ -73,8 +73,7 @@ async def ids(emulator: World, key: str = TEST_KEY, **parameters: str | int) -> 
 
 
 async def event_types(emulator: World, key: str = TEST_KEY) -> list[str]:
-    response = await emulator.control("GET", "/events", key=key)
-    return [event["type"] for event in response.json()["data"]]
+    return [event["type"] for event in (await emulator.shown("/events", key))["data"]]
 
 
 def assert_common_headers(response: httpx.Response) -> None:

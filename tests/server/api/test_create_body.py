@@ -171,8 +171,7 @@ class TestJson:
         ids=["arrays", "objects", "brackets side by side"],
     )
     async def test_nesting_up_to_32_is_accepted(self, emulator: World, body: bytes) -> None:
-        response = await post(emulator, body)
-        assert response.headers[WARNING] == "unknown-parameter:x"
+        assert (await post(emulator, body)).headers[WARNING] == "unknown-parameter:x"
 
     async def test_brackets_in_strings_do_not_nest(self, emulator: World) -> None:
         metadata = {"a": '[{"\\' * 100, "[{": "}]" * 50}

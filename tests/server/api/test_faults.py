@@ -19,9 +19,7 @@ AFTER = {"status": 500, "point": "after_commit"}
 
 async def fail(emulator: World, when: Any, then: Any, **more: Any) -> dict[str, Any]:
     rule = {"when": when, "then": then, **more}
-    response = await emulator.control("POST", "/faults", rule)
-    assert response.status_code == 201, response.text
-    return dict(response.json())
+    return dict(await emulator.done("POST", "/faults", rule))
 
 
 async def statuses(emulator: World, count: int, key: str = TEST_KEY) -> list[int]:
@@ -85,7 +83,7 @@ async def test_after_the_commit_the_payment_exists_and_the_retry_is_the_replay(
     assert response.headers["idempotent-replayed"] == "true"
     assert response.json()["id"] == made
     assert await ids(emulator) == [made]
-    events = (await emulator.control("GET", "/events")).json()["data"]
+    events = (await emulator.shown("/events"))["data"]
     assert [event["type"] for event in events] == ["payment.created"]
 
 
@@ -93,8 +91,7 @@ async def test_after_the_commit_a_fault_applies_only_to_a_success() -> None:
     async with world(strict=True) as emulator:
         await fail(emulator, {"request": "create_payment"}, AFTER, times=1)
         for member, code in (("amount", "invalid_amount"), ("color", "unknown_parameter")):
-            refused = await post(emulator, order(**{member: 1}))
-            assert refusal(refused) == (400, code, member)
+            assert refusal(await post(emulator, order(**{member: 1}))) == (400, code, member)
         assert (await post(emulator, order())).status_code == 500
         assert (await post(emulator, order())).status_code == 201
 
@@ -165,7 +162,7 @@ async def test_of_a_file_the_first_rule_that_matches_applies(tmp_path: Path) -> 
 async def test_chance_depends_on_the_seed_of_the_account(emulator: World) -> None:
     async def drawn(seed: int) -> list[int]:
         body = {"seed": seed, "test_key": f"test_chance_{seed}"}
-        account = (await emulator.control("POST", "/accounts", body)).json()
+        account = await emulator.done("POST", "/accounts", body)
         key = account["test_key"]
         rule = {"when": {"chance": 0.3}, "then": {"status": 500}}
         await emulator.control("POST", "/faults", rule, key)

@@ -34,7 +34,7 @@ async def held(
     is_list = path == "/v1/payments"
     await hold(emulator, "list_payments" if is_list else "retrieve_payment")
     polling = asyncio.create_task(emulator.api.get(path.format(**payment), headers=headers()))
-    while not (await emulator.control("GET", "/faults")).json()["data"][0]["used"]:
+    while not (await emulator.shown("/faults"))["data"][0]["used"]:
         pass
     assert not polling.done()
     yield payment, polling
@@ -168,8 +168,7 @@ async def test_a_check_then_act_handler_fails_in_every_run_and_a_correct_one_in_
             await pay(emulator, payment)
             query = f"/deliveries?payment={payment['id']}"
             while not all(
-                delivery["attempts"]
-                for delivery in (await emulator.control("GET", query)).json()["data"]
+                delivery["attempts"] for delivery in (await emulator.shown(query))["data"]
             ):
                 pass
             assert len(shop.fulfilled) == run * times_fulfilled

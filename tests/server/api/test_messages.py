@@ -148,8 +148,7 @@ async def test_a_parameter_of_a_create_call(
     ],
 )
 async def test_a_parameter_of_a_list_call(emulator: World, query: str, expected: str) -> None:
-    response = await get(emulator, f"{PAYMENTS}?{query}")
-    assert response.json()["error"]["message"] == expected
+    assert (await get(emulator, f"{PAYMENTS}?{query}")).json()["error"]["message"] == expected
 
 
 @pytest.mark.parametrize(

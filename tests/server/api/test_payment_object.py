@@ -64,8 +64,7 @@ async def test_a_payment_keeps_its_fields_in_every_status(
 ) -> None:
     created = await emulator.create()
     await emulator.advance(1.234)
-    paying = {"method": "telebirr", "phone": phone}
-    await emulator.control("POST", f"/payments/{created['id']}/pay", paying)
+    await emulator.pay(created, phone)
     payment = await emulator.retrieve(created["id"])
     assert list(payment) == FIELDS
     completed_at = "2026-01-01T00:00:01.234Z" if ends == "completed" else None

@@ -91,8 +91,7 @@ async def test_an_ignored_request_can_be_shown_again_and_times_out(emulator: Wor
     assert "menu=closed" in (page.refresh_without_script or "")
     assert screen(await visitor.click(page, "show-menu")) == "asking"
     await visitor.advance(30_000)
-    page = Page(await emulator.pages.get(ignored))
-    assert page.text("reason") == "The request timed out."
+    assert Page(await emulator.pages.get(ignored)).text("reason") == "The request timed out."
 
 
 async def test_the_phone_does_not_ask_where_a_scenario_answers(emulator: World) -> None:

@@ -58,8 +58,7 @@ async def test_the_waiting_page_counts_down_on_the_account_clock(emulator: World
     await visitor.advance(29_001)
     assert (await visitor.open("/wait")).text("time-left") == "Time left: 0:01"
     await visitor.advance(999)
-    page = await visitor.open("/wait")
-    assert page.text("reason") == "The request timed out."
+    assert (await visitor.open("/wait")).text("reason") == "The request timed out."
 
 
 async def test_the_waiting_page_masks_the_number_after_a_refresh_too(emulator: World) -> None:
@@ -75,8 +74,7 @@ async def test_the_waiting_page_masks_the_number_after_a_refresh_too(emulator: W
 
 async def test_the_waiting_page_leaves_when_the_phone_has_answered(emulator: World) -> None:
     visitor = await customer(emulator)
-    page = await visitor.pay("telebirr", phone="0911223344")
-    assert page.name == "waiting"
+    assert (await visitor.pay("telebirr", phone="0911223344")).name == "waiting"
     operations = emulator.running.engine.customer
     await operations.answer(visitor.owner, visitor.payment_id, PhoneAnswer.APPROVE)
     assert (await visitor.open("/wait")).refresh == f"0;url={SUCCESS_URL}"
@@ -271,5 +269,4 @@ async def test_a_method_that_only_the_settings_know_can_be_paid_with() -> None:
     async with world(Settings(methods=("telebirr", "cash_point"), seed=1)) as emulator:
         visitor = await customer(emulator, methods=["telebirr", "cash_point"])
         assert (await visitor.open()).text("method-cash_point") == "cash_point"
-        page = await visitor.pay("cash_point")
-        assert page.heading == "Your payment is being processed"
+        assert (await visitor.pay("cash_point")).heading == "Your payment is being processed"

@@ -7,7 +7,7 @@ import pytest
 from emulator.domain.payment import Reason, Status
 from tests.server.checkout.reading import Page
 from tests.server.checkout.visiting import CANCEL_URL, SUCCESS_URL, customer, customer_of
-from tests.world import LIVE_KEY, World
+from tests.world import LIVE_KEY, METHODS, World
 
 LEAVES = ("", "/wait", "/cancelled", "?method=telebirr", "?method=mpesa", "?method=bank_transfer")
 FAILED = "Payment not completed"
@@ -79,7 +79,7 @@ async def test_a_cancel_at_the_bank_does_not_mention_a_phone(emulator: World) ->
 
 
 async def test_the_page_of_a_payment_in_processing_waits(emulator: World) -> None:
-    for method in ("telebirr", "mpesa", "bank_transfer"):
+    for method in METHODS:
         visitor = await customer_of(emulator, Status.PROCESSING, method=method)
         for leaf in ("", "/wait"):
             page = await visitor.open(leaf)

@@ -6,12 +6,10 @@ from typing import Any
 import httpx
 
 from emulator.domain.payment import Reason, Status
-from emulator.domain.transitions import Change
 from emulator.server.checkout import views
-from emulator.server.engine.accounts.clock_service import Target
 from emulator.server.engine.payments.payment_history import PaymentDetail
-from emulator.server.engine.state.account import Account, Owner
 from tests.server.checkout.reading import Element, Page
+from tests.server.engine.visitors import Payer
 from tests.world import TEST_KEY, World
 
 SUCCESS_URL = "https://shop.example/ok?order=1"
@@ -19,13 +17,10 @@ CANCEL_URL = "https://shop.example/no"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Customer:
+class Customer(Payer):
     """One payment's customer, on the checkout listener."""
 
-    world: World
-    payment_id: str
     path: str
-    key: str = TEST_KEY
 
     async def open(self, leaf: str = "", headers: dict[str, str] | None = None) -> Page:
         """A page below `/c/{token}`; `leaf` may carry a query."""
@@ -70,33 +65,12 @@ class Customer:
         payment = (await self.detail()).payment
         return payment.status, payment.reason
 
-    @property
-    def owner(self) -> Owner:
-        owner = self.world.running.engine.accounts.known_owner(self.key)
-        assert owner is not None
-        return owner
-
-    @property
-    def account(self) -> Account:
-        return self.owner.account
-
     async def detail(self) -> PaymentDetail:
         return await self.world.running.engine.history.detail(self.owner, self.payment_id)
 
     async def statuses(self) -> list[str]:
         """The statuses of the payment, in order."""
         return [event.status.value for event in (await self.detail()).timeline]
-
-    async def change(
-        self, status: Status, *, method: str | None = None, reason: Reason | None = None
-    ) -> None:
-        """Change the payment's status by hand."""
-        change = Change(to=status, method=method, reason=reason)
-        await self.world.running.engine.customer.transition(self.owner, self.payment_id, change)
-
-    async def advance(self, by_ms: int) -> None:
-        clock_service = self.world.running.engine.clock_service
-        await clock_service.advance(self.account, Target(by_ms=by_ms))
 
 
 async def customer(world: World, key: str = TEST_KEY, **order: Any) -> Customer:

@@ -13,14 +13,11 @@ from tests.world import OTHER_TEST_KEY, START, World, headers, world
 
 
 async def created(emulator: World, **properties: Any) -> dict[str, Any]:
-    response = await emulator.control("POST", "/accounts", properties)
-    assert response.status_code == 201, response.text
-    return dict(response.json())
+    return dict(await emulator.done("POST", "/accounts", properties))
 
 
 async def account_ids(emulator: World) -> list[str]:
-    response = await emulator.control("GET", "/accounts")
-    return [account["id"] for account in response.json()["data"]]
+    return [account["id"] for account in (await emulator.shown("/accounts"))["data"]]
 
 
 async def test_the_response_of_a_creation_has_the_complete_keys(emulator: World) -> None:
@@ -41,8 +38,7 @@ async def test_a_new_account_has_the_requested_properties(emulator: World) -> No
     }
     account = await created(emulator, **properties, seed=-(2**63))
     assert {name: account[name] for name in properties} == properties
-    response = await emulator.control("GET", "/clock", key="live_mine")
-    assert response.json() == {
+    assert (await emulator.shown("/clock", key="live_mine")) == {
         "now": "2030-06-01T12:00:00.500Z",
         "frozen": True,
         "rate": None,
@@ -60,8 +56,7 @@ async def test_a_new_account_can_have_a_flowing_clock(emulator: World) -> None:
 async def test_a_new_account_is_empty_and_ready(emulator: World) -> None:
     await emulator.create()
     key = (await created(emulator))["test_key"]
-    listed = await emulator.api.get("/v1/payments", headers=headers(key))
-    assert listed.json()["data"] == []
+    assert (await emulator.api.get("/v1/payments", headers=headers(key))).json()["data"] == []
     payment = await emulator.create(key)
     assert (await emulator.retrieve(payment["id"], key)) == payment
 
@@ -102,8 +97,7 @@ async def test_of_concurrent_requests_for_one_key_one_gets_it(emulator: World) -
 
 async def test_accounts_are_listed_newest_first_with_masked_keys(emulator: World) -> None:
     newest = await created(emulator, name="Newest", live_key="live_1234")
-    response = await emulator.control("GET", "/accounts")
-    assert response.json()["data"] == [
+    assert (await emulator.shown("/accounts"))["data"] == [
         {
             "id": newest["id"],
             "name": "Newest",
@@ -111,28 +105,23 @@ async def test_accounts_are_listed_newest_first_with_masked_keys(emulator: World
             "live_key": "live_…",
             "clock": f"frozen@{START}",
         },
-        {
-            "id": "acct_other",
-            "name": "Other Merchant",
-            "test_key": "test_ot…key",
-            "live_key": "live_ot…key",
-            "clock": f"frozen@{START}",
-        },
-        {
-            "id": "acct_demo",
-            "name": "Demo Merchant",
-            "test_key": "test_de…key",
-            "live_key": "live_de…key",
-            "clock": f"frozen@{START}",
-        },
+        *(
+            {
+                "id": f"acct_{name.lower()}",
+                "name": f"{name} Merchant",
+                "test_key": f"test_{name[:2].lower()}…key",
+                "live_key": f"live_{name[:2].lower()}…key",
+                "clock": f"frozen@{START}",
+            }
+            for name in ("Other", "Demo")
+        ),
     ]
 
 
 async def test_one_account_is_shown_as_in_the_list(emulator: World) -> None:
-    listed = (await emulator.control("GET", "/accounts")).json()["data"]
+    listed = (await emulator.shown("/accounts"))["data"]
     for account in listed:
-        response = await emulator.control("GET", f"/accounts/{account['id']}")
-        assert response.json() == account
+        assert (await emulator.shown(f"/accounts/{account['id']}")) == account
 
 
 async def test_an_account_is_deleted_with_its_data(emulator: World) -> None:
@@ -191,14 +180,13 @@ async def test_a_reset_restores_the_initial_state(emulator: World) -> None:
     await emulator.control("PUT", "/clock", {"frozen": False})
     response = await emulator.control("POST", "/reset")
     assert (response.status_code, response.content) == (204, b"")
-    clock = await emulator.control("GET", "/clock")
-    assert clock.json() == {
+    assert (await emulator.shown("/clock")) == {
         "now": "2026-01-01T00:00:00.000Z",
         "frozen": True,
         "rate": None,
         "next": None,
     }
-    assert (await emulator.control("GET", "/events")).json()["data"] == []
+    assert (await emulator.shown("/events"))["data"] == []
     response = await emulator.control("GET", f"/payments/{payment['id']}")
     assert refusal(response) == (404, "payment_not_found", None)
     assert await emulator.retrieve(other["id"], OTHER_TEST_KEY) == other

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.asgi import asgi
+from tests.server.api.raw_requests import RawRequest, send_raw
 from tests.server.control import refusal
 from tests.world import World
 
@@ -14,15 +14,8 @@ JSON = "application/json"
 
 
 STATE = (
-    "/accounts",
-    "/checkout_url",
-    "/clock",
-    "/deliveries",
-    "/events",
-    "/faults",
-    "/scenarios",
-    "/snapshots",
-    "/webhook_endpoints",
+    *("/accounts", "/checkout_url", "/clock", "/deliveries", "/events", "/faults", "/scenarios"),
+    *("/snapshots", "/webhook_endpoints"),
 )
 
 
@@ -290,30 +283,10 @@ async def test_a_wrong_query_is_refused(
 async def test_a_client_that_disconnects_in_its_body_logs_no_failure(
     emulator: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    parts = iter(
-        [
-            {"type": "http.request", "body": b'{"seconds": 6', "more_body": True},
-            {"type": "http.disconnect"},
-        ]
+    headers = [(b"host", b"127.0.0.1:8080"), (b"content-type", JSON.encode())]
+    request = RawRequest(
+        method="POST", path=ADVANCE, headers=headers, chunks=(b'{"seconds": 6',), is_whole=False
     )
-    sent: list[Any] = []
-
-    async def receive() -> Any:
-        return next(parts)
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": ADVANCE,
-        "raw_path": ADVANCE.encode(),
-        "query_string": b"",
-        "server": ("127.0.0.1", 8080),
-        "headers": [(b"host", b"127.0.0.1:8080"), (b"content-type", JSON.encode())],
-    }
-    await asgi(emulator.running.gateway)(scope, receive, send)
-    assert sent == []
+    assert (await send_raw(emulator, request)).status == 0
     assert not caplog.records
     assert (await emulator.advance(0))["now"] == "2026-01-01T00:00:00.000Z"

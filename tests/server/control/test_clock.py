@@ -15,15 +15,11 @@ TIMES_OUT = "+251900000003"
 
 
 async def clock(emulator: World) -> dict[str, Any]:
-    response = await emulator.control("GET", "/clock")
-    assert response.status_code == 200
-    return dict(response.json())
+    return dict(await emulator.shown("/clock"))
 
 
 async def put(emulator: World, **body: Any) -> dict[str, Any]:
-    response = await emulator.control("PUT", "/clock", body)
-    assert response.status_code == 200, response.text
-    return dict(response.json())
+    return dict(await emulator.done("PUT", "/clock", body))
 
 
 async def advance(emulator: World, **body: Any) -> dict[str, Any]:
@@ -33,14 +29,13 @@ async def advance(emulator: World, **body: Any) -> dict[str, Any]:
     return dict(response.json())
 
 
-async def pay(emulator: World, payment_id: str, phone: str = TIMES_OUT) -> None:
-    body = {"method": "telebirr", "phone": phone}
-    response = await emulator.control("POST", f"/payments/{payment_id}/pay", body)
-    assert response.status_code == 200, response.text
+def standing(now: str) -> dict[str, Any]:
+    """A frozen clock without due changes."""
+    return {"now": now, "frozen": True, "rate": None, "next": None}
 
 
 async def test_a_clock_shows_the_next_due_change(emulator: World) -> None:
-    assert await clock(emulator) == {"now": NOW, "frozen": True, "rate": None, "next": None}
+    assert await clock(emulator) == standing(NOW)
     later = await emulator.create(expires_in=120)
     sooner = await emulator.create(LIVE_KEY, expires_in=60)
     assert (await clock(emulator))["next"] == {
@@ -48,7 +43,7 @@ async def test_a_clock_shows_the_next_due_change(emulator: World) -> None:
         "kind": "expiry",
         "payment": sooner["id"],
     }
-    await pay(emulator, later["id"])
+    await emulator.pay(later, TIMES_OUT)
     assert (await clock(emulator))["next"] == {
         "at": "2026-01-01T00:00:30.000Z",
         "kind": "outcome",
@@ -58,12 +53,9 @@ async def test_a_clock_shows_the_next_due_change(emulator: World) -> None:
 
 async def test_a_clock_is_set_forward_and_fires_what_is_due(emulator: World) -> None:
     payment = await emulator.create(expires_in=60)
-    assert await put(emulator, now="2026-01-01T03:01:00+03:00") == {
-        "now": "2026-01-01T00:01:00.000Z",
-        "frozen": True,
-        "rate": None,
-        "next": None,
-    }
+    assert await put(emulator, now="2026-01-01T03:01:00+03:00") == standing(
+        "2026-01-01T00:01:00.000Z"
+    )
     assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
 
 
@@ -107,13 +99,9 @@ async def test_a_flowing_clock_that_is_set_and_frozen_stands_exactly_there() -> 
             return look()
 
         emulator.wall.now_ms = now_ms  # type: ignore[method-assign]
-        reading = await put(emulator, now="2026-01-02T00:00:00Z", frozen=True)
-        assert reading == {
-            "now": "2026-01-02T00:00:00.000Z",
-            "frozen": True,
-            "rate": None,
-            "next": None,
-        }
+        assert (await put(emulator, now="2026-01-02T00:00:00Z", frozen=True)) == standing(
+            "2026-01-02T00:00:00.000Z"
+        )
 
 
 async def test_an_advance_of_a_flowing_clock_goes_on_flowing() -> None:
@@ -136,12 +124,7 @@ async def test_a_clock_is_never_set_back(emulator: World) -> None:
         response = await emulator.control(call, path, body)
         assert refusal(response)[:2] == (400, "invalid_clock")
         assert "2026-01-01T00:00:01.000Z" in response.json()["error"]["message"]
-    assert await clock(emulator) == {
-        "now": "2026-01-01T00:00:01.000Z",
-        "frozen": True,
-        "rate": None,
-        "next": None,
-    }
+    assert await clock(emulator) == standing("2026-01-01T00:00:01.000Z")
 
 
 async def test_an_advance_with_nothing_due_has_no_effects(emulator: World) -> None:
@@ -197,11 +180,10 @@ async def test_the_third_test_number_times_out_after_exactly_thirty_seconds(
     emulator: World,
 ) -> None:
     payment = await emulator.create()
-    await pay(emulator, payment["id"])
+    await emulator.pay(payment, TIMES_OUT)
     assert (await advance(emulator, seconds=29.999))["effects"] == []
     assert (await emulator.retrieve(payment["id"]))["status"] == "processing"
-    advanced = await advance(emulator, until="2026-01-01T00:00:30Z")
-    assert advanced["effects"] == [
+    assert (await advance(emulator, until="2026-01-01T00:00:30Z"))["effects"] == [
         {
             "at": "2026-01-01T00:00:30.000Z",
             "type": "payment.failed",

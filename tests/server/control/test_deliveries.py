@@ -67,7 +67,7 @@ async def test_an_attempt_to_an_unreachable_endpoint_has_a_cause(emulator: World
 async def test_an_attempt_with_an_error_status_has_a_likely_cause(status: int, word: str) -> None:
     async with webhook_world(lambda _: Reply(status=status)) as hooks:
         path = f"/webhook_endpoints/{hooks.endpoint['id']}/ping"
-        [attempt] = (await hooks.emulator.control("POST", path)).json()["attempts"]
+        [attempt] = (await hooks.emulator.done("POST", path))["attempts"]
         assert attempt["status"] == status
         assert word in attempt["cause"]
 
@@ -80,9 +80,8 @@ async def test_deliveries_are_listed_newest_first_and_can_be_chosen() -> None:
         await pay(hooks.emulator, second, APPROVES)
         await hooks.settle()
         everything = await hooks.deliveries()
-        assert [delivery["payment"] for delivery in everything] == [first["id"]] + [
-            second["id"]
-        ] * 3
+        payments = [first["id"], *[second["id"]] * 3]
+        assert [delivery["payment"] for delivery in everything] == payments
         assert await hooks.deliveries("?limit=1") == everything[-1:]
         assert await hooks.deliveries(f"?payment={second['id']}") == everything[1:]
         assert await hooks.deliveries("?status=succeeded") == everything[:1]
@@ -121,11 +120,8 @@ async def test_a_resend_is_one_more_attempt_of_the_same_event() -> None:
         assert failed["next_attempt_at"] == delivery["next_attempt_at"]
         resent = await resend(hooks.emulator, delivery)
         assert resent["status"] == "succeeded"
-        assert [attempt["trigger"] for attempt in resent["attempts"]] == [
-            "schedule",
-            "resend",
-            "resend",
-        ]
+        triggers = [attempt["trigger"] for attempt in resent["attempts"]]
+        assert triggers == ["schedule", "resend", "resend"]
         assert [attempt["number"] for attempt in resent["attempts"]] == [1, 2, 3]
         assert await hooks.advance(100) == [], "it has arrived"
         assert len(set(hooks.ids)) == 1

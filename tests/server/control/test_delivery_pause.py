@@ -19,12 +19,12 @@ async def pause(hooks: WebhookWorld) -> None:
 
 
 async def is_paused(emulator: World) -> bool:
-    return bool((await emulator.control("GET", PAUSED)).json()["paused"])
+    return bool((await emulator.shown(PAUSED))["paused"])
 
 
 async def act(hooks: WebhookWorld, delivery: dict[str, Any], action: str) -> dict[str, Any]:
     path = f"/deliveries/{delivery['id']}/{action}"
-    return dict((await hooks.emulator.control("POST", path)).json())
+    return dict(await hooks.emulator.done("POST", path))
 
 
 async def three_waiting(hooks: WebhookWorld) -> list[dict[str, Any]]:

@@ -6,11 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.asgi import asgi
+from tests.server.api.raw_requests import RawRequest, send_raw
 from tests.server.control import refusal
 from tests.server.engine.webhook_world import reply_after, webhook_world
 from tests.server.webhooks.receiver import HANG_UP, Reply, replies
-from tests.world import API_PORT, World
+from tests.world import World
 
 WAIT = "/deliveries/wait?event=payment.created"
 
@@ -117,27 +117,14 @@ async def test_a_wait_ends_when_its_client_disconnects(emulator: World, path: st
     payment = await emulator.create()
     path, _, query = path.format(payment["id"]).partition("?")
     hang_up = asyncio.Event()
-    sent: list[Any] = []
-
-    async def receive() -> dict[str, str]:
-        await hang_up.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "method": "GET",
-        "path": f"/_emulator{path}",
-        "query_string": query.encode(),
-        "headers": [(b"host", b"localhost")],
-        "server": ("127.0.0.1", API_PORT),
-    }
-    running = emulator.running
-    waiting = asyncio.ensure_future(asgi(running.gateway)(scope, receive, send))
+    request = RawRequest(
+        path=f"/_emulator{path}",
+        query=query.encode(),
+        headers=[(b"host", b"localhost")],
+        hang_up=hang_up,
+    )
+    waiting = asyncio.create_task(send_raw(emulator, request))
     await emulator.wall.waited_for()
     hang_up.set()
-    await waiting
-    assert sent == []
-    assert running.engine.change_notifier._waiting == {}
+    assert (await waiting).status == 0
+    assert emulator.running.engine.change_notifier._waiting == {}

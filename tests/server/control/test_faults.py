@@ -16,7 +16,7 @@ async def add(emulator: World, rule: Any, key: str = TEST_KEY) -> httpx.Response
 
 
 async def faults(emulator: World, key: str = TEST_KEY) -> list[dict[str, Any]]:
-    return list((await emulator.control("GET", "/faults", key=key)).json()["data"])
+    return list((await emulator.shown("/faults", key=key))["data"])
 
 
 async def status_of_a_list(emulator: World, key: str = TEST_KEY) -> int:

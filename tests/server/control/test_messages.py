@@ -1,90 +1,67 @@
 """The messages of the control API state what was received and what is accepted."""
 
+import json
 from typing import Any
 
 import pytest
 
-from tests.world import World
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
+from tests.world import METHODS, World
 
 STATUSES = "pending, processing, completed, failed, expired, refunded"
 
 
-@pytest.mark.parametrize(
-    ("line", "body", "expected"),
-    [
-        ("POST /accounts", {"name": 1}, '"name" must be a string (got 1).'),
-        (
-            "POST /accounts",
-            {"name": "a\nb"},
-            '"name" must be 1 to 100 characters without control characters (got "a\\nb").',
-        ),
-        ("POST /accounts", {"seed": "1"}, '"seed" must be a signed integer of 64 bits (got "1").'),
-        ("POST /reset", {"all": "yes"}, '"all" must be true or false (got "yes").'),
-        (
-            "POST /clock/advance",
-            {"seconds": "1"},
-            '"seconds" must be a number of seconds (got "1").',
-        ),
-        (
-            "POST /clock/advance",
-            {"seconds": 0.0005},
-            '"seconds" must be a number of seconds in whole milliseconds, such as 1.005'
-            " (got 0.0005).",
-        ),
-        (
-            "POST /clock/advance",
-            {"seconds": 1, "to": "next"},
-            "The body must have exactly one of: seconds, until, to (got seconds, to).",
-        ),
-        ("POST /clock/advance", {"to": "last"}, '"to" must be "next" (got "last").'),
-        ("GET /events?limit=0", None, '"limit" must be a whole number from 1 to 1000 (got "0").'),
-        ("GET /clock?mode=x", None, '"mode" must be one of: test, live (got "x").'),
-        (
-            "GET /requests?before=req_x",
-            None,
-            '"before" must be the id of a request that the journal still has (got "req_x").',
-        ),
-        (
-            "POST /webhook_endpoints",
-            {"url": "ftp://live_0123456789abcdef@h/"},
-            '"url" must be an absolute http or https URL (got "ftp://live_01…def@h/").',
-        ),
-        (
-            "POST /webhook_endpoints",
-            {"url": "http://localhost/", "events": ["paid"]},
-            'Each entry of "events" must be one of: payment.created, payment.processing,'
-            " payment.completed, payment.failed, payment.expired, payment.refunded"
-            ' (got "paid").',
-        ),
-        (
-            "POST {payment}/transition",
-            {"status": "paid"},
-            f'"status" must be one of: {STATUSES} (got "paid").',
-        ),
-        (
-            "POST {payment}/pay",
-            {"method": "cash"},
-            '"method" must be one that the payment offers: telebirr, mpesa, bank_transfer'
-            ' (got "cash").',
-        ),
-        (
-            "POST {payment}/pay",
-            {"method": "telebirr", "phone": "12\x1b"},
-            '"phone" must be an Ethiopian mobile number, such as 0900000001 (got "12\\u001b").',
-        ),
-        (
-            "GET {payment}/wait?status=failed&timeout=301",
-            None,
-            '"timeout" must be a number of seconds from 0 to 300 (got "301").',
-        ),
-    ],
-)
+SECONDS = '"seconds" must be a number of seconds'
+# By call, with its body.
+MESSAGES = {
+    'POST /accounts {"name": 1}': '"name" must be a string (got 1).',
+    'POST /accounts {"name": "a\\nb"}': (
+        '"name" must be 1 to 100 characters without control characters (got "a\\nb").'
+    ),
+    'POST /accounts {"seed": "1"}': '"seed" must be a signed integer of 64 bits (got "1").',
+    'POST /reset {"all": "yes"}': '"all" must be true or false (got "yes").',
+    'POST /clock/advance {"seconds": "1"}': f'{SECONDS} (got "1").',
+    'POST /clock/advance {"seconds": 0.0005}': (
+        f"{SECONDS} in whole milliseconds, such as 1.005 (got 0.0005)."
+    ),
+    'POST /clock/advance {"seconds": 1, "to": "next"}': (
+        "The body must have exactly one of: seconds, until, to (got seconds, to)."
+    ),
+    'POST /clock/advance {"to": "last"}': '"to" must be "next" (got "last").',
+    "GET /events?limit=0": '"limit" must be a whole number from 1 to 1000 (got "0").',
+    "GET /clock?mode=x": '"mode" must be one of: test, live (got "x").',
+    "GET /requests?before=req_x": (
+        '"before" must be the id of a request that the journal still has (got "req_x").'
+    ),
+    'POST /webhook_endpoints {"url": "ftp://live_0123456789abcdef@h/"}': (
+        '"url" must be an absolute http or https URL (got "ftp://live_01…def@h/").'
+    ),
+    'POST /webhook_endpoints {"url": "http://localhost/", "events": ["paid"]}': (
+        f'Each entry of "events" must be one of: {", ".join(EVENT_TYPES_IN_ORDER)} (got "paid").'
+    ),
+    'POST PAYMENT/transition {"status": "paid"}': (
+        f'"status" must be one of: {STATUSES} (got "paid").'
+    ),
+    'POST PAYMENT/pay {"method": "cash"}': (
+        f'"method" must be one that the payment offers: {", ".join(METHODS)} (got "cash").'
+    ),
+    'POST PAYMENT/pay {"method": "telebirr", "phone": "12\\u001b"}': (
+        '"phone" must be an Ethiopian mobile number, such as 0900000001 (got "12\\u001b").'
+    ),
+    "GET PAYMENT/wait?status=failed&timeout=301": (
+        '"timeout" must be a number of seconds from 0 to 300 (got "301").'
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "expected"), MESSAGES.items())
 async def test_a_message_says_what_was_received_and_what_is_accepted(
-    emulator: World, line: str, body: Any, expected: str
+    emulator: World, line: str, expected: str
 ) -> None:
     payment = await emulator.create()
-    method, path = line.format(payment=f"/payments/{payment['id']}").split(" ")
-    response = await emulator.control(method, path, body)
+    method, path, *body = line.split(" ", 2)
+    path = path.replace("PAYMENT", f"/payments/{payment['id']}")
+    response = await emulator.control(method, path, json.loads(body[0]) if body else None)
     assert response.status_code == 400
     assert response.json()["error"]["message"] == expected
 

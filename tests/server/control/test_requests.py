@@ -23,17 +23,15 @@ from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, order, world
 
 
 async def journal(emulator: World, query: str = "", key: str = TEST_KEY) -> list[dict[str, Any]]:
-    response = await emulator.control("GET", f"/requests{query}", key=key)
-    assert response.status_code == 200, response.text
-    assert response.json()["overflowed"] is False
-    return list(response.json()["data"])
+    listed = await emulator.shown(f"/requests{query}", key)
+    assert listed["overflowed"] is False
+    return list(listed["data"])
 
 
 async def count(emulator: World, query: str = "", key: str = TEST_KEY) -> int:
-    response = await emulator.control("GET", f"/requests/count{query}", key=key)
-    assert response.status_code == 200, response.text
-    assert list(response.json()) == ["count"]
-    return int(response.json()["count"])
+    counted = await emulator.shown(f"/requests/count{query}", key)
+    assert list(counted) == ["count"]
+    return int(counted["count"])
 
 
 async def test_a_request_is_stored_with_its_response(emulator: World) -> None:
@@ -92,9 +90,8 @@ async def test_a_refusal_is_stored_with_its_error(emulator: World) -> None:
         await get(emulator, "/v1/payments?limit=0"),
     ]
     entries = await journal(emulator)
-    assert [entry["error"] for entry in entries[::-1]] == [
-        answer.json()["error"] for answer in answers
-    ]
+    errors = [answer.json()["error"] for answer in answers]
+    assert [entry["error"] for entry in entries[::-1]] == errors
     assert [entry["status"] for entry in entries[::-1]] == [400, 400, 404, 404, 400]
 
 
@@ -105,12 +102,9 @@ async def test_a_replay_is_marked_unlike_a_creation(emulator: World) -> None:
 
 
 async def test_an_applied_fault_is_shown_with_the_replaced_status(emulator: World) -> None:
-    rule = {
-        "when": {"request": "create_payment"},
-        "then": {"status": 500, "point": "after_commit"},
-        "times": 1,
-    }
-    fault = (await emulator.control("POST", "/faults", rule)).json()
+    then = {"status": 500, "point": "after_commit"}
+    rule = {"when": {"request": "create_payment"}, "then": then, "times": 1}
+    fault = await emulator.done("POST", "/faults", rule)
     await post(emulator, order(amount=1))
     await post(emulator, order())
     replaced, refused = await journal(emulator)
@@ -120,8 +114,7 @@ async def test_an_applied_fault_is_shown_with_the_replaced_status(emulator: Worl
 
 
 async def test_a_request_without_a_response_has_no_status(emulator: World) -> None:
-    then = {"drop": True, "point": "after_commit"}
-    await emulator.control("POST", "/faults", {"then": then})
+    await emulator.control("POST", "/faults", {"then": {"drop": True, "point": "after_commit"}})
     with pytest.raises(ConnectionResetError):
         await post(emulator, order())
     (entry,) = await journal(emulator, "?status=none")
@@ -189,8 +182,7 @@ async def test_text_similar_to_a_test_key_is_not_masked(emulator: World) -> None
 
 async def test_the_body_of_an_unparsed_request_is_stored(emulator: World) -> None:
     body = order(idempotency_key="k")
-    then = {"status": 500}
-    await emulator.control("POST", "/faults", {"then": then, "times": 1})
+    await emulator.control("POST", "/faults", {"then": {"status": 500}, "times": 1})
     await post(emulator, body)
     await post(emulator, body, **{"Content-Type": "text/plain"})
     assert [json.loads(entry["request_body"]) for entry in await journal(emulator)] == [body, body]
@@ -246,18 +238,10 @@ async def test_control_calls_are_not_in_the_journal(emulator: World) -> None:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("", 5),
-        ("?method=POST", 2),
-        ("?method=post", 2),
-        ("?path=/v1/payments", 3),
-        ("?path=/v1/payments*", 4),
-        ("?path=/v1/payments/*", 1),
-        ("?path=/v1/payment", 0),
-        ("?status=201", 1),
-        ("?status=4xx", 3),
-        ("?status=404", 2),
-        ("?method=GET&status=404", 2),
-        ("?method=POST&path=/v1/payments&status=201", 1),
+        *(("", 5), ("?method=POST", 2), ("?method=post", 2), ("?path=/v1/payments", 3)),
+        *(("?path=/v1/payments*", 4), ("?path=/v1/payments/*", 1), ("?path=/v1/payment", 0)),
+        *(("?status=201", 1), ("?status=4xx", 3), ("?status=404", 2)),
+        *(("?method=GET&status=404", 2), ("?method=POST&path=/v1/payments&status=201", 1)),
     ],
 )
 async def test_requests_are_filtered_and_counted(
@@ -329,8 +313,7 @@ def test_the_journal_drops_the_oldest_entries_and_shows_that() -> None:
         journal.add(entry()._replace(at=number))
     assert not journal.has_overflowed
     journal.add(entry()._replace(at=MAX_ENTRIES))
-    entries = [entry.at for entry in journal.newest_first()]
-    assert entries == list(range(MAX_ENTRIES, 0, -1))
+    assert [entry.at for entry in journal.newest_first()] == list(range(MAX_ENTRIES, 0, -1))
     assert journal.has_overflowed
 
 
@@ -367,9 +350,8 @@ async def test_five_headers_are_stored_cut_and_counted(emulator: World) -> None:
         }
         assert entry["headers"] == {**expected, **authorization}
     await get(emulator, "/v1/payments", LIVE_KEY, **long)
-    [*_, before, after] = reversed(
-        [*emulator.running.engine.accounts.first.live.journal.newest_first()]
-    )
+    newest = [*emulator.running.engine.accounts.first.live.journal.newest_first()]
+    after, before, *_ = newest
     assert after.size_bytes == before.size_bytes > 4 * MAX_HEADER_BYTES
 
 
@@ -386,15 +368,13 @@ async def test_an_overflow_is_shown() -> None:
         owner = emulator.running.engine.accounts.first.test
         for _ in range(MAX_ENTRIES + 1):
             owner.journal.add(entry())
-        response = await emulator.control("GET", "/requests?limit=1")
-        assert response.json()["overflowed"] is True
+        assert (await emulator.shown("/requests?limit=1"))["overflowed"] is True
         assert await count(emulator) == MAX_ENTRIES
 
 
 async def test_without_a_key_the_journal_is_that_of_the_first_account(emulator: World) -> None:
     await get(emulator, "/v1/payments")
-    response = await emulator.api.get("/_emulator/requests/count")
-    assert response.json() == {"count": 1}
+    assert (await emulator.api.get("/_emulator/requests/count")).json() == {"count": 1}
     response = await emulator.api.get("/_emulator/requests/count?account=acct_other")
     assert response.json() == {"count": 0}
 

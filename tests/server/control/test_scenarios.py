@@ -37,10 +37,8 @@ async def reason(emulator: World, key: str = TEST_KEY, **changes: Any) -> Any:
 
 
 async def reason_of(emulator: World, payment_id: str, key: str = TEST_KEY) -> Any:
-    body = {"method": "telebirr", "phone": "0911223344"}
-    paid = await emulator.control("POST", f"/payments/{payment_id}/pay", body, key)
-    assert paid.status_code == 200, paid.text
-    return (await emulator.control("GET", f"/payments/{payment_id}", key=key)).json()["reason"]
+    await emulator.pay({"id": payment_id}, "0911223344", key=key)
+    return (await emulator.shown(f"/payments/{payment_id}", key))["reason"]
 
 
 async def names(emulator: World, key: str = TEST_KEY) -> list[str]:
@@ -48,9 +46,7 @@ async def names(emulator: World, key: str = TEST_KEY) -> list[str]:
 
 
 async def listed(emulator: World, key: str = TEST_KEY) -> list[dict[str, Any]]:
-    response = await emulator.control("GET", "/scenarios", key=key)
-    assert response.status_code == 200, response.text
-    return list(response.json()["data"])
+    return list((await emulator.shown("/scenarios", key))["data"])
 
 
 async def test_a_stored_scenario_applies_from_the_next_request(emulator: World) -> None:
@@ -80,8 +76,7 @@ async def test_a_scenario_is_shown_with_all_of_its_rules(emulator: World) -> Non
         "script: [{create: {as: order}}, {advance: next}]\n"
     )
     put_one = (await put(emulator, "whole", text)).json()
-    shown = (await emulator.control("GET", "/scenarios/whole")).json()
-    assert shown == {
+    assert (await emulator.shown("/scenarios/whole")) == {
         **put_one,
         "outcomes": [{"when": {"phone": "+251911223344"}, "then": "handset", "times": 2}],
         "expiry": [{"when": {"amount": 500}, "after": "90s"}],
@@ -97,10 +92,8 @@ async def test_an_enabled_example_scenario_has_precedence_over_the_test_numbers(
 ) -> None:
     await emulator.control("PUT", "/scenarios/stuck-in-processing/enabled", {"enabled": True})
     for method, phone in (("telebirr", "0900000001"), ("mpesa", "0700000001")):
-        payment = await emulator.create()
-        body = {"method": method, "phone": phone}
-        paid = await emulator.control("POST", f"/payments/{payment['id']}/pay", body)
-        assert paid.json()["status"] == "processing"
+        paid = await emulator.pay(await emulator.create(), phone, method)
+        assert paid["status"] == "processing"
 
 
 async def test_json_may_have_characters_that_yaml_does_not_allow(emulator: World) -> None:
@@ -110,9 +103,7 @@ async def test_json_may_have_characters_that_yaml_does_not_allow(emulator: World
     assert response.json()["description"] == "😀 እ"
 
 
-async def test_json_is_parsed_as_json_where_yaml_differs(
-    emulator: World,
-) -> None:
+async def test_json_is_parsed_as_json_where_yaml_differs(emulator: World) -> None:
     note_text = "a\x85b \u2028 c\x7f\ufeff\\/"
     rule = {
         "when": {"metadata": {"note": note_text}},
@@ -120,15 +111,13 @@ async def test_json_is_parsed_as_json_where_yaml_differs(
     }
     text = json.dumps({"outcomes": [rule]}, ensure_ascii=False, indent="\t").replace("/", "\\/")
     assert (await put(emulator, "characters", text, kind="application/json")).status_code == 201
-    shown = (await emulator.control("GET", "/scenarios/characters")).json()
-    assert shown["outcomes"] == [rule]
+    assert (await emulator.shown("/scenarios/characters"))["outcomes"] == [rule]
     assert await reason(emulator, metadata={"note": note_text}) == "wrong_pin"
     assert await reason(emulator, metadata={"note": "a b"}) is None
 
 
 @pytest.mark.parametrize(
-    "character",
-    list("\t\x7f\x80\x84\x85\x86\x9f\xa0\u2028\u2029\ufeff\ufffe\uffff"),
+    "character", list("\t\x7f\x80\x84\x85\x86\x9f\xa0\u2028\u2029\ufeff\ufffe\uffff")
 )
 async def test_json_text_keeps_a_character_that_yaml_reads_in_another_way(
     emulator: World, character: str
@@ -136,8 +125,7 @@ async def test_json_text_keeps_a_character_that_yaml_reads_in_another_way(
     text = f"before {character} after"
     body = json.dumps({"description": text, "outcomes": []}, ensure_ascii=character < " ")
     assert (await put(emulator, "characters", body, kind="application/json")).status_code == 201
-    shown = (await emulator.control("GET", "/scenarios/characters")).json()
-    assert shown["description"] == text
+    assert (await emulator.shown("/scenarios/characters"))["description"] == text
 
 
 async def test_concurrent_puts_and_deletions_succeed(emulator: World) -> None:
@@ -155,8 +143,7 @@ async def test_a_payment_loses_its_deleted_scenario(emulator: World) -> None:
     await put(emulator, "mine", FAILS % "wrong_pin")
     await emulator.control("PUT", f"/payments/{payment['id']}/scenario", {"name": "mine"})
     await emulator.control("DELETE", "/scenarios/mine")
-    shown = (await emulator.control("GET", f"/payments/{payment['id']}")).json()
-    assert shown["scenario"] is None
+    assert (await emulator.shown(f"/payments/{payment['id']}"))["scenario"] is None
     assert await reason_of(emulator, payment["id"]) is None
 
 
@@ -182,10 +169,8 @@ async def test_posted_scenarios_precede_files_and_files_precede_shipped_scenario
     first = "outcomes:\n  - when: {phone: '0911223344'}\n    then: [{status: failed, reason: %s}]\n"
     async with scenario_world(tmp_path, old=first % "timeout", new=first % "wrong_pin") as emulator:
         shown = await listed(emulator)
-        assert [(one["name"], one["origin"]) for one in shown[:2]] == [
-            ("new", "file"),
-            ("old", "file"),
-        ]
+        origins = [(one["name"], one["origin"]) for one in shown[:2]]
+        assert origins == [("new", "file"), ("old", "file")]
         assert {one["origin"] for one in shown[2:]} == {"shipped"}
         assert await reason(emulator) == "wrong_pin"
         await put(emulator, "mine", FAILS % "provider_error")
@@ -195,15 +180,13 @@ async def test_posted_scenarios_precede_files_and_files_precede_shipped_scenario
         assert await reason(emulator) == "timeout"
 
 
-async def test_a_scenario_replaces_a_shipped_one_until_it_is_deleted(
-    emulator: World,
-) -> None:
+async def test_a_scenario_replaces_a_shipped_one_until_it_is_deleted(emulator: World) -> None:
     await put(emulator, "banks", FAILS % "wrong_pin")
     assert await reason(emulator) == "wrong_pin"
     assert (await names(emulator)).count("banks") == 1
     assert (await emulator.control("DELETE", "/scenarios/banks")).status_code == 204
     assert await reason(emulator) is None
-    shown = (await emulator.control("GET", "/scenarios/banks")).json()
+    shown = await emulator.shown("/scenarios/banks")
     assert (shown["origin"], shown["enabled"]) == ("shipped", True)
 
 
@@ -236,10 +219,9 @@ async def test_a_scenario_applies_to_both_modes_of_its_account_only(emulator: Wo
     assert await reason(emulator, LIVE_KEY) == "wrong_pin"
     assert await reason(emulator, OTHER_TEST_KEY) is None
     assert "mine" not in await names(emulator, OTHER_TEST_KEY)
-    await emulator.control(
-        "PUT", "/scenarios/banks/enabled", {"enabled": False}, key=OTHER_TEST_KEY
-    )
-    assert (await emulator.control("GET", "/scenarios/banks")).json()["enabled"] is True
+    switch = ("PUT", "/scenarios/banks/enabled", {"enabled": False})
+    await emulator.control(*switch, key=OTHER_TEST_KEY)
+    assert (await emulator.shown("/scenarios/banks"))["enabled"] is True
 
 
 async def test_a_reset_removes_scenarios_and_faults(emulator: World) -> None:
@@ -249,7 +231,7 @@ async def test_a_reset_removes_scenarios_and_faults(emulator: World) -> None:
     await emulator.control("POST", "/faults", {"then": {"status": 500}})
     await emulator.control("POST", "/reset")
     assert await listed(emulator) == before
-    assert (await emulator.control("GET", "/faults")).json() == {"data": []}
+    assert (await emulator.shown("/faults")) == {"data": []}
     assert await reason(emulator) is None
 
 
@@ -267,7 +249,7 @@ async def test_scenarios_and_faults_persist_in_a_database(tmp_path: Path) -> Non
         shown, faults = await listed(emulator), await emulator.control("GET", "/faults")
     async with world(database=database) as again:
         assert await listed(again) == shown
-        assert (await again.control("GET", "/faults")).json() == faults.json()
+        assert (await again.shown("/faults")) == faults.json()
         assert await reason_of(again, payment["id"]) == "timeout"
         assert [await reason(again), await reason(again)] == ["wrong_pin", None]
         assert (await again.api.get("/v1/payments", headers=headers())).status_code == 429
@@ -306,8 +288,7 @@ async def test_the_scenario_of_a_payment_has_the_highest_precedence_even_if_disa
     placed = await emulator.control("PUT", f"/payments/{mine['id']}/scenario", {"name": "special"})
     assert placed.status_code == 200
     assert placed.json() == mine
-    shown = (await emulator.control("GET", f"/payments/{mine['id']}")).json()
-    assert shown["scenario"] == "special"
+    assert (await emulator.shown(f"/payments/{mine['id']}"))["scenario"] == "special"
     assert await reason_of(emulator, mine["id"]) == "limit_exceeded"
     assert await reason_of(emulator, other["id"]) == "wrong_pin"
 
@@ -329,8 +310,7 @@ async def test_a_new_payment_never_gets_the_scenario_of_one_that_a_reset_removed
     await emulator.control("POST", "/reset")
     same = await emulator.create()
     assert same["id"] == payment["id"]
-    shown = (await emulator.control("GET", f"/payments/{same['id']}")).json()
-    assert shown["scenario"] is None
+    assert (await emulator.shown(f"/payments/{same['id']}"))["scenario"] is None
 
 
 @pytest.mark.parametrize(
@@ -403,9 +383,5 @@ async def test_a_name_in_the_path_is_validated_like_one_in_a_file(emulator: Worl
 async def test_the_number_of_scenarios_is_limited(emulator: World) -> None:
     for number in range(limits.MAX_SCENARIOS):
         assert (await put(emulator, f"s{number}", "outcomes: []")).status_code == 201
-    assert refusal(await put(emulator, "over", "outcomes: []")) == (
-        409,
-        "too_many_scenarios",
-        None,
-    )
+    assert refusal(await put(emulator, "over", "outcomes: []")) == (409, "too_many_scenarios", None)
     assert (await put(emulator, "s0", "expiry: []")).status_code == 200

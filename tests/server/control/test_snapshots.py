@@ -11,11 +11,8 @@ from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, world
 
 NOW = "2026-01-01T00:00:00.000Z"
 CALLS = [
-    ("GET", "/snapshots"),
-    ("PUT", "/snapshots/a"),
-    ("GET", "/snapshots/a"),
-    ("DELETE", "/snapshots/a"),
-    ("POST", "/snapshots/a/restore"),
+    *(("GET", "/snapshots"), ("PUT", "/snapshots/a"), ("GET", "/snapshots/a")),
+    *(("DELETE", "/snapshots/a"), ("POST", "/snapshots/a/restore")),
 ]
 WRITES = [(method, path) for method, path in CALLS if method != "GET"]
 NAMED = [(method, path.replace("/a", "/{}")) for method, path in CALLS if "/a" in path]
@@ -29,15 +26,11 @@ def shown(name: str = "a", **changes: Any) -> dict[str, Any]:
 
 
 async def save(emulator: World, name: str = "a", key: str = TEST_KEY) -> dict[str, Any]:
-    response = await emulator.control("PUT", f"/snapshots/{name}", key=key)
-    assert response.status_code in (200, 201), response.text
-    return dict(response.json())
+    return dict(await emulator.done("PUT", f"/snapshots/{name}", key=key))
 
 
 async def names(emulator: World, key: str = TEST_KEY) -> list[str]:
-    response = await emulator.control("GET", "/snapshots", key=key)
-    assert response.status_code == 200, response.text
-    return [snapshot["name"] for snapshot in response.json()["data"]]
+    return [snapshot["name"] for snapshot in (await emulator.shown("/snapshots", key))["data"]]
 
 
 def stored(emulator: World) -> int:
@@ -93,8 +86,7 @@ async def test_they_are_listed_newest_first_though_the_clock_stands_or_goes_back
 
 async def test_one_is_shown_as_in_the_list(emulator: World) -> None:
     saved = [await save(emulator, name) for name in ("a", "b")]
-    listed = await emulator.control("GET", "/snapshots")
-    assert listed.json() == {"data": saved[::-1]}
+    assert (await emulator.shown("/snapshots")) == {"data": saved[::-1]}
     for snapshot in saved:
         response = await emulator.control("GET", f"/snapshots/{snapshot['name']}")
         assert (response.status_code, response.json()) == (200, snapshot)
@@ -162,7 +154,7 @@ async def test_a_reset_takes_them_away(emulator: World) -> None:
 
 
 async def test_with_an_account_its_snapshots_are_gone(emulator: World) -> None:
-    created = (await emulator.control("POST", "/accounts", {"seed": 7})).json()
+    created = await emulator.done("POST", "/accounts", {"seed": 7})
     await save(emulator, key=created["test_key"])
     assert stored(emulator) == 1
     await emulator.control("DELETE", f"/accounts/{created['id']}")
@@ -170,7 +162,7 @@ async def test_with_an_account_its_snapshots_are_gone(emulator: World) -> None:
 
 
 async def test_an_account_that_is_deleted_meanwhile_is_refused(emulator: World) -> None:
-    created = (await emulator.control("POST", "/accounts")).json()
+    created = await emulator.done("POST", "/accounts")
     key = created["test_key"]
     await save(emulator, key=key)
     responses = await asyncio.gather(

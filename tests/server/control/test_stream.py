@@ -124,8 +124,7 @@ async def _retrieve(hooks: WebhookWorld, payment: dict[str, Any]) -> None:
 
 
 async def _expire(hooks: WebhookWorld, payment: dict[str, Any]) -> None:
-    body = {"status": "expired"}
-    await hooks.emulator.control("POST", f"/payments/{payment['id']}/transition", body)
+    await hooks.emulator.transition(payment, "expired")
 
 
 async def _resend(hooks: WebhookWorld, payment: dict[str, Any]) -> None:
@@ -166,9 +165,8 @@ async def _kinds(hooks: WebhookWorld, received: asyncio.Queue[Message]) -> set[s
     kinds: list[str] = []
     # A message of the second change is in a later group than what follows that of the first one.
     for is_enabled in (True, False):
-        await hooks.emulator.control(
-            "PUT", "/scenarios/late-success/enabled", {"enabled": is_enabled}
-        )
+        path = "/scenarios/late-success/enabled"
+        await hooks.emulator.control("PUT", path, {"enabled": is_enabled})
         await next_message(hooks.emulator, received, "rules", skipped=kinds)
     return {*kinds} - {"clock"}
 
@@ -253,7 +251,7 @@ async def test_many_clients_get_a_message_in_groups(emulator: World) -> None:
 
 
 async def test_the_stream_of_a_deleted_account_ends(emulator: World) -> None:
-    account = (await emulator.control("POST", "/accounts", {})).json()
+    account = await emulator.done("POST", "/accounts", {})
     async with listening(emulator, f"account={account['id']}") as received:
         await emulator.control("DELETE", f"/accounts/{account['id']}")
         emulator.wall.move(MIN_INTERVAL_MS)

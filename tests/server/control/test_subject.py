@@ -63,12 +63,9 @@ CALLS = [
 @pytest.mark.parametrize(
     ("authorization", "code"),
     [
-        ("Bearer test_unknown_key", "invalid_api_key"),
-        ("Bearer nonsense", "invalid_api_key"),
-        ("Bearer ", "missing_api_key"),
-        ("Bearer", "missing_api_key"),
-        ("Basic dGVzdA==", "missing_api_key"),
-        ("", "missing_api_key"),
+        *(("Bearer test_unknown_key", "invalid_api_key"), ("Bearer nonsense", "invalid_api_key")),
+        *(("Bearer ", "missing_api_key"), ("Bearer", "missing_api_key")),
+        *(("Basic dGVzdA==", "missing_api_key"), ("", "missing_api_key")),
     ],
 )
 async def test_every_call_refuses_a_key_that_is_malformed_or_unknown(
@@ -125,9 +122,7 @@ async def test_modes_and_accounts_are_apart_but_share_the_accounts_clock(emulato
     assert {effect["payment"] for effect in advanced["effects"]} == {mine["id"], live["id"]}
     assert (await emulator.retrieve(other["id"], OTHER_TEST_KEY))["status"] == "pending"
     for key, payment in ((LIVE_KEY, mine), (OTHER_TEST_KEY, mine), ("test_demo_key", live)):
-        response = await emulator.control("GET", f"/payments/{payment['id']}", key=key)
-        assert refusal(response) == (404, "payment_not_found", None)
-        response = await emulator.control(
-            "POST", f"/payments/{payment['id']}/transition", {"status": "completed"}, key
-        )
-        assert refusal(response) == (404, "payment_not_found", None)
+        path = f"/payments/{payment['id']}"
+        for call in (("GET", path), ("POST", f"{path}/transition", {"status": "completed"})):
+            response = await emulator.control(*call, key=key)
+            assert refusal(response) == (404, "payment_not_found", None)

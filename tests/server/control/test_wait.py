@@ -40,7 +40,7 @@ async def test_a_status_that_is_past_counts_as_reached(emulator: World) -> None:
 async def test_a_wait_ends_as_soon_as_the_status_is_reached(emulator: World) -> None:
     payment = await emulator.create()
     waiting = await under_way(emulator, payment["id"], "status=completed&timeout=300")
-    paid = (await emulator.control("POST", f"/payments/{payment['id']}/pay", PAID)).json()
+    paid = await emulator.done("POST", f"/payments/{payment['id']}/pay", PAID)
     assert (await waiting).json() == {"reached": True, "payment": paid}
 
 
@@ -48,9 +48,9 @@ async def test_a_wait_goes_on_over_other_changes(emulator: World) -> None:
     payment = await emulator.create()
     waiting = await under_way(emulator, payment["id"], "status=refunded")
     for status in ("processing", "completed"):
-        await emulator.control("POST", f"/payments/{payment['id']}/transition", {"status": status})
+        await emulator.transition(payment, status)
         assert not waiting.done()
-    await emulator.control("POST", f"/payments/{payment['id']}/transition", {"status": "refunded"})
+    await emulator.transition(payment, "refunded")
     assert (await waiting).json()["reached"] is True
 
 

@@ -16,9 +16,7 @@ PATH = "/webhook_endpoints"
 
 
 async def listed(emulator: World, key: str = "test_demo_key") -> list[dict[str, Any]]:
-    response = await emulator.control("GET", PATH, key=key)
-    assert response.status_code == 200
-    return list(response.json()["data"])
+    return list((await emulator.shown(PATH, key))["data"])
 
 
 async def test_an_endpoint_has_all_events_a_secret_and_the_default_profile(emulator: World) -> None:
@@ -53,7 +51,7 @@ async def test_endpoints_are_listed_newest_first_and_only_to_their_owner(emulato
     first, second = await register(emulator, URL), await register(emulator, URL)
     live = await register(emulator, URL, LIVE_KEY)
     assert await listed(emulator) == [second, first]
-    assert (await emulator.control("GET", f"{PATH}/{first['id']}")).json() == first
+    assert (await emulator.shown(f"{PATH}/{first['id']}")) == first
     assert await listed(emulator, LIVE_KEY) == [live]
     assert await listed(emulator, OTHER_TEST_KEY) == []
 
@@ -109,14 +107,13 @@ async def test_a_deleted_endpoint_receives_no_more_events() -> None:
         assert delivery["status"] == "cancelled"
         resent = await hooks.emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
         assert refusal(resent) == (404, "webhook_endpoint_not_found", None)
-        again = await register(hooks.emulator, hooks.receiver.url)
-        assert again["id"] != hooks.endpoint["id"]
+        assert (await register(hooks.emulator, hooks.receiver.url))["id"] != hooks.endpoint["id"]
 
 
 async def test_the_secret_before_a_rotation_signs_for_a_day() -> None:
     async with webhook_world() as hooks:
         path = f"{PATH}/{hooks.endpoint['id']}/rotate"
-        rotated = (await hooks.emulator.control("POST", path)).json()
+        rotated = await hooks.emulator.done("POST", path)
         assert is_webhook_secret(rotated["secret"])
         assert rotated == hooks.endpoint | {"secret": rotated["secret"]}
         await hooks.emulator.create(expires_in=1_000_000)
@@ -125,18 +122,14 @@ async def test_the_secret_before_a_rotation_signs_for_a_day() -> None:
         await hooks.advance(0.001)
         await hooks.emulator.create(expires_in=1_000_000)
         await hooks.settle()
-        counts = [
-            len(received.headers["webhook-signature"].split(" "))
-            for received in hooks.receiver.received
-        ]
-        assert counts == [2, 2, 1]
+        signatures = [each.headers["webhook-signature"] for each in hooks.receiver.received]
+        assert [len(each.split(" ")) for each in signatures] == [2, 2, 1]
 
 
 async def test_a_rotation_may_name_the_new_secret(emulator: World) -> None:
     endpoint = await register(emulator, URL)
     path = f"{PATH}/{endpoint['id']}/rotate"
-    response = await emulator.control("POST", path, {"secret": SECRET})
-    assert response.json()["secret"] == SECRET
+    assert (await emulator.done("POST", path, {"secret": SECRET}))["secret"] == SECRET
     wrong = await emulator.control("POST", path, {"secret": "x"})
     assert refusal(wrong) == (400, "invalid_secret", "secret")
     assert (await listed(emulator))[0]["secret"] == SECRET
@@ -161,7 +154,7 @@ async def test_a_ping_is_a_signed_event_without_a_payment() -> None:
         assert delivery["payment"] is None
         assert [attempt["trigger"] for attempt in delivery["attempts"]] == ["ping"]
         assert await hooks.deliveries() == [delivery]
-        assert (await hooks.emulator.control("GET", "/events")).json()["data"] == []
+        assert (await hooks.emulator.shown("/events"))["data"] == []
 
 
 async def test_a_ping_that_fails_is_not_repeated() -> None:
@@ -205,7 +198,7 @@ async def test_with_a_seed_ids_and_secrets_are_the_same_in_every_run() -> None:
         async with world() as emulator:
             endpoint = await register(emulator, URL)
             path = f"{PATH}/{endpoint['id']}/rotate"
-            runs.append((endpoint, (await emulator.control("POST", path)).json()))
+            runs.append((endpoint, await emulator.done("POST", path)))
     assert runs[0] == runs[1]
 
 

@@ -29,10 +29,8 @@ async def test_the_diagram_counts_the_transitions(emulator: World) -> None:
     assert "0 of 7 transitions have occurred" in await shown(emulator, "fidelity")
     for statuses in (("processing", "completed"), ("processing", "failed", "completed"), ()):
         payment = await emulator.create()
-        for status in statuses:
-            change = {"status": status, "unusual": True}
-            await emulator.control("POST", f"/payments/{payment['id']}/transition", change)
-    counts = (await emulator.control("GET", "/events/transitions")).json()["data"]
+        await emulator.transition(payment, *statuses, unusual=True)
+    counts = (await emulator.shown("/events/transitions"))["data"]
     assert {(each["source"], each["target"]): each["count"] for each in counts} == {
         ("pending", "processing"): 2,
         ("processing", "completed"): 1,
@@ -71,8 +69,7 @@ def test_the_plot_has_a_dot_for_each_attempt_and_a_bar_for_each_delivery() -> No
 
 async def test_without_deliveries_the_page_says_how_to_get_some(emulator: World) -> None:
     assert delivery_plot([]) is None
-    page = (await get(emulator, "fidelity")).text
-    assert count(page, "no-plot") == 1
+    assert count((await get(emulator, "fidelity")).text, "no-plot") == 1
 
 
 async def test_the_checklist_links_to_its_evidence(emulator: World) -> None:

@@ -97,12 +97,7 @@ async def test_an_unknown_id_is_a_clear_page(emulator: World) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "fidelity/x",
-        "foo",
-        "foo/<b>",
-        "payments/pay_1/x",
-        "search/x",
-        "webhooks/paused",
+        *("fidelity/x", "foo", "foo/<b>", "payments/pay_1/x", "search/x", "webhooks/paused"),
         "requests/kinds",
     ],
 )
@@ -141,11 +136,8 @@ async def test_only_the_answers_that_fit_have_buttons(emulator: World) -> None:
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        ("pay_1", "payments/pay_1"),
-        (" dlv_1 ", "webhooks/dlv_1"),
-        ("evt_1", "webhooks/evt_1"),
-        ("we_1", "webhooks?endpoint=we_1"),
-        ("order=5", "payments?metadata=order%3D5"),
+        *(("pay_1", "payments/pay_1"), (" dlv_1 ", "webhooks/dlv_1"), ("evt_1", "webhooks/evt_1")),
+        *(("we_1", "webhooks?endpoint=we_1"), ("order=5", "payments?metadata=order%3D5")),
     ],
 )
 async def test_the_search_accepts_any_id(emulator: World, text: str, address: str) -> None:

@@ -11,6 +11,7 @@ from tests.server.dashboard import get
 from tests.server.dashboard.pages import count, shown
 from tests.world import World, headers, order
 
+FORM = "application/x-www-form-urlencoded"
 HOSTILE = '</pre><script>alert("x")</script>\u202e' + "x" * 500
 
 
@@ -40,14 +41,10 @@ async def test_requests_are_grouped_by_kind_with_counts(emulator: World) -> None
 @pytest.mark.parametrize(
     ("filters", "rows"),
     [
-        ("", 4),
-        ("method=POST", 3),
-        ("path=/v1/payments*&status=4xx", 2),
-        ("code=invalid_amount", 1),
-        ("warning=unknown-parameter", 1),
+        *(("", 4), ("method=POST", 3), ("path=/v1/payments*&status=4xx", 2)),
+        *(("code=invalid_amount", 1), ("warning=unknown-parameter", 1)),
         ("warning=unknown-parameter:limitt&status=200", 1),
-        ("method=&path=&status=&code=&warning=", 4),
-        ("status=none", 0),
+        *(("method=&path=&status=&code=&warning=", 4), ("status=none", 0)),
     ],
 )
 async def test_the_filters_of_the_address_apply(emulator: World, filters: str, rows: int) -> None:
@@ -96,9 +93,8 @@ async def test_a_warning_is_shown_with_its_sentence_and_its_clause(emulator: Wor
 
 
 async def test_the_fault_of_a_request_is_shown(emulator: World) -> None:
-    await emulator.control(
-        "POST", "/faults", {"then": {"status": 500, "point": "after_commit"}, "times": 1}
-    )
+    then = {"status": 500, "point": "after_commit"}
+    await emulator.control("POST", "/faults", {"then": then, "times": 1})
     await emulator.api.post("/v1/payments", json=order(), headers=headers())
     text = await shown(emulator, "requests/latest")
     assert "A fault rule replaced the response 201: rule 1 of flt_" in text
@@ -132,8 +128,7 @@ async def test_the_command_repeats_the_request(emulator: World) -> None:
     body = '@"{$(it\'s)}"'
     json = {**headers(), "Content-Type": "application/json"}
     await emulator.api.post("/v1/payments?a[]=1", content=body, headers=json)
-    page = (await get(emulator, "requests/latest")).text
-    assert arguments_of(page) == [
+    assert arguments_of((await get(emulator, "requests/latest")).text) == [
         *("-g", "http://127.0.0.1:8080/v1/payments?a[]=1"),
         *("-H", "Authorization: Bearer the_key", "-H", "Content-Type: application/json"),
         *("--data-raw", body),
@@ -143,26 +138,18 @@ async def test_the_command_repeats_the_request(emulator: World) -> None:
 @pytest.mark.parametrize(
     ("sent", "body", "copied"),
     [
-        (
-            {"content-type": "text/plain; charset='x'"},
-            "{}",
-            ["Content-Type: text/plain; charset='x'"],
-        ),
-        (
-            {"content-type": "application/x-www-form-urlencoded"},
-            "",
-            ["Content-Type: application/x-www-form-urlencoded"],
-        ),
+        ("text/plain; charset='x'", "{}", ["Content-Type: text/plain; charset='x'"]),
+        (FORM, "", [f"Content-Type: {FORM}"]),
         # Without a value, curl sends no such header.
-        ({}, "{}", ["Content-Type:"]),
-        ({}, "", []),
+        (None, "{}", ["Content-Type:"]),
+        (None, "", []),
     ],
 )
 async def test_the_command_has_the_content_type_of_the_request(
-    emulator: World, sent: dict[str, str], body: str, copied: list[str]
+    emulator: World, sent: str | None, body: str, copied: list[str]
 ) -> None:
-    path = "/v1/payments"
-    response = await emulator.api.post(path, content=body, headers={**headers(), **sent})
+    all_headers = headers() | ({} if sent is None else {"Content-Type": sent})
+    response = await emulator.api.post("/v1/payments", content=body, headers=all_headers)
     page = (await get(emulator, f"requests/{response.headers['request-id']}")).text
     assert [each for each in arguments_of(page) if each.startswith("Content-Type")] == copied
 
@@ -173,7 +160,7 @@ async def test_texts_of_merchants_neither_run_nor_change_the_direction(emulator:
     for path in ("requests", f"requests/{response.headers['request-id']}", "requests/latest"):
         page = (await get(emulator, path)).text
         assert "<script>alert" not in page
-    request = (await emulator.control("GET", "/requests?method=POST")).json()["data"][0]["id"]
+    request = (await emulator.shown("/requests?method=POST"))["data"][0]["id"]
     page = (await get(emulator, f"requests/{request}")).text
     assert "\\u202e" in page
     assert "<script>alert" not in page
@@ -183,8 +170,7 @@ async def test_an_unknown_request_has_a_page_and_an_empty_journal_has_a_command(
     emulator: World,
 ) -> None:
     assert "There is no request 'req_x'." in await shown(emulator, "requests/req_x", 404)
-    page = (await get(emulator, "requests")).text
-    assert count(page, "first-curl") == 1
+    assert count((await get(emulator, "requests")).text, "first-curl") == 1
 
 
 async def test_an_id_leads_to_its_page(emulator: World) -> None:

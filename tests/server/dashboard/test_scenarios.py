@@ -49,7 +49,7 @@ async def test_the_enabled_scenarios_come_first_with_their_remaining_uses(emulat
 
 
 async def test_the_text_of_every_scenario_is_accepted(emulator: World) -> None:
-    names = [each["name"] for each in (await emulator.control("GET", "/scenarios")).json()["data"]]
+    names = [each["name"] for each in (await emulator.shown("/scenarios"))["data"]]
     for name in names:
         page = (await get(emulator, f"scenarios/{name}")).text
         text = page.partition("<textarea")[2].partition(">")[2].partition("</textarea>")[0]
@@ -66,8 +66,7 @@ async def test_only_an_own_scenario_can_be_deleted(emulator: World) -> None:
     )
     assert response.status_code == 201
     for name, is_own in (("own", True), ("refund", False)):
-        page = (await get(emulator, f"scenarios/{name}")).text
-        assert count(page, "delete-scenario") == is_own
+        assert count((await get(emulator, f"scenarios/{name}")).text, "delete-scenario") == is_own
     assert "There is no scenario 'refun'." in await shown(emulator, "scenarios/refun", 404)
 
 
@@ -79,7 +78,7 @@ async def test_snapshots_are_listed(emulator: World) -> None:
 
 
 async def test_the_recording_is_that_of_the_account_and_mode(emulator: World) -> None:
-    account = (await emulator.control("POST", "/accounts", {})).json()["id"]
+    account = (await emulator.done("POST", "/accounts", {}))["id"]
     page = (await get(emulator, f"scenarios?account={account}&mode=live")).text
     address = f"/_emulator/recording?account={account}&amp;mode=live"
     assert f'href="{address}"' in page

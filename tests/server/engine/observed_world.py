@@ -47,6 +47,5 @@ async def run_pending(emulator: World) -> None:
 
 async def timeline(emulator: World, payment: dict[str, Any], key: str = TEST_KEY) -> Any:
     """What happened to a payment: status and instant, oldest first."""
-    response = await emulator.control("GET", f"/payments/{payment['id']}", key=key)
-    assert response.status_code == 200, response.text
-    return [(event["status"], event["at"]) for event in response.json()["timeline"]]
+    detail = await emulator.shown(f"/payments/{payment['id']}", key)
+    return [(event["status"], event["at"]) for event in detail["timeline"]]

@@ -96,7 +96,7 @@ class Player:
 
 async def history(emulator: World, key: str = TEST_KEY) -> list[tuple[Any, ...]]:
     """All that can be seen of what happened: whose, what, how long after the first, how, why."""
-    events = (await emulator.control("GET", "/events?limit=1000", key=key)).json()["data"][::-1]
+    events = (await emulator.shown("/events?limit=1000", key=key))["data"][::-1]
     numbers: dict[str, int] = {}
     details: dict[str, list[dict[str, Any]]] = {}
     seen = []

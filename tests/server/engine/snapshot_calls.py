@@ -11,17 +11,15 @@ from tests.world import TEST_KEY, World, headers, order
 
 
 async def save(emulator: World, key: str = TEST_KEY, name: str = "here") -> None:
-    response = await emulator.control("PUT", f"/snapshots/{name}", key=key)
-    assert response.status_code in (200, 201), response.text
+    await emulator.done("PUT", f"/snapshots/{name}", key=key)
 
 
 async def restore(emulator: World, key: str = TEST_KEY, name: str = "here") -> None:
-    response = await emulator.control("POST", f"/snapshots/{name}/restore", key=key)
-    assert response.status_code == 200, response.text
+    await emulator.done("POST", f"/snapshots/{name}/restore", key=key)
 
 
 async def clock(emulator: World, key: str = TEST_KEY) -> dict[str, Any]:
-    return dict((await emulator.control("GET", "/clock", key=key)).json())
+    return dict(await emulator.shown("/clock", key))
 
 
 async def listed(emulator: World, key: str = TEST_KEY) -> list[str]:

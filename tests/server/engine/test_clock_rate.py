@@ -19,14 +19,12 @@ LARGE = 10**400
 
 
 async def put(emulator: World, **body: Any) -> dict[str, Any]:
-    response = await emulator.control("PUT", "/clock", body)
-    assert response.status_code == 200, response.text
-    return dict(response.json())
+    return dict(await emulator.done("PUT", "/clock", body))
 
 
 async def shown(emulator: World) -> tuple[str, float | None]:
     """The time of the day, and the rate."""
-    clock = (await emulator.control("GET", "/clock")).json()
+    clock = await emulator.shown("/clock")
     return clock["now"][11:], clock["rate"]
 
 
@@ -80,7 +78,7 @@ async def test_timers_fire_in_scaled_real_time() -> None:
         wall.move(2_000)
         await wall.waited_until(None)
         await run_pending(emulator)
-        events = (await emulator.control("GET", "/events")).json()["data"]
+        events = (await emulator.shown("/events"))["data"]
         assert [(event["type"], event["timestamp"][11:]) for event in events] == [
             ("payment.expired", "00:02:00.000Z"),
             ("payment.created", "00:00:00.000Z"),
@@ -176,7 +174,7 @@ async def test_a_stored_clock_continues_at_its_rate_after_a_restart(tmp_path: Pa
     settings = Settings(seed=1, database=str(tmp_path / "payments.db"), clock=parse_clock("x60"))
     body = {"test_key": "test_second_shop", "clock": "x0.5"}
     async with world(settings) as emulator:
-        created = (await emulator.control("POST", "/accounts", body)).json()
+        created = await emulator.done("POST", "/accounts", body)
         assert created["clock"] == "x0.5"
         emulator.wall.move(1_000)
         await put(emulator, rate=100_000)

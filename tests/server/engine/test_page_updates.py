@@ -21,19 +21,20 @@ UNTIL = START_MS + TIMEOUT_MS
 FROZEN = Settings(clock=parse_clock(f"frozen@{START}"), seed=1)
 FLOWING = Settings(clock=ClockSpec(), seed=1)
 
-Observed = tuple[World, ObservedWall]
+# With a customer at the checkout of the first account.
+Observed = tuple[World, ObservedWall, Visitor]
 
 
 @pytest.fixture
 async def frozen() -> AsyncIterator[Observed]:
-    async with observed(FROZEN) as both:
-        yield both
+    async with observed(FROZEN) as (emulator, wall):
+        yield emulator, wall, await visitor(emulator)
 
 
 @pytest.fixture
 async def flowing() -> AsyncIterator[Observed]:
-    async with observed(FLOWING) as both:
-        yield both
+    async with observed(FLOWING) as (emulator, wall):
+        yield emulator, wall, await visitor(emulator)
 
 
 async def watching(shopper: Visitor, wall: ObservedWall) -> asyncio.Task[Checkout]:
@@ -58,8 +59,7 @@ def looked_again(wall: ObservedWall) -> bool:
 
 
 async def test_an_outdated_page_is_updated_at_once(frozen: Observed) -> None:
-    emulator, _ = frozen
-    shopper = await visitor(emulator)
+    _, _, shopper = frozen
     stale = await shopper.moment()
     await shopper.pay()
     for seen in (stale, "", "nonsense"):
@@ -106,8 +106,7 @@ async def test_a_page_is_woken_when(settings: Settings, key: str, action: Action
 async def test_a_page_is_woken_by_an_answer_on_the_phone(
     frozen: Observed, answer: PhoneAnswer
 ) -> None:
-    emulator, wall = frozen
-    shopper = await visitor(emulator)
+    _, wall, shopper = frozen
     await shopper.pay()
     page = await watching(shopper, wall)
     await shopper.answer(answer)
@@ -118,8 +117,7 @@ async def test_a_page_is_woken_by_an_answer_on_the_phone(
 async def test_a_page_is_woken_when_time_is_frozen_and_when_it_flows_again(
     flowing: Observed,
 ) -> None:
-    emulator, wall = flowing
-    shopper = await visitor(emulator)
+    _, wall, shopper = flowing
     for frozen in (True, False):
         page = await watching(shopper, wall)
         await shopper.freeze(frozen)
@@ -127,7 +125,7 @@ async def test_a_page_is_woken_when_time_is_frozen_and_when_it_flows_again(
 
 
 async def test_a_page_is_woken_by_the_scheduler(flowing: Observed) -> None:
-    emulator, wall = flowing
+    emulator, wall, _ = flowing
     shopper = await visitor(emulator, expires_in=10)
     await wall.waited_until(START_MS + 10_000)
     page = await watching(shopper, wall)
@@ -137,7 +135,7 @@ async def test_a_page_is_woken_by_the_scheduler(flowing: Observed) -> None:
 
 async def test_a_page_of_each_mode_is_woken_by_the_accounts_clock(frozen: Observed) -> None:
     """Design 3 and 6: both modes of an account have one clock."""
-    emulator, wall = frozen
+    emulator, wall, _ = frozen
     shoppers = [await visitor(emulator, key) for key in (TEST_KEY, LIVE_KEY)]
     pages = [await watching(shopper, wall) for shopper in shoppers]
     await shoppers[0].advance(1)
@@ -146,8 +144,7 @@ async def test_a_page_of_each_mode_is_woken_by_the_accounts_clock(frozen: Observ
 
 
 async def test_each_page_of_a_payment_is_woken(frozen: Observed) -> None:
-    emulator, wall = frozen
-    shopper = await visitor(emulator)
+    _, wall, shopper = frozen
     pages = [await watching(shopper, wall) for _ in range(5)]
     await shopper.pay()
     for page in pages:
@@ -155,8 +152,7 @@ async def test_each_page_of_a_payment_is_woken(frozen: Observed) -> None:
 
 
 async def test_a_page_is_not_woken_by_other_payments_and_accounts(frozen: Observed) -> None:
-    emulator, wall = frozen
-    shopper = await visitor(emulator)
+    emulator, wall, shopper = frozen
     neighbour = await visitor(emulator, LIVE_KEY)
     stranger = await visitor(emulator, OTHER_TEST_KEY)
     page = await watching(shopper, wall)
@@ -172,8 +168,7 @@ async def test_a_page_is_not_woken_by_other_payments_and_accounts(frozen: Observ
 
 async def test_a_page_that_is_woken_without_a_change_continues_to_wait(frozen: Observed) -> None:
     """Whatever is removed wholesale wakes everybody."""
-    emulator, wall = frozen
-    shopper = await visitor(emulator)
+    emulator, wall, shopper = frozen
     stranger = await visitor(emulator, OTHER_TEST_KEY)
     page = await watching(shopper, wall)
     await emulator.running.engine.accounts.reset(stranger.owner.account)
@@ -186,8 +181,7 @@ async def test_a_page_that_is_woken_without_a_change_continues_to_wait(frozen: O
 
 async def test_the_wait_for_a_status_is_not_woken_by_the_clock(frozen: Observed) -> None:
     """The control API's: a status depends on no clock but through its payment."""
-    emulator, wall = frozen
-    shopper = await visitor(emulator)
+    emulator, wall, shopper = frozen
     history = emulator.running.engine.history
     waiting = asyncio.create_task(
         history.wait(shopper.owner, shopper.payment_id, Status.COMPLETED, timeout_ms=TIMEOUT_MS)
@@ -202,8 +196,7 @@ async def test_the_wait_for_a_status_is_not_woken_by_the_clock(frozen: Observed)
 
 
 async def test_a_page_is_updated_after_the_timeout(flowing: Observed) -> None:
-    emulator, wall = flowing
-    shopper = await visitor(emulator)
+    emulator, wall, shopper = flowing
     page = await watching(shopper, wall)
     wall.move(TIMEOUT_MS - 1)
     await run_pending(emulator)
@@ -215,8 +208,7 @@ async def test_a_page_is_updated_after_the_timeout(flowing: Observed) -> None:
 
 
 async def test_a_page_with_a_timeout_of_zero_does_not_wait(frozen: Observed) -> None:
-    emulator, _ = frozen
-    shopper = await visitor(emulator)
+    _, _, shopper = frozen
     seen = await shopper.moment()
     checkout = await shopper.checkouts.changed(shopper.token, seen, timeout_ms=0)
     assert checkout.moment == seen
@@ -226,7 +218,7 @@ async def test_a_page_with_a_timeout_of_zero_does_not_wait(frozen: Observed) -> 
 async def test_a_page_is_woken_when_its_account_is_reset_or_deleted(
     frozen: Observed, is_deleted: bool
 ) -> None:
-    emulator, wall = frozen
+    emulator, wall, _ = frozen
     shopper = await visitor(emulator, OTHER_TEST_KEY)
     page = await watching(shopper, wall)
     accounts = emulator.running.engine.accounts
@@ -240,8 +232,7 @@ async def test_a_page_is_woken_when_its_account_is_reset_or_deleted(
 
 async def test_a_page_is_woken_when_the_program_stops(frozen: Observed) -> None:
     """A held request must not keep the program from ending."""
-    emulator, wall = frozen
-    shopper = await visitor(emulator)
+    emulator, wall, shopper = frozen
     page = await watching(shopper, wall)
     emulator.running.engine.change_notifier.close()
     with pytest.raises(NotReady):
@@ -252,8 +243,7 @@ async def test_a_page_is_woken_when_the_program_stops(frozen: Observed) -> None:
 
 
 async def test_a_page_that_is_closed_is_removed(frozen: Observed) -> None:
-    emulator, wall = frozen
-    shopper = await visitor(emulator)
+    emulator, wall, shopper = frozen
     page, other = await watching(shopper, wall), await watching(shopper, wall)
     page.cancel()
     await asyncio.gather(page, return_exceptions=True)
@@ -266,8 +256,7 @@ async def test_a_page_is_woken_when_an_advance_fails_and_time_flows_again(
     flowing: Observed,
 ) -> None:
     """Design 6: the clock stands during an advance, however that ends."""
-    emulator, wall = flowing
-    shopper = await visitor(emulator)
+    emulator, wall, shopper = flowing
     clock = shopper.owner.account.clock
     clock.stand_at(START_MS + 5)  # as the chunk before the one that fails has left it
     page = await watching(shopper, wall)

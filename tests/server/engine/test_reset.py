@@ -15,20 +15,15 @@ async def reset(emulator: World, key: str = TEST_KEY, **body: bool) -> None:
     assert response.status_code == 204, response.text
 
 
-async def data(emulator: World, key: str = TEST_KEY) -> list[str]:
-    response = await emulator.api.get("/v1/payments", headers=headers(key))
-    return [payment["id"] for payment in response.json()["data"]]
-
-
 async def test_a_reset_deletes_the_rows_of_both_modes(emulator: World) -> None:
     for key in (TEST_KEY, LIVE_KEY):
         await emulator.create(key, **KEY)
     other = await emulator.create(OTHER_TEST_KEY)
     await reset(emulator)
     for key in (TEST_KEY, LIVE_KEY):
-        assert await data(emulator, key) == []
-        assert (await emulator.control("GET", "/events", key=key)).json()["data"] == []
-    assert await data(emulator, OTHER_TEST_KEY) == [other["id"]]
+        assert await emulator.payments(key) == []
+        assert (await emulator.shown("/events", key))["data"] == []
+    assert await emulator.payments(OTHER_TEST_KEY) == [other]
 
 
 async def test_after_a_reset_the_same_requests_get_the_same_bytes(emulator: World) -> None:
@@ -36,9 +31,7 @@ async def test_after_a_reset_the_same_requests_get_the_same_bytes(emulator: Worl
 
     async def day() -> list[bytes]:
         created = await emulator.api.post("/v1/payments", json=order(**KEY), headers=headers())
-        payment_id = created.json()["id"]
-        body = {"method": "telebirr", "phone": "0900000001"}
-        await emulator.control("POST", f"/payments/{payment_id}/pay", body)
+        await emulator.pay(created.json(), "0900000001")
         await emulator.advance(60)
         listed = await emulator.api.get("/v1/payments", headers=headers())
         events = await emulator.control("GET", "/events")
@@ -92,5 +85,5 @@ async def test_a_reset_survives_a_restart(tmp_path: Path, everything: bool) -> N
         await emulator.advance(60)
         await reset(emulator, all=everything)
     async with world(database=database) as emulator:
-        assert await data(emulator) == []
+        assert await emulator.payments() == []
         assert (await emulator.create(**KEY))["created_at"] == "2026-01-01T00:00:00.000Z"

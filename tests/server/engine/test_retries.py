@@ -139,7 +139,7 @@ async def test_a_response_with_410_disables_the_endpoint() -> None:
         assert [endpoint["enabled"] for endpoint in response.json()["data"]] == [False]
         body = {"enabled": True}
         path = f"/webhook_endpoints/{hooks.endpoint['id']}"
-        assert (await hooks.emulator.control("PATCH", path, body)).json()["enabled"] is True
+        assert (await hooks.emulator.done("PATCH", path, body))["enabled"] is True
         await hooks.create()
         assert len(hooks.receiver.received) == 3
 
@@ -190,7 +190,7 @@ async def test_the_order_does_not_depend_on_the_order_of_responses() -> None:
 async def test_the_clock_shows_the_next_attempt() -> None:
     async with webhook_world(refusing) as hooks:
         payment = await hooks.create()
-        clock = (await hooks.emulator.control("GET", "/clock")).json()
+        clock = await hooks.emulator.shown("/clock")
         assert clock["next"] == {
             "at": format_instant(START_MS + SECOND),
             "kind": "webhook_attempt",
@@ -296,7 +296,7 @@ async def test_timers_that_a_stopped_advance_left_are_effects_of_the_next_one() 
         assert stopped["settled"] is False
         hooks.receiver.answer = lambda _: Reply()
         until = {"until": format_instant(START_MS + 2 * SECOND)}
-        went_on = (await emulator.control("POST", "/clock/advance", until)).json()
+        went_on = await emulator.done("POST", "/clock/advance", until)
         assert went_on["settled"] is True
         assert went_on["now"] == until["until"]
         expired = [
@@ -374,7 +374,7 @@ async def test_a_410_of_a_former_address_does_not_disable_the_endpoint() -> None
         await hooks.settle()
         await hooks.advance(1)
         assert len(moved.received) == 1
-        assert (await hooks.emulator.control("GET", path)).json()["enabled"] is True
+        assert (await hooks.emulator.shown(path))["enabled"] is True
 
 
 async def test_a_flowing_clock_makes_attempts_as_real_time_passes() -> None:
@@ -394,7 +394,7 @@ async def attempted(emulator: World, count: int) -> list[dict[str, Any]]:
     """Look until so many attempts have been written down."""
     async with asyncio.timeout(60):
         while True:
-            [delivery] = (await emulator.control("GET", "/deliveries")).json()["data"]
+            [delivery] = (await emulator.shown("/deliveries"))["data"]
             if len(delivery["attempts"]) == count:
                 return list(delivery["attempts"])
 
@@ -477,7 +477,7 @@ async def flowed(emulator: World, received: list[Received], key: str) -> None:
     while len(received) < 2 + len(DEFAULT_MS) - 1:
         emulator.wall.move(SECOND)
         await emulator.control("GET", "/deliveries", key=key)
-    frozen = (await emulator.control("GET", "/deliveries")).json()["data"]
+    frozen = (await emulator.shown("/deliveries"))["data"]
     assert [len(delivery["attempts"]) for delivery in frozen] == [1]
 
 

@@ -13,16 +13,12 @@ async def pay(
     emulator: World, phone: str = "0955555555", key: str = TEST_KEY, **changes: Any
 ) -> dict[str, Any]:
     """A payment that the customer has submitted telebirr for, as it is then."""
-    payment = await emulator.create(key, **changes)
-    submission = {"method": "telebirr", "phone": phone}
-    paid = await emulator.control("POST", f"/payments/{payment['id']}/pay", submission, key)
-    assert paid.status_code == 200, paid.text
-    return dict(paid.json())
+    return await emulator.pay(await emulator.create(key, **changes), phone, key=key)
 
 
 async def seen(emulator: World, payment: dict[str, Any], key: str = TEST_KEY) -> tuple[Any, Any]:
     """The status and the reason."""
-    detail = (await emulator.control("GET", f"/payments/{payment['id']}", key=key)).json()
+    detail = await emulator.shown(f"/payments/{payment['id']}", key)
     return detail["payment"]["status"], detail["reason"]
 
 

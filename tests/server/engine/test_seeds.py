@@ -98,7 +98,7 @@ async def test_two_accounts_never_collide() -> None:
                 payment = await emulator.create(key)
                 seen |= {payment["id"], payment["checkout_url"]}
                 count += 2
-            events = (await emulator.control("GET", "/events", key=key)).json()["data"]
+            events = (await emulator.shown("/events", key=key))["data"]
             seen |= {event["id"] for event in events}
             count += 10
     assert len(seen) == count

@@ -38,8 +38,7 @@ async def test_a_snapshot_that_cannot_be_restored_changes_nothing(emulator: Worl
         "UPDATE snapshots SET state = ?", (msgspec.msgpack.encode(spoiled),)
     )
     before = rows(emulator, 1), await clock(emulator), await listed(emulator)
-    response = await emulator.control("POST", "/snapshots/here/restore")
-    assert response.status_code == 500
+    assert (await emulator.control("POST", "/snapshots/here/restore")).status_code == 500
     assert (rows(emulator, 1), await clock(emulator), await listed(emulator)) == before
     assert await emulator.retrieve(payment["id"]) == payment
     expired = (await emulator.advance(3_600))["effects"]
@@ -64,7 +63,7 @@ async def test_a_commit_that_fails_changes_nothing(emulator: World) -> None:
     assert response.status_code == 500
     assert (rows(emulator, 1), await clock(emulator), await listed(emulator)) == before
     assert await emulator.retrieve(payment["id"]) == payment
-    assert len((await emulator.control("GET", "/webhook_endpoints")).json()["data"]) == 1
+    assert len((await emulator.shown("/webhook_endpoints"))["data"]) == 1
     await restore(emulator)
     assert (await clock(emulator))["frozen"] is True
 

@@ -15,14 +15,8 @@ KEYS = (TEST_KEY, LIVE_KEY)
 MODES = st.sampled_from(KEYS)
 WHICH = st.integers(0, 2)
 SHOWN = (
-    "/clock",
-    "/events",
-    "/deliveries",
-    "/webhook_endpoints",
-    "/scenarios",
-    "/faults",
-    "/requests",
-    "/recording",
+    *("/clock", "/events", "/deliveries", "/webhook_endpoints", "/scenarios", "/faults"),
+    *("/requests", "/recording"),
 )
 PHONES = ("0900000001", "0900000002", "0900000003", "0911111111")
 SCENARIOS: list[dict[str, Any]] = [

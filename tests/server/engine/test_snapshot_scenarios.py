@@ -19,15 +19,12 @@ async def shown(emulator: World, *paths: str) -> list[bytes]:
 async def put(emulator: World, name: str, reason: str) -> None:
     rule = {"when": {}, "then": [{"status": "failed", "reason": reason}], "times": 2}
     body = {"version": 1, "name": name, "outcomes": [rule]}
-    response = await emulator.control("PUT", f"/scenarios/{name}", body)
-    assert response.status_code in (200, 201), response.text
+    await emulator.done("PUT", f"/scenarios/{name}", body)
 
 
 async def reason_of(emulator: World, payment: dict[str, Any]) -> Any:
-    path = f"/payments/{payment['id']}"
-    body = {"method": "telebirr", "phone": "0911223344"}
-    assert (await emulator.control("POST", f"{path}/pay", body)).status_code == 200
-    return (await emulator.control("GET", path)).json()["reason"]
+    await emulator.pay(payment, "0911223344")
+    return (await emulator.shown(f"/payments/{payment['id']}"))["reason"]
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -62,8 +59,7 @@ async def test_a_restore_restores_scenarios_faults_and_their_counts(
         assert await shown(emulator, *paths) != before
         await restore(emulator)
         assert await shown(emulator, *paths) == before
-        answer = await emulator.api.get("/v1/payments", headers=headers())
-        assert answer.status_code == 500
+        assert (await emulator.api.get("/v1/payments", headers=headers())).status_code == 500
         assert await reason_of(emulator, placed) == "wrong_pin"
         assert await reason_of(emulator, spare) == "timeout"
         # The stronger one has retired with that.
@@ -107,7 +103,7 @@ async def test_the_journal_is_empty_after_a_restart_and_a_restore(tmp_path: Path
     async with world(database=database) as emulator:
         await emulator.create()
         await restore(emulator)
-        journal = (await emulator.control("GET", "/requests")).json()
+        journal = await emulator.shown("/requests")
         assert journal == {"data": [], "has_more": False, "overflowed": False}
 
 

@@ -89,8 +89,7 @@ async def test_a_restore_restores_the_endpoints() -> None:
         await emulator.control("POST", f"{path}/rotate")
         after = await register(emulator, dropped.url)
         await restore(emulator)
-        shown = (await emulator.control("GET", "/webhook_endpoints")).json()["data"]
-        assert shown == [before]
+        assert (await emulator.shown("/webhook_endpoints"))["data"] == [before]
         await emulator.create()
         await emulator.advance(0)
         assert (len(kept.received), len(dropped.received)) == (1, 0)

@@ -41,8 +41,7 @@ async def test_a_restore_removes_later_payments_and_reverts_later_changes(emulat
     payment = await emulator.create()
     await emulator.retrieve(payment["id"])
     await save(emulator)
-    body = {"method": "telebirr", "phone": "0900000001"}
-    await emulator.control("POST", f"/payments/{payment['id']}/pay", body)
+    await emulator.pay(payment, "0900000001")
     assert (await emulator.retrieve(payment["id"]))["status"] == "completed"
     gone = {key: await emulator.create(key) for key in (TEST_KEY, LIVE_KEY)}
     await emulator.advance(3_600)
@@ -141,7 +140,7 @@ async def test_a_restore_restores_the_uses_of_rules(emulator: World) -> None:
 
 async def test_a_restore_does_not_change_other_accounts(emulator: World) -> None:
     """Nor are the accounts whose numbers are next to it."""
-    third = (await emulator.control("POST", "/accounts", {"test_key": "test_third"})).json()
+    third = await emulator.done("POST", "/accounts", {"test_key": "test_third"})
     keys = (TEST_KEY, OTHER_TEST_KEY, third["test_key"])
     for key in keys:
         await emulator.create(key, **KEY)
@@ -161,8 +160,7 @@ async def test_a_restore_does_not_change_other_accounts(emulator: World) -> None
 async def test_restored_timers_fire_at_their_instants(emulator: World) -> None:
     soon = await emulator.create(expires_in=60)
     late = await emulator.create(expires_in=600)
-    body = {"method": "telebirr", "phone": "0900000003"}
-    await emulator.control("POST", f"/payments/{late['id']}/pay", body)
+    await emulator.pay(late, "0900000003")
     await save(emulator)
     first = await emulator.advance(3_600)
     assert [effect["at"][11:19] for effect in first["effects"]] == ["00:00:30", "00:01:00"]

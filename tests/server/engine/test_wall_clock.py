@@ -13,8 +13,7 @@ FLOWING = Settings(seed=1)
 
 
 async def now(emulator: World) -> str:
-    response = await emulator.control("GET", "/clock")
-    return str(response.json()["now"])
+    return str((await emulator.shown("/clock"))["now"])
 
 
 async def test_webhook_timestamps_and_the_log_use_the_system_clock() -> None:

@@ -109,7 +109,7 @@ async def test_a_dropped_delivery_is_listed_and_never_attempted(tmp_path: Path) 
         assert dropped["attempts"] == []
         assert dropped["next_attempt_at"] is None
         path = f"/deliveries/{dropped['id']}/resend"
-        assert (await hooks.emulator.control("POST", path)).json()["status"] == "succeeded"
+        assert (await hooks.emulator.done("POST", path))["status"] == "succeeded"
         assert hooks.types[-1] == "payment.completed"
 
 
@@ -289,9 +289,7 @@ async def test_concurrent_copies_are_sent_together_in_an_advance(tmp_path: Path)
         assert [effect["delivery"] for effect in effects] == deliveries * 2
 
 
-async def test_an_attempt_with_a_time_out_ends_then_and_its_resend_does_not(
-    tmp_path: Path,
-) -> None:
+async def test_an_attempt_with_a_time_out_ends_then_and_its_resend_does_not(tmp_path: Path) -> None:
     rules = "  - when: {}\n    then: {timeout: 500ms}"
     async with faulty_world(rules, tmp_path, lambda _: NEVER) as hooks:
         await hooks.emulator.create()

@@ -43,7 +43,7 @@ async def test_every_event_is_delivered_or_failed_in_order_and_in_time(
         for step, argument in steps:
             await take(hooks, payments, step, argument)
         await hooks.advance(4_000)
-        events = (await hooks.emulator.control("GET", "/events")).json()["data"][::-1]
+        events = (await hooks.emulator.shown("/events"))["data"][::-1]
         deliveries = await hooks.deliveries("?limit=1000")
         assert [delivery["event"] for delivery in deliveries] == [event["id"] for event in events]
         assert {delivery["status"] for delivery in deliveries} <= {"succeeded", "failed"}

@@ -18,23 +18,40 @@ TIMES_OUT = "0900000003"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Visitor:
-    """The customer at the checkout of a payment."""
+class Payer:
+    """A payment and its account, whose status and clock are changed by hand."""
 
     world: World
     payment_id: str
-    token: str
-    key: str
-
-    @property
-    def checkouts(self) -> Checkouts:
-        return self.world.running.engine.checkouts
+    key: str = TEST_KEY
 
     @property
     def owner(self) -> Owner:
         owner = self.world.running.engine.accounts.known_owner(self.key)
         assert owner is not None
         return owner
+
+    async def change(
+        self, to: Status, reason: Reason | None = None, method: str | None = None
+    ) -> None:
+        change = Change(to=to, reason=reason, method=method)
+        await self.world.running.engine.customer.transition(self.owner, self.payment_id, change)
+
+    async def advance(self, by_ms: int | None) -> None:
+        """Advance by milliseconds, or (None) to what is due next."""
+        clock_service = self.world.running.engine.clock_service
+        await clock_service.advance(self.owner.account, Target(by_ms=by_ms))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Visitor(Payer):
+    """The customer at the checkout of a payment."""
+
+    token: str
+
+    @property
+    def checkouts(self) -> Checkouts:
+        return self.world.running.engine.checkouts
 
     async def open(self) -> Checkout:
         return await self.checkouts.open(self.token)
@@ -51,16 +68,6 @@ class Visitor:
 
     async def answer(self, answer: PhoneAnswer = PhoneAnswer.APPROVE) -> None:
         await self.checkouts.answer(await self.open(), answer)
-
-    async def change(self, to: Status, reason: Reason | None = None) -> None:
-        """Change the status by hand."""
-        change = Change(to=to, reason=reason)
-        await self.world.running.engine.customer.transition(self.owner, self.payment_id, change)
-
-    async def advance(self, by_ms: int | None) -> None:
-        """Advance by milliseconds, or (None) to what is due next."""
-        clock_service = self.world.running.engine.clock_service
-        await clock_service.advance(self.owner.account, Target(by_ms=by_ms))
 
     async def set_clock(self, now: Instant | None, *, frozen: bool | None) -> None:
         clock_service = self.world.running.engine.clock_service

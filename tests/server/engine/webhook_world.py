@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,29 +50,21 @@ class WebhookWorld:
         return payment
 
     async def resend(self, delivery: dict[str, Any]) -> dict[str, Any]:
-        response = await self.emulator.control("POST", f"/deliveries/{delivery['id']}/resend")
-        return dict(response.json())
+        return dict(await self.emulator.done("POST", f"/deliveries/{delivery['id']}/resend"))
 
     async def deliveries(self, query: str = "") -> list[dict[str, Any]]:
         """Oldest first."""
-        response = await self.emulator.control("GET", f"/deliveries{query}")
-        assert response.status_code == 200, response.text
-        return list(response.json()["data"][::-1])
+        return list((await self.emulator.shown(f"/deliveries{query}"))["data"][::-1])
 
 
 async def pay(
     emulator: World, payment: dict[str, Any], phone: str = APPROVES, key: str = TEST_KEY
 ) -> None:
-    body = {"method": "telebirr", "phone": phone}
-    response = await emulator.control("POST", f"/payments/{payment['id']}/pay", body, key)
-    assert response.status_code == 200, response.text
+    await emulator.pay(payment, phone, key=key)
 
 
 async def register(emulator: World, url: str, key: str = TEST_KEY, **terms: Any) -> dict[str, Any]:
-    body = {"url": url, **terms}
-    response = await emulator.control("POST", "/webhook_endpoints", body, key)
-    assert response.status_code == 201, response.text
-    return dict(response.json())
+    return dict(await emulator.done("POST", "/webhook_endpoints", {"url": url, **terms}, key))
 
 
 @asynccontextmanager
@@ -80,12 +72,10 @@ async def webhook_world(
     answer: Answer | None = None, emulator: World | None = None, **terms: Any
 ) -> AsyncIterator[WebhookWorld]:
     """A world, or the given one, with an endpoint of its first account's test mode."""
-    if emulator is None:
-        async with world() as fresh, receiving(answer) as receiver:
-            endpoint = await register(fresh, receiver.url, **terms)
-            yield WebhookWorld(emulator=fresh, receiver=receiver, endpoint=endpoint)
-        return
-    async with receiving(answer) as receiver:
+    async with (
+        world() if emulator is None else nullcontext(emulator) as emulator,
+        receiving(answer) as receiver,
+    ):
         endpoint = await register(emulator, receiver.url, **terms)
         yield WebhookWorld(emulator=emulator, receiver=receiver, endpoint=endpoint)
 

@@ -58,14 +58,8 @@ PROBLEMS = {
 SHORT_WAITS = (0, 0.0, 1e-05, "-0", "1e-3", "1.0E-3", "0.001", "0e0")
 # Calls that remove or replace resources.
 REMOVES = {
-    "reset",
-    "delete_account",
-    "delete_webhook_endpoint",
-    "delete_fault",
-    "clear_faults",
-    "delete_scenario",
-    "delete_snapshot",
-    "restore_snapshot",
+    *("reset", "delete_account", "delete_webhook_endpoint", "delete_fault", "clear_faults"),
+    *("delete_scenario", "delete_snapshot", "restore_snapshot"),
 }
 # The changes of a new payment before these calls, each of which succeeds only once.
 LIFE_BEFORE: Mapping[str, tuple[Body, ...]] = {

@@ -74,16 +74,13 @@ async def rich_world() -> AsyncIterator[RichWorld]:
         rich = RichWorld(emulator=emulator)
         rich.values["openapi"] = ["v1.json", "control"]
         for kind, parameter in (
-            ("accounts", "account_id"),
-            ("webhook_endpoints", "endpoint_id"),
-            ("deliveries", "delivery_id"),
-            ("requests", "request_id"),
-            ("scenarios", "scenarios"),
-            ("snapshots", "snapshots"),
+            *(("accounts", "account_id"), ("webhook_endpoints", "endpoint_id")),
+            *(("deliveries", "delivery_id"), ("requests", "request_id")),
+            *(("scenarios", "scenarios"), ("snapshots", "snapshots")),
         ):
-            found = (await emulator.control("GET", f"/{kind}")).json()["data"]
+            found = (await emulator.shown(f"/{kind}"))["data"]
             rich.values[parameter] = [one.get("id", one.get("name")) for one in found]
-        found = (await emulator.control("GET", "/events")).json()["data"]
+        found = (await emulator.shown("/events"))["data"]
         rich.values["event_id"] = [event["id"] for event in found]
         rich.values["payment_id"] = sorted({event["data"]["id"] for event in found})
         yield rich
@@ -95,7 +92,7 @@ async def _add_endpoints(emulator: World, receiver: Receiver) -> None:
     for url in (receiver.url, "http://127.0.0.1:1/hook", "http://unknown.invalid/"):
         endpoint = {"url": url, "profile": "standard", "events": ["payment.expired"]}
         whole = {"url": url} if url == receiver.url else endpoint
-        made = (await emulator.control("POST", "/webhook_endpoints", whole)).json()
+        made = await emulator.done("POST", "/webhook_endpoints", whole)
         await emulator.control("POST", f"/webhook_endpoints/{made['id']}/ping")
     await emulator.control("PATCH", f"/webhook_endpoints/{made['id']}", {"enabled": False})
     await emulator.control("PUT", "/scenarios/odd", ODD)

@@ -124,8 +124,8 @@ async def test_a_refusal_is_as_described(control: dict[str, Any]) -> None:
     async with world() as emulator:
         pending, paid = [await emulator.create() for _ in range(2)]
         await emulator.control("POST", f"/payments/{paid['id']}/pay", PHONE)
-        endpoint = (await emulator.control("POST", "/webhook_endpoints", ENDPOINT)).json()
-        ping = (await emulator.control("POST", f"/webhook_endpoints/{endpoint['id']}/ping")).json()
+        endpoint = await emulator.done("POST", "/webhook_endpoints", ENDPOINT)
+        ping = await emulator.done("POST", f"/webhook_endpoints/{endpoint['id']}/ping")
         targets = {
             "ping": f"/deliveries/{ping['id']}",
             "pending": f"/payments/{pending['id']}",

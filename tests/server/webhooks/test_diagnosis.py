@@ -91,13 +91,7 @@ DOCKER, PODMAN = "host.docker.internal", "host.containers.internal"
 @pytest.mark.parametrize(
     ("failure", "host", "is_in_container", "error", "cause"),
     [
-        (
-            ConnectionRefusedError(),
-            "shop",
-            False,
-            "connection refused",
-            "0.0.0.0 rather than 127",
-        ),
+        (ConnectionRefusedError(), "shop", False, "connection refused", "0.0.0.0 rather than 127"),
         (not_connected(errno.EHOSTUNREACH), "a.b", False, f"not connected: {NO_ROUTE}", "a.b:3000"),
         (not_connected(errno.EMFILE), "a.b", False, f"not connected: {NO_FILES}", "ulimit -n"),
         (not_connected(None), "a.b", False, "not connected: unknown reason", "a.b:3000"),
@@ -196,10 +190,7 @@ async def test_an_unknown_or_impossible_name_is_not_found(url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "http://1.2.3.999/",
-        "http://[v1.a]/",
-        "http://ሀ..com/",
-        "http://-ሀ-.com/",
+        *("http://1.2.3.999/", "http://[v1.a]/", "http://ሀ..com/", "http://-ሀ-.com/"),
         f"http://{'ሀ' * 70}.com/",
     ],
 )
@@ -237,10 +228,7 @@ async def test_an_unknown_certificate_is_not_trusted() -> None:
     ("is_tls", "old", "new", "error", "cause"),
     [
         (
-            True,
-            "localhost",
-            "127.0.0.1",
-            r"certificate not trusted: .*127\.0\.0\.1.*",
+            *(True, "localhost", "127.0.0.1", r"certificate not trusted: .*127\.0\.0\.1.*"),
             "certificate is for another name",
         ),
         (False, "http:", "https:", "no TLS spoken there", "register {url}, or"),

@@ -30,8 +30,7 @@ def test_an_emulator_without_problems_is_exit_code_0(url: str) -> None:
     ended = run("doctor", "--url", url, "--key", TEST_KEY)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert TEST_KEY not in ended.stdout
-    titles = [line for line in ended.stdout.splitlines() if line and not line.startswith(" ")]
-    assert titles == [
+    assert [line for line in ended.stdout.splitlines() if line and not line.startswith(" ")] == [
         "From this machine",
         "From a container",
         "From a browser",

@@ -134,12 +134,8 @@ def test_of_a_repeat_the_first_turn_and_the_failed_turn_are_shown() -> None:
     ]
     ended = result(steps=tuple(steps), failure=failure())
     assert printed([ended], shows_steps=True).splitlines()[1:7] == [
-        "  ok      repeat: {times: 3}",
-        "  ok        a",
-        "  ok        b",
-        "  ok        a  (iteration 3)",
-        "  FAILED    b  (iteration 3)",
-        "",
+        *("  ok      repeat: {times: 3}", "  ok        a", "  ok        b"),
+        *("  ok        a  (iteration 3)", "  FAILED    b  (iteration 3)", ""),
     ]
 
 
@@ -190,17 +186,13 @@ def test_notes_name_kept_accounts_and_incomplete_traces() -> None:
     [
         "create: {as: third, amount: 15000, methods: [telebirr, mpesa]}",
         'create: {amount: "15000", currency: null, metadata: {"on": "1"}}',
-        f"create: {{metadata: {{note: {'a' * 200}}}}}",
-        "retrieve: order",
-        "retrieve: {id: pay_nobody}",
-        "list: {limit: 2, status: pending, after: order}",
+        *(f"create: {{metadata: {{note: {'a' * 200}}}}}", "retrieve: order"),
+        *("retrieve: {id: pay_nobody}", "list: {limit: 2, status: pending, after: order}"),
         'pay: {payment: order, method: telebirr, phone: "+251900000001"}',
         "pay: {payment: order, method: bank_transfer, bank: walia_test}",
-        "answer: {payment: order, answer: approve}",
-        "cancel: order",
+        *("answer: {payment: order, answer: approve}", "cancel: order"),
         "transition: {payment: order, status: failed, reason: timeout, unusual: true}",
-        "advance: 30s",
-        "advance: next",
+        *("advance: 30s", "advance: next"),
         "fault: {when: {request: create_payment, nth: 2}, then: {drop: true, point: after_commit}}",
         "expect: {payment: order, status: failed, events: [payment.created], reason: null}",
         'expect: {success_url: https://shop.example/ok?a=1, code: "no"}',

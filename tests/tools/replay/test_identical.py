@@ -52,8 +52,7 @@ def alone() -> CaseResult:
 @pytest.mark.sampled
 def test_replays_are_byte_identical_on_each_event_loop() -> None:
     loops = event_loops()
-    seen = {loops[time % len(loops)](hashes((ODD,)))[0] for time in range(TIMES)}
-    assert len(seen) == 1
+    assert len({loops[time % len(loops)](hashes((ODD,)))[0] for time in range(TIMES)}) == 1
 
 
 def test_the_compared_result_contains_everything_that_happened(alone: CaseResult) -> None:

@@ -354,9 +354,7 @@ async def test_without_error_objects_their_members_are_unseen(runs: Runs) -> Non
     assert verdicts(comparison, Verdict.UNSEEN) >= {"7.2", "7.3", "7.4"}
 
 
-async def test_the_status_of_a_list_is_checked_although_the_page_size_is_unseen(
-    runs: Runs,
-) -> None:
+async def test_the_status_of_a_list_is_checked_although_the_page_size_is_unseen(runs: Runs) -> None:
     async def short(request: Request, serve: Serve) -> Reply:
         reply = await serve(request)
         if request.is_list and not request.query:

@@ -115,8 +115,7 @@ async def test_the_news_never_overtakes_the_form_that_made_it(customer: Tab) -> 
         await customer.leaves_for(customer.merchant.shop.success_url)
         checkout = payment["checkout_url"]
         submitted = [checkout, f"{checkout}/wait"]
-        shown = [u for u in customer.record.opened()[before:] if u.startswith(checkout)]
-        assert shown == submitted
+        assert [u for u in customer.record.opened()[before:] if u.startswith(checkout)] == submitted
 
 
 @pytest.mark.deep

@@ -88,15 +88,14 @@ async def test_the_browser_s_language_is_used_until_another_is_chosen(
         await expect(customer.page.locator("html")).to_have_attribute("lang", other)
 
 
-async def test_the_waiting_dots_respect_reduced_motion(open_tab: OpenTab) -> None:
-    async with open_tab() as customer:
-        payment = await customer.merchant.create()
-        await customer.merchant.pay(payment, **ON_PHONE)
-        await customer.open(payment)
-        dot = customer.page.locator(".pulse i").first
-        await expect(dot).to_have_css("animation-name", "none")
-        await customer.page.emulate_media(reduced_motion="no-preference")
-        await expect(dot).to_have_css("animation-name", "pulse")
+async def test_the_waiting_dots_respect_reduced_motion(customer: Tab) -> None:
+    payment = await customer.merchant.create()
+    await customer.merchant.pay(payment, **ON_PHONE)
+    await customer.open(payment)
+    dot = customer.page.locator(".pulse i").first
+    await expect(dot).to_have_css("animation-name", "none")
+    await customer.page.emulate_media(reduced_motion="no-preference")
+    await expect(dot).to_have_css("animation-name", "pulse")
 
 
 async def test_the_dark_scheme_is_dark(open_tab: OpenTab) -> None:

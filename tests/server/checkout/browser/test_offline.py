@@ -8,7 +8,7 @@ from playwright.async_api import expect
 
 from emulator.server.checkout.pages import WATCH_MS
 from tests.cli.processes import free_port
-from tests.server.checkout.browser.tabs import LANGUAGES, PHONE, OpenTab, Windows
+from tests.server.checkout.browser.tabs import LANGUAGES, PHONE, OpenTab, Tab, Windows
 from tests.server.checkout.browsing import Shop, running_emulator
 
 pytestmark = pytest.mark.deep
@@ -18,19 +18,18 @@ RECOVERY_MS = WATCH_MS - 1_000
 WATCHED = "/status?"
 
 
-async def test_a_page_without_a_network_says_so_and_recovers(open_tab: OpenTab) -> None:
-    async with open_tab() as customer:
-        customer.record.excused.append(WATCHED)
-        payment = await customer.merchant.create()
-        await customer.merchant.pay(payment, method="telebirr", phone="0911223344")
-        await customer.page.route(f"**{WATCHED}*", lambda route: route.abort())
-        await customer.open(payment, "/wait")
-        notice = customer.page.get_by_role("alert")
-        await expect(notice).to_contain_text(customer.says("offline"))
-        await customer.merchant.advance(10)
-        await customer.page.unroute_all()
-        await expect(notice).to_be_hidden()
-        await customer.sees("countdown", "0:20")
+async def test_a_page_without_a_network_says_so_and_recovers(customer: Tab) -> None:
+    customer.record.excused.append(WATCHED)
+    payment = await customer.merchant.create()
+    await customer.merchant.pay(payment, method="telebirr", phone="0911223344")
+    await customer.page.route(f"**{WATCHED}*", lambda route: route.abort())
+    await customer.open(payment, "/wait")
+    notice = customer.page.get_by_role("alert")
+    await expect(notice).to_contain_text(customer.says("offline"))
+    await customer.merchant.advance(10)
+    await customer.page.unroute_all()
+    await expect(notice).to_be_hidden()
+    await customer.sees("countdown", "0:20")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from emulator.server.checkout.pages import WATCH_MS
-from tests.server.checkout.browser.tabs import OpenTab, Tab
+from tests.server.checkout.browser.tabs import Tab
 
 pytestmark = pytest.mark.deep
 
@@ -20,30 +20,28 @@ window.addEventListener = (kind, ...rest) => kind === "beforeunload" || add(kind
 
 
 async def test_a_change_does_not_overtake_a_form_without_the_event_beforeunload(
-    open_tab: OpenTab,
+    customer: Tab,
 ) -> None:
     """As on iOS, where `beforeunload` never fires."""
-    async with open_tab() as customer:
-        await customer.page.add_init_script(NO_BEFOREUNLOAD)
-        for _ in range(5):
-            payment = await customer.merchant.create(methods=["telebirr"])
-            await customer.open(payment)
-            await customer.type_phone("0900000001")
-            await customer.click("pay")
-            await customer.leaves_for(customer.merchant.shop.success_url)
-
-
-async def test_a_submit_that_is_stopped_leaves_the_page_alive(open_tab: OpenTab) -> None:
-    async with open_tab() as customer:
-        await customer.page.clock.install()
+    await customer.page.add_init_script(NO_BEFOREUNLOAD)
+    for _ in range(5):
         payment = await customer.merchant.create(methods=["telebirr"])
         await customer.open(payment)
-        await customer.type_phone("0911223344")
-        await customer.page.evaluate("addEventListener('submit', (form) => form.preventDefault())")
+        await customer.type_phone("0900000001")
         await customer.click("pay")
-        await customer.merchant.pay(payment, method="telebirr", phone="0911223344")
-        await customer.page.clock.fast_forward(LEAVES_WITHIN_MS)
-        await customer.is_on("waiting")
+        await customer.leaves_for(customer.merchant.shop.success_url)
+
+
+async def test_a_submit_that_is_stopped_leaves_the_page_alive(customer: Tab) -> None:
+    await customer.page.clock.install()
+    payment = await customer.merchant.create(methods=["telebirr"])
+    await customer.open(payment)
+    await customer.type_phone("0911223344")
+    await customer.page.evaluate("addEventListener('submit', (form) => form.preventDefault())")
+    await customer.click("pay")
+    await customer.merchant.pay(payment, method="telebirr", phone="0911223344")
+    await customer.page.clock.fast_forward(LEAVES_WITHIN_MS)
+    await customer.is_on("waiting")
 
 
 async def test_many_tabs_do_not_wait_for_each_other(customer: Tab) -> None:

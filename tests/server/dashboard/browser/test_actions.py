@@ -93,38 +93,35 @@ async def test_three_clicks_on_a_slow_button_send_once(open_tab: OpenTab) -> Non
         assert len(receiver.received) == 2
 
 
-async def test_a_button_keeps_the_focus_during_its_call(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        await tab.open("payments")
-        await tab.page.get_by_test_id("advance-30").focus()
-        await tab.press("Enter")
-        await tab.sees("now", "00:00:30")
-        await expect(tab.page.get_by_test_id("advance-30")).to_be_focused()
-        await tab.press("Enter")
-        await tab.sees("now", "00:01:00")
+async def test_a_button_keeps_the_focus_during_its_call(tab: Tab) -> None:
+    await tab.open("payments")
+    await tab.page.get_by_test_id("advance-30").focus()
+    await tab.press("Enter")
+    await tab.sees("now", "00:00:30")
+    await expect(tab.page.get_by_test_id("advance-30")).to_be_focused()
+    await tab.press("Enter")
+    await tab.sees("now", "00:01:00")
 
 
-async def test_a_double_click_moves_the_clock_once(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        await tab.open("payments")
-        await tab.page.get_by_test_id("advance-1800").dblclick()
-        await tab.sees("message", "00:00 → 00:30: nothing was due.")
-        await tab.page.get_by_test_id("advance-300").click(click_count=3)
-        await tab.sees("message", "00:30 → 00:35")
-        assert (await tab.control("GET", "/clock"))["now"] == "2026-01-01T00:35:00.000Z"
+async def test_a_double_click_moves_the_clock_once(tab: Tab) -> None:
+    await tab.open("payments")
+    await tab.page.get_by_test_id("advance-1800").dblclick()
+    await tab.sees("message", "00:00 → 00:30: nothing was due.")
+    await tab.page.get_by_test_id("advance-300").click(click_count=3)
+    await tab.sees("message", "00:30 → 00:35")
+    assert (await tab.control("GET", "/clock"))["now"] == "2026-01-01T00:35:00.000Z"
 
 
-async def test_a_key_that_is_held_presses_a_button_once(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        await tab.open("payments")
-        await tab.page.get_by_test_id("advance-30").focus()
-        await tab.page.keyboard.down("Enter")
-        await tab.sees("now", "00:00:30")
-        await tab.page.keyboard.down("Enter")
-        await tab.page.keyboard.up("Enter")
-        await tab.click("advance-300")
-        await tab.sees("message", "00:00 → 00:05: nothing was due.")
-        await tab.sees("now", "00:05:30")
+async def test_a_key_that_is_held_presses_a_button_once(tab: Tab) -> None:
+    await tab.open("payments")
+    await tab.page.get_by_test_id("advance-30").focus()
+    await tab.page.keyboard.down("Enter")
+    await tab.sees("now", "00:00:30")
+    await tab.page.keyboard.down("Enter")
+    await tab.page.keyboard.up("Enter")
+    await tab.click("advance-300")
+    await tab.sees("message", "00:00 → 00:05: nothing was due.")
+    await tab.sees("now", "00:05:30")
 
 
 async def test_an_advance_says_what_it_caused(open_tab: OpenTab) -> None:
@@ -152,22 +149,21 @@ async def test_a_call_that_a_limit_stopped_says_so(open_tab: OpenTab) -> None:
         await tab.sees("message", "A limit stopped the clock; advance again to continue.")
 
 
-async def test_each_action_of_a_payment_says_what_happened(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        await tab.merchant.create()
-        await tab.open("payments/latest")
-        await tab.page.get_by_test_id("apply-scenario").get_by_role("button").click()
-        await tab.sees("message", "The scenario applies to this payment.")
-        await tab.merchant.create()
-        await tab.open("payments/latest")
-        phone = tab.page.get_by_test_id("pay-telebirr").get_by_role("textbox")
-        await phone.fill("0911223344")
-        await phone.press("Enter")
-        await tab.sees("message", "Submitted by telebirr: the payment is processing.")
-        await tab.click("answer-approve")
-        await tab.sees("message", 'The customer answered "approve": the payment is completed.')
-        await tab.click("transition-refunded")
-        await tab.sees("message", "The payment was completed; now it is refunded.")
+async def test_each_action_of_a_payment_says_what_happened(tab: Tab) -> None:
+    await tab.merchant.create()
+    await tab.open("payments/latest")
+    await tab.page.get_by_test_id("apply-scenario").get_by_role("button").click()
+    await tab.sees("message", "The scenario applies to this payment.")
+    await tab.merchant.create()
+    await tab.open("payments/latest")
+    phone = tab.page.get_by_test_id("pay-telebirr").get_by_role("textbox")
+    await phone.fill("0911223344")
+    await phone.press("Enter")
+    await tab.sees("message", "Submitted by telebirr: the payment is processing.")
+    await tab.click("answer-approve")
+    await tab.sees("message", 'The customer answered "approve": the payment is completed.')
+    await tab.click("transition-refunded")
+    await tab.sees("message", "The payment was completed; now it is refunded.")
 
 
 async def test_each_action_of_a_delivery_says_what_happened(open_tab: OpenTab) -> None:
@@ -193,15 +189,14 @@ async def test_each_action_of_a_delivery_says_what_happened(open_tab: OpenTab) -
         await tab.sees("message", "The pause has ended")
 
 
-async def test_the_page_after_an_action_says_what_happened(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        await tab.open("payments")
-        await tab.click("create-account")
-        await tab.page.wait_for_url(lambda url: tab.merchant.account not in url)
-        account = await tab.page.get_by_test_id("account").input_value()
-        await tab.sees("message", f"The account {account} was created.")
-        await tab.page.reload()
-        await expect(tab.page.get_by_test_id("message")).to_be_hidden()
+async def test_the_page_after_an_action_says_what_happened(tab: Tab) -> None:
+    await tab.open("payments")
+    await tab.click("create-account")
+    await tab.page.wait_for_url(lambda url: tab.merchant.account not in url)
+    account = await tab.page.get_by_test_id("account").input_value()
+    await tab.sees("message", f"The account {account} was created.")
+    await tab.page.reload()
+    await expect(tab.page.get_by_test_id("message")).to_be_hidden()
 
 
 async def test_a_refused_download_shows_its_message(open_tab: OpenTab) -> None:

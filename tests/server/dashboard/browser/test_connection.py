@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.async_api import expect
 
 from tests.server.checkout.browsing import Shop, running_emulator
-from tests.server.dashboard.browser.tabs import OpenTab
+from tests.server.dashboard.browser.tabs import OpenTab, Tab
 
 
 async def test_a_stopped_server_does_not_look_alive(
@@ -40,20 +40,19 @@ async def test_a_stopped_server_does_not_look_alive(
             await stack.aclose()
 
 
-async def test_the_state_of_every_page_counts_a_pause_down(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        await tab.page.clock.install()
-        await tab.open("payments")
-        await tab.sees("stream-state", "live")
-        await tab.control("PUT", "/deliveries/paused", {"paused": True})
-        state = tab.page.get_by_test_id("stream-state")
-        await expect(state).to_have_text(re.compile(r"^deliveries paused (5:00|4:[0-5]\d)$"))
-        await tab.page.clock.run_for(60_000)
-        await expect(state).to_have_text(re.compile(r"^deliveries paused (4:00|3:[0-5]\d)$"))
-        await tab.open("fidelity")
-        await expect(state).to_have_text(re.compile(r"^deliveries paused [34]:[0-5]\d$"))
-        await tab.control("PUT", "/deliveries/paused", {"paused": False})
-        await expect(state).to_have_text("live")
+async def test_the_state_of_every_page_counts_a_pause_down(tab: Tab) -> None:
+    await tab.page.clock.install()
+    await tab.open("payments")
+    await tab.sees("stream-state", "live")
+    await tab.control("PUT", "/deliveries/paused", {"paused": True})
+    state = tab.page.get_by_test_id("stream-state")
+    await expect(state).to_have_text(re.compile(r"^deliveries paused (5:00|4:[0-5]\d)$"))
+    await tab.page.clock.run_for(60_000)
+    await expect(state).to_have_text(re.compile(r"^deliveries paused (4:00|3:[0-5]\d)$"))
+    await tab.open("fidelity")
+    await expect(state).to_have_text(re.compile(r"^deliveries paused [34]:[0-5]\d$"))
+    await tab.control("PUT", "/deliveries/paused", {"paused": False})
+    await expect(state).to_have_text("live")
 
 
 async def test_a_call_without_a_response_says_so(open_tab: OpenTab) -> None:

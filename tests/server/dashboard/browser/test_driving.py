@@ -5,7 +5,7 @@ import json
 from playwright.async_api import expect
 
 from tests.server.checkout.browser.tabs import PHONE
-from tests.server.dashboard.browser.tabs import HOSTILE, OpenTab
+from tests.server.dashboard.browser.tabs import HOSTILE, OpenTab, Tab
 from tests.server.webhooks.receiver import Reply, receiving, replies
 
 
@@ -41,43 +41,42 @@ async def test_a_payment_is_driven_from_create_to_refund(open_tab: OpenTab) -> N
         assert types == ["created", "processing", "completed", "refunded", "created", "created"]
 
 
-async def test_each_action_of_a_payment_has_a_button(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        for testid, status in {
-            "transition-expired": "expired",
-            "transition-failed": "failed",
-            "advance-to-next": "expired",
-        }.items():
-            payment = await tab.merchant.create()
-            if status == "failed":
-                await tab.merchant.pay(payment, "telebirr", phone="0911223344")
-            await tab.open(f"payments/{payment['id']}")
-            await tab.click(testid)
-            await tab.sees("status", status)
-            await tab.click("transition-completed")
-            await tab.sees("status", "completed")
+async def test_each_action_of_a_payment_has_a_button(tab: Tab) -> None:
+    for testid, status in {
+        "transition-expired": "expired",
+        "transition-failed": "failed",
+        "advance-to-next": "expired",
+    }.items():
         payment = await tab.merchant.create()
-        await tab.open("payments/latest")
-        await (
-            tab.page.get_by_test_id("apply-scenario")
-            .get_by_role("combobox")
-            .select_option("late-success")
-        )
-        await tab.page.get_by_test_id("apply-scenario").get_by_role("button").click()
-        await expect(tab.page.locator(".facts")).to_contain_text("late-success")
-        await tab.click("cancel")
-        await tab.sees("message", "stays pending")
-        copied = await tab.copies("copy-curl")
-        assert f"/v1/payments/{payment['id']}" in copied
-        assert tab.merchant.key in copied
-        name, text = await tab.downloads("export")
-        assert name == f"{payment['id']}.yaml"
-        assert await tab.copies("copy-scenario") == text
-        async with tab.page.expect_popup() as popup:
-            await tab.click("checkout")
-        checkout = await popup.value
-        await checkout.wait_for_load_state()
-        assert checkout.url == payment["checkout_url"]
+        if status == "failed":
+            await tab.merchant.pay(payment, "telebirr", phone="0911223344")
+        await tab.open(f"payments/{payment['id']}")
+        await tab.click(testid)
+        await tab.sees("status", status)
+        await tab.click("transition-completed")
+        await tab.sees("status", "completed")
+    payment = await tab.merchant.create()
+    await tab.open("payments/latest")
+    await (
+        tab.page.get_by_test_id("apply-scenario")
+        .get_by_role("combobox")
+        .select_option("late-success")
+    )
+    await tab.page.get_by_test_id("apply-scenario").get_by_role("button").click()
+    await expect(tab.page.locator(".facts")).to_contain_text("late-success")
+    await tab.click("cancel")
+    await tab.sees("message", "stays pending")
+    copied = await tab.copies("copy-curl")
+    assert f"/v1/payments/{payment['id']}" in copied
+    assert tab.merchant.key in copied
+    name, text = await tab.downloads("export")
+    assert name == f"{payment['id']}.yaml"
+    assert await tab.copies("copy-scenario") == text
+    async with tab.page.expect_popup() as popup:
+        await tab.click("checkout")
+    checkout = await popup.value
+    await checkout.wait_for_load_state()
+    assert checkout.url == payment["checkout_url"]
 
 
 async def test_paused_deliveries_are_released_and_dropped(open_tab: OpenTab) -> None:
@@ -175,17 +174,16 @@ async def test_a_refused_call_shows_its_message(open_tab: OpenTab) -> None:
         await tab.is_accessible_and_fits()
 
 
-async def test_an_account_is_created_and_switched(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        payment = await tab.merchant.create()
-        await tab.open("payments")
-        await tab.click("create-account")
-        await tab.counts("empty", 1)
-        await tab.page.get_by_test_id("account").select_option(tab.merchant.account)
-        await tab.sees("payment-row", payment["id"])
-        assert await tab.copies("copy-test-key") == tab.merchant.key
-        await tab.page.get_by_test_id("mode").select_option("live")
-        await tab.counts("empty", 1)
+async def test_an_account_is_created_and_switched(tab: Tab) -> None:
+    payment = await tab.merchant.create()
+    await tab.open("payments")
+    await tab.click("create-account")
+    await tab.counts("empty", 1)
+    await tab.page.get_by_test_id("account").select_option(tab.merchant.account)
+    await tab.sees("payment-row", payment["id"])
+    assert await tab.copies("copy-test-key") == tab.merchant.key
+    await tab.page.get_by_test_id("mode").select_option("live")
+    await tab.counts("empty", 1)
 
 
 async def test_a_reset_asks_first_and_empties_the_account(open_tab: OpenTab) -> None:
@@ -200,12 +198,11 @@ async def test_a_reset_asks_first_and_empties_the_account(open_tab: OpenTab) -> 
         await tab.counts("empty", 1)
 
 
-async def test_the_answers_fit_the_method(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        at_bank = await tab.merchant.create(methods=["bank_transfer"])
-        await tab.open("payments/latest")
-        await tab.page.get_by_test_id("pay-bank_transfer").get_by_role("button").click()
-        await tab.counts("answer-wrong_pin", 0)
-        await tab.click("answer-decline")
-        await tab.sees("reason", "bank_declined")
-        assert await tab.merchant.status(at_bank) == "failed"
+async def test_the_answers_fit_the_method(tab: Tab) -> None:
+    at_bank = await tab.merchant.create(methods=["bank_transfer"])
+    await tab.open("payments/latest")
+    await tab.page.get_by_test_id("pay-bank_transfer").get_by_role("button").click()
+    await tab.counts("answer-wrong_pin", 0)
+    await tab.click("answer-decline")
+    await tab.sees("reason", "bank_declined")
+    assert await tab.merchant.status(at_bank) == "failed"

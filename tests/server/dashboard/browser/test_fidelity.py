@@ -6,7 +6,7 @@ from playwright.async_api import expect
 from emulator.domain.clauses import CLAUSES
 from emulator.server.dashboard.fidelity import MAX_JUDGED_PAYMENTS
 from tests.server.checkout.browser.tabs import Device, Scheme
-from tests.server.dashboard.browser.tabs import LOOK_NAMES, LOOKS, OpenTab
+from tests.server.dashboard.browser.tabs import LOOK_NAMES, LOOKS, OpenTab, Tab
 
 
 @pytest.mark.parametrize(("device", "scheme"), LOOKS, ids=LOOK_NAMES)
@@ -27,26 +27,23 @@ async def test_the_page_is_live_accessible_and_fits(
         await tab.is_accessible_and_fits()
 
 
-async def test_the_address_of_a_clause_opens_its_group(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        stated = next(clause for clause in reversed(CLAUSES) if not clause.assumed)
-        await tab.open(f"fidelity#clause-{stated.number}")
-        await expect(tab.page.locator("tr:target")).to_be_visible()
+async def test_the_address_of_a_clause_opens_its_group(tab: Tab) -> None:
+    stated = next(clause for clause in reversed(CLAUSES) if not clause.assumed)
+    await tab.open(f"fidelity#clause-{stated.number}")
+    await expect(tab.page.locator("tr:target")).to_be_visible()
 
 
-async def test_the_integration_is_judged_on_request(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        for _ in range(int(MAX_JUDGED_PAYMENTS) + 1):
-            await tab.merchant.create()
-        await tab.open("fidelity")
-        await tab.click("judge")
-        await tab.sees("item-create-idempotent", "idempotency_key")
+async def test_the_integration_is_judged_on_request(tab: Tab) -> None:
+    for _ in range(int(MAX_JUDGED_PAYMENTS) + 1):
+        await tab.merchant.create()
+    await tab.open("fidelity")
+    await tab.click("judge")
+    await tab.sees("item-create-idempotent", "idempotency_key")
 
 
-async def test_the_checklist_follows_the_requests(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        payment = await tab.create()
-        await tab.open("fidelity")
-        await tab.sees("item-polling", "not exercised")
-        await tab.call("GET", f"/v1/payments/{payment['id']}")
-        await tab.sees("item-polling", "passed")
+async def test_the_checklist_follows_the_requests(tab: Tab) -> None:
+    payment = await tab.create()
+    await tab.open("fidelity")
+    await tab.sees("item-polling", "not exercised")
+    await tab.call("GET", f"/v1/payments/{payment['id']}")
+    await tab.sees("item-polling", "passed")

@@ -22,45 +22,42 @@ async def poll(tab: Tab, payment: str) -> None:
     await expect(entries).to_have_count(count + 1)
 
 
-async def test_a_typed_number_is_the_one_that_is_paid_with(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        payment = await tab.merchant.create()
-        await tab.open(f"payments/{payment['id']}")
-        phone = tab.page.get_by_test_id("pay-telebirr").get_by_role("textbox")
-        await phone.fill("0900000002")
-        await phone.press("Tab")
-        await poll(tab, payment["id"])
-        await expect(phone).to_have_value("0900000002")
-        await tab.press("Enter")
-        await tab.sees("reason", "insufficient_balance")
+async def test_a_typed_number_is_the_one_that_is_paid_with(tab: Tab) -> None:
+    payment = await tab.merchant.create()
+    await tab.open(f"payments/{payment['id']}")
+    phone = tab.page.get_by_test_id("pay-telebirr").get_by_role("textbox")
+    await phone.fill("0900000002")
+    await phone.press("Tab")
+    await poll(tab, payment["id"])
+    await expect(phone).to_have_value("0900000002")
+    await tab.press("Enter")
+    await tab.sees("reason", "insufficient_balance")
 
 
-async def test_the_field_that_is_being_edited_keeps_its_selection(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        payment = await tab.merchant.create()
-        await tab.open(f"payments/{payment['id']}")
-        phone = tab.page.get_by_test_id("pay-telebirr").get_by_role("textbox")
-        await phone.fill("0900000002")
-        await phone.evaluate("field => field.setSelectionRange(2, 5)")
-        # The page is live around the field.
-        await poll(tab, payment["id"])
-        await expect(phone).to_be_focused()
-        assert await phone.evaluate(_SELECTED) == [2, 5]
-        await tab.press("7")
-        await expect(phone).to_have_value("09700002")
+async def test_the_field_that_is_being_edited_keeps_its_selection(tab: Tab) -> None:
+    payment = await tab.merchant.create()
+    await tab.open(f"payments/{payment['id']}")
+    phone = tab.page.get_by_test_id("pay-telebirr").get_by_role("textbox")
+    await phone.fill("0900000002")
+    await phone.evaluate("field => field.setSelectionRange(2, 5)")
+    # The page is live around the field.
+    await poll(tab, payment["id"])
+    await expect(phone).to_be_focused()
+    assert await phone.evaluate(_SELECTED) == [2, 5]
+    await tab.press("7")
+    await expect(phone).to_have_value("09700002")
 
 
-async def test_a_chosen_scenario_is_the_one_that_is_applied(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        payment = await tab.merchant.create()
-        await tab.open(f"payments/{payment['id']}")
-        scenario = tab.page.get_by_test_id("apply-scenario").get_by_role("combobox")
-        await scenario.select_option("late-success")
-        await scenario.press("Tab")
-        await poll(tab, payment["id"])
-        await expect(scenario).to_have_value("late-success")
-        await tab.press("Enter")
-        await expect(tab.page.locator(".facts")).to_contain_text("late-success")
+async def test_a_chosen_scenario_is_the_one_that_is_applied(tab: Tab) -> None:
+    payment = await tab.merchant.create()
+    await tab.open(f"payments/{payment['id']}")
+    scenario = tab.page.get_by_test_id("apply-scenario").get_by_role("combobox")
+    await scenario.select_option("late-success")
+    await scenario.press("Tab")
+    await poll(tab, payment["id"])
+    await expect(scenario).to_have_value("late-success")
+    await tab.press("Enter")
+    await expect(tab.page.locator(".facts")).to_contain_text("late-success")
 
 
 async def test_every_edited_field_of_a_page_keeps_its_value(open_tab: OpenTab) -> None:
@@ -84,14 +81,13 @@ async def test_every_edited_field_of_a_page_keeps_its_value(open_tab: OpenTab) -
         await expect(instant).to_have_value("2026-01-02")
 
 
-async def test_a_form_is_empty_after_its_call(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        await tab.open("webhooks")
-        url = tab.page.get_by_test_id("add-endpoint").get_by_label("URL")
-        await url.fill("http://127.0.0.1:9/first")
-        await url.press("Enter")
-        await tab.counts("endpoint", 1)
-        await expect(url).to_have_value("")
+async def test_a_form_is_empty_after_its_call(tab: Tab) -> None:
+    await tab.open("webhooks")
+    url = tab.page.get_by_test_id("add-endpoint").get_by_label("URL")
+    await url.fill("http://127.0.0.1:9/first")
+    await url.press("Enter")
+    await tab.counts("endpoint", 1)
+    await expect(url).to_have_value("")
 
 
 async def test_a_field_stays_while_it_is_edited_although_it_has_no_use(open_tab: OpenTab) -> None:
@@ -110,23 +106,22 @@ async def test_a_field_stays_while_it_is_edited_although_it_has_no_use(open_tab:
         await expect(phone).to_have_count(0)
 
 
-async def test_an_update_moves_no_row_under_the_mouse(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        payments = [await tab.merchant.create() for _ in range(2)]
-        await tab.open("payments")
-        row = tab.page.get_by_test_id("payment-row").first
-        box = await row.bounding_box()
-        assert box is not None
-        point = [box["x"] + 5, box["y"] + box["height"] / 2]
-        await tab.page.mouse.move(*point)
-        await tab.merchant.create()
-        await tab.merchant.transition(payments[1], "expired")
-        # The row itself is live.
-        await expect(row.get_by_test_id("status")).to_have_text("expired")
-        assert payments[1]["id"] in await tab.page.evaluate(_ROW_AT, point)
-        await tab.counts("payment-row", 2)
-        await tab.page.mouse.move(1, 1)
-        await tab.counts("payment-row", 3)
+async def test_an_update_moves_no_row_under_the_mouse(tab: Tab) -> None:
+    payments = [await tab.merchant.create() for _ in range(2)]
+    await tab.open("payments")
+    row = tab.page.get_by_test_id("payment-row").first
+    box = await row.bounding_box()
+    assert box is not None
+    point = [box["x"] + 5, box["y"] + box["height"] / 2]
+    await tab.page.mouse.move(*point)
+    await tab.merchant.create()
+    await tab.merchant.transition(payments[1], "expired")
+    # The row itself is live.
+    await expect(row.get_by_test_id("status")).to_have_text("expired")
+    assert payments[1]["id"] in await tab.page.evaluate(_ROW_AT, point)
+    await tab.counts("payment-row", 2)
+    await tab.page.mouse.move(1, 1)
+    await tab.counts("payment-row", 3)
 
 
 @pytest.mark.parametrize("scrolled", [0, 150])
@@ -169,16 +164,15 @@ async def test_an_update_puts_no_other_button_under_the_mouse(open_tab: OpenTab)
         await tab.counts("answer-approve", 1)
 
 
-async def test_the_focus_does_not_go_to_another_action(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        payment = await tab.merchant.create()
-        await tab.open(f"payments/{payment['id']}")
-        await tab.page.get_by_test_id("transition-expired").focus()
-        await tab.merchant.pay(payment, "telebirr", phone="0911223344")
-        await tab.sees("status", "processing")
-        await expect(tab.page.locator("main")).to_be_focused()
-        await tab.press("Enter")
-        assert await tab.merchant.status(payment) == "processing"
+async def test_the_focus_does_not_go_to_another_action(tab: Tab) -> None:
+    payment = await tab.merchant.create()
+    await tab.open(f"payments/{payment['id']}")
+    await tab.page.get_by_test_id("transition-expired").focus()
+    await tab.merchant.pay(payment, "telebirr", phone="0911223344")
+    await tab.sees("status", "processing")
+    await expect(tab.page.locator("main")).to_be_focused()
+    await tab.press("Enter")
+    assert await tab.merchant.status(payment) == "processing"
 
 
 async def test_a_message_moves_nothing(open_tab: OpenTab) -> None:
@@ -216,16 +210,14 @@ async def test_a_page_is_loaded_once(open_tab: OpenTab, shop: Shop, tmp_path: Pa
             assert len(_loads(tab)) == 2, path
 
 
-async def test_a_change_before_the_stream_is_connected_is_shown(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
+async def test_a_change_before_the_stream_is_connected_is_shown(tab: Tab) -> None:
+    async def after_a_payment(route: Route) -> None:
+        await tab.merchant.create()
+        await route.continue_()
 
-        async def after_a_payment(route: Route) -> None:
-            await tab.merchant.create()
-            await route.continue_()
-
-        await tab.page.route("**/stream*", after_a_payment, times=1)
-        await tab.open("payments")
-        await tab.counts("payment-row", 1)
+    await tab.page.route("**/stream*", after_a_payment, times=1)
+    await tab.open("payments")
+    await tab.counts("payment-row", 1)
 
 
 async def test_the_page_of_a_payment_is_loaded_again_for_that_payment_only(

@@ -9,7 +9,7 @@ from playwright.async_api import Route, expect
 
 from tests.server.checkout.browser.tabs import Device, Scheme
 from tests.server.checkout.browsing import Shop, running_emulator
-from tests.server.dashboard.browser.tabs import HOSTILE, LOOK_NAMES, LOOKS, OpenTab
+from tests.server.dashboard.browser.tabs import HOSTILE, LOOK_NAMES, LOOKS, OpenTab, Tab
 from tests.server.webhooks.receiver import Reply, replies
 
 
@@ -39,18 +39,17 @@ async def test_each_page_is_accessible(open_tab: OpenTab, device: Device, scheme
                 await tab.is_accessible_and_fits()
 
 
-async def test_an_empty_page_comes_alive(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        for path in ("webhooks", "requests", "payments"):
-            await tab.open(path)
-            await tab.counts("empty", 1)
-            await tab.counts("filters", 0)
-        copied = await tab.copies("copy-first")
-        assert tab.merchant.key in copied
-        assert tab.merchant.key not in await tab.page.content()
-        payment = await tab.merchant.create()
-        await tab.sees("payment-row", payment["id"])
-        await tab.counts("filters", 1)
+async def test_an_empty_page_comes_alive(tab: Tab) -> None:
+    for path in ("webhooks", "requests", "payments"):
+        await tab.open(path)
+        await tab.counts("empty", 1)
+        await tab.counts("filters", 0)
+    copied = await tab.copies("copy-first")
+    assert tab.merchant.key in copied
+    assert tab.merchant.key not in await tab.page.content()
+    payment = await tab.merchant.create()
+    await tab.sees("payment-row", payment["id"])
+    await tab.counts("filters", 1)
 
 
 @pytest.mark.parametrize(
@@ -124,21 +123,20 @@ async def test_an_update_keeps_the_focus_and_what_is_folded(open_tab: OpenTab) -
         await expect(tab.page.get_by_test_id("attempt").last).not_to_have_attribute("open", "")
 
 
-async def test_the_back_button_shows_what_the_page_is_about(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        await tab.merchant.create()
-        await tab.open("payments")
-        await tab.page.get_by_text("Filters").click()
-        await tab.page.get_by_label("Status").select_option("failed")
-        await tab.page.get_by_role("button", name="Filter").click()
-        await tab.counts("no-match", 1)
-        await tab.page.get_by_test_id("mode").select_option("live")
-        await tab.counts("empty", 1)
-        await tab.page.go_back()
-        await expect(tab.page.get_by_test_id("mode")).to_have_value("test")
-        await tab.page.go_back()
-        await tab.counts("payment-row", 1)
-        await expect(tab.page.get_by_label("Status")).to_have_value("")
+async def test_the_back_button_shows_what_the_page_is_about(tab: Tab) -> None:
+    await tab.merchant.create()
+    await tab.open("payments")
+    await tab.page.get_by_text("Filters").click()
+    await tab.page.get_by_label("Status").select_option("failed")
+    await tab.page.get_by_role("button", name="Filter").click()
+    await tab.counts("no-match", 1)
+    await tab.page.get_by_test_id("mode").select_option("live")
+    await tab.counts("empty", 1)
+    await tab.page.go_back()
+    await expect(tab.page.get_by_test_id("mode")).to_have_value("test")
+    await tab.page.go_back()
+    await tab.counts("payment-row", 1)
+    await expect(tab.page.get_by_label("Status")).to_have_value("")
 
 
 async def test_a_page_comes_alive_when_its_item_exists(open_tab: OpenTab) -> None:
@@ -240,31 +238,28 @@ async def test_a_page_connects_again_after_a_refusal(open_tab: OpenTab) -> None:
         await tab.sees("payment-row", payment["id"])
 
 
-async def test_a_page_of_another_version_loads_itself_again(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
+async def test_a_page_of_another_version_loads_itself_again(tab: Tab) -> None:
+    async def as_another_version(route: Route) -> None:
+        response = await route.fetch()
+        page = (await response.text()).replace(' data-version="', ' data-version="0.0.')
+        await route.fulfill(response=response, body=page)
 
-        async def as_another_version(route: Route) -> None:
-            response = await route.fetch()
-            page = (await response.text()).replace(' data-version="', ' data-version="0.0.')
-            await route.fulfill(response=response, body=page)
-
-        await tab.page.route("**/view/payments*", as_another_version, times=1)
-        await tab.open("payments")
-        await expect(tab.page.locator("body[data-version^='0.0.']")).to_have_count(0)
-        assert len(tab.record.opened()) == 2
+    await tab.page.route("**/view/payments*", as_another_version, times=1)
+    await tab.open("payments")
+    await expect(tab.page.locator("body[data-version^='0.0.']")).to_have_count(0)
+    assert len(tab.record.opened()) == 2
 
 
-async def test_a_page_updates_at_most_twice_a_second(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        await tab.open("payments")
+async def test_a_page_updates_at_most_twice_a_second(tab: Tab) -> None:
+    await tab.open("payments")
+    await tab.merchant.create()
+    await tab.counts("payment-row", 1)
+    loop = asyncio.get_running_loop()
+    began, before = loop.time(), len(tab.record.requests)
+    while loop.time() - began < 3:
         await tab.merchant.create()
-        await tab.counts("payment-row", 1)
-        loop = asyncio.get_running_loop()
-        began, before = loop.time(), len(tab.record.requests)
-        while loop.time() - began < 3:
-            await tab.merchant.create()
-        updates = len(tab.record.requests) - before
-        assert 2 <= updates <= 2 * (loop.time() - began) + 1
+    updates = len(tab.record.requests) - before
+    assert 2 <= updates <= 2 * (loop.time() - began) + 1
 
 
 _ATTACK = """async (base) => {

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.server.checkout.browser.tabs import Device, Scheme
-from tests.server.dashboard.browser.tabs import HOSTILE, LOOK_NAMES, LOOKS, OpenTab
+from tests.server.dashboard.browser.tabs import HOSTILE, LOOK_NAMES, LOOKS, OpenTab, Tab
 from tests.world import headers
 
 
@@ -31,30 +31,29 @@ async def test_the_pages_are_accessible_and_fit(
             await tab.is_accessible_and_fits()
 
 
-async def test_the_list_is_live_and_its_links_work(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        await tab.open("requests")
-        await tab.counts("empty", 1)
-        await tab.create(amount=1)
-        await tab.counts("request-row", 1)
-        await tab.create()
-        await tab.counts("request-row", 2)
-        await tab.click("kind")
-        await tab.counts("request-row", 1)
-        await tab.click("show-all")
-        await tab.page.locator("[name=status]").fill("4xx")
-        await tab.page.keyboard.press("Enter")
-        await tab.counts("request-row", 1)
-        await tab.page.locator("h1").click()
-        await tab.page.keyboard.press("j")
-        await tab.page.keyboard.press("Enter")
-        await tab.sees("why", "Why was this refused?")
-        assert f"Authorization: Bearer {tab.merchant.key}" in await tab.copies("copy-curl")
-        await tab.click("same-path")
-        await tab.counts("request-row", 2)
-        await tab.page.go_back()
-        await tab.page.get_by_test_id("clause").first.get_by_role("link").click()
-        await expect(tab.page.locator("tr:target")).to_be_visible()
+async def test_the_list_is_live_and_its_links_work(tab: Tab) -> None:
+    await tab.open("requests")
+    await tab.counts("empty", 1)
+    await tab.create(amount=1)
+    await tab.counts("request-row", 1)
+    await tab.create()
+    await tab.counts("request-row", 2)
+    await tab.click("kind")
+    await tab.counts("request-row", 1)
+    await tab.click("show-all")
+    await tab.page.locator("[name=status]").fill("4xx")
+    await tab.page.keyboard.press("Enter")
+    await tab.counts("request-row", 1)
+    await tab.page.locator("h1").click()
+    await tab.page.keyboard.press("j")
+    await tab.page.keyboard.press("Enter")
+    await tab.sees("why", "Why was this refused?")
+    assert f"Authorization: Bearer {tab.merchant.key}" in await tab.copies("copy-curl")
+    await tab.click("same-path")
+    await tab.counts("request-row", 2)
+    await tab.page.go_back()
+    await tab.page.get_by_test_id("clause").first.get_by_role("link").click()
+    await expect(tab.page.locator("tr:target")).to_be_visible()
 
 
 @pytest.mark.parametrize("name", ["payments", "requests"])

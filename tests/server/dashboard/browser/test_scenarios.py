@@ -5,7 +5,7 @@ from playwright.async_api import expect
 
 from emulator.server.dashboard.scenarios import ONE_CLICK_FAULTS
 from tests.server.checkout.browser.tabs import Device, Scheme
-from tests.server.dashboard.browser.tabs import HOSTILE, LOOK_NAMES, LOOKS, OpenTab
+from tests.server.dashboard.browser.tabs import HOSTILE, LOOK_NAMES, LOOKS, OpenTab, Tab
 
 
 @pytest.mark.parametrize(("device", "scheme"), LOOKS, ids=LOOK_NAMES)
@@ -21,21 +21,20 @@ async def test_the_pages_are_accessible_and_fit(
             await tab.is_accessible_and_fits()
 
 
-async def test_the_buttons_add_and_delete_faults(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        await tab.open("scenarios")
-        for number in range(1, len(ONE_CLICK_FAULTS) + 1):
-            await tab.click(f"add-fault-{number}")
-            await tab.counts("fault", number)
-        await tab.click("delete-fault")
-        await tab.counts("fault", len(ONE_CLICK_FAULTS) - 1)
-        await tab.click("clear-faults")
-        await tab.counts("fault", 0)
-        await tab.click("add-fault-1")
-        await tab.sees("uses", "1 of 1 left")
-        # The page shows the use of the rule at once.
-        assert (await tab.create())["error"]["code"] == "internal_error"
-        await tab.sees("uses", "0 of 1 left")
+async def test_the_buttons_add_and_delete_faults(tab: Tab) -> None:
+    await tab.open("scenarios")
+    for number in range(1, len(ONE_CLICK_FAULTS) + 1):
+        await tab.click(f"add-fault-{number}")
+        await tab.counts("fault", number)
+    await tab.click("delete-fault")
+    await tab.counts("fault", len(ONE_CLICK_FAULTS) - 1)
+    await tab.click("clear-faults")
+    await tab.counts("fault", 0)
+    await tab.click("add-fault-1")
+    await tab.sees("uses", "1 of 1 left")
+    # The page shows the use of the rule at once.
+    assert (await tab.create())["error"]["code"] == "internal_error"
+    await tab.sees("uses", "0 of 1 left")
 
 
 async def test_a_scenario_is_switched_stored_changed_and_deleted(open_tab: OpenTab) -> None:
@@ -91,8 +90,7 @@ async def test_snapshots_are_saved_restored_and_deleted(open_tab: OpenTab) -> No
         await tab.counts("snapshot", 1)
 
 
-async def test_the_recording_is_downloaded(open_tab: OpenTab) -> None:
-    async with open_tab() as tab:
-        await tab.create()
-        await tab.open("scenarios")
-        assert "script:" in (await tab.downloads("recording"))[1]
+async def test_the_recording_is_downloaded(tab: Tab) -> None:
+    await tab.create()
+    await tab.open("scenarios")
+    assert "script:" in (await tab.downloads("recording"))[1]

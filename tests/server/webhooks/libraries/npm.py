@@ -14,11 +14,7 @@ from tests.cli.processes import HANGS_AFTER_S
 
 PACKAGE = "standardwebhooks"
 ONCE_AND_QUIETLY = (
-    "--prefer-offline",
-    "--fetch-retries=0",
-    "--fetch-timeout=20000",
-    "--no-audit",
-    "--no-fund",
+    *("--prefer-offline", "--fetch-retries=0", "--fetch-timeout=20000", "--no-audit", "--no-fund"),
 )
 
 

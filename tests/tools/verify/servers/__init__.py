@@ -1,20 +1,40 @@
-"""Servers that are wrong in one thing each, and the clauses that must drift with them."""
+"""Servers that are wrong in one thing each, and the clauses that must drift with them.
 
-from tests.tools.verify.servers.creation import SERVERS as CREATION
-from tests.tools.verify.servers.listing import SERVERS as LISTING
-from tests.tools.verify.servers.objects import SERVERS as OBJECTS
-from tests.tools.verify.servers.refusals import SERVERS as REFUSALS
-from tests.tools.verify.servers.responses import SERVERS as RESPONSES
-from tests.tools.verify.servers.server import Server
-from tests.tools.verify.servers.values import SERVERS as VALUES
+Each module has tables of changes. The key of a change is the server's name and, after a colon, the
+clauses in which it breaks the contract, and in parentheses those in which it merely differs from
+what we have assumed: `"creates with 202: 4.1.16 7.6 (1.3)"`.
+"""
 
-SERVERS: tuple[Server, ...] = (
-    *CREATION,
-    *REFUSALS,
-    *OBJECTS,
-    *LISTING,
-    *RESPONSES,
-    *VALUES,
-)
+from dataclasses import dataclass
 
-__all__ = ["SERVERS", "Server"]
+from tests.tools.verify.servers import creation, listing, objects, refusals, responses, values
+from tests.tools.verify.wrong import Change
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """A change, with the clauses of its key."""
+
+    name: str
+    change: Change
+    states: frozenset[str]
+    assumes: frozenset[str]
+
+
+def _server(key: str, change: Change) -> Server:
+    name, _, clauses = key.partition(": ")
+    states, _, assumes = clauses.partition("(")
+    return Server(
+        name=name,
+        change=change,
+        states=frozenset(states.split()),
+        assumes=frozenset(assumes.removesuffix(")").split()),
+    )
+
+
+SERVERS = [
+    _server(key, change)
+    for module in (creation, refusals, objects, listing, responses, values)
+    for table in module.TABLES
+    for key, change in table.items()
+]

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 
-from tests.tools.verify.servers.server import server
 from tests.tools.verify.wrong import (
     PAYMENTS,
     Change,
@@ -130,263 +129,163 @@ async def with_second_payment(request: Request, serve: Serve) -> Reply:
     return await serve(request)
 
 
-AUTHENTICATION = (
-    server(
-        "asks for no key",
-        requests(Request.by_owner, lambda request: not request.scheme),
-        "4.0.5 5.4 7.8",
+AUTHENTICATION: dict[str, Change] = {
+    "asks for no key: 4.0.5 5.4 7.8": requests(
+        Request.by_owner, lambda request: not request.scheme
     ),
-    server(
-        "takes any key",
-        requests(
+    "takes any key: 5.4 7.8": requests(
+        Request.by_owner,
+        lambda request: request.scheme == "Bearer" and not request.key.startswith("test_run_"),
+    ),
+    **{
+        f"asks for no key for {what}: 4.0.5 5.4 7.8": requests(
             Request.by_owner,
-            lambda request: request.scheme == "Bearer" and not request.key.startswith("test_run_"),
-        ),
-        "5.4 7.8",
-    ),
-    *(
-        server(
-            f"asks for no key for {what}",
-            requests(
-                Request.by_owner,
-                lambda request, is_meant=is_meant: is_meant(request) and not request.scheme,
-            ),
-            "4.0.5 5.4 7.8",
+            lambda request, is_meant=is_meant: is_meant(request) and not request.scheme,
         )
         for what, is_meant in (
             ("a list", lambda request: request.is_list),
             ("a payment", lambda request: request.is_retrieve),
             ("a create call", lambda request: request.is_create),
         )
+    },
+    "takes any key for a payment: 4.0.5 5.4 7.8": requests(
+        Request.by_owner,
+        lambda request: request.is_retrieve and not request.key.startswith("test_run_"),
     ),
-    server(
-        "takes any key for a payment",
-        requests(
-            Request.by_owner,
-            lambda request: request.is_retrieve and not request.key.startswith("test_run_"),
-        ),
-        "4.0.5 5.4 7.8",
+    "takes keys in any case: 5.4 7.8": requests(
+        lambda request: request.with_headers(authorization=_lower_key(request))
     ),
-    server(
-        "takes keys in any case",
-        requests(lambda request: request.with_headers(authorization=_lower_key(request))),
-        "5.4 7.8",
+    "compares the beginning of keys: 5.4 7.8": requests(
+        Request.by_owner, lambda request: request.scheme == "Bearer" and is_longer_key(request)
     ),
-    server(
-        "compares the beginning of keys",
-        requests(
-            Request.by_owner,
-            lambda request: request.scheme == "Bearer" and is_longer_key(request),
-        ),
-        "5.4 7.8",
+    "looks for the route before the key: (4.0.5)": replying(
+        refusal(404, "route_not_found"), lambda request: request.path == "/v1/unknown"
     ),
-    server(
-        "looks for the route before the key",
-        replying(
-            refusal(404, "route_not_found"),
-            lambda request: request.path == "/v1/unknown",
-        ),
-        assumes="4.0.5",
+    "takes the scheme Basic: (5.1)": requests(
+        Request.by_owner, lambda request: request.scheme == "Basic"
     ),
-    server(
-        "takes the scheme Basic",
-        requests(Request.by_owner, lambda request: request.scheme == "Basic"),
-        assumes="5.1",
+    "takes a key without a scheme: (5.1)": requests(
+        Request.by_owner, lambda request: bool(request.earlier) and request.scheme == owner(request)
     ),
-    server(
-        "takes a key without a scheme",
-        requests(
-            Request.by_owner,
-            lambda request: bool(request.earlier) and request.scheme == owner(request),
-        ),
-        assumes="5.1",
+    "counts the case of Bearer: (5.1)": replying(
+        NO_KEY, lambda request: request.scheme == "bearer"
     ),
-    server(
-        "counts the case of Bearer",
-        replying(NO_KEY, lambda request: request.scheme == "bearer"),
-        assumes="5.1",
+    "forgets a key that it took: 5.1 7.9": replying(
+        NO_KEY, lambda request: request.path == "/v1/no_such_call"
     ),
-    server(
-        "forgets a key that it took",
-        replying(NO_KEY, lambda request: request.path == "/v1/no_such_call"),
-        "5.1 7.9",
-    ),
-    server("says nothing of Bearer", headers(www_authenticate=None), assumes="5.4"),
-    server("has another scheme", headers(of_status(401), www_authenticate="Basic"), assumes="5.4"),
-    server("says 403 of a missing key", statuses(403, of_status(401)), "4.0.5 5.4 7.8", "1.3 5.1"),
-    server("says 400 of a missing key", statuses(400, of_status(401)), "4.0.5 5.4 7.8", "5.1"),
-)
+    "says nothing of Bearer: (5.4)": headers(www_authenticate=None),
+    "has another scheme: (5.4)": headers(of_status(401), www_authenticate="Basic"),
+    "says 403 of a missing key: 4.0.5 5.4 7.8 (1.3 5.1)": statuses(403, of_status(401)),
+    "says 400 of a missing key: 4.0.5 5.4 7.8 (5.1)": statuses(400, of_status(401)),
+}
 
-CREATION = (
-    server(
-        "creates nothing",
-        answering(refusal(400, "not_today"), created),
-        "4.1.1",
-        "2.1.16 4.1.13 4.1.14",
+CREATION = {
+    "creates nothing: 4.1.1 (2.1.16 4.1.13 4.1.14)": answering(refusal(400, "not_today"), created),
+    "creates with 200: 4.1.16 7.6": statuses(200, created),
+    "creates with 202: 4.1.16 7.6 (1.3)": statuses(202, created),
+    "creates a charge: 2.1.2 4.1.15": fields(created, object="charge"),
+    "begins in processing: 4.1.15 (2.1.5)": fields(created, status="processing"),
+    "has no Location: (4.1.16)": headers(location=None),
+    "has a path without an id: (4.1.16)": headers(created, location=PAYMENTS),
+    "does not know mpesa: (2.1.16)": refusing_method("mpesa"),
+    "does not know telebirr: (2.1.16)": refusing_method("telebirr"),
+    "has no short expiries: (8.9)": refusing(
+        "expires_in", lambda body: body.get("expires_in") == 600
     ),
-    server("creates with 200", statuses(200, created), "4.1.16 7.6"),
-    server("creates with 202", statuses(202, created), "4.1.16 7.6", "1.3"),
-    server("creates a charge", fields(created, object="charge"), "2.1.2 4.1.15"),
-    server("begins in processing", fields(created, status="processing"), "4.1.15", "2.1.5"),
-    server("has no Location", headers(location=None), assumes="4.1.16"),
-    server("has a path without an id", headers(created, location=PAYMENTS), assumes="4.1.16"),
-    server("does not know mpesa", refusing_method("mpesa"), assumes="2.1.16"),
-    server("does not know telebirr", refusing_method("telebirr"), assumes="2.1.16"),
-    server(
-        "has no short expiries",
-        refusing("expires_in", lambda body: body.get("expires_in") == 600),
-        assumes="8.9",
+    "ignores expires_in: 4.1.11": requests(
+        lambda request: request.with_members(expires_in=1800),
+        creating(lambda body: body.get("expires_in") == 600),
     ),
-    server(
-        "ignores expires_in",
-        requests(
-            lambda request: request.with_members(expires_in=1800),
-            creating(lambda body: body.get("expires_in") == 600),
+    "expires after an hour: 2.1.8 4.1.12 8.3 8.4": with_default("expires_in", 3600),
+    "gives an id twice: 2.1.1": replies(
+        lambda request, reply: reply.with_json(
+            changed(reply.json, {"id": next(iter(request.created))})
         ),
-        "4.1.11",
+        lambda request, reply: reply.status == 201 and "metadata" not in request.body,
     ),
-    server("expires after an hour", with_default("expires_in", 3600), "2.1.8 4.1.12 8.3 8.4"),
-    server(
-        "gives an id twice",
-        replies(
-            lambda request, reply: reply.with_json(
-                changed(reply.json, {"id": next(iter(request.created))})
-            ),
-            lambda request, reply: reply.status == 201 and "metadata" not in request.body,
-        ),
-        "2.1.1",
+    "has metadata of its own: (2.1.11)": with_default("metadata", {"source": "api"}),
+    "asks for metadata: (4.1.13)": refusing(
+        "metadata", lambda body: "metadata" not in body, "missing_parameter"
     ),
-    server(
-        "has metadata of its own", with_default("metadata", {"source": "api"}), assumes="2.1.11"
-    ),
-    server(
-        "asks for metadata",
-        refusing("metadata", lambda body: "metadata" not in body, "missing_parameter"),
-        assumes="4.1.13",
-    ),
-    *(
-        server(
-            f"refuses an unusual {param}",
-            refusing(param, lambda body, param=param: is_unusual(body.get(param))),
-            assumes=number,
+    **{
+        f"refuses an unusual {param}: ({number})": refusing(
+            param, lambda body, param=param: is_unusual(body.get(param))
         )
         for param, number in (
             ("success_url", "4.1.6"),
             ("cancel_url", "4.1.7"),
             ("metadata", "4.1.8"),
         )
+    },
+    "is strict: (4.1.14)": REFUSES_UNKNOWN_PARAMETERS,
+    "refuses the smallest amount: 4.1.3 8.1": refusing(
+        "amount", lambda body: body.get("amount") == 100
     ),
-    server("is strict", REFUSES_UNKNOWN_PARAMETERS, assumes="4.1.14"),
-    server(
-        "refuses the smallest amount",
-        refusing("amount", lambda body: body.get("amount") == 100),
-        "4.1.3 8.1",
+    "refuses 20 pairs: 4.1.8 8.2": refusing(
+        "metadata", lambda body: len(body.get("metadata") or ()) == 20
     ),
-    server(
-        "refuses 20 pairs",
-        refusing("metadata", lambda body: len(body.get("metadata") or ()) == 20),
-        "4.1.8 8.2",
-    ),
-)
+}
 
-IDEMPOTENCY = (
-    server("knows no idempotency", requests(without_key), "4.1.10 4.1.19 7.10", "4.1.23"),
-    server("ignores keys and responds out of order", out_of_order, "4.1.10 4.1.19 7.10", "4.1.23"),
-    server(
-        "takes no idempotency key",
-        refusing("idempotency_key", lambda body: "idempotency_key" in body),
-        "4.1.10",
-        "4.1.13",
+IDEMPOTENCY = {
+    "knows no idempotency: 4.1.10 4.1.19 7.10 (4.1.23)": requests(without_key),
+    "ignores keys and responds out of order: 4.1.10 4.1.19 7.10 (4.1.23)": out_of_order,
+    "takes no idempotency key: 4.1.10 (4.1.13)": refusing(
+        "idempotency_key", lambda body: "idempotency_key" in body
     ),
-    server("has a second payment", with_second_payment, "4.1.10"),
-    server("replays with 200", statuses(200, is_replay), assumes="4.1.20"),
-    server("replays in new words", fields(is_replay, metadata={}), assumes="4.1.20"),
-    server("does not tell a replay", headers(idempotent_replayed=None), assumes="4.1.20"),
-    server(
-        "tells of a replay always", headers(created, idempotent_replayed="true"), assumes="4.1.20"
+    "has a second payment: 4.1.10": with_second_payment,
+    "replays with 200: (4.1.20)": statuses(200, is_replay),
+    "replays in new words: (4.1.20)": fields(is_replay, metadata={}),
+    "does not tell a replay: (4.1.20)": headers(idempotent_replayed=None),
+    "tells of a replay always: (4.1.20)": headers(created, idempotent_replayed="true"),
+    "never says 409: 4.1.19 7.10": replies(
+        lambda request, _: request.earlier_with_key(201)[-1][1],
+        lambda request, reply: reply.status == 409 and bool(request.earlier_with_key(201)),
     ),
-    server(
-        "never says 409",
-        replies(
-            lambda request, _: request.earlier_with_key(201)[-1][1],
-            lambda request, reply: reply.status == 409 and bool(request.earlier_with_key(201)),
+    "says 400 of a conflict: 4.1.19 7.10": statuses(400, of_status(409)),
+    "says 200 of a conflict: 4.1.19 7.10": statuses(200, of_status(409)),
+    "says 409 of a retry: 4.1.10 (4.1.19)": answering(
+        REUSED,
+        lambda request, reply: (
+            reply.status == 201
+            and any(each.key == request.key for each, _ in request.earlier_with_key(201))
         ),
-        "4.1.19 7.10",
     ),
-    server("says 400 of a conflict", statuses(400, of_status(409)), "4.1.19 7.10"),
-    server("says 200 of a conflict", statuses(200, of_status(409)), "4.1.19 7.10"),
-    server(
-        "says 409 of a retry",
-        answering(
-            REUSED,
-            lambda request, reply: (
-                reply.status == 201
-                and any(each.key == request.key for each, _ in request.earlier_with_key(201))
-            ),
-        ),
-        "4.1.10",
-        "4.1.19",
+    "uses a key up in vain: (4.1.21)": replying(
+        REUSED, lambda request: bool(request.earlier_with_key(400))
     ),
-    server(
-        "uses a key up in vain",
-        replying(REUSED, lambda request: bool(request.earlier_with_key(400))),
-        assumes="4.1.21",
+    "shares keys: (4.1.21)": replying(
+        REUSED,
+        lambda request: any(each.key != request.key for each, _ in request.earlier_with_key(201)),
     ),
-    server(
-        "shares keys",
-        replying(
-            REUSED,
-            lambda request: any(
-                each.key != request.key for each, _ in request.earlier_with_key(201)
-            ),
-        ),
-        assumes="4.1.21",
-    ),
-    *(
-        server(
-            f"compares no {left_out}",
-            comparing(lambda name, left_out=left_out: name != left_out),
-            "4.1.19 7.10",
+    **{
+        f"compares no {left_out}: 4.1.19 7.10": comparing(
+            lambda name, left_out=left_out: name != left_out
         )
         for left_out in ("amount", "success_url", "cancel_url", "metadata", "expires_in")
+    },
+    "compares only the amount: 4.1.19 7.10": comparing(lambda name: name == "amount"),
+    "ignores the case of keys: 4.1.10": requests(
+        lambda request: request.with_members(idempotency_key=request.idempotency_key.lower()),
+        lambda request: bool(request.idempotency_key),
     ),
-    server("compares only the amount", comparing(lambda name: name == "amount"), "4.1.19 7.10"),
-    server(
-        "ignores the case of keys",
-        requests(
-            lambda request: request.with_members(idempotency_key=request.idempotency_key.lower()),
-            lambda request: bool(request.idempotency_key),
+    "cuts keys: 4.1.10": requests(
+        lambda request: request.with_members(idempotency_key=request.idempotency_key[:64]),
+        lambda request: bool(request.idempotency_key),
+    ),
+    "refuses null: (4.1.13)": refusing(
+        "idempotency_key", lambda body: body.get("idempotency_key", "") is None
+    ),
+    "compares the order of members: (4.1.19)": answering(
+        REUSED,
+        lambda request, reply: (
+            reply.status == 201
+            and any(
+                each.key == request.key and in_order(each.body) != in_order(request.body)
+                for each, _ in request.earlier_with_key(201)
+            )
         ),
-        "4.1.10",
     ),
-    server(
-        "cuts keys",
-        requests(
-            lambda request: request.with_members(idempotency_key=request.idempotency_key[:64]),
-            lambda request: bool(request.idempotency_key),
-        ),
-        "4.1.10",
-    ),
-    server(
-        "refuses null",
-        refusing("idempotency_key", lambda body: body.get("idempotency_key", "") is None),
-        assumes="4.1.13",
-    ),
-    server(
-        "compares the order of members",
-        answering(
-            REUSED,
-            lambda request, reply: (
-                reply.status == 201
-                and any(
-                    each.key == request.key and in_order(each.body) != in_order(request.body)
-                    for each, _ in request.earlier_with_key(201)
-                )
-            ),
-        ),
-        assumes="4.1.19",
-    ),
-    server("creates two at once", requests(without_key, is_concurrent), assumes="4.1.23"),
-)
+    "creates two at once: (4.1.23)": requests(without_key, is_concurrent),
+}
 
-SERVERS = (*AUTHENTICATION, *CREATION, *IDEMPOTENCY)
+TABLES = (AUTHENTICATION, CREATION, IDEMPOTENCY)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from emulator.domain.instants import format_instant, parse_instant
-from tests.tools.verify.servers.server import server
 from tests.tools.verify.wrong import (
     PAYMENTS,
     Change,
@@ -156,99 +155,64 @@ async def by_offered_method(request: Request, serve: Serve) -> Reply:
     return await only_offering(request.with_query(method=...), serve)
 
 
-PAGES = (
-    server(
-        "has at most 50 a page",
-        replying(
-            refusal(400, "invalid_limit", "limit"),
-            lambda request: request.is_list and dict(request.query) == {"limit": "100"},
+PAGES = {
+    "has at most 50 a page: 4.3.15 8.5": replying(
+        refusal(400, "invalid_limit", "limit"),
+        lambda request: request.is_list and dict(request.query) == {"limit": "100"},
+    ),
+    "has 20 a page: 4.3.2 4.3.3 8.5": queries(lambda one: not one.query, limit="20"),
+    "lists with 206: 7.5 (1.3)": statuses(
+        206, lambda request, _: request.is_list and not request.query
+    ),
+    "lists with 201: 7.5": statuses(201, listed),
+    "ignores limit: 4.0.4 4.3.2 4.3.15 8.5": ignoring("limit"),
+    "clamps limit: (4.3.15 8.5)": limits(_0="1", _101="100"),
+    "lists one more: 4.0.4 4.3.2 4.3.15 8.5": limits(_1="2", _2="3", _5="6"),
+    "lists nine: 4.3.2 4.3.3 8.5": queries(lambda one: "limit" not in one.query, limit="9"),
+    "lists ids: 2.2.1 (2.2.3)": members(
+        lambda request, _: request.query.get("limit") == "2",
+        data=lambda data: [one["id"] for one in data],
+    ),
+    "never has more: 2.2.2": members(has_more=False),
+    "always has more: 2.2.2 4.3.2": members(has_more=True),
+    "has more as text: 2.2.2": members(has_more=str),
+    "has more as a number: 2.2.2": members(has_more=int),
+    "has more the other way round: 2.2.2 4.3.2": members(has_more=lambda it: not it),
+    "does not tell of more: 2.2.2 4.3.9": members(has_more=...),
+    "leaves out the last cursor: (2.2.4)": members(next_cursor=lambda it: it or ...),
+    "has a cursor at the end: (2.2.4)": members(next_cursor=lambda it: it or ""),
+    "has no cursor: 2.2.3 4.3.10": members(next_cursor=None),
+    "numbers its cursors: 2.2.3 4.3.10": members(next_cursor=lambda it: it and 7),
+    "has null for no payments: 2.2.1": members(data=lambda it: it or None),
+    "leaves out no payments: 2.2.1 4.3.9": members(data=lambda it: it or ...),
+    "names the first as cursor: 4.3.10 (2.2.3)": pages(
+        lambda _, page: {**page, "next_cursor": page["next_cursor"] and page["data"][0]["id"]}
+    ),
+    "has opaque cursors: 2.2.3": with_opaque_cursors,
+    "tells a total: (4.3.9)": pages(lambda _, page: {**page, "total": len(page["data"])}),
+    "has an envelope with an object: (4.3.9)": pages(lambda _, page: {"object": "list", **page}),
+    "loses one a page: 4.3.2 4.3.4 4.3.10": members(
+        lambda request, _: "after" in request.query, data=lambda data: data[1:] or data
+    ),
+    "hides a payment: 4.3.1 4.3.10": filtered(
+        lambda request, payment: payment["id"] not in list(request.created)[:1]
+    ),
+    "counts pages by offsets: (4.3.16)": by_offsets,
+    "lists the oldest first: (4.3.11)": oldest_first,
+    "repeats the cursor: 4.3.4 4.3.10": with_cursor_on_its_page,
+    "ignores after: 4.3.4 4.3.10 (4.3.13 5.5)": ignoring("after"),
+    "takes only its own cursors: (4.3.4)": with_own_cursors(400),
+    "finds only its own cursors: (4.3.4 4.3.13 5.5 7.4)": with_own_cursors(404),
+    "has no wrong cursor: (4.3.13 5.5)": answering(EMPTY, of_code("invalid_cursor")),
+    "takes cursors of others: (5.5)": answering(
+        EMPTY,
+        lambda request, reply: (
+            reply.status == 400 and request.query.get("after") in request.created
         ),
-        "4.3.15 8.5",
-    ),
-    server("has 20 a page", queries(lambda one: not one.query, limit="20"), "4.3.2 4.3.3 8.5"),
-    server(
-        "lists with 206",
-        statuses(206, lambda request, _: request.is_list and not request.query),
-        "7.5",
-        "1.3",
-    ),
-    server("lists with 201", statuses(201, listed), "7.5"),
-    server("ignores limit", ignoring("limit"), "4.0.4 4.3.2 4.3.15 8.5"),
-    server("clamps limit", limits(_0="1", _101="100"), assumes="4.3.15 8.5"),
-    server("lists one more", limits(_1="2", _2="3", _5="6"), "4.0.4 4.3.2 4.3.15 8.5"),
-    server(
-        "lists nine", queries(lambda one: "limit" not in one.query, limit="9"), "4.3.2 4.3.3 8.5"
-    ),
-    server(
-        "lists ids",
-        members(
-            lambda request, _: request.query.get("limit") == "2",
-            data=lambda data: [one["id"] for one in data],
-        ),
-        "2.2.1",
-        "2.2.3",
-    ),
-    server("never has more", members(has_more=False), "2.2.2"),
-    server("always has more", members(has_more=True), "2.2.2 4.3.2"),
-    server("has more as text", members(has_more=str), "2.2.2"),
-    server("has more as a number", members(has_more=int), "2.2.2"),
-    server("has more the other way round", members(has_more=lambda it: not it), "2.2.2 4.3.2"),
-    server("does not tell of more", members(has_more=...), "2.2.2 4.3.9"),
-    server("leaves out the last cursor", members(next_cursor=lambda it: it or ...), "", "2.2.4"),
-    server("has a cursor at the end", members(next_cursor=lambda it: it or ""), "", "2.2.4"),
-    server("has no cursor", members(next_cursor=None), "2.2.3 4.3.10"),
-    server("numbers its cursors", members(next_cursor=lambda it: it and 7), "2.2.3 4.3.10"),
-    server("has null for no payments", members(data=lambda it: it or None), "2.2.1"),
-    server("leaves out no payments", members(data=lambda it: it or ...), "2.2.1 4.3.9"),
-    server(
-        "names the first as cursor",
-        pages(
-            lambda _, page: {**page, "next_cursor": page["next_cursor"] and page["data"][0]["id"]}
-        ),
-        "4.3.10",
-        "2.2.3",
-    ),
-    server("has opaque cursors", with_opaque_cursors, "2.2.3"),
-    server(
-        "tells a total", pages(lambda _, page: {**page, "total": len(page["data"])}), "", "4.3.9"
-    ),
-    server(
-        "has an envelope with an object",
-        pages(lambda _, page: {"object": "list", **page}),
-        assumes="4.3.9",
-    ),
-    server(
-        "loses one a page",
-        members(lambda request, _: "after" in request.query, data=lambda data: data[1:] or data),
-        "4.3.2 4.3.4 4.3.10",
-    ),
-    server(
-        "hides a payment",
-        filtered(lambda request, payment: payment["id"] not in list(request.created)[:1]),
-        "4.3.1 4.3.10",
-    ),
-    server("counts pages by offsets", by_offsets, assumes="4.3.16"),
-    server("lists the oldest first", oldest_first, assumes="4.3.11"),
-    server("repeats the cursor", with_cursor_on_its_page, "4.3.4 4.3.10"),
-    server("ignores after", ignoring("after"), "4.3.4 4.3.10", "4.3.13 5.5"),
-    server("takes only its own cursors", with_own_cursors(400), assumes="4.3.4"),
-    server("finds only its own cursors", with_own_cursors(404), assumes="4.3.4 4.3.13 5.5 7.4"),
-    server(
-        "has no wrong cursor", answering(EMPTY, of_code("invalid_cursor")), assumes="4.3.13 5.5"
-    ),
-    server(
-        "takes cursors of others",
-        answering(
-            EMPTY,
-            lambda request, reply: (
-                reply.status == 400 and request.query.get("after") in request.created
-            ),
-        ),
-        assumes="5.5",
     ),
     # It takes 100 payments to notice this.
-    server("lists at most 99", limits(_100="99")),
-)
+    "lists at most 99": limits(_100="99"),
+}
 
 
 def edited(name: str, edit: Callable[[str], str]) -> Change:
@@ -279,116 +243,79 @@ def refusing_form(pattern: str) -> Change:
     )
 
 
-FORMS = (
-    server("ignores the offset of created_gte", edited("created_gte", in_utc), "4.3.7"),
-    server("ignores the offset of created_lte", edited("created_lte", in_utc), "4.3.8"),
-    server("takes no offset", refusing_form(r"\+"), assumes="4.3.14"),
-    server("takes no whole seconds", refusing_form(r":\d\dZ"), assumes="4.3.14"),
-    server(
-        "cuts created_gte to seconds",
-        edited("created_gte", lambda text: re.sub(r"\.\d+", "", text)),
-        assumes="4.3.7",
+FORMS = {
+    "ignores the offset of created_gte: 4.3.7": edited("created_gte", in_utc),
+    "ignores the offset of created_lte: 4.3.8": edited("created_lte", in_utc),
+    "takes no offset: (4.3.14)": refusing_form(r"\+"),
+    "takes no whole seconds: (4.3.14)": refusing_form(r":\d\dZ"),
+    "cuts created_gte to seconds: (4.3.7)": edited(
+        "created_gte", lambda text: re.sub(r"\.\d+", "", text)
     ),
-    server(
-        "lists until the end of the second",
-        edited("created_lte", lambda text: re.sub(r"\.\d+", ".999", text)),
-        assumes="4.3.8",
+    "lists until the end of the second: (4.3.8)": edited(
+        "created_lte", lambda text: re.sub(r"\.\d+", ".999", text)
     ),
-    server(
-        "has bounds a millisecond apart",
-        edited("created_gte", lambda text: shifted_by(text, -1)),
-        assumes="4.3.7",
+    "has bounds a millisecond apart: (4.3.7)": edited(
+        "created_gte", lambda text: shifted_by(text, -1)
     ),
-    server(
-        "lists what matches one filter",
-        queries(lambda one: "status" in one.query and "created_gte" in one.query, created_gte=...),
-        "",
-        "4.3.17",
+    "lists what matches one filter: (4.3.17)": queries(
+        lambda one: "status" in one.query and "created_gte" in one.query, created_gte=...
     ),
-    *(
-        server(
-            f"has no filter {name}={value}",
-            replying(
-                refusal(400, f"invalid_{name}", name),
-                lambda request, name=name, value=value: request.query.get(name) == value,
-            ),
-            number,
+    **{
+        f"has no filter {name}={value}: {number}": replying(
+            refusal(400, f"invalid_{name}", name),
+            lambda request, name=name, value=value: request.query.get(name) == value,
         )
         for name, value, number in (
             ("status", "refunded", "4.3.5"),
             ("status", "processing", "4.3.5"),
             ("method", "bank_transfer", "4.3.6"),
         )
+    },
+    "takes an empty status for none: (4.3.13)": queries(
+        lambda one: one.query.get("status") == "", status=...
     ),
-    server(
-        "takes an empty status for none",
-        queries(lambda one: one.query.get("status") == "", status=...),
-        assumes="4.3.13",
+    "takes a text for no limit: (4.3.15 8.5)": queries(
+        lambda one: one.query.get("limit") == "ten", limit=...
     ),
-    server(
-        "takes a text for no limit",
-        queries(lambda one: one.query.get("limit") == "ten", limit=...),
-        assumes="4.3.15 8.5",
+    "takes a text for no cursor: (4.3.13)": queries(
+        lambda one: not one.query.get("after", "pay_").startswith("pay_"), after=...
     ),
-    server(
-        "takes a text for no cursor",
-        queries(lambda one: not one.query.get("after", "pay_").startswith("pay_"), after=...),
-        assumes="4.3.13",
-    ),
-)
+}
 
-FILTERS = (
-    server(
-        "has no wrong filter",
-        answering(EMPTY, of_code(*(f"invalid_{name}" for name in ("status", "method", *BOUNDS)))),
-        assumes="4.3.13",
+FILTERS = {
+    "has no wrong filter: (4.3.13)": answering(
+        EMPTY, of_code(*(f"invalid_{name}" for name in ("status", "method", *BOUNDS)))
     ),
-    server(
-        "takes no unknown query parameter",
-        replying(
-            refusal(400, "unknown_parameter", "made_by_verify"),
-            lambda request: "made_by_verify" in request.query,
-        ),
-        assumes="4.1.14",
+    "takes no unknown query parameter: (4.1.14)": replying(
+        refusal(400, "unknown_parameter", "made_by_verify"),
+        lambda request: "made_by_verify" in request.query,
     ),
-    server("ignores status", ignoring("status"), "4.3.5", "4.3.13"),
-    server("ignores method", ignoring("method"), "4.3.6", "4.3.13"),
-    server("filters by what is offered", by_offered_method, assumes="4.3.6"),
-    server("ignores created_gte", ignoring("created_gte"), "4.3.7", "4.3.13 4.3.17"),
-    server("ignores created_lte", ignoring("created_lte"), "4.3.8", "4.3.13"),
-    server("knows no bounds", without_bounds, "4.3.7 4.3.8", "4.3.14 4.3.17"),
-    server(
-        "exchanges the bounds",
-        requests(
-            lambda request: request.with_query(
-                **{name: request.query.get(other, ...) for name, other in (BOUNDS, BOUNDS[::-1])}
-            )
-        ),
-        "4.3.7 4.3.8 7.7",
-        "4.3.17 7.13",
+    "ignores status: 4.3.5 (4.3.13)": ignoring("status"),
+    "ignores method: 4.3.6 (4.3.13)": ignoring("method"),
+    "filters by what is offered: (4.3.6)": by_offered_method,
+    "ignores created_gte: 4.3.7 (4.3.13 4.3.17)": ignoring("created_gte"),
+    "ignores created_lte: 4.3.8 (4.3.13)": ignoring("created_lte"),
+    "knows no bounds: 4.3.7 4.3.8 (4.3.14 4.3.17)": without_bounds,
+    "exchanges the bounds: 4.3.7 4.3.8 7.7 (4.3.17 7.13)": requests(
+        lambda request: request.with_query(
+            **{name: request.query.get(other, ...) for name, other in (BOUNDS, BOUNDS[::-1])}
+        )
     ),
-    server("has exclusive bounds", exclusive(*BOUNDS), assumes="4.3.12"),
-    server("has an exclusive created_gte", exclusive("created_gte"), assumes="4.3.12"),
-    server("has an exclusive created_lte", exclusive("created_lte"), assumes="4.3.12"),
-    server(
-        "ignores the first of two bounds", ignoring("created_gte", beside="created_lte"), "4.3.7"
-    ),
-    server(
-        "ignores the last of two bounds", ignoring("created_lte", beside="created_gte"), "4.3.8"
-    ),
-    server("ignores status on further pages", ignoring("status", beside="after"), "4.3.5"),
-    server("ignores bounds on further pages", ignoring(*BOUNDS, beside="after"), "4.3.7 4.3.8"),
-    server("ignores status within bounds", ignoring("status", beside="created_gte"), "4.3.5"),
-    server(
-        "finds nothing pending",
-        filtered(lambda request, _: request.query.get("status") != "pending"),
-        "4.3.2 4.3.5",
+    "has exclusive bounds: (4.3.12)": exclusive(*BOUNDS),
+    "has an exclusive created_gte: (4.3.12)": exclusive("created_gte"),
+    "has an exclusive created_lte: (4.3.12)": exclusive("created_lte"),
+    "ignores the first of two bounds: 4.3.7": ignoring("created_gte", beside="created_lte"),
+    "ignores the last of two bounds: 4.3.8": ignoring("created_lte", beside="created_gte"),
+    "ignores status on further pages: 4.3.5": ignoring("status", beside="after"),
+    "ignores bounds on further pages: 4.3.7 4.3.8": ignoring(*BOUNDS, beside="after"),
+    "ignores status within bounds: 4.3.5": ignoring("status", beside="created_gte"),
+    "finds nothing pending: 4.3.2 4.3.5": filtered(
+        lambda request, _: request.query.get("status") != "pending"
     ),
     # It takes a payment with a method to notice this.
-    server(
-        "finds nothing by a method",
-        filtered(lambda request, _: request.query.get("method") != "telebirr"),
+    "finds nothing by a method": filtered(
+        lambda request, _: request.query.get("method") != "telebirr"
     ),
-)
+}
 
-SERVERS = (*PAGES, *FORMS, *FILTERS)
+TABLES = (PAGES, FORMS, FILTERS)

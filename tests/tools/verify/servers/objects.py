@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-from tests.tools.verify.servers.server import Server, server
 from tests.tools.verify.wrong import (
     Change,
     Object,
@@ -124,180 +123,118 @@ async def completing(request: Request, serve: Serve) -> Reply:
     )(request, serve)
 
 
-def _with_other(name: str) -> tuple[Server, ...]:
+def _with_other(name: str) -> dict[str, Change]:
     """Servers that return another value of a field when they create, retrieve or list it."""
     other, never = {name: OTHER[name]}, _NEVER.get(name, "")
-    when_created = f"4.1.15 {never} {_NOT_AS_REQUESTED.get(name, '')}"
-    return (
-        server(
-            f"creates another {name}",
-            fields(created, **other),
-            when_created,
-            _NOT_AS_ASSUMED.get(name, ""),
-        ),
-        server(f"retrieves another {name}", fields(retrieved, **other), f"4.2.3 {never}"),
-        server(
-            f"lists another {name}",
-            fields(listed, **other),
-            f"2.2.1 {never} {_NOT_AS_FILTERED.get(name, '')}",
-        ),
+    when_created = (
+        f"4.1.15 {never} {_NOT_AS_REQUESTED.get(name, '')} ({_NOT_AS_ASSUMED.get(name, '')})"
     )
+    when_filtered = _NOT_AS_FILTERED.get(name, "")
+    return {
+        f"creates another {name}: {when_created}": fields(created, **other),
+        f"retrieves another {name}: 4.2.3 {never}": fields(retrieved, **other),
+        f"lists another {name}: 2.2.1 {never} {when_filtered}": fields(listed, **other),
+    }
 
 
-FIELDS = (
-    server("has other ids", with_prefix("tx_"), "2.1.1 2.2.3"),
-    server("has longer ids", with_prefix("pay_test_"), assumes="2.1.1"),
-    server("has charges", fields(object="charge"), "2.1.2 4.1.15"),
-    server("has amounts as text", fields(amount=str), "2.1.3"),
-    server("has amounts in birr", fields(amount=lambda amount: amount // 100), "2.1.3"),
-    server("has amounts with a point", fields(amount=float), "2.1.3"),
-    server("has dollars", fields(currency="USD"), "2.1.4 9.2"),
-    server("has a status of its own", fields(status="open"), "2.1.5 3.1 4.3.5"),
-    server("chooses the method itself", fields(method="telebirr"), "2.1.6"),
-    server("has a list of methods", fields(method=["telebirr"]), "2.1.6"),
-    server("has half a checkout URL", fields(checkout_url="/c/1"), "1.4 2.1.7"),
-    server("has half an address", fields(checkout_url="https://["), "1.4 2.1.7"),
-    server("has one checkout for all", fields(checkout_url="https://pay.example/"), "1.4"),
-    server(
-        "has its pages at the API",
-        payments(lambda one: {**one, "checkout_url": f"http://127.0.0.1:8080/{one['id']}"}),
-        "1.10",
+FIELDS = {
+    "has other ids: 2.1.1 2.2.3": with_prefix("tx_"),
+    "has longer ids: (2.1.1)": with_prefix("pay_test_"),
+    "has charges: 2.1.2 4.1.15": fields(object="charge"),
+    "has amounts as text: 2.1.3": fields(amount=str),
+    "has amounts in birr: 2.1.3": fields(amount=lambda amount: amount // 100),
+    "has amounts with a point: 2.1.3": fields(amount=float),
+    "has dollars: 2.1.4 9.2": fields(currency="USD"),
+    "has a status of its own: 2.1.5 3.1 4.3.5": fields(status="open"),
+    "chooses the method itself: 2.1.6": fields(method="telebirr"),
+    "has a list of methods: 2.1.6": fields(method=["telebirr"]),
+    "has half a checkout URL: 1.4 2.1.7": fields(checkout_url="/c/1"),
+    "has half an address: 1.4 2.1.7": fields(checkout_url="https://["),
+    "has one checkout for all: 1.4": fields(checkout_url="https://pay.example/"),
+    "has its pages at the API: 1.10": payments(
+        lambda one: {**one, "checkout_url": f"http://127.0.0.1:8080/{one['id']}"}
     ),
-    server("has no success URL", fields(success_url=None), "2.1.9"),
-    server("appends to the success URL", fields(success_url="{}&payment=1".format), "2.1.9"),
-    server("has no cancel URL", fields(cancel_url=...), "2.1.10 2.1.15"),
-    server("has metadata as a list", fields(metadata=[]), "2.1.11 4.1.8 8.2"),
-    server(
-        "keeps half of metadata",
-        fields(metadata=lambda metadata: dict(list(metadata.items())[:10])),
-        "2.1.11 4.1.8 8.2",
+    "has no success URL: 2.1.9": fields(success_url=None),
+    "appends to the success URL: 2.1.9": fields(success_url="{}&payment=1".format),
+    "has no cancel URL: 2.1.10 2.1.15": fields(cancel_url=...),
+    "has metadata as a list: 2.1.11 4.1.8 8.2": fields(metadata=[]),
+    "keeps half of metadata: 2.1.11 4.1.8 8.2": fields(
+        metadata=lambda metadata: dict(list(metadata.items())[:10])
     ),
-    server("has seconds for creation", fields(created_at=1_767_225_600), "2.1.12"),
-    server("has a thirteenth month", fields(created_at="2026-13-01T00:00:00Z"), "2.1.12"),
-    server("has seconds for expiry", fields(expires_at=1_767_225_600), "2.1.13"),
-    server("completes at once", fields(completed_at="2026-01-01T00:00:00.000Z"), "2.1.14"),
-    server("has another completion", fields(completed_at=""), "2.1.14"),
-    server("has a fourteenth field", fields(description=""), assumes="2.1.15"),
-    server(
-        "has another order of fields",
-        payments(lambda one: dict(reversed(one.items()))),
-        assumes="2.1.15",
-    ),
-    server(
-        "writes offsets",
-        with_offsets("created_at", "expires_at", when=succeeded),
-        assumes="2.1.12 2.1.13",
-    ),
-    server("lists offsets", with_offsets("created_at", when=listed), assumes="2.1.12"),
-)
+    "has seconds for creation: 2.1.12": fields(created_at=1_767_225_600),
+    "has a thirteenth month: 2.1.12": fields(created_at="2026-13-01T00:00:00Z"),
+    "has seconds for expiry: 2.1.13": fields(expires_at=1_767_225_600),
+    "completes at once: 2.1.14": fields(completed_at="2026-01-01T00:00:00.000Z"),
+    "has another completion: 2.1.14": fields(completed_at=""),
+    "has a fourteenth field: (2.1.15)": fields(description=""),
+    "has another order of fields: (2.1.15)": payments(lambda one: dict(reversed(one.items()))),
+    "writes offsets: (2.1.12 2.1.13)": with_offsets("created_at", "expires_at", when=succeeded),
+    "lists offsets: (2.1.12)": with_offsets("created_at", when=listed),
+}
 
-PLACES = (
-    *(each for name in OTHER for each in _with_other(name)),
-    server("retrieves with 202", statuses(202, retrieved), "7.5", "1.3"),
-    server("retrieves nothing", answering(NOT_FOUND, retrieved), "4.2.1 4.2.2 7.5"),
-    server("retrieves something else", fields(retrieved, amount=999), "4.2.3"),
-    server("retrieves no method", fields(retrieved, method=...), "2.1.6 2.1.15 4.2.3"),
-    server("retrieves another id", fields(retrieved, id=f"pay_{'A' * 24}"), "4.2.3"),
-    server(
-        "retrieves everything as completed",
-        fields(retrieved, status="completed", method="mpesa", completed_at=OTHER["completed_at"]),
-        "4.2.3",
+PLACES = {
+    **{name: edit for field in OTHER for name, edit in _with_other(field).items()},
+    "retrieves with 202: 7.5 (1.3)": statuses(202, retrieved),
+    "retrieves nothing: 4.2.1 4.2.2 7.5": answering(NOT_FOUND, retrieved),
+    "retrieves something else: 4.2.3": fields(retrieved, amount=999),
+    "retrieves no method: 2.1.6 2.1.15 4.2.3": fields(retrieved, method=...),
+    "retrieves another id: 4.2.3": fields(retrieved, id=f"pay_{'A' * 24}"),
+    "retrieves everything as completed: 4.2.3": fields(
+        retrieved, status="completed", method="mpesa", completed_at=OTHER["completed_at"]
     ),
-    server(
-        "retrieves only one payment",
-        answering(
-            NOT_FOUND,
-            lambda request, reply: (
-                retrieved(request, reply) and reply.json["id"] != next(iter(request.created))
-            ),
+    "retrieves only one payment: 4.2.1": answering(
+        NOT_FOUND,
+        lambda request, reply: (
+            retrieved(request, reply) and reply.json["id"] != next(iter(request.created))
         ),
-        "4.2.1",
     ),
-    server(
-        "redirects a retrieve",
-        replying(
-            Reply(status=307, content=b"", headers={"location": "/elsewhere"}),
-            lambda request: request.is_retrieve,
-        ),
-        "1.2 4.0.5 4.2.1 4.2.2 4.2.6 4.2.7 5.4 5.5 7.5 7.8 7.9",
-        "1.3",
+    "redirects a retrieve: 1.2 4.0.5 4.2.1 4.2.2 4.2.6 4.2.7 5.4 5.5 7.5 7.8 7.9 (1.3)": replying(
+        Reply(status=307, content=b"", headers={"location": "/elsewhere"}),
+        lambda request: request.is_retrieve,
     ),
-    server("lists no metadata", fields(listed, metadata=...), "2.1.11 2.1.15 2.2.1"),
-    server(
-        "lists other ids",
-        fields(listed, id=lambda id_: f"{id_[:-1]}_"),
-        "2.2.1 4.3.1 4.3.10",
-        "2.1.1 2.2.3 4.3.12",
+    "lists no metadata: 2.1.11 2.1.15 2.2.1": fields(listed, metadata=...),
+    "lists other ids: 2.2.1 4.3.1 4.3.10 (2.1.1 2.2.3 4.3.12)": fields(
+        listed, id=lambda id_: f"{id_[:-1]}_"
     ),
-    server(
-        "lists a payment as another one on pages of one",
-        fields(with_limit("1"), amount=999),
-        "2.2.1",
+    "lists a payment as another one on pages of one: 2.2.1": fields(with_limit("1"), amount=999),
+    "lists other metadata on pages of five: 2.2.1": fields(
+        with_limit("5"), metadata=lambda metadata: {**metadata, "run": "other"}
     ),
-    server(
-        "lists other metadata on pages of five",
-        fields(with_limit("5"), metadata=lambda metadata: {**metadata, "run": "other"}),
-        "2.2.1",
-    ),
-    server("completes what is read", completing),
-)
+    "completes what is read": completing,
+}
 
-OWNERS = (
-    server(
-        "says 400 of an unknown id",
-        answering(
-            refusal(400, "payment_not_found", "id"),
-            lambda request, reply: is_unknown(request, reply) and request.is_of_owner,
+OWNERS = {
+    "says 400 of an unknown id: 4.2.6 7.9 (4.2.1)": answering(
+        refusal(400, "payment_not_found", "id"),
+        lambda request, reply: is_unknown(request, reply) and request.is_of_owner,
+    ),
+    "says 410 of all: 4.2.6 4.2.7 5.5 7.9 (1.3 4.0.3 4.2.1)": statuses(410, of_status(404)),
+    "says 403 to others: 4.2.7 5.5 7.9 (1.3)": statuses(403, is_foreign),
+    "says 401 to others: 4.2.7 5.5 7.9 (5.4)": statuses(401, is_foreign),
+    "shows payments to others: 4.2.7 5.5 7.9": requests(
+        Request.by_owner, lambda request: request.is_retrieve and is_known_key(request)
+    ),
+    "lists payments to others: 5.5": requests(
+        Request.by_owner,
+        lambda request: (
+            bool(request.earlier)
+            and request.is_list
+            and "after" not in request.query
+            and is_known_key(request)
         ),
-        "4.2.6 7.9",
-        "4.2.1",
     ),
-    server(
-        "says 410 of all", statuses(410, of_status(404)), "4.2.6 4.2.7 5.5 7.9", "1.3 4.0.3 4.2.1"
-    ),
-    server("says 403 to others", statuses(403, is_foreign), "4.2.7 5.5 7.9", "1.3"),
-    server("says 401 to others", statuses(401, is_foreign), "4.2.7 5.5 7.9", "5.4"),
-    server(
-        "shows payments to others",
-        requests(
-            Request.by_owner,
-            lambda request: request.is_retrieve and is_known_key(request),
+    "writes another text about others: (4.2.7)": replies(
+        lambda _, reply: refusal(404, reply.code, message="It belongs to another account."),
+        lambda request, reply: (
+            is_unknown(request, reply) and request.path.rpartition("/")[2] in request.created
         ),
-        "4.2.7 5.5 7.9",
     ),
-    server(
-        "lists payments to others",
-        requests(
-            Request.by_owner,
-            lambda request: (
-                bool(request.earlier)
-                and request.is_list
-                and "after" not in request.query
-                and is_known_key(request)
-            ),
+    "tells of others: (4.2.7)": answering(
+        refusal(404, "not_yours"),
+        lambda request, reply: (
+            is_unknown(request, reply) and request.path.rpartition("/")[2] in request.created
         ),
-        "5.5",
     ),
-    server(
-        "writes another text about others",
-        replies(
-            lambda _, reply: refusal(404, reply.code, message="It belongs to another account."),
-            lambda request, reply: (
-                is_unknown(request, reply) and request.path.rpartition("/")[2] in request.created
-            ),
-        ),
-        assumes="4.2.7",
-    ),
-    server(
-        "tells of others",
-        answering(
-            refusal(404, "not_yours"),
-            lambda request, reply: (
-                is_unknown(request, reply) and request.path.rpartition("/")[2] in request.created
-            ),
-        ),
-        assumes="4.2.7",
-    ),
-)
+}
 
-SERVERS = (*FIELDS, *PLACES, *OWNERS)
+TABLES = (FIELDS, PLACES, OWNERS)

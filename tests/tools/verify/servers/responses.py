@@ -3,7 +3,6 @@
 import json
 
 from tests.tools.verify.servers.refusals import is_unknown_path
-from tests.tools.verify.servers.server import server
 from tests.tools.verify.wrong import (
     Change,
     Reply,
@@ -32,55 +31,38 @@ def too_often(times: int = 1, **headers: str) -> Change:
     return change
 
 
-ENCODINGS = (
-    server("answers in text", headers(at_unknown_path, content_type="text/plain"), "1.2"),
-    server("answers everything in text", headers(content_type="text/plain"), "1.2"),
-    server("answers everything in HTML", headers(content_type="text/html; charset=utf-8"), "1.2"),
-    server("has no media types", headers(content_type=None), "1.2"),
-    server("has a charset", headers(content_type="application/json; charset=utf-8")),
-    server("has problems", headers(content_type="application/problem+json"), assumes="1.2"),
-    server(
-        "has problems in refusals",
-        headers(of_status(400, 401, 404, 409), content_type="application/problem+json"),
-        assumes="1.2",
+ENCODINGS = {
+    "answers in text: 1.2": headers(at_unknown_path, content_type="text/plain"),
+    "answers everything in text: 1.2": headers(content_type="text/plain"),
+    "answers everything in HTML: 1.2": headers(content_type="text/html; charset=utf-8"),
+    "has no media types: 1.2": headers(content_type=None),
+    "has a charset": headers(content_type="application/json; charset=utf-8"),
+    "has problems: (1.2)": headers(content_type="application/problem+json"),
+    "has problems in refusals: (1.2)": headers(
+        of_status(400, 401, 404, 409), content_type="application/problem+json"
     ),
-    server("has text as JSON", headers(content_type="application/hal+json"), assumes="1.2"),
-    server(
-        "writes UTF-16",
-        contents(lambda reply: json.dumps(reply.json, ensure_ascii=False).encode("utf-16")),
-        "1.2",
+    "has text as JSON: (1.2)": headers(content_type="application/hal+json"),
+    "writes UTF-16: 1.2": contents(
+        lambda reply: json.dumps(reply.json, ensure_ascii=False).encode("utf-16")
     ),
-    server(
-        "writes a byte order mark", contents(lambda reply: b"\xef\xbb\xbf" + reply.content), "1.2"
+    "writes a byte order mark: 1.2": contents(lambda reply: b"\xef\xbb\xbf" + reply.content),
+    "indents": contents(lambda reply: json.dumps(reply.json, indent=2).encode("ascii")),
+    "writes NaN: 1.2 2.1.14": contents(
+        lambda reply: reply.content.replace(b'"completed_at":null', b'"completed_at":NaN')
     ),
-    server("indents", contents(lambda reply: json.dumps(reply.json, indent=2).encode("ascii"))),
-    server(
-        "writes NaN",
-        contents(
-            lambda reply: reply.content.replace(b'"completed_at":null', b'"completed_at":NaN')
-        ),
-        "1.2 2.1.14",
+    "has no body for a 401: 1.2 2.3.1 7.1 (7.13)": contents(lambda _: b"", of_status(401)),
+    "cuts an error: 1.2 2.3.1 7.1 (7.13)": contents(
+        lambda reply: reply.content[:-1], at_unknown_path
     ),
-    server(
-        "has no body for a 401", contents(lambda _: b"", of_status(401)), "1.2 2.3.1 7.1", "7.13"
-    ),
-    server(
-        "cuts an error",
-        contents(lambda reply: reply.content[:-1], at_unknown_path),
-        "1.2 2.3.1 7.1",
-        "7.13",
-    ),
-)
+}
 
-WAITS = (
-    server("does not say how long to wait", too_often(), "7.11 8.7"),
-    server(
-        "has a date to wait for", too_often(retry_after="Thu, 01 Jan 2026 00:00:00 GMT"), "7.11"
-    ),
-    server("refuses after the wait", too_often(2, retry_after="3"), assumes="7.14"),
-    server("has an empty wait", too_often(retry_after=" "), "7.11"),
-    server("has a wait of 0 seconds", too_often(retry_after="0"), assumes="7.11"),
-    server("has a wait of half a second", too_often(retry_after="0.5"), assumes="7.11"),
-)
+WAITS = {
+    "does not say how long to wait: 7.11 8.7": too_often(),
+    "has a date to wait for: 7.11": too_often(retry_after="Thu, 01 Jan 2026 00:00:00 GMT"),
+    "refuses after the wait: (7.14)": too_often(2, retry_after="3"),
+    "has an empty wait: 7.11": too_often(retry_after=" "),
+    "has a wait of 0 seconds: (7.11)": too_often(retry_after="0"),
+    "has a wait of half a second: (7.11)": too_often(retry_after="0.5"),
+}
 
-SERVERS = (*ENCODINGS, *WAITS)
+TABLES = (ENCODINGS, WAITS)

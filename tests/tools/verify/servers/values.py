@@ -7,7 +7,6 @@ from collections.abc import Callable
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from emulator.domain.instants import format_instant, parse_instant
-from tests.tools.verify.servers.server import Server, server
 from tests.tools.verify.wrong import Change, Object, created, fields, listed, payments, retrieved
 
 
@@ -94,68 +93,46 @@ def moved(name: str, by_ms: int) -> Change:
     return fields(**{name: lambda text: format_instant(parse_instant(text) + by_ms)})
 
 
-METADATA = (
-    *(server(f"{what} values", values(edit), _clauses(edit)) for what, edit in VALUES.items()),
-    server("lower-cases names", names(str.lower), "2.1.11"),
-    server(
-        "writes names with hyphens",
-        names(lambda name: name.replace("_", "-")),
-        "2.1.11 4.1.8 8.2",
+METADATA = {
+    **{f"{what} values: {_clauses(edit)}": values(edit) for what, edit in VALUES.items()},
+    "lower-cases names: 2.1.11": names(str.lower),
+    "writes names with hyphens: 2.1.11 4.1.8 8.2": names(lambda name: name.replace("_", "-")),
+    "cuts names at dots: 2.1.11": names(lambda name: name.partition(".")[0]),
+    "drops empty values: 2.1.11": fields(
+        metadata=lambda pairs: {name: text for name, text in pairs.items() if text}
     ),
-    server("cuts names at dots", names(lambda name: name.partition(".")[0]), "2.1.11"),
-    server(
-        "drops empty values",
-        fields(metadata=lambda pairs: {name: text for name, text in pairs.items() if text}),
-        "2.1.11",
+    "drops long values: 2.1.11": fields(
+        metadata=lambda pairs: {n: v for n, v in pairs.items() if len(v) < 256}
     ),
-    server(
-        "drops long values",
-        fields(metadata=lambda pairs: {n: v for n, v in pairs.items() if len(v) < 256}),
-        "2.1.11",
+    "sorts metadata: (2.1.11)": fields(metadata=in_order(str)),
+    "sorts metadata without case: (2.1.11)": fields(metadata=in_order(str.lower)),
+    "writes whole numbers first in metadata: (2.1.11)": fields(
+        metadata=in_order(lambda name: not name.isdigit())
     ),
-    server("sorts metadata", fields(metadata=in_order(str)), assumes="2.1.11"),
-    server("sorts metadata without case", fields(metadata=in_order(str.lower)), assumes="2.1.11"),
-    server(
-        "writes whole numbers first in metadata",
-        fields(metadata=in_order(lambda name: not name.isdigit())),
-        assumes="2.1.11",
-    ),
-    server("lists metadata in order", fields(listed, metadata=in_order(str)), assumes="2.1.11"),
-    server(
-        "retrieves metadata in order", fields(retrieved, metadata=in_order(str)), assumes="2.1.11"
-    ),
-    server(
-        "reverses metadata",
-        fields(metadata=lambda pairs: dict(reversed([*pairs.items()]))),
-        assumes="2.1.11",
-    ),
-)
-EXPIRES = (
-    server("expires a second late", moved("expires_at", 1_000), "2.1.8 4.1.11 4.1.12 8.3 8.4"),
-    server("expires a second early", moved("expires_at", -1_000), "2.1.8 4.1.11 4.1.12 8.3 8.4"),
-    server("expires a millisecond late", moved("expires_at", 1), assumes="4.1.11 8.4"),
-    server("expires half a second late", moved("expires_at", 500), assumes="4.1.11 8.4"),
-    server("expires a minute late", moved("expires_at", 60_000), "2.1.8 4.1.11 4.1.12 8.3 8.4"),
-)
+    "lists metadata in order: (2.1.11)": fields(listed, metadata=in_order(str)),
+    "retrieves metadata in order: (2.1.11)": fields(retrieved, metadata=in_order(str)),
+    "reverses metadata: (2.1.11)": fields(metadata=lambda pairs: dict(reversed([*pairs.items()]))),
+}
+EXPIRES = {
+    "expires a second late: 2.1.8 4.1.11 4.1.12 8.3 8.4": moved("expires_at", 1_000),
+    "expires a second early: 2.1.8 4.1.11 4.1.12 8.3 8.4": moved("expires_at", -1_000),
+    "expires a millisecond late: (4.1.11 8.4)": moved("expires_at", 1),
+    "expires half a second late: (4.1.11 8.4)": moved("expires_at", 500),
+    "expires a minute late: 2.1.8 4.1.11 4.1.12 8.3 8.4": moved("expires_at", 60_000),
+}
 
 
-def _of_url(name: str, number: str) -> tuple[Server, ...]:
-    return tuple(
-        server(f"{what} {name}", fields(**{name: edit}), number) for what, edit in URLS.items()
-    )
+def _of_url(name: str, number: str) -> dict[str, Change]:
+    return {f"{what} {name}: {number}": fields(**{name: edit}) for what, edit in URLS.items()}
 
 
-SERVERS = (
-    *_of_url("success_url", "2.1.9"),
-    *_of_url("cancel_url", "2.1.10"),
-    server(
-        "exchanges the URLs",
-        payments(
-            lambda one: {**one, "success_url": one["cancel_url"], "cancel_url": one["success_url"]}
-        ),
-        "2.1.9 2.1.10",
+URL_FIELDS = {
+    **_of_url("success_url", "2.1.9"),
+    **_of_url("cancel_url", "2.1.10"),
+    "exchanges the URLs: 2.1.9 2.1.10": payments(
+        lambda one: {**one, "success_url": one["cancel_url"], "cancel_url": one["success_url"]}
     ),
-    server("creates a URL with a slash", fields(created, success_url="{}/".format), "2.1.9 4.1.15"),
-    *METADATA,
-    *EXPIRES,
-)
+    "creates a URL with a slash: 2.1.9 4.1.15": fields(created, success_url="{}/".format),
+}
+
+TABLES = (URL_FIELDS, METADATA, EXPIRES)
