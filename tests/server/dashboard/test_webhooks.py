@@ -114,3 +114,14 @@ async def test_an_unknown_endpoint_is_a_clear_page(emulator: World) -> None:
     response = await get(emulator, "webhooks?endpoint=we_1")
     assert response.status_code == 404
     assert "we_1" in texts(response.text, "problem")[0]
+
+
+async def test_a_delivery_that_a_scenario_changed_shows_its_fault() -> None:
+    async with webhook_world() as hooks:
+        rule = {"when": {"event": "payment.created"}, "then": {"copies": 2}}
+        await hooks.emulator.control("PUT", "/scenarios/twice", {"webhooks": [rule]})
+        await hooks.emulator.create()
+        [delivery, _] = await hooks.deliveries()
+        html = await page(hooks.emulator, f"webhooks/{delivery['id']}")
+        assert "A scenario changed it" in html
+        assert "copies" in html
