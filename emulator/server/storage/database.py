@@ -39,21 +39,18 @@ class DatabaseLost(Exception):
     """The database file was deleted or replaced while it was open: later writes are lost."""
 
 
-class _Connection(aiosqlite.Connection):
-    """An aiosqlite connection whose thread executes a whole batch of work at once.
+class _Connection(sqlite3.Connection):
+    """A connection that executes a unit of work where aiosqlite, on its thread, passes a script.
 
     The change of threads is most of the cost of a small transaction, so it is made once for a
-    batch, not once for a statement.
+    batch, not once for a statement. aiosqlite has no other public call that takes a function.
     """
 
-    def submit(self, function: Callable[[], T]) -> "asyncio.Future[T]":
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._tx.put_nowait((future, function))
-        return future
-
-    @property
-    def raw(self) -> sqlite3.Connection:
-        return self._conn
+    def executescript(self, script: Any) -> sqlite3.Cursor:
+        if not callable(script):
+            return super().executescript(script)
+        script()
+        return self.cursor()
 
 
 class Database:
@@ -79,7 +76,7 @@ class Database:
         # Whether the last result was an error of SQLite, such as that of an overwritten file.
         self.is_failing = False
         self._ordinals: dict[Any, int] = {}
-        self._connection: _Connection
+        self._connection: aiosqlite.Connection
         self._raw: sqlite3.Connection
         self._lock: FileLock | None = None
         self._log: WriteAheadLog | None = None
@@ -104,11 +101,10 @@ class Database:
         return self
 
     async def _open(self) -> None:
-        self._connection = _Connection(self._connect, iter_chunk_size=64)
+        self._connection = aiosqlite.Connection(self._connect, iter_chunk_size=64)
         await self._connection
-        self._raw = self._connection.raw
         try:
-            await self._connection.submit(self._prepare)
+            await self._execute_on_thread(self._prepare)
         except BaseException:
             await self._connection.close()
             raise
@@ -129,14 +125,19 @@ class Database:
         if self._lock is not None:
             self._lock.release()
 
+    async def _execute_on_thread(self, function: Callable[[], None]) -> None:
+        work: Any = function
+        await self._connection.executescript(work)
+
     def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(
+        self._raw = _Connection(
             self._path,
             timeout=0,
             isolation_level=None,
             cached_statements=CACHED_STATEMENTS,
             check_same_thread=False,  # two threads use it, one at a time
         )
+        return self._raw
 
     def _prepare(self) -> None:
         connection = self._raw
@@ -214,7 +215,8 @@ class Database:
                 is_long, lacks_space = True, isinstance(error, NoSpace)
         if is_long:
             perform = partial(self._perform_on_thread, jobs, lacks_space=lacks_space)
-            self._connection.submit(perform).add_done_callback(lambda _: self._deliver(waiting))
+            performing = asyncio.create_task(self._execute_on_thread(perform))
+            performing.add_done_callback(lambda _: self._deliver(waiting))
         else:
             self._deliver(waiting)
 
