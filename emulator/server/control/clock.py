@@ -211,7 +211,6 @@ class AdvancedJson(Struct, frozen=True):
 @operation(
     "GET /clock",
     "The clock.",
-    links={"get_payment": {"payment_id": "$response.body#/next/payment"}},
 )
 async def get_clock(call: Call) -> ClockJson:
     """Retrieve the clock.

@@ -161,16 +161,12 @@ class WaitedForDelivery(Struct, frozen=True):
     ]
 
 
-_NEWEST_DELIVERY = {"delivery_id": "$response.body#/data/0/id"}
-
-
 @operation(
     "GET /deliveries",
     "The deliveries.",
     errors.UnknownPayment,
     errors.UnknownEndpoint,
     content=DeliveryList,
-    links={"get_delivery": _NEWEST_DELIVERY, "resend_delivery": _NEWEST_DELIVERY},
 )
 async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
     """List deliveries.
@@ -222,7 +218,6 @@ async def get_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
     "The delivery.",
     errors.UnknownDelivery,
     errors.UnknownEndpoint,
-    links={"get_delivery": {"delivery_id": "$request.path.delivery_id"}},
 )
 async def resend_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
     """Resend a delivery.

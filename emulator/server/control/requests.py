@@ -186,10 +186,6 @@ class RequestKinds(Struct, frozen=True):
     f" The journal contains at most {MAX_ENTRIES:,} requests and"
     f" {MAX_JOURNAL_BYTES // 1024**2} MiB.",
     content=LoggedRequestList,
-    links={
-        "list_requests": {"query.before": "$response.body#/data/0/id"},
-        "get_request": {"request_id": "$response.body#/data/0/id"},
-    },
 )
 async def list_requests(call: Call, query: RequestQuery) -> Response:
     """List requests."""
