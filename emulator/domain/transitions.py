@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from emulator.domain.errors import IllegalTransition, InvalidField
 from emulator.domain.instants import Instant
+from emulator.domain.message_text import not_accepted, received
 from emulator.domain.payment import DEFAULT_REASON, Payment, Reason, Status
-from emulator.domain.received_values import not_accepted, received
 
 
 class Edge(Enum):

@@ -15,8 +15,7 @@ from starlette.types import Receive
 from emulator.domain import errors
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import DuplicateParameter, Refusal, UnknownParameter
-from emulator.domain.nearest_word import nearest_word_hint
-from emulator.domain.received_values import WrittenNumber
+from emulator.domain.message_text import WrittenNumber, nearest_word_hint
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.payments.payments import CheckoutAddress
 from emulator.server.engine.state.account import OWNER_OF_REQUEST, Account, Owner

@@ -9,8 +9,8 @@ from starlette.responses import Response, StreamingResponse
 
 from emulator.domain import errors
 from emulator.domain.instants import format_instant
+from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import STATUS_OF_EVENT, Status
-from emulator.domain.received_values import not_accepted
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
 from emulator.domain.wire import PING
 from emulator.http.disconnection import unless_disconnected

@@ -15,7 +15,7 @@ from emulator.domain import errors
 from emulator.domain.accounts import mask_key, mask_keys
 from emulator.domain.faults import MAX_FAULT_STATUS
 from emulator.domain.instants import format_instant
-from emulator.domain.received_values import not_accepted
+from emulator.domain.message_text import not_accepted
 from emulator.scenarios.scenario_file import fault_rule_json
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.types import (

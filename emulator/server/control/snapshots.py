@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from emulator.domain import errors
 from emulator.domain.instants import format_instant
-from emulator.domain.received_values import not_accepted
+from emulator.domain.message_text import not_accepted
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.types import YAML, Count, InstantText, PaymentId
 from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS, MAX_SNAPSHOTS_IN_MEMORY

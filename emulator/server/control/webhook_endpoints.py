@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from emulator.domain import errors
 from emulator.domain.errors import InvalidField
-from emulator.domain.received_values import not_accepted, received
+from emulator.domain.message_text import not_accepted, received
 from emulator.domain.webhooks import (
     EVENT_TYPES_IN_ORDER,
     MAX_ENDPOINTS,

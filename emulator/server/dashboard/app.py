@@ -14,8 +14,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from emulator import __version__
-from emulator.domain.control_characters import escape_controls
 from emulator.domain.errors import Refusal, UnknownRoute
+from emulator.domain.message_text import escape_controls
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import METHODS
 from emulator.reporting import template_environment

@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 from emulator.domain.errors import UnknownRequest
+from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
-from emulator.domain.received_values import not_accepted
 from emulator.domain.timers import TimerKind
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.server.dashboard.curl import curl

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from emulator import ids
 from emulator.domain.errors import UnknownEvent, UnknownPayment
+from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import Event, Payment, Status
-from emulator.domain.received_values import not_accepted
 from emulator.domain.timers import ComingAttempt, Timer
 from emulator.server.engine.payments.context import EngineService
 from emulator.server.engine.state.account import Owner
