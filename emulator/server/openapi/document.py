@@ -18,13 +18,13 @@ from emulator.server.openapi.declarations import (
     SuccessResponse,
     ref,
 )
-from emulator.server.openapi.examples import example_of
 from emulator.server.openapi.members import members_of
 from emulator.server.openapi.schemas import (
     Enumerations,
     component_name,
     component_schemas,
     content_schema,
+    example_of,
     without_null,
 )
 
