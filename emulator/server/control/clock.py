@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from emulator.domain.instants import LAST_INSTANT, format_instant, rate_number
 from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import EVENT_TYPES, Reason, Status
-from emulator.domain.timers import ATTEMPT, TimerKind
+from emulator.domain.transitions import ATTEMPT, TimerKind
 from emulator.domain.webhooks import DeliveryState
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.types import (

@@ -8,7 +8,7 @@ from emulator.domain import errors
 from emulator.domain.accounts import Mode
 from emulator.domain.instants import format_instant
 from emulator.domain.payment import Event, Payment, Reason, Status
-from emulator.domain.timers import ATTEMPT, ComingAttempt, Timer, TimerKind
+from emulator.domain.transitions import ATTEMPT, ComingAttempt, Timer, TimerKind
 from emulator.domain.wire import payment_json
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.types import (

@@ -21,7 +21,7 @@ from emulator.domain.instants import (
 )
 from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import Reason, Status
-from emulator.domain.timers import TimerKind
+from emulator.domain.transitions import TimerKind
 from emulator.domain.webhooks import DeliveryState, Profile, Tamper, Trigger
 from emulator.server.engine.accounts.checklist import ItemResult
 from emulator.server.engine.payments.customer import PhoneAnswer

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from emulator.domain.timers import Due, DueKey
+from emulator.domain.transitions import Due, DueKey
 from emulator.server.engine.state.account import Account
 from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.storage import endpoints

@@ -30,8 +30,7 @@ from emulator.domain.payment_methods import (
     methods_of_phone,
     normalise_phone,
 )
-from emulator.domain.timers import TimerKind, is_asked
-from emulator.domain.transitions import Change, not_offered
+from emulator.domain.transitions import Change, TimerKind, is_asked, not_offered
 from emulator.server.engine.payments.context import EngineService
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.rule_choice import outcome_of, payer_of
