@@ -93,7 +93,7 @@ def _check(paths: list[str]) -> int:
 
 
 def _print_error(lines: "Sequence[str]", *, as_json: bool = False) -> None:
-    from emulator.domain.control_characters import escape_controls
+    from emulator.domain.message_text import escape_controls
     from emulator.server.app.log import json_line
 
     for text in lines:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from emulator.domain.control_characters import LINE_BREAK, escape_controls
+from emulator.domain.message_text import LINE_BREAK, escape_controls
 
 if TYPE_CHECKING:
     from emulator.reporting import Paint

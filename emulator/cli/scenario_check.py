@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from emulator.domain.control_characters import LINE_BREAK, escape_controls
+from emulator.domain.message_text import LINE_BREAK, escape_controls
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.scenarios.loader import method_warnings, read_paths
 

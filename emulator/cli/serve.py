@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from emulator.domain.control_characters import LINE_BREAK, escape_controls
+from emulator.domain.message_text import LINE_BREAK, escape_controls
 from emulator.settings import OPTIONS, Settings, SettingsError, resolve, start_warnings
 
 if TYPE_CHECKING:

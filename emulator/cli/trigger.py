@@ -15,7 +15,7 @@ from emulator.cli.output import (
     write,
 )
 from emulator.domain.accounts import DEMO_TEST_KEY
-from emulator.domain.nearest_word import nearest_word_hint
+from emulator.domain.message_text import nearest_word_hint
 from emulator.domain.payment import MAX_AMOUNT_MINOR, MIN_AMOUNT_MINOR, STATUS_OF_EVENT, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS, DEFAULT_ORDER, customer_submission
 from emulator.domain.transitions import TRANSITIONS, Edge

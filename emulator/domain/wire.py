@@ -5,8 +5,7 @@ from functools import lru_cache
 from emulator.domain.accounts import Mode
 from emulator.domain.instants import Instant, format_instant
 from emulator.domain.payment import CURRENCY, EVENT_TYPES, Event, Payment
-from emulator.domain.timers import Timer, TimerKind
-from emulator.domain.transitions import Change
+from emulator.domain.transitions import Change, Timer, TimerKind
 
 # The type of an event without a payment.
 PING = "ping"

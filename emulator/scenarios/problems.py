@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from emulator.domain.nearest_word import nearest_word
+from emulator.domain.message_text import nearest_word
 
 _MAX_MESSAGE_CHARACTERS = 300
 # The search for the nearest word takes as long as reading a hundred lines.

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TypeGuard
 
-from emulator.domain.nearest_word import nearest_word
+from emulator.domain.message_text import nearest_word
 from emulator.settings.option_types import Form
 from emulator.settings.options import (
     MAX_SHOWN_CHARACTERS,

@@ -85,14 +85,14 @@ def start_warnings(settings: Settings, environ: Mapping[str, str]) -> Iterator[s
     for variable in environ:
         name = variable.removeprefix(_PREFIX)
         if name not in {variable, *known} and not name.startswith(_OF_KUBERNETES):
-            from emulator.domain.nearest_word import nearest_word
+            from emulator.domain.message_text import nearest_word
 
             nearest = nearest_word(name, known)
             if nearest is not None:
                 yield f"variable {variable} is unknown; the nearest option is {_PREFIX}{nearest}"
     for method in settings.methods:
         if method not in METHODS:
-            from emulator.domain.nearest_word import nearest_word_hint
+            from emulator.domain.message_text import nearest_word_hint
 
             hint = (
                 nearest_word_hint(method, METHODS) or f" The known ones are {', '.join(METHODS)}."

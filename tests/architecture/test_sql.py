@@ -5,14 +5,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from emulator.server.storage.database_file import migrations
-from tests.architecture.tools import modules, parsed
+from tests.architecture.tools import PACKAGE, modules, parsed
 
-TABLES = [
-    table
-    for step in migrations()
-    for table in re.findall(r"^CREATE TABLE (\w+)", step.script, re.MULTILINE)
-]
+SCHEMA = (PACKAGE / "server/storage/schema.sql").read_text(encoding="utf-8")
+TABLES = re.findall(r"^CREATE TABLE (\w+)", SCHEMA, re.MULTILINE)
 SQL = re.compile(
     r"^\s*(SELECT\s|INSERT\s+(OR\s+\w+\s+)?INTO\s|REPLACE\s+INTO\s|UPDATE\s+\w+\s+SET\s|DELETE\s+FROM\s"
     r"|(CREATE|DROP|ALTER)\s+(UNIQUE\s+)?(TABLE|INDEX|TRIGGER|VIEW)\s|PRAGMA\s|BEGIN\b|COMMIT\b"

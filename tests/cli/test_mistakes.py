@@ -192,12 +192,12 @@ def database(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_database_of_a_newer_schema_is_refused(database: Path) -> None:
+def test_a_database_of_another_schema_is_refused(database: Path) -> None:
     connection = sqlite3.connect(database)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     line = database_mistake(database)
-    assert line.startswith(f"the database {database} has schema 99, and this version knows up to ")
+    assert line.startswith(f"the database {database} has schema 99, and this version needs ")
     assert line.endswith("; use the emulator that wrote it, or a new file")
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.domain.control_characters import escape_controls
+from emulator.domain.message_text import escape_controls
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from emulator.domain.accounts import Mode
 from emulator.domain.payment import EVENT_TYPES, Event, Payment, Reason, Status
-from emulator.domain.timers import Timer, TimerKind
-from emulator.domain.transitions import Change
+from emulator.domain.transitions import Change, Timer, TimerKind
 from emulator.domain.wire import effect_json, event_json, payment_json
 from tests.world import METHODS, START_MS
 

@@ -7,7 +7,7 @@ from textwrap import indent
 import click
 
 from emulator.cli.output import cli_error, write
-from emulator.domain.nearest_word import nearest_word_hint
+from emulator.domain.message_text import nearest_word_hint
 
 _FILES = {"node": "payments-emulator.ts", "php": "PaymentsEmulator.php"}
 # The type declarations of the TypeScript file, which JavaScript has as comments.

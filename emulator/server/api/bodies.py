@@ -15,7 +15,7 @@ from emulator.domain.errors import (
     RequestTooLarge,
     UnsupportedContentType,
 )
-from emulator.domain.received_values import WrittenNumber, received
+from emulator.domain.message_text import WrittenNumber, received
 
 MAX_BODY_BYTES = 256 * 1024
 MAX_NESTING = 32

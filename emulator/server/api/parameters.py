@@ -9,6 +9,7 @@ import msgspec
 
 from emulator.domain.errors import InvalidField, MissingParameter
 from emulator.domain.hosts import is_local_name, is_open_port, parse_url_host
+from emulator.domain.message_text import WrittenNumber, not_accepted, received
 from emulator.domain.payment import (
     CURRENCY,
     DEFAULT_EXPIRES_IN_S,
@@ -18,7 +19,6 @@ from emulator.domain.payment import (
     MIN_AMOUNT_MINOR,
     MINOR_PER_BIRR,
 )
-from emulator.domain.received_values import WrittenNumber, not_accepted, received
 from emulator.server.api.request_warnings import RequestWarning, unknown_parameters
 from emulator.server.engine.payments.payments import Order
 

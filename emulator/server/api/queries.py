@@ -6,6 +6,7 @@ from functools import lru_cache
 from urllib.parse import parse_qsl
 
 from emulator.domain.instants import ParsedTimestamp, parse_timestamp
+from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import (
     DEFAULT_PAGE_LENGTH,
     MAX_AMOUNT_MINOR,
@@ -13,7 +14,6 @@ from emulator.domain.payment import (
     Status,
 )
 from emulator.domain.payment_methods import normalise_phone
-from emulator.domain.received_values import not_accepted
 from emulator.server.api.request_warnings import (
     RequestWarning,
     duplicate_parameters,

@@ -21,7 +21,7 @@ class RequestWarning(msgspec.Struct, frozen=True):
 
 
 def unknown_parameters(names: Iterable[str], known: Iterable[str]) -> list[RequestWarning]:
-    from emulator.domain.nearest_word import nearest_word_hint
+    from emulator.domain.message_text import nearest_word_hint
 
     return [
         RequestWarning(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from emulator.domain.errors import InvalidRequestBody, UnsupportedContentType
-from emulator.domain.received_values import received
+from emulator.domain.message_text import received
 from emulator.server.api.bodies import (
     Receive,
     check_charset,

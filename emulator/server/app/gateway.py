@@ -9,9 +9,9 @@ from typing import Any
 from emulator import __version__, ids
 from emulator.clock import SystemClock
 from emulator.domain.accounts import mask_keys
-from emulator.domain.control_characters import escape_controls
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import format_instant
+from emulator.domain.message_text import escape_controls
 from emulator.server.api.app import PaymentsApi
 from emulator.server.api.bodies import ClientDisconnected
 from emulator.server.api.errors import (

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from threading import Thread
 
 from emulator.domain.accounts import mask_keys
-from emulator.domain.control_characters import LINE_BREAK, escape_controls
+from emulator.domain.message_text import LINE_BREAK, escape_controls
 
 MAX_WAITING_CHARACTERS = 4 * 1024 * 1024
 # A part of the half second in which the program ends.

@@ -9,7 +9,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from emulator.assets import DIRECTORY, Assets
 from emulator.domain.errors import (
     ForbiddenOrigin,
     InvalidRequest,
@@ -19,6 +18,7 @@ from emulator.domain.errors import (
     UnknownCheckout,
     UnknownRoute,
 )
+from emulator.server.assets import DIRECTORY, Assets
 from emulator.server.checkout import views
 from emulator.server.checkout.pages import Pages
 from emulator.server.checkout.rendering import Renderer

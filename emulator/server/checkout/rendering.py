@@ -14,11 +14,11 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import Response
 
-from emulator.assets import Assets
 from emulator.domain.outcomes import Handset, Outcome
 from emulator.domain.payment import DEFAULT_REASON, Status
 from emulator.domain.payment_methods import BANKS, local_phone
 from emulator.reporting import template_environment
+from emulator.server.assets import Assets
 from emulator.server.checkout.i18n import (
     LANGUAGES,
     Texts,

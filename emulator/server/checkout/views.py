@@ -17,7 +17,7 @@ from emulator.domain.payment_methods import (
     method_of_phone,
     normalise_phone,
 )
-from emulator.domain.timers import is_asked
+from emulator.domain.transitions import is_asked
 from emulator.server.checkout.i18n import minutes
 from emulator.server.engine.payments.checkouts import Checkout, TestNumber
 from emulator.server.engine.payments.customer import PhoneAnswer

@@ -90,20 +90,11 @@ class AccountList(Struct, frozen=True):
     data: list[AccountJson]
 
 
-_ON_THE_NEW_ACCOUNT = {"query.account": "$response.body#/id"}
-
-
 @operation(
     "POST /accounts",
     "The account.",
     body="The properties of the account.",
     status=201,
-    links={
-        "get_account": {"account_id": "$response.body#/id"},
-        "delete_account": {"account_id": "$response.body#/id"},
-        "get_clock": _ON_THE_NEW_ACCOUNT,
-        "create_webhook_endpoint": _ON_THE_NEW_ACCOUNT,
-    },
 )
 async def create_account(call: Call, body: CreateAccount) -> AccountJson:
     """Create an account.
@@ -137,7 +128,6 @@ async def get_account(call: Call, path: AccountPath) -> AccountJson:
     "DELETE /accounts/{account_id}",
     "Deleted.",
     errors.AccountIsPermanent,
-    links={"get_account": {"account_id": "$request.path.account_id"}},
 )
 async def delete_account(call: Call, path: AccountPath) -> None:
     """Delete an account.

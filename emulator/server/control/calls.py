@@ -15,14 +15,12 @@ from starlette.types import Receive
 from emulator.domain import errors
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import DuplicateParameter, Refusal, UnknownParameter
-from emulator.domain.nearest_word import nearest_word_hint
-from emulator.domain.received_values import WrittenNumber
+from emulator.domain.message_text import WrittenNumber, nearest_word_hint
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.payments.payments import CheckoutAddress
 from emulator.server.engine.state.account import OWNER_OF_REQUEST, Account, Owner
 from emulator.server.openapi.declarations import (
     JSON,
-    Links,
     NoParameters,
     Operation,
     RequestBody,
@@ -147,7 +145,6 @@ def operation(
     *refusals: type[Refusal],
     status: int | None = None,
     content: SchemaSource | None = None,
-    links: Links | None = None,
     description: str | None = None,
     body: str | RequestBody | None = None,
     query: type[Struct] | None = None,
@@ -157,7 +154,7 @@ def operation(
     The name of the handler is the operation id, and its docstring the summary and, unless it is
     given, the description. Its annotations are the types of `path`, `query` and `body`, of which
     `body` may be a union, and of the result; the first entry of a tuple is the status.
-    For one response its description is enough; `status`, `content` and `links` belong to it.
+    For one response its description is enough; `status` and `content` belong to it.
     With `query`, a handler gets the values of these parameters as they were sent.
     """
     method, path = request_line.split(" ")
@@ -170,7 +167,7 @@ def operation(
         successes = responses
         if isinstance(successes, str):
             usual = 204 if result is None else 200
-            successes = {status or usual: SuccessResponse(successes, links=links or {})}
+            successes = {status or usual: SuccessResponse(successes)}
         is_struct = isinstance(result, type) and issubclass(result, Struct)
         returned = content or (result if is_struct else None)
         return Operation(

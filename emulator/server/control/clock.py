@@ -8,9 +8,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.responses import Response, StreamingResponse
 
 from emulator.domain.instants import LAST_INSTANT, format_instant, rate_number
+from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import EVENT_TYPES, Reason, Status
-from emulator.domain.received_values import not_accepted
-from emulator.domain.timers import ATTEMPT, TimerKind
+from emulator.domain.transitions import ATTEMPT, TimerKind
 from emulator.domain.webhooks import DeliveryState
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.types import (
@@ -211,7 +211,6 @@ class AdvancedJson(Struct, frozen=True):
 @operation(
     "GET /clock",
     "The clock.",
-    links={"get_payment": {"payment_id": "$response.body#/next/payment"}},
 )
 async def get_clock(call: Call) -> ClockJson:
     """Retrieve the clock.

@@ -9,8 +9,8 @@ from starlette.responses import Response, StreamingResponse
 
 from emulator.domain import errors
 from emulator.domain.instants import format_instant
+from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import STATUS_OF_EVENT, Status
-from emulator.domain.received_values import not_accepted
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
 from emulator.domain.wire import PING
 from emulator.http.disconnection import unless_disconnected
@@ -161,16 +161,12 @@ class WaitedForDelivery(Struct, frozen=True):
     ]
 
 
-_NEWEST_DELIVERY = {"delivery_id": "$response.body#/data/0/id"}
-
-
 @operation(
     "GET /deliveries",
     "The deliveries.",
     errors.UnknownPayment,
     errors.UnknownEndpoint,
     content=DeliveryList,
-    links={"get_delivery": _NEWEST_DELIVERY, "resend_delivery": _NEWEST_DELIVERY},
 )
 async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
     """List deliveries.
@@ -222,7 +218,6 @@ async def get_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
     "The delivery.",
     errors.UnknownDelivery,
     errors.UnknownEndpoint,
-    links={"get_delivery": {"delivery_id": "$request.path.delivery_id"}},
 )
 async def resend_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
     """Resend a delivery.

@@ -28,9 +28,6 @@ class DeliveryPause(Struct, frozen=True):
     ]
 
 
-_SAME_DELIVERY = {"delivery_id": "$request.path.delivery_id"}
-
-
 @operation("GET /deliveries/paused", "Whether deliveries wait.")
 async def get_delivery_pause(call: Call) -> DeliveryPause:
     """Retrieve the pause of deliveries.
@@ -65,7 +62,6 @@ async def set_delivery_pause(call: Call, body: SetDeliveryPause) -> DeliveryPaus
     "The delivery.",
     errors.UnknownDelivery,
     errors.DeliveryNotPending,
-    links={"get_delivery": _SAME_DELIVERY},
 )
 async def release_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
     """Release a delivery.
@@ -82,7 +78,6 @@ async def release_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
     "The delivery.",
     errors.UnknownDelivery,
     errors.DeliveryNotPending,
-    links={"get_delivery": _SAME_DELIVERY},
 )
 async def drop_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
     """Drop a delivery.

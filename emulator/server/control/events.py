@@ -77,7 +77,6 @@ class EventList(Struct, frozen=True):
 @operation(
     "GET /events",
     "The events.",
-    links={"get_payment": {"payment_id": "$response.body#/data/0/data/id"}},
 )
 async def list_events(call: Call, query: EventListQuery) -> EventList:
     """List events.

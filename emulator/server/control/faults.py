@@ -73,7 +73,6 @@ async def list_faults(call: Call) -> FaultList:
     " `times` times does not count.",
     body=RequestBody("The fault rule.", "AddFault"),
     status=201,
-    links={"delete_fault": {"fault_id": "$response.body#/id"}},
 )
 async def add_fault(call: Call, body: Source) -> FaultJson:
     # Unlike for other bodies, an unknown member takes precedence over one that occurs twice.

@@ -8,7 +8,7 @@ from emulator.domain import errors
 from emulator.domain.accounts import Mode
 from emulator.domain.instants import format_instant
 from emulator.domain.payment import Event, Payment, Reason, Status
-from emulator.domain.timers import ATTEMPT, ComingAttempt, Timer, TimerKind
+from emulator.domain.transitions import ATTEMPT, ComingAttempt, Timer, TimerKind
 from emulator.domain.wire import payment_json
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.types import (
@@ -88,20 +88,10 @@ class PaymentDetailJson(Struct, frozen=True):
     scheduled: Annotated[list[Scheduled], doc("The scheduled changes and attempts, soonest first.")]
 
 
-SAME_PAYMENT = {"payment_id": "$request.path.payment_id"}
-
-
 @operation(
     "GET /payments/{payment_id}",
     "The payment with its details.",
     errors.UnknownPayment,
-    links={
-        "pay_payment": SAME_PAYMENT,
-        "answer_payment": SAME_PAYMENT,
-        "cancel_payment": SAME_PAYMENT,
-        "transition_payment": SAME_PAYMENT,
-        "list_deliveries": {"query.payment": "$request.path.payment_id"},
-    },
 )
 async def get_payment(call: Call, path: PaymentPath) -> PaymentDetailJson:
     """Retrieve a payment with its details.

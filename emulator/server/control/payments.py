@@ -16,7 +16,6 @@ from emulator.http.disconnection import unless_disconnected
 from emulator.scenarios.conditions import METHOD, PHONE
 from emulator.server.control.calls import Call, Handler, operation
 from emulator.server.control.payment_details import (
-    SAME_PAYMENT,
     PaymentPath,
     ScheduledAttempt,
     ScheduledChange,
@@ -148,10 +147,6 @@ def _change(
         errors.UnknownPayment,
         refusal,
         content="Payment",
-        links={
-            "get_payment": SAME_PAYMENT,
-            "wait_for_payment": {**SAME_PAYMENT, "status": "$response.body#/status"},
-        },
         body=body,
     )
 
@@ -187,10 +182,6 @@ async def count_transitions(call: Call) -> TransitionCounts:
     "A page of payments.",
     content="PaymentList",
     query=ControlListPaymentsQuery,
-    links={
-        "list_payments": {"after": "$response.body#/next_cursor"},
-        "get_payment": {"payment_id": "$response.body#/data/0/id"},
-    },
 )
 async def list_payments(call: Call, query: Mapping[str, str]) -> Response:
     """List payments.
@@ -274,7 +265,6 @@ async def place_scenario(call: Call, path: PaymentPath, body: PlaceScenario) -> 
     "GET /payments/{payment_id}/wait",
     "Whether the status was reached, and the payment.",
     errors.UnknownPayment,
-    links={"get_payment": SAME_PAYMENT},
 )
 async def wait_for_payment(call: Call, path: PaymentPath, query: WaitQuery) -> WaitedForPayment:
     """Wait for a status.

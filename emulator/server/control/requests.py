@@ -15,7 +15,7 @@ from emulator.domain import errors
 from emulator.domain.accounts import mask_key, mask_keys
 from emulator.domain.faults import MAX_FAULT_STATUS
 from emulator.domain.instants import format_instant
-from emulator.domain.received_values import not_accepted
+from emulator.domain.message_text import not_accepted
 from emulator.scenarios.scenario_file import fault_rule_json
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.types import (
@@ -186,10 +186,6 @@ class RequestKinds(Struct, frozen=True):
     f" The journal contains at most {MAX_ENTRIES:,} requests and"
     f" {MAX_JOURNAL_BYTES // 1024**2} MiB.",
     content=LoggedRequestList,
-    links={
-        "list_requests": {"query.before": "$response.body#/data/0/id"},
-        "get_request": {"request_id": "$response.body#/data/0/id"},
-    },
 )
 async def list_requests(call: Call, query: RequestQuery) -> Response:
     """List requests."""

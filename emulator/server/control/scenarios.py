@@ -103,14 +103,9 @@ class ScenarioList(Struct, frozen=True):
     data: list[ScenarioSummary]
 
 
-_SAME_SCENARIO = {"name": "$request.path.name"}
-_STRONGEST_SCENARIO = {"name": "$response.body#/data/0/name"}
-
-
 @operation(
     "GET /scenarios",
     "The scenarios.",
-    links={"get_scenario": _STRONGEST_SCENARIO, "switch_scenario": _STRONGEST_SCENARIO},
 )
 async def list_scenarios(call: Call) -> ScenarioList:
     """List scenarios.
@@ -146,11 +141,6 @@ async def get_scenario(call: Call, path: ScenarioPath) -> ScenarioJson:
         200: SuccessResponse("The scenario, which replaced an earlier one."),
         201: SuccessResponse(
             "The new scenario.",
-            links={
-                "get_scenario": _SAME_SCENARIO,
-                "switch_scenario": _SAME_SCENARIO,
-                "delete_scenario": _SAME_SCENARIO,
-            },
         ),
     },
     errors.InvalidScenario,

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from emulator.domain import errors
 from emulator.domain.instants import format_instant
-from emulator.domain.received_values import not_accepted
+from emulator.domain.message_text import not_accepted
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.types import YAML, Count, InstantText, PaymentId
 from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS, MAX_SNAPSHOTS_IN_MEMORY
@@ -65,9 +65,6 @@ class SnapshotList(Struct, frozen=True):
     data: list[SnapshotJson]
 
 
-_SAME_SNAPSHOT = {"name": "$request.path.name"}
-
-
 def _true_or_false(name: str, value: str) -> bool:
     if value not in ("true", "false"):
         raise not_accepted(name, value, '"true" or "false"')
@@ -102,11 +99,6 @@ async def list_snapshots(call: Call) -> SnapshotList:
         200: SuccessResponse("The snapshot, which replaced an earlier one."),
         201: SuccessResponse(
             "The new snapshot.",
-            links={
-                "get_snapshot": _SAME_SNAPSHOT,
-                "restore_snapshot": _SAME_SNAPSHOT,
-                "delete_snapshot": _SAME_SNAPSHOT,
-            },
         ),
     },
     errors.TooManySnapshots,
@@ -133,7 +125,6 @@ async def get_snapshot(call: Call, path: SnapshotPath) -> SnapshotJson:
     "DELETE /snapshots/{name}",
     "Deleted.",
     errors.UnknownSnapshot,
-    links={"get_snapshot": _SAME_SNAPSHOT},
 )
 async def delete_snapshot(call: Call, path: SnapshotPath) -> None:
     """Delete a snapshot.

@@ -19,9 +19,9 @@ from emulator.domain.instants import (
     parse_clock,
     parse_instant,
 )
+from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import Reason, Status
-from emulator.domain.received_values import not_accepted
-from emulator.domain.timers import TimerKind
+from emulator.domain.transitions import TimerKind
 from emulator.domain.webhooks import DeliveryState, Profile, Tamper, Trigger
 from emulator.server.engine.accounts.checklist import ItemResult
 from emulator.server.engine.payments.customer import PhoneAnswer

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from emulator.domain import errors
 from emulator.domain.errors import InvalidField
-from emulator.domain.received_values import not_accepted, received
+from emulator.domain.message_text import not_accepted, received
 from emulator.domain.webhooks import (
     EVENT_TYPES_IN_ORDER,
     MAX_ENDPOINTS,
@@ -126,10 +126,6 @@ class WebhookEndpointList(Struct, frozen=True):
     data: list[WebhookEndpoint]
 
 
-_NEW_ENDPOINT = {"endpoint_id": "$response.body#/id"}
-_NEW_DELIVERY = {"delivery_id": "$response.body#/id"}
-
-
 @operation(
     "POST /webhook_endpoints",
     "The endpoint.",
@@ -138,14 +134,6 @@ _NEW_DELIVERY = {"delivery_id": "$response.body#/id"}
     f" occur after this call. An account and mode has at most {MAX_ENDPOINTS} endpoints.",
     body="The endpoint.",
     status=201,
-    links={
-        "get_webhook_endpoint": _NEW_ENDPOINT,
-        "update_webhook_endpoint": _NEW_ENDPOINT,
-        "rotate_webhook_secret": _NEW_ENDPOINT,
-        "ping_webhook_endpoint": _NEW_ENDPOINT,
-        "delete_webhook_endpoint": _NEW_ENDPOINT,
-        "list_deliveries": {"query.endpoint": "$response.body#/id"},
-    },
 )
 async def create_webhook_endpoint(call: Call, body: CreateWebhookEndpoint) -> WebhookEndpoint:
     """Create a webhook endpoint."""
@@ -196,7 +184,6 @@ async def update_webhook_endpoint(
     "DELETE /webhook_endpoints/{endpoint_id}",
     "Deleted.",
     errors.UnknownEndpoint,
-    links={"get_webhook_endpoint": {"endpoint_id": "$request.path.endpoint_id"}},
 )
 async def delete_webhook_endpoint(call: Call, path: EndpointPath) -> None:
     """Delete a webhook endpoint.
@@ -226,7 +213,6 @@ async def rotate_webhook_secret(
     "POST /webhook_endpoints/{endpoint_id}/ping",
     "The delivery.",
     errors.UnknownEndpoint,
-    links={"get_delivery": _NEW_DELIVERY, "resend_delivery": _NEW_DELIVERY},
 )
 async def ping_webhook_endpoint(call: Call, path: EndpointPath) -> DeliveryJson:
     """Ping a webhook endpoint.

@@ -14,12 +14,12 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from emulator import __version__
-from emulator.assets import DIRECTORY, Assets
-from emulator.domain.control_characters import escape_controls
 from emulator.domain.errors import Refusal, UnknownRoute
+from emulator.domain.message_text import escape_controls
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import METHODS
 from emulator.reporting import template_environment
+from emulator.server.assets import DIRECTORY, Assets
 from emulator.server.dashboard import fidelity, payments, requests, scenarios, webhooks
 from emulator.server.dashboard.shared_renders import SharedRenders
 from emulator.server.dashboard.view_request import ROOT, ControlApi, ViewRequest

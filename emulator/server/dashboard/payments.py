@@ -7,14 +7,12 @@ from itertools import pairwise
 from typing import Any
 
 from emulator.domain.errors import UnknownRequest
+from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
-from emulator.domain.received_values import not_accepted
-from emulator.domain.timers import TimerKind
-from emulator.domain.transitions import TRANSITIONS, Edge
-from emulator.server.dashboard.curl import curl
+from emulator.domain.transitions import TRANSITIONS, Edge, TimerKind
 from emulator.server.dashboard.state_diagram import diagram
-from emulator.server.dashboard.view_request import ROWS_PER_PAGE, ViewRequest
+from emulator.server.dashboard.view_request import ROWS_PER_PAGE, ViewRequest, curl
 from emulator.server.engine.payments.customer import (
     ANSWERS_OF_A_BANK,
     ANSWERS_OF_A_PHONE,

@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 
 from emulator.domain.clauses import clauses_of_code, tolerance_of
-from emulator.server.dashboard.curl import curl
-from emulator.server.dashboard.view_request import ROWS_PER_PAGE, ViewRequest
+from emulator.server.dashboard.view_request import ROWS_PER_PAGE, ViewRequest, curl
 
 FILTERS = ("method", "path", "status", "code", "warning")
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")

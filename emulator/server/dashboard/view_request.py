@@ -1,12 +1,11 @@
-"""Describes a request for a page of the dashboard."""
+"""Describes a request for a page of the dashboard, and writes requests as curl commands."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
-
-from emulator.server.dashboard.curl import curl
 
 ROOT = "/_emulator/view"
 ROWS_PER_PAGE = "25"
@@ -62,3 +61,28 @@ def _with_query(address: str, query: Mapping[str, str]) -> str:
 @lru_cache(maxsize=64)
 def _encoded(*parameters: tuple[str, str]) -> str:
     return urlencode(parameters)
+
+
+def curl(
+    url: str,
+    *,
+    method: str = "GET",
+    body: str = "",
+    content_type: str = "",
+    authorization: str | None = "Authorization: Bearer $TEST_KEY",
+) -> str:
+    """The curl command of a request. The key is a shell variable, because a page shows no key."""
+    # Without -g, curl expands brackets and braces in the address.
+    parts = [f"curl {'-g ' if set(url) & set('[]{}') else ''}{shlex.quote(url)}"]
+    if method != ("POST" if body else "GET"):
+        parts.append(f"-X {shlex.quote(method)}")
+    if authorization is not None:
+        parts.append(f'-H "{authorization}"')
+    if content_type or body:
+        # Without a value, curl omits the header that it adds to a body.
+        parts.append(f"-H {shlex.quote(f'Content-Type: {content_type}'.strip())}")
+    if body:
+        # With -d, a body that starts with @ is the name of a file.
+        option = "--data-raw" if body.startswith("@") else "-d"
+        parts.append(f"{option} {shlex.quote(body)}")
+    return " \\\n  ".join(parts)

@@ -15,7 +15,6 @@ from emulator.server.engine.state.rule_choice import Faults
 from emulator.server.engine.state.rules import Library, LoadScenarios
 from emulator.server.storage.database import MEMORY, Database
 from emulator.server.storage.database_file import UnusableDatabase
-from emulator.server.storage.invalid_rows import InvalidRow
 
 if TYPE_CHECKING:
     from emulator.server.engine.accounts.activity import Activity
@@ -121,9 +120,10 @@ async def open_engine(
         accounts = AccountRegistry(context, library)
         try:
             await accounts.open()
-        except InvalidRow as error:
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise UnusableDatabase(
-                f"the database {database_path} has {error}; repair the row, or use a new file"
+                f"the database {database_path} has an invalid row ({error!r});"
+                " repair the row, or use a new file"
             ) from error
         tasks = [asyncio.create_task(context.scheduler.run(accounts))]
         if database_path != MEMORY:

@@ -10,8 +10,6 @@ from emulator.domain.errors import Refusal
 JSON = "application/json"
 
 JsonObject = dict[str, Any]
-Links = Mapping[str, Mapping[str, str]]
-"""The parameters of operations that can follow, by operation id."""
 SchemaSource = type[Struct] | str
 """A struct, or the name of a schema among the components."""
 
@@ -25,7 +23,6 @@ class SuccessResponse(Struct, frozen=True):
     description: str
     content: SchemaSource | None = None
     media_type: str = JSON
-    links: Links = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.inspect import BoolType, EnumType, Metadata, NoneType, StrType, Type, UnionType
 
 from emulator.domain.errors import InvalidField, MissingParameter
-from emulator.domain.received_values import not_accepted
+from emulator.domain.message_text import not_accepted
 
 MAX_TEXT_LENGTH = 200
 

@@ -1,19 +1,15 @@
 """The accounts table: profiles, keys, random streams and clocks."""
 
-import re
 from typing import Any, NamedTuple
 
 from emulator.clock import AccountClock
-from emulator.domain.accounts import AccountProfile, Mode, is_well_formed_key, mask_key
-from emulator.domain.instants import LAST_INSTANT, MAX_RATE, REAL_RATE, Instant
+from emulator.domain.accounts import AccountProfile, Mode, is_well_formed_key
+from emulator.domain.instants import LAST_INSTANT, MAX_RATE, Instant
 from emulator.ids import MAX_KEY_BYTES
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction
-from emulator.server.storage.invalid_rows import InvalidValue, check_instant, reading
 
 # An owner is a number and a mode, and a position of 63 bits begins with an owner.
 LAST_NUMBER = (1 << (62 - ORDINAL_BITS)) - 1
-
-_SEED = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 
 _COLUMNS = (
     "number, id, name, test_key, live_key, seed, test_stream, live_stream, initial_clock,"
@@ -46,40 +42,24 @@ class AccountRow(NamedTuple):
 
 
 def load_all(tx: Transaction) -> list[AccountRow]:
-    """All accounts in the order of creation. Raises InvalidRow."""
-    with reading("accounts"):
-        return [_account_of_row(row) for row in tx.execute(_ALL)]
+    """All accounts in the order of creation. Raises ValueError."""
+    return [_account_of_row(row) for row in tx.execute(_ALL)]
 
 
 def _account_of_row(row: tuple[Any, ...]) -> AccountRow:
-    number, _, _, test_key, live_key, seed, *streams, initial_clock = row[:9]
-    frozen_at, offset_ms, rate_thousandths = row[9:]
-    if not 1 <= number <= LAST_NUMBER:
-        raise InvalidValue("number", number, f"1 to {LAST_NUMBER}")
-    for column, key, mode in (("test_key", test_key, "test"), ("live_key", live_key, "live")):
-        if not is_well_formed_key(key, Mode(mode)):
-            raise InvalidValue(column, mask_key(key), f"a {mode}_ key")
-    if seed is not None and _SEED.fullmatch(seed) is None:
-        raise InvalidValue("seed", seed, "an integer")
-    for column, stream in zip(("test_stream", "live_stream"), streams, strict=True):
-        if not 1 <= len(stream) <= MAX_KEY_BYTES:
-            raise InvalidValue(column, len(stream), f"1 to {MAX_KEY_BYTES} as its number of bytes")
-    check_instant("frozen_at", frozen_at)
-    if not 0 < rate_thousandths <= MAX_RATE:
-        raise InvalidValue("rate_thousandths", rate_thousandths, f"1 to {MAX_RATE}")
-    if abs(offset_ms) >= LAST_INSTANT * max(1, rate_thousandths // REAL_RATE):
-        raise InvalidValue("offset_ms", offset_ms, "milliseconds within the calendar")
-    return AccountRow(
-        number=number,
-        profile=AccountProfile(id=row[1], name=row[2], test_key=test_key, live_key=live_key),
-        seed=None if seed is None else int(seed),
-        test_stream=streams[0],
-        live_stream=streams[1],
-        initial_clock=initial_clock,
-        frozen_at=frozen_at,
-        offset_ms=offset_ms,
-        rate_thousandths=rate_thousandths,
+    """Raises ValueError for values with which later operations would fail."""
+    number, seed, profile = row[0], row[5], AccountProfile(*row[1:5])
+    account = AccountRow(number, profile, None if seed is None else int(seed), *row[6:])
+    is_usable = (
+        1 <= number <= LAST_NUMBER
+        and max(len(account.test_stream), len(account.live_stream)) <= MAX_KEY_BYTES
+        and 0 < account.rate_thousandths <= MAX_RATE
+        and 0 <= (account.frozen_at or 0) < LAST_INSTANT
+        and all(is_well_formed_key(profile.key(mode), mode) for mode in Mode)
     )
+    if not is_usable:
+        raise ValueError(f"account {number} has an invalid value")
+    return account
 
 
 def insert(tx: Transaction, row: AccountRow) -> None:

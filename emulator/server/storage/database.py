@@ -11,7 +11,7 @@ import aiosqlite
 
 from emulator.domain.errors import NotReady
 from emulator.server.storage.batch import Batch, Job, NoSpace, NotExecuted, Transaction
-from emulator.server.storage.database_file import FileLock, UnusableDatabase, migrate
+from emulator.server.storage.database_file import FileLock, UnusableDatabase, create_schema
 from emulator.server.storage.write_ahead_log import WriteAheadLog
 
 Item = TypeVar("Item")
@@ -84,7 +84,7 @@ class Database:
         self._checkpointer: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "Database":
-        """Open, lock and migrate. Raises UnusableDatabase with one clear sentence."""
+        """Open and lock the file. Raises UnusableDatabase with one clear sentence."""
         if self._path != MEMORY:
             self._lock = FileLock(self._path)
         try:
@@ -154,7 +154,7 @@ class Database:
             self._log = WriteAheadLog(connection, self._lock, self._path)
             if self._log.size_bytes:  # The last process was killed.
                 self._log.empty(frees_space=True)
-        migrate(connection, self._path)
+        create_schema(connection, self._path)
 
     async def write(self, work: Work[T], *, is_long: bool = False) -> T:
         """Execute a unit of work in a transaction and return its result after the commit.

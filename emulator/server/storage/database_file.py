@@ -1,19 +1,17 @@
-"""Locks the database file, checks its schema and migrates it to the present one."""
+"""Locks the database file, and creates or checks its schema."""
 
 import errno
 import os
 import sqlite3
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 # It contains keys and secrets; SQLite creates the files beside it with the same mode.
 MODE = 0o600
 # "ETBP": identifies our files.
 APPLICATION_ID = 0x45544250
+SCHEMA_VERSION = 8
 
 # Offsets of the SQLite file format: the schema's change counter and the application id.
 HEADER_BYTES = 100
@@ -26,22 +24,6 @@ _TABLES = "SELECT count(*) FROM sqlite_schema"
 
 class UnusableDatabase(Exception):
     """The database cannot be opened; the message is one sentence for the user."""
-
-
-class Migration(msgspec.Struct, frozen=True):
-    """A numbered schema file, which migrates a database from `number - 1` to `number`."""
-
-    number: int
-    script: str
-
-
-def migrations() -> list[Migration]:
-    """The numbered schema files, in order."""
-    scripts = sorted(Path(__file__).with_name("schema").glob("*.sql"))
-    return [
-        Migration(number, script.read_text(encoding="utf-8"))
-        for number, script in enumerate(scripts, start=1)
-    ]
 
 
 def check_header(header: bytes, path: str) -> None:
@@ -61,28 +43,27 @@ def _foreign(path: str) -> UnusableDatabase:
     return UnusableDatabase(f"the database {path} belongs to another program")
 
 
-def migrate(
-    connection: sqlite3.Connection, path: str, steps: Sequence[Migration] | None = None
-) -> None:
-    """Migrate a new or older database to the present schema, each step in one transaction.
+def create_schema(connection: sqlite3.Connection, path: str) -> None:
+    """Create the schema in a new database.
 
-    Raises UnusableDatabase for a newer one and for the file of another program.
+    Raises UnusableDatabase for another schema and for the file of another program.
     """
-    steps = migrations() if steps is None else steps
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     application_id = int(connection.execute("PRAGMA application_id").fetchone()[0])
-    if application_id != APPLICATION_ID and connection.execute(_TABLES).fetchone()[0]:
+    has_tables = connection.execute(_TABLES).fetchone()[0]
+    if application_id != APPLICATION_ID and has_tables:
         raise _foreign(path)
-    if version > len(steps):
+    if version != SCHEMA_VERSION and (version or has_tables):
         raise UnusableDatabase(
-            f"the database {path} has schema {version}, and this version knows up to {len(steps)};"
+            f"the database {path} has schema {version}, and this version needs {SCHEMA_VERSION};"
             " use the emulator that wrote it, or a new file"
         )
-    for step in steps[version:]:
+    if not has_tables:
+        script = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
         connection.executescript(
-            f"BEGIN IMMEDIATE;\n{step.script}\n"
+            f"BEGIN IMMEDIATE;\n{script}\n"
             f"PRAGMA application_id = {APPLICATION_ID};\n"
-            f"PRAGMA user_version = {step.number};\nCOMMIT;"
+            f"PRAGMA user_version = {SCHEMA_VERSION};\nCOMMIT;"
         )
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Status
-from emulator.domain.timers import DueKey
+from emulator.domain.transitions import DueKey
 from emulator.domain.webhooks import (
     Attempt,
     DeliveryState,

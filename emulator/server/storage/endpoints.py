@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 from emulator.domain.errors import UnknownEndpoint
 from emulator.server.storage.batch import Transaction, positions_of
-from emulator.server.storage.invalid_rows import InvalidValue
 
 if TYPE_CHECKING:
     # Starting reads this table, which is usually empty.
@@ -42,19 +41,15 @@ def load_all(tx: Transaction) -> "list[RegisteredEndpoint]":
 
 
 def _check(endpoint: "RegisteredEndpoint") -> None:
-    """Raises InvalidValue for a value that no call can have stored."""
-    from emulator.domain.hosts import ACCEPTED_URL, parse_url
+    """Raises ValueError for values with which every attempt would fail."""
+    from emulator.domain.hosts import parse_url
     from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, is_webhook_secret
 
-    try:
-        parse_url(endpoint.url)
-    except ValueError:
-        raise InvalidValue("url", endpoint.url, ACCEPTED_URL) from None
-    if not set(endpoint.events) <= set(EVENT_TYPES_IN_ORDER):
-        raise InvalidValue("events", ",".join(endpoint.events), "types of events")
-    for column, secret in (("secret", endpoint.secret), ("old_secret", endpoint.old_secret)):
-        if secret is not None and not is_webhook_secret(secret):
-            raise InvalidValue(column, len(secret), "a whsec_ secret")
+    parse_url(endpoint.url)
+    secrets = (endpoint.secret, endpoint.old_secret or endpoint.secret)
+    is_usable = set(endpoint.events) <= set(EVENT_TYPES_IN_ORDER)
+    if not (is_usable and all(map(is_webhook_secret, secrets))):
+        raise ValueError(f"the endpoint {endpoint.id} has an invalid value")
 
 
 def of_owner(tx: Transaction, owner: int) -> "list[RegisteredEndpoint]":

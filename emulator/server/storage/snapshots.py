@@ -1,9 +1,6 @@
 """The snapshots table, and the rows of an account in all other tables."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
-
-import msgspec
 
 from emulator.domain.instants import Instant
 from emulator.server.storage.batch import Transaction, of_row, positions_of
@@ -26,11 +23,6 @@ TABLES_OF_ACCOUNT = {
     "actions": "position",
     "redirects": "payment",
 }
-# What a snapshot of an earlier schema contains, and what is now part of the rows of payments.
-_DELETE_DERIVED = {
-    "events": "DELETE FROM events WHERE status = 'pending' AND position BETWEEN ? AND ?",
-    "timers": "DELETE FROM timers WHERE kind = 'expiry' AND account BETWEEN ? AND ?",
-}
 
 _TAKE = {
     table: f"SELECT * FROM {table} WHERE {column} BETWEEN ? AND ?"
@@ -46,7 +38,6 @@ _HAS_OTHERS = {
     for table, column in TABLES_OF_ACCOUNT.items()
 }
 _EMPTY = {table: f"DELETE FROM {table}" for table in TABLES_OF_ACCOUNT}
-_COLUMNS_OF = {table: f"SELECT * FROM {table} LIMIT 0" for table in TABLES_OF_ACCOUNT}
 
 _SHOWN = "name, created_at, is_frozen, rate_thousandths, test_payments, live_payments"
 _NEWEST = f"SELECT {_SHOWN} FROM snapshots WHERE account = ? ORDER BY number DESC"
@@ -58,8 +49,8 @@ _DELETE = "DELETE FROM snapshots WHERE account = ? AND name = ?"
 _DELETE_ALL = "DELETE FROM snapshots WHERE account = ?"
 
 
-class Rows(msgspec.Struct, frozen=True, array_like=True):
-    """An account's rows of one table, with their columns: a later schema may have others."""
+class Rows(NamedTuple):
+    """An account's rows of one table, with their columns."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
@@ -87,16 +78,12 @@ def take(tx: Transaction, account: int) -> dict[str, Rows]:
 
 
 def put_back(tx: Transaction, account: int, taken: dict[str, Rows]) -> None:
-    """Replace all rows of an account.
-
-    A later schema may have more tables and columns: such a table becomes empty, such a column gets
-    its default.
-    """
+    """Replace all rows of an account."""
     clear(tx, account)
     for table in TABLES_OF_ACCOUNT:
-        _insert(tx, table, taken)
-    for table, statement in _DELETE_DERIVED.items():
-        tx.execute(statement, _bounds(table, account))
+        columns, rows = taken.get(table, ((), ()))
+        if rows:
+            tx.insert(f"INSERT INTO {table} ({', '.join(columns)})", rows)
 
 
 def clear(tx: Transaction, account: int) -> None:
@@ -110,19 +97,6 @@ def clear(tx: Transaction, account: int) -> None:
             tx.execute(statement, bounds)
         else:
             tx.execute(_EMPTY[table])
-
-
-def _insert(tx: Transaction, table: str, taken: dict[str, Rows]) -> None:
-    stored = taken.get(table)
-    if stored is None or not stored.rows:
-        return
-    known = [column[0] for column in tx.execute(_COLUMNS_OF[table]).description]
-    columns = [column for column in known if column in stored.columns]
-    rows: Sequence[tuple[Any, ...]] = stored.rows
-    if columns != list(stored.columns):
-        places = [stored.columns.index(column) for column in columns]
-        rows = [tuple(row[place] for place in places) for row in rows]
-    tx.insert(f"INSERT INTO {table} ({', '.join(columns)})", rows)
 
 
 def _bounds(table: str, account: int) -> tuple[int, int]:

@@ -16,8 +16,7 @@ from typing import Any
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment, Status
-from emulator.domain.timers import DueKey, Timer, TimerKind
-from emulator.domain.transitions import Change
+from emulator.domain.transitions import Change, DueKey, Timer, TimerKind
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.payments import (
     PAYMENT_COLUMNS,

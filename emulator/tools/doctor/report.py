@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from emulator.domain.control_characters import escape_controls
+from emulator.domain.message_text import escape_controls
 from emulator.reporting import Paint, counted, verdict_lines
 
 

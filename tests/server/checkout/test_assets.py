@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.assets import Assets
 from emulator.domain.payment_methods import METHODS
+from emulator.server.assets import Assets
 from tests.server.checkout.fonts import ASSETS
 
 ICON = b"<svg/>"

@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 from fontTools.ttLib import TTFont
 
-from emulator.assets import Assets
+from emulator.server.assets import Assets
 from tests.server.checkout.fonts import (
     ASSETS,
     CATALOGUES,

@@ -8,7 +8,7 @@ import pytest
 from emulator.domain.errors import UnknownCheckout
 from emulator.domain.instants import REAL_RATE, ClockSpec
 from emulator.domain.payment import Reason, Status
-from emulator.domain.timers import TimerKind
+from emulator.domain.transitions import TimerKind
 from emulator.server.engine.payments.customer import PhoneAnswer
 from tests.server.engine.observed_world import observed
 from tests.server.engine.scenario_world import SHOP_CASES, scenario_world

@@ -6,10 +6,8 @@ import sqlite3
 import pytest
 
 from emulator.server.storage.batch import Transaction
-from emulator.server.storage.database_file import migrate
-from emulator.server.storage.snapshots import TABLES_OF_ACCOUNT, Rows, put_back, take
-from tests.server.engine.snapshot_calls import connection, rows
-from tests.world import World
+from emulator.server.storage.database_file import create_schema
+from emulator.server.storage.snapshots import TABLES_OF_ACCOUNT, put_back, take
 
 # What is no part of an account's state: who it is, and its snapshots themselves.
 BESIDE = {"accounts", "snapshots"}
@@ -19,7 +17,7 @@ TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 
 def test_every_table_of_the_schema_is_included() -> None:
     """A new table has to be one of an account's, or to be named here."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
-        migrate(database, ":memory:")
+        create_schema(database, ":memory:")
         tables = {name for (name,) in database.execute(TABLES)}
     assert set(TABLES_OF_ACCOUNT) == tables - BESIDE
 
@@ -28,7 +26,7 @@ def test_every_table_of_the_schema_is_included() -> None:
 def test_of_every_table_the_rows_of_one_account_are_taken_and_no_others(table: str) -> None:
     """The first and the last row that an account can have, beside those of its neighbours."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
-        migrate(database, ":memory:")
+        create_schema(database, ":memory:")
         tx = Transaction(database, {})
         for number in (1, 2, 3):
             for place in _outermost(TABLES_OF_ACCOUNT[table], number):
@@ -63,24 +61,3 @@ def _plant(database: sqlite3.Connection, table: str, place: int) -> None:
     marks = ", ".join("?" * len(row))
     statement = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})"  # noqa: S608 - a test's
     database.execute(statement, tuple(row.values()))
-
-
-async def test_rows_of_an_older_schema_are_put_back(emulator: World) -> None:
-    """A new table is empty, a new column has its default, one that is gone is left out."""
-    await emulator.create()
-    account = rows(emulator, 1)
-    older = {table: kept for table, kept in account.items() if table != "actions"}
-    events = older["events"]
-    place = events.columns.index("completed_at")
-    columns = (*events.columns[:place], "color", *events.columns[place + 1 :])
-    # The event and the timer of a creation had rows of their own.
-    event = (2 << 40 | 1, 2 << 40 | 1, 0, "pending", None, None, None, None)
-    older["events"] = Rows(
-        columns, [(*row[:place], "red", *row[place + 1 :]) for row in (event, *events.rows)]
-    )
-    timer = (1, 1, 1, 2 << 40 | 1, "expiry", "expired", None, 0)
-    older["timers"] = Rows(account["timers"].columns, [timer, *account["timers"].rows])
-    await emulator.create()
-    connection(emulator).execute("INSERT INTO actions VALUES (2 << 40, 0, 'pay', 0, 0, '{}')")
-    put_back(Transaction(connection(emulator), {}), 1, older)
-    assert rows(emulator, 1) == account

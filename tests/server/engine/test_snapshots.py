@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from emulator.domain.instants import parse_clock
 from emulator.domain.rate_limit import RateLimit
 from emulator.server.engine.accounts.clock_service import MAX_ADVANCE_MS
 from emulator.server.engine.payments.payments import CreatedPayment, Order
@@ -22,7 +23,18 @@ from tests.server.engine.snapshot_calls import (
 )
 from tests.server.engine.webhook_world import reply_after, webhook_world
 from tests.server.webhooks.receiver import NEVER, Reply, replies
-from tests.world import LIVE_KEY, OTHER_TEST_KEY, START_MS, TEST_KEY, World, headers, world
+from tests.world import (
+    LIVE_KEY,
+    OTHER_TEST_KEY,
+    START,
+    START_MS,
+    TEST_KEY,
+    ManualClock,
+    World,
+    headers,
+    world,
+    world_at,
+)
 
 ORDER = Order(
     amount_minor=100,
@@ -324,3 +336,20 @@ async def test_a_payment_of_the_same_transaction_as_a_restore_is_not_cached(
     created, _ = await asyncio.gather(create(), engine.snapshots.restore(first, "here"))
     found = await emulator.api.get(f"/v1/payments/{created.id}", headers=headers())
     assert (found.status_code, await listed(emulator)) == (404, [])
+
+
+class TickingClock(ManualClock):
+    """Real time of which a millisecond passes between two reads."""
+
+    def now_ms(self) -> int:
+        self.move(1)
+        return super().now_ms()
+
+
+async def test_a_frozen_clock_is_restored_to_the_millisecond() -> None:
+    settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1)
+    async with world_at(TickingClock(), settings) as emulator:
+        await save(emulator)
+        before = await clock(emulator)
+        await restore(emulator)
+        assert await clock(emulator) == before

@@ -188,3 +188,17 @@ def test_no_module_of_a_document_is_imported_at_start() -> None:
         timeout=HANGS_AFTER_S,
     )
     assert (ended.stdout, ended.stderr) == ("[]\n", "")
+
+
+def test_links_follow_from_the_paths(control: Json) -> None:
+    named = {operation.name: operation.definition for operation in operations(control)}
+    subject = {"query.account": "$request.query.account", "query.mode": "$request.query.mode"}
+    for source, status, target, expected in (
+        ("create_webhook_endpoint", "201", "ping_webhook_endpoint", "$response.body#/id"),
+        ("list_scenarios", "200", "switch_scenario", "$response.body#/data/0/name"),
+        ("delete_snapshot", "204", "get_snapshot", "$request.path.name"),
+        ("list_payments", "200", "list_payments", "$response.body#/next_cursor"),
+    ):
+        link = named[source]["responses"][status]["links"][target]
+        [(_, value)] = link["parameters"].items() - subject.items()
+        assert value == expected

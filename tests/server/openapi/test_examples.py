@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from emulator.server.openapi.declarations import JsonObject, ref
-from emulator.server.openapi.examples import example_of
+from emulator.server.openapi.schemas import example_of
 
 NULLABLE = {"type": ["string", "null"], "examples": ["a"]}
 

@@ -16,7 +16,7 @@ import pytest
 from emulator.domain.payment import Status
 from emulator.server.storage import payments
 from emulator.server.storage.batch import Transaction, first_position
-from emulator.server.storage.database_file import migrate
+from emulator.server.storage.database_file import create_schema
 from emulator.server.storage.payments import PageQuery
 
 FEW, MANY = 1_000, 100_000
@@ -82,7 +82,7 @@ class Table:
 
 def filled(count: int) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(connection, "memory")
+    create_schema(connection, "memory")
     parameters = {
         "count": count,
         "tick_ms": TICK_MS,

@@ -6,7 +6,7 @@ from emulator.server.api.document.schemas import contract_schemas
 from emulator.server.api.document.webhooks import webhooks
 from emulator.server.openapi.declarations import JsonObject, ref
 from emulator.server.openapi.document import DocumentWriter
-from emulator.server.openapi.examples import example_of
+from emulator.server.openapi.schemas import example_of
 
 __all__ = ["build", "contract_schemas"]
 

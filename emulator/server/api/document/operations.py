@@ -122,7 +122,6 @@ CREATE = Operation(
         201: SuccessResponse(
             "The new payment; a repeated idempotency key gets the same bytes again.",
             PaymentJson,
-            links={ApiRequest.RETRIEVE_PAYMENT.value: {"id": "$response.body#/id"}},
             headers={"Location": "Location", "Idempotent-Replayed": "IdempotentReplayed"},
         )
     },
@@ -154,11 +153,7 @@ LIST = Operation(
     description="Newest first. New payments do not shift later pages.",
     query_type=ListPaymentsQuery,
     responses={
-        200: SuccessResponse(
-            "A page of payments.",
-            PaymentList,
-            links={ApiRequest.LIST_PAYMENTS.value: {"after": "$response.body#/next_cursor"}},
-        )
+        200: SuccessResponse("A page of payments.", PaymentList),
     },
     refusals=_REFUSALS_OF_EVERY_CALL,
 )

@@ -21,7 +21,7 @@ from emulator.domain.errors import (
     InvalidField,
     UnknownAccount,
 )
-from emulator.domain.instants import ClockKind, ClockSpec, format_clock, parse_clock
+from emulator.domain.instants import ClockKind, ClockSpec, format_clock, format_instant, parse_clock
 from emulator.server.engine.payments.context import EngineContext, EngineService
 from emulator.server.engine.state.account import NEVER, Account, Owner
 from emulator.server.engine.state.rules import Library, stored_overrides
@@ -30,7 +30,6 @@ from emulator.server.storage.accounts import AccountRow
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import writes
 from emulator.server.storage.database_file import UnusableDatabase
-from emulator.server.storage.invalid_rows import InvalidRow, check_instant, reading
 
 DEFAULT_NAME = "Test Merchant"
 
@@ -88,38 +87,31 @@ class AccountFactory(EngineService):
             owner.request_stream = ids.stream_key(account.seed, owner.mode, key, "requests")
 
     def of_row(self, tx: Transaction, row: AccountRow) -> Account:
-        """The account of a row. Raises InvalidRow."""
+        """The account of a row. Raises ArithmeticError, LookupError, ValueError."""
         clock = AccountClock(
             self._wall,
             frozen_at=row.frozen_at,
             offset_ms=row.offset_ms,
             rate_thousandths=row.rate_thousandths,
         )
-        with reading("accounts"):
-            initial_clock = parse_clock(row.initial_clock)
         account = Account(
             number=row.number,
             profile=row.profile,
             seed=row.seed,
             clock=clock,
-            initial_clock=initial_clock,
+            initial_clock=parse_clock(row.initial_clock),
             rules=self._library.initial_rules,
         )
         self._add_owners(account, row.test_stream, row.live_stream)
-        with reading("timers"):
-            account.due_at = timers.next_due_at(tx, account.number) or NEVER
-            following = timers.next_of_account(tx, account.number)
-            if following is not None:
-                check_instant("due_at", following[0].due_at)
-        with reading("events"):
-            latest = (events.newest(tx, owner.number, 1) for owner in account.owners)
-            latest_at = max((event.at for found in latest for event in found), default=0)
-            check_instant("at", latest_at)
+        account.due_at = timers.next_due_at(tx, account.number) or NEVER
+        following = timers.next_of_account(tx, account.number)
+        latest = (events.newest(tx, owner.number, 1) for owner in account.owners)
+        latest_at = max((event.at for found in latest for event in found), default=0)
         if clock.now() < latest_at:
             # The system clock was set back while the program was not running.
             clock.flow_from(latest_at)
-        with reading("accounts"):
-            check_instant("offset_ms", clock.now())
+        for instant in (clock.now(), latest_at, following[0].due_at if following else 0):
+            format_instant(instant)  # It fails long before 1970, and so would `GET /clock`.
         return account
 
     def profile(self, number: int, request: NewAccount) -> AccountProfile:
@@ -205,7 +197,7 @@ class AccountRegistry(EngineService):
     async def open(self) -> None:
         """Load the accounts of the database, or create the first two.
 
-        Raises InvalidRow, UnusableDatabase.
+        Raises UnusableDatabase; ArithmeticError, LookupError or ValueError for an invalid row.
         """
         for account in await self._open():
             self._add(account)
@@ -309,7 +301,7 @@ class AccountRegistry(EngineService):
                 accounts.insert(tx, account_row(account))
             return created
         if rows[0].number != 1:
-            raise InvalidRow("accounts", "the first account, number 1, is missing")
+            raise ValueError("the first account, number 1, is missing")
         rows[0] = rows[0]._replace(profile=first._replace(name=rows[0].profile.name))
         try:
             accounts.set_keys(tx, rows[0])
@@ -324,16 +316,13 @@ class AccountRegistry(EngineService):
 
     @staticmethod
     def _load_overrides(tx: Transaction, loaded: Iterable[Account]) -> None:
-        with reading("scenarios"):
-            with_overrides = set(scenarios.accounts(tx))
+        with_overrides = set(scenarios.accounts(tx))
         for account in loaded:
-            with reading("payment_scenarios"):
-                account.payment_scenarios = scenarios.applied(
-                    tx, [owner.number for owner in account.owners]
-                )
+            account.payment_scenarios = scenarios.applied(
+                tx, [owner.number for owner in account.owners]
+            )
             if account.number in with_overrides:
-                with reading("scenarios"):
-                    overrides = stored_overrides(tx, account.number)
+                overrides = stored_overrides(tx, account.number)
                 account.rules = account.rules.with_overrides(overrides)
 
     @writes()

@@ -154,10 +154,10 @@ class Snapshots(EngineService):
         """The account in memory, from its restored rows and the saved state of memory."""
         at = snapshot.created_at
         restored = account.copy()
-        restored.clock = AccountClock(self._wall, frozen_at=at)
-        restored.clock.flow_from(at, snapshot.rate_thousandths)
-        if snapshot.is_frozen:
-            restored.clock.freeze()
+        rate = snapshot.rate_thousandths
+        restored.clock = AccountClock(self._wall, frozen_at=at, rate_thousandths=rate)
+        if not snapshot.is_frozen:
+            restored.clock.flow_from(at)
         restored.due_at = timers.next_due_at(tx, account.number) or NEVER
         restored.advance = Advance()
         restored.generation = account.generation + 1

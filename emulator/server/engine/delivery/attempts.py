@@ -12,7 +12,7 @@ from emulator.clock import PAUSE_AFTER_FAILURE_MS, pause
 from emulator.domain.hosts import hide_url_secrets
 from emulator.domain.instants import Instant, format_instant
 from emulator.domain.payment import Event, Payment
-from emulator.domain.timers import ATTEMPT, ComingAttempt, Due, DueKey
+from emulator.domain.transitions import ATTEMPT, ComingAttempt, Due, DueKey
 from emulator.domain.webhooks import (
     MAX_TIMEOUT_MS,
     Attempt,

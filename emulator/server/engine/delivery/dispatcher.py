@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from emulator.clock import PAUSE_AFTER_FAILURE_MS, pause
 from emulator.domain.errors import NotReady
-from emulator.domain.instants import Instant
+from emulator.domain.instants import Instant, format_instant
 from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
 from emulator.http.descriptor_limit import descriptor_limit
 from emulator.server.engine.delivery.attempt_slots import AttemptSlots
@@ -29,7 +29,6 @@ from emulator.server.storage import deliveries
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import DatabaseLost, reads
 from emulator.server.storage.deliveries import Delivery
-from emulator.server.storage.invalid_rows import check_instant
 
 logger = logging.getLogger(__name__)
 
@@ -85,14 +84,12 @@ class Dispatcher(StateService):
     def check(self, tx: Transaction, owner: Owner) -> None:
         """Read the next deliveries of an owner's endpoints, for the errors that this may raise."""
         for endpoint in owner.endpoints:
-            upcoming = next_jobs(tx, EndpointQueue(owner, endpoint), {}, ())
-            for job in upcoming.jobs:
-                check_instant("due_at", job.delivery.due_at)
-            # Also where it is not due: the state of the clock names its payment.
+            next_jobs(tx, EndpointQueue(owner, endpoint), {}, ())
+            # Also where it is not due: the state of the clock has its payment and its instant.
             delivery = deliveries.next_of(tx, (endpoint,))
             if delivery is not None:
                 delivery_job(tx, owner, delivery)
-                check_instant("due_at", delivery.due_at)
+                format_instant(delivery.due_at or 0)
 
     async def run(self) -> None:
         """Send until cancelled."""

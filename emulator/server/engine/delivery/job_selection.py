@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from emulator.domain.instants import Instant
-from emulator.domain.timers import LAST_SEQUENCE, DueKey
+from emulator.domain.transitions import LAST_SEQUENCE, DueKey
 from emulator.server.engine.delivery.attempts import DeliveryJob, delivery_job
 from emulator.server.engine.delivery.gates import MAX_PAUSED_DELIVERIES
 from emulator.server.engine.state.account import NEVER, Account, Owner

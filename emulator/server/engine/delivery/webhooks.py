@@ -9,12 +9,11 @@ from collections.abc import Iterable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from emulator.domain.timers import Due, DueKey
+from emulator.domain.transitions import Due, DueKey
 from emulator.server.engine.state.account import Account
 from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.storage import endpoints
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction
-from emulator.server.storage.invalid_rows import reading
 
 if TYPE_CHECKING:
     from emulator.domain.webhooks import RegisteredEndpoint
@@ -90,19 +89,17 @@ class Webhooks(StateService):
     async def open(self, accounts: Iterable[Account], first: Account) -> None:
         """Load the endpoints of the database, and create the configured one if it is missing.
 
-        Raises InvalidRow.
+        Raises ArithmeticError, LookupError or ValueError for an invalid row.
         """
         owners = {owner.number: owner for account in accounts for owner in account.owners}
-        with reading("endpoints"):
-            stored = await self._database.read(endpoints.load_all)
-            for endpoint in stored:
-                owner = owners[endpoint.position >> ORDINAL_BITS]
-                owner.endpoints = {**owner.endpoints, endpoint.position: endpoint}
+        stored = await self._database.read(endpoints.load_all)
+        for endpoint in stored:
+            owner = owners[endpoint.position >> ORDINAL_BITS]
+            owner.endpoints = {**owner.endpoints, endpoint.position: endpoint}
         if stored:
             # An invalid row would make the dispatcher fail again and again.
-            with reading("deliveries"):
-                for owner in owners.values():
-                    await self.dispatcher.check(owner)
+            for owner in owners.values():
+                await self.dispatcher.check(owner)
         if self._config.endpoint is not None:
             self._initial_endpoints = await self.endpoints.ensure(first, self._config.endpoint)
         if stored:

@@ -11,7 +11,7 @@ from emulator.domain.errors import UnknownCheckout
 from emulator.domain.instants import Instant
 from emulator.domain.outcomes import Outcome, RedirectMoment
 from emulator.domain.payment import Payment
-from emulator.domain.timers import Timer
+from emulator.domain.transitions import Timer
 from emulator.server.engine.payments.context import EngineContext, EngineService
 from emulator.server.engine.payments.customer import Customer, PhoneAnswer, Submission
 from emulator.server.engine.state.account import Account, Owner

@@ -19,6 +19,7 @@ from emulator.domain.errors import (
     PaymentNotPayable,
 )
 from emulator.domain.instants import Instant
+from emulator.domain.message_text import not_accepted, received
 from emulator.domain.outcomes import Handset, Outcome, Scripted, Step, answer_due_at
 from emulator.domain.payment import Payment, Reason, Status
 from emulator.domain.payment_methods import (
@@ -29,9 +30,7 @@ from emulator.domain.payment_methods import (
     methods_of_phone,
     normalise_phone,
 )
-from emulator.domain.received_values import not_accepted, received
-from emulator.domain.timers import TimerKind, is_asked
-from emulator.domain.transitions import Change, not_offered
+from emulator.domain.transitions import Change, TimerKind, is_asked, not_offered
 from emulator.server.engine.payments.context import EngineService
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.rule_choice import outcome_of, payer_of

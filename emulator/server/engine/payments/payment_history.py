@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from emulator import ids
 from emulator.domain.errors import UnknownEvent, UnknownPayment
+from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import Event, Payment, Status
-from emulator.domain.received_values import not_accepted
-from emulator.domain.timers import ComingAttempt, Timer
+from emulator.domain.transitions import ComingAttempt, Timer
 from emulator.server.engine.payments.context import EngineService
 from emulator.server.engine.state.account import Owner
 from emulator.server.storage import events, payments, timers

@@ -10,8 +10,7 @@ from emulator.clock import PAUSE_AFTER_FAILURE_MS
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment, Status
-from emulator.domain.timers import LAST_SEQUENCE, DueKey, Timer, TimerKind
-from emulator.domain.transitions import Change, decide
+from emulator.domain.transitions import LAST_SEQUENCE, Change, DueKey, Timer, TimerKind, decide
 from emulator.domain.wire import effect_json
 from emulator.server.engine.delivery.webhooks import Webhooks
 from emulator.server.engine.state.account import FAR_OFF, NEVER, Account, Owner

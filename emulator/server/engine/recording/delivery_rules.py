@@ -10,7 +10,7 @@ from itertools import groupby
 
 from emulator.domain.durations import duration_text
 from emulator.domain.payment import Event
-from emulator.domain.timers import DueKey
+from emulator.domain.transitions import DueKey
 from emulator.domain.webhooks import Attempt, DeliveryState
 from emulator.server.engine.recording.yaml_writer import Json
 from emulator.server.storage.deliveries import Delivery

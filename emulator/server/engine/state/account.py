@@ -15,7 +15,7 @@ from emulator.domain.errors import InvalidApiKey
 from emulator.domain.instants import ClockSpec, Instant
 from emulator.domain.payment import Event, Payment
 from emulator.domain.rate_limit import RateLimit, TokenBucket
-from emulator.domain.timers import DueKey
+from emulator.domain.transitions import DueKey
 from emulator.domain.wire import event_json
 from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES, Journal
 from emulator.server.engine.state.rules import Rules

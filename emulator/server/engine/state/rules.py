@@ -147,7 +147,7 @@ class Rules:
         """The scenario of this name. Raises UnknownScenario, with the nearest name."""
         listed = self.named(name)
         if listed is None:
-            from emulator.domain.nearest_word import nearest_word_hint
+            from emulator.domain.message_text import nearest_word_hint
 
             names = [each.scenario.name for each in self.listed]
             raise UnknownScenario(name, hint=nearest_word_hint(name, names))

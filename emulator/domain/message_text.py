@@ -1,18 +1,22 @@
-"""Writes a received value in an error message: as JSON, short, and without keys."""
+"""Writes values and hints into messages: received values, visible characters, the nearest word."""
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 
 from emulator.domain.accounts import mask_keys
 from emulator.domain.errors import InvalidField
 
+LINE_BREAK = "\n"
 MAX_SHOWN_LENGTH = 64
-
 # A key that begins within the shown part is masked as a whole.
 _MAX_READ_LENGTH = 4 * MAX_SHOWN_LENGTH
+_MAX_COMPARED_CHARACTERS = 64
 _NOT_ASCII = re.compile(r"[^ -~]")
+# C0, DEL and C1; separators of lines and paragraphs; marks of text direction.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class WrittenNumber:
@@ -85,3 +89,33 @@ def _visible(found: re.Match[str]) -> str:
     """A character, or the escapes of one that would not be seen or would change the others."""
     character = found[0]
     return character if character.isprintable() else json.dumps(character)[1:-1]
+
+
+def escape_controls(text: str, *, besides: str = "") -> str:
+    r"""A text with each control character, except those of `besides`, in the form `\u001b`.
+
+    In a JSON string or a quoted YAML string this is the same character.
+    """
+    return _CONTROL.sub(
+        lambda found: found[0] if found[0] in besides else f"\\u{ord(found[0]):04x}", text
+    )
+
+
+def nearest_word(word: str, known: Iterable[str], *, similarity: float = 0.6) -> str | None:
+    """The most similar known word, or None when none has this similarity, from 0 to 1."""
+    return _nearest(word[:_MAX_COMPARED_CHARACTERS], tuple(known), similarity)
+
+
+# A client repeats its unknown parameters, and to find one takes a third of a create.
+@lru_cache(maxsize=256)
+def _nearest(word: str, known: tuple[str, ...], similarity: float) -> str | None:
+    from difflib import get_close_matches  # A start without mistakes does not need it.
+
+    nearest = get_close_matches(word, known, n=1, cutoff=similarity)
+    return nearest[0] if nearest else None
+
+
+def nearest_word_hint(word: str, known: Iterable[str]) -> str:
+    """A sentence with the most similar known word, after a blank, or nothing."""
+    nearest = nearest_word(word, known)
+    return "" if nearest is None else f" Did you mean '{nearest}'?"

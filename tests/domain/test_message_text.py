@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.domain.received_values import MAX_SHOWN_LENGTH, WrittenNumber, received
+from emulator.domain.message_text import MAX_SHOWN_LENGTH, WrittenNumber, received
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.text("live_test\x00\x1b\u202e"),
