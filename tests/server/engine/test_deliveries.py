@@ -9,6 +9,7 @@ import pytest
 from emulator.server.engine.delivery.job_selection import MAX_CONCURRENT_ATTEMPTS
 from tests.server.engine.webhook_world import TIMES_OUT, pay, register, reply_after, webhook_world
 from tests.server.webhooks.receiver import HANG_UP, NEVER, Received, Reply, receiving
+from tests.turns import turn
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world
 
 
@@ -226,17 +227,18 @@ async def test_an_endpoint_that_is_disabled_during_an_attempt_gets_no_other() ->
 
 async def test_an_event_right_after_a_reset_is_sent() -> None:
     async with receiving() as receiver, world(webhook_url=receiver.url) as emulator:
-        for turn in range(10):
+        for number in range(10):
             payment = await emulator.create()
             body = {"method": "telebirr", "phone": "0900000001"}
             path = f"/payments/{payment['id']}/pay"
-            await asyncio.gather(
-                emulator.control("POST", path, body),
-                emulator.control("POST", "/reset"),
-                emulator.create(metadata={"turn": str(turn)}),
-            )
+            paying = asyncio.create_task(emulator.control("POST", path, body))
+            resetting = asyncio.create_task(emulator.control("POST", "/reset"))
+            for _ in range(2):  # until the handlers of both calls have begun
+                await turn()
+            await emulator.create(metadata={"number": str(number)})
+            await asyncio.gather(paying, resetting)
             while not any(
-                received.json["data"]["metadata"] == {"turn": str(turn)}
+                received.json["data"]["metadata"] == {"number": str(number)}
                 for received in receiver.received
             ):
                 await receiver.wait_for(len(receiver.received) + 1)
