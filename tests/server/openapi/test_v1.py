@@ -12,8 +12,8 @@ from emulator.cli.commands import cli
 from emulator.domain.faults import ApiRequest
 from emulator.domain.payment import EVENT_TYPES
 from emulator.domain.payment_methods import DEFAULT_METHODS
+from emulator.http.webhook_messages import Message, webhook_request
 from emulator.server.api import parameters, queries
-from emulator.server.webhooks import messages
 from tests.server.api.calls import CODES, post
 from tests.server.openapi.navigation import Json, objects, operations, resolved, self_contained
 from tests.world import World, order
@@ -59,9 +59,9 @@ def test_the_codes_of_invalid_fields_are_those_of_the_call(
 def test_it_has_every_event_with_the_headers_of_its_webhook(v1: Json) -> None:
     """6: webhooks are the recommended way to follow a payment's status."""
     assert list(v1["webhooks"]) == list(EVENT_TYPES.values())
-    message = messages.Message(event_id="evt_1", timestamp_s=1, body=b"{}")
+    message = Message(event_id="evt_1", timestamp_s=1, body=b"{}")
     secret = "whsec_" + "A" * 32
-    sent = dict(messages.request(message, url="http://127.0.0.1/", secrets=[secret]).headers)
+    sent = dict(webhook_request(message, url="http://127.0.0.1/", secrets=[secret]).headers)
     for event_type, item in v1["webhooks"].items():
         webhook = item["post"]
         assert {parameter["name"] for parameter in webhook["parameters"]} == {
