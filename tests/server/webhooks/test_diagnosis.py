@@ -10,6 +10,7 @@ import struct
 
 import pytest
 
+from emulator.domain.hosts import parse_url
 from emulator.domain.webhooks import MAX_TIMEOUT_MS, AttemptResult, WebhookRequest, WebhookResponse
 from emulator.http.diagnosis import (
     Diagnosis,
@@ -20,7 +21,6 @@ from emulator.http.diagnosis import (
 )
 from emulator.http.failures import RequestStage
 from emulator.server.webhooks.sender import MAX_RESPONSE_BYTES, Sender
-from emulator.settings import parse_url
 from tests.cli.processes import free_port
 from tests.server.webhooks.receiver import (
     HANG_UP,
