@@ -25,6 +25,8 @@ settings.load_profile("emulator")
 
 # Files that take seconds. They run first, so that at the end no process waits for one of them.
 LONG_FILES = (
+    "tests/tools/explore/test_correct_shops.py",
+    "tests/interop/test_schemathesis.py",
     "tests/tools/verify/test_drift.py",
     "tests/server/checkout/browser/",
     "tests/cli/test_mistakes.py",
