@@ -164,6 +164,7 @@ class Call:
 
     def _end(self) -> None:
         self.has_response = True
+        self.body = b""  # nobody reads the rest, which is still received
         if self._changed is not None:
             self._changed.set()
         self.client.end_call()

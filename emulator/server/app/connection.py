@@ -98,19 +98,17 @@ class Connection(asyncio.Protocol):
         self._is_processing = self._is_reading_paused = self.has_eof = self._is_ending = False
         self._is_first = True
         self._deadline_ms: float | None = None
-        self._unread_bytes, self._unread_since_ms = 0, 0.0
-        self._lingering_bytes = 0
+        self._lingering_bytes = self._unread_bytes = 0
+        self._unread_since_ms = 0.0
 
     # Called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self._state.connections.add(self)
-        server, client = (
-            tuple(transport.get_extra_info(name) or ())[:2] or None
-            for name in ("sockname", "peername")
-        )
-        scheme = "https" if transport.get_extra_info("sslcontext") else "http"
+        get = transport.get_extra_info
+        server, client = (tuple(get(name) or ())[:2] or None for name in ("sockname", "peername"))
+        scheme = "https" if get("sslcontext") else "http"
         self.addresses = {"server": server, "client": client, "scheme": scheme}
         self.is_for_api = server is not None and self._gateway.is_api_port(server[1])
         self._limit_time(MAX_HEAD_MS)
@@ -139,10 +137,9 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._state.connections.discard(self)
         self._is_ending = True
-        self._received = b""
         if self._call is not None:
             self._lose(self._call)
-        self._call = self._parser = None
+        self._release()
         self.resume_writing()
 
     def pause_writing(self) -> None:
@@ -166,10 +163,7 @@ class Connection(asyncio.Protocol):
             self._start(self._call)
 
     def check_progress(self, now_ms: float) -> None:
-        """Disconnect a client that has made no progress for too long.
-
-        Called about once a second, with the monotonic time.
-        """
+        """Disconnect a client without progress; called each second, with the monotonic time."""
         if self._call is not None:
             self._start(self._call)
         unread = self._transport.get_write_buffer_size()
@@ -378,8 +372,7 @@ class Connection(asyncio.Protocol):
     def _end(self, response: bytes = b"") -> None:
         """Write the last response, and drop what the client still sends."""
         self._is_ending = True
-        self._received = b""
-        self._call = self._parser = None
+        self._release()
         if self._transport.is_closing():
             return
         self._transport.write(response)
@@ -389,6 +382,13 @@ class Connection(asyncio.Protocol):
         self._transport.write_eof()
         self._limit_time(MAX_LINGER_MS)
         self.limit_reading()
+
+    def _release(self) -> None:
+        """Drop what belongs to the request in progress."""
+        for parser in filter(None, (self._parser, self._chunks)):
+            parser.close()
+        self._received = b""
+        self._call = self._parser = self._chunks = None
 
     def _limit_time(self, limit_ms: int) -> None:
         self._deadline_ms = self._wall.monotonic_ms() + limit_ms

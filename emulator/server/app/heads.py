@@ -8,7 +8,7 @@ and parsing them takes a fifth of the time of a read.
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import httptools
@@ -71,7 +71,7 @@ class HeadParser:
     def __init__(self) -> None:
         self.head: Head | None = None
         self.error: Exception | None = None
-        self._parser = httptools.HttpRequestParser(self)
+        self._parser: Any = httptools.HttpRequestParser(self)
         self._fed = self._size = 0
         self._target = b""
         self._headers: list[Header] = []
@@ -92,6 +92,12 @@ class HeadParser:
             # An error after the head is one of the body, and is found when that is decoded.
             self.head = self._complete_head() if self._version else None
             self.error = None if self._version else error
+        if self.head or self.error:
+            self.close()
+
+    def close(self) -> None:
+        """Release the parser, which refers to this object."""
+        self._parser = None
 
     def _complete_head(self) -> Head:
         """Raises httptools.HttpParserError for a target that is none."""
@@ -179,7 +185,7 @@ class ChunkedBody:
     def __init__(self, head: Head) -> None:
         """Raises httptools.HttpParserError if the body has another coding."""
         self.is_complete = False
-        self._parser = httptools.HttpRequestParser(self)
+        self._parser: Any = httptools.HttpRequestParser(self)
         self._decoded: list[bytes] = []
         self._framing_bytes = self._trailer_bytes = 0
         self._last = b""
@@ -206,7 +212,13 @@ class ChunkedBody:
             self._last = (self._last + part)[-3:] if found < 0 else b""
             at = end
         decoded, self._decoded = b"".join(self._decoded), []
+        if self.is_complete:
+            self.close()
         return decoded, data[at:]
+
+    def close(self) -> None:
+        """Release the parser, which refers to this object."""
+        self._parser = None
 
     # Called by the parser.
 

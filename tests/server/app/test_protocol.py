@@ -1,5 +1,6 @@
 """One connection: upgrades, bytes after a request, limits of size and time."""
 
+import gc
 import json
 from typing import Any
 
@@ -405,3 +406,33 @@ async def test_an_idle_connection_is_closed_after_75_s() -> None:
         client.pass_time(1)
         assert client.is_closed
         assert statuses(client) == [201, 201]
+
+
+async def test_the_rest_of_a_refused_body_is_dropped_and_the_next_request_answered() -> None:
+    """Its first part, as long as a packet of the event loop, must not stop the reading."""
+    head = request(b"", framing="Content-Length: 3000000\r\n")
+    async with connection() as client:
+        await client.send(head + bytes(256 * 1024))
+        for _ in range(3_000_000 // (256 * 1024) - 1):
+            assert not client.transport.is_paused
+            await client.send(bytes(256 * 1024))
+        await client.send(bytes(3_000_000 % (256 * 1024)) + create())
+        assert statuses(client) == [400, 201]
+
+
+async def test_no_request_leaves_objects_to_a_garbage_collection() -> None:
+    """Collections are rare while the program serves."""
+    async with connection() as client:
+        health = request(b"", method="GET", framing="", target="/_emulator/health")
+        body = request(
+            chunked(b"{}"), target="/_emulator/x", framing="Transfer-Encoding: chunked\r\n"
+        )
+        await client.send(health, body)
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(100):
+                await client.send(health, body)
+            assert gc.collect() < 100
+        finally:
+            gc.enable()
