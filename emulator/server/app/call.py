@@ -40,8 +40,6 @@ class Client(Protocol):
     addresses: dict[str, Any]
     # Whether its listener serves the contract, and not the pages.
     is_for_api: bool
-    # Whether the client sends nothing more.
-    has_eof: bool
 
     def write(self, data: bytes) -> None:
         """Write to the client, if it is still connected."""
@@ -75,7 +73,7 @@ class Call:
     body: bytes | bytearray = b""
     body_error: Refusal | None = None
     has_started = has_whole_body = has_response = False
-    is_lost = is_streaming = expects_100 = False
+    is_lost = expects_100 = False
     _is_continued = _is_read = False
     _changed: asyncio.Event | None = None
 
@@ -134,14 +132,11 @@ class Call:
 
     def begin_stream(self, status: int, lines: bytes) -> None:
         """Begin a response whose length is not known yet."""
-        self.is_streaming = True
         if self.head.version == "1.0":
             self.is_last = True
         else:
             lines += b"transfer-encoding: chunked\r\n"
         self.client.write(self._first_part(status, lines))
-        if self.client.has_eof:
-            self.lose()  # nobody reads it
 
     async def send_part(self, part: bytes, *, is_last: bool) -> None:
         """Write a part of a stream; waits until the client has read most of what was written."""
