@@ -87,7 +87,6 @@ class _AsgiCall(Call):
 
     def begin_stream(self, status: int, lines: bytes) -> None:
         self._stream = (status, lines)
-        self.is_streaming = True
 
     async def send_part(self, part: bytes, *, is_last: bool) -> None:
         if self._stream is not None:

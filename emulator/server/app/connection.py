@@ -98,8 +98,7 @@ class Connection(asyncio.Protocol):
         self._is_processing = self._is_reading_paused = self.has_eof = self._is_ending = False
         self._is_first = True
         self._deadline_ms: float | None = None
-        self._lingering_bytes = self._unread_bytes = 0
-        self._unread_since_ms = 0.0
+        self._lingering_bytes, self._unread_bytes, self._unread_since_ms = 0, 0, 0.0
 
     # Called by the transport.
 
@@ -236,8 +235,8 @@ class Connection(asyncio.Protocol):
             self._refuse(error)
         finally:
             self._is_processing = False
-        is_idle = self._call is None and not self._received and not self._is_reading_paused
-        if self._is_ending or (is_idle and not self.has_eof):
+        is_busy = self._call is not None or self._received or self._is_reading_paused
+        if self._is_ending or not (is_busy or self.has_eof):
             return
         if self.has_eof and self._call is None and not (self._received and self._writable):
             self._end()
@@ -385,7 +384,8 @@ class Connection(asyncio.Protocol):
 
     def _release(self) -> None:
         """Drop what belongs to the request in progress."""
-        for parser in filter(None, (self._parser, self._chunks)):
+        parsers: tuple[HeadParser | ChunkedBody | None, ...] = (self._parser, self._chunks)
+        for parser in filter(None, parsers):
             parser.close()
         self._received = b""
         self._call = self._parser = self._chunks = None
