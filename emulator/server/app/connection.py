@@ -384,7 +384,7 @@ class Connection(asyncio.Protocol):
 
     def _release(self) -> None:
         """Drop what belongs to the request in progress."""
-        parsers: tuple[HeadParser | ChunkedBody | None, ...] = (self._parser, self._chunks)
+        parsers: tuple[Any, ...] = (self._parser, self._chunks)
         for parser in filter(None, parsers):
             parser.close()
         self._received = b""
