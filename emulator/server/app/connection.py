@@ -62,8 +62,7 @@ class ServerState:
 
     def __init__(self) -> None:
         self.connections: set[Connection] = set()
-        # Of every response.
-        self.default_headers: list[Header] = []
+        self.default_headers: list[Header] = []  # of every response
 
 
 class Connection(asyncio.Protocol):
@@ -199,6 +198,8 @@ class Connection(asyncio.Protocol):
             self._call = None
             if not self._is_processing:
                 self._process()
+        else:
+            self.limit_reading()  # nobody waits for the rest of the body
 
     def close(self) -> None:
         self._transport.close()
@@ -217,8 +218,7 @@ class Connection(asyncio.Protocol):
         is_paused = not self._is_ending and (self._writable is not None or has_enough)
         if is_paused != self._is_reading_paused and not self._transport.is_closing():
             self._is_reading_paused = is_paused
-            transport = self._transport
-            (transport.pause_reading if is_paused else transport.resume_reading)()
+            (self._transport.pause_reading if is_paused else self._transport.resume_reading)()
 
     # The states.
 
