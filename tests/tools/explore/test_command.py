@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.cli.invocation import invoke, output, run_on_terminal, usage_error
-from tests.cli.processes import COMMAND, HEARS_CTRL_C, free_port, serving
+from tests.cli.processes import COMMAND, free_port, serving
 from tests.tools.explore.small_shop import KEY, SECRET, SmallShop, small_shop
 
 RACE = "fulfilled-twice: paid, at-once payment.completed"
@@ -270,9 +270,9 @@ def test_no_process_of_the_shop_outlives_the_command(
     text = Path(correct.write(tmp_path)).read_text().replace(str(correct.port), str(free_port()))
     file.write_text(f"{text}run: {{command: (echo started; exec sleep 60) > {pipe}; true}}\n")
     ignored = "INT" if name == "TERM" else "USR1"  # as a shell ignores Ctrl-C for a job
-    command = HEARS_CTRL_C if name == "INT" else COMMAND
-    explore = [*command, "explore", str(file), *correct.flags]
-    process = subprocess.Popen(["sh", "-c", f"trap '' {ignored}; exec \"$@\"", "sh", *explore])
+    explore = [*COMMAND, "explore", str(file), *correct.flags]
+    shell = ["env", "--default-signal", "sh", "-c", f"trap '' {ignored}; exec \"$@\"", "sh"]
+    process = subprocess.Popen([*shell, *explore])
     with pipe.open() as started:
         assert started.readline() == "started\n"
         process.send_signal(signal.Signals[f"SIG{name}"])
