@@ -2,28 +2,22 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
     JUNIT_OPTION,
     KEY_OPTION,
     REPORT_OPTION,
     URL_OPTION,
-    base_url,
+    calling_emulator,
     check_key,
-    cli_error,
     console_paint,
     write_file,
     write_lines,
 )
-from emulator.cli.trigger import call
-from emulator.tools.replay.emulator_api import CONTROL, find_emulator
-
-if TYPE_CHECKING:
-    from emulator.http.client import HttpClient
+from emulator.http.emulator_calls import CHECKLIST
 
 _FAILED = "failed"
 _NOT_EXERCISED = "not_exercised"
@@ -54,15 +48,10 @@ def checklist(
     --fail-on applies, 2 when an option is wrong or the emulator cannot be reached.
     """
     check_key("--key", key)
-    from emulator.http.addresses import BaseUrl
-    from emulator.http.client import HttpClient, Unreachable
     from emulator.reporting import verdict_lines
 
-    client = HttpClient(BaseUrl.parse(base_url("--url", url)), key=key)
-    try:
-        items = run_loop(lambda: _fetch(client))
-    except Unreachable as error:
-        cli_error(str(error))
+    with calling_emulator(url, key) as emulator:
+        items = emulator.call(CHECKLIST)
     paint = console_paint()
     for item in items:
         verdict = _COLOURS[item["result"]], _words(item)
@@ -73,13 +62,6 @@ def checklist(
     results = {item["result"] for item in items}
     is_failure = _FAILED in results or (fail_on == _NOT_EXERCISED and _NOT_EXERCISED in results)
     return int(fail_on is not None and is_failure)
-
-
-async def _fetch(client: "HttpClient") -> Items:
-    await find_emulator(client)
-    async with client:
-        items: Items = (await call(client, "GET", f"{CONTROL}/checklist"))["data"]
-        return items
 
 
 def _reasons(item: dict[str, Any]) -> list[str]:

@@ -195,6 +195,7 @@ def explore(
     read = _read(files)
     if read is None:
         return 2
+    from emulator.http.emulator_calls import PaymentsEmulatorError
     from emulator.server.app.server import NoListener, collect_rarely
     from emulator.tools.explore.service import ExploreError
 
@@ -205,6 +206,8 @@ def explore(
     try:
         # A job that is cancelled, or a terminal that is closed, must end the shop, too.
         return run_loop(run, ends_on=ENDING_SIGNALS)
+    except PaymentsEmulatorError as error:
+        cli_error(error.line)
     except (ExploreError, NoListener) as error:
         cli_error(str(error))
 
@@ -252,8 +255,9 @@ async def _session(
     from emulator import ids
     from emulator.clock import RealClock
     from emulator.http.addresses import BaseUrl
+    from emulator.http.emulator_client import EmulatorClient
     from emulator.tools.explore.connections import Connections
-    from emulator.tools.explore.service import Service
+    from emulator.tools.explore.service import MAX_CALL_S, Service
     from emulator.tools.explore.session import ExploreSession
     from emulator.tools.explore.shop import Shop
     from emulator.tools.explore.shop_process import running_shop
@@ -270,10 +274,11 @@ async def _session(
             url = await stack.enter_async_context(
                 private_emulator(settings, max_journal_bytes=MAX_JOURNAL_BYTES)
             )
-        connections, shop_connections = Connections(), Connections()
-        for each in (connections, shop_connections):
-            stack.callback(each.close)
-        service = Service(BaseUrl.parse(url), options.key, connections)
+        address = BaseUrl.parse(url)
+        client = EmulatorClient(address, key=options.key, timeout_s=MAX_CALL_S)
+        service = Service(await stack.enter_async_context(client))
+        shop_connections = Connections()
+        stack.callback(shop_connections.close)
         stream = ids.stream_key(options.limits.seed, "explore")
         secret = options.secret or ids.webhook_secret(stream, 1)
         if options.url is not None:

@@ -4,8 +4,8 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -15,6 +15,7 @@ import click
 from emulator.domain.message_text import LINE_BREAK, escape_controls
 
 if TYPE_CHECKING:
+    from emulator.http.blocking_client import BlockingEmulator
     from emulator.reporting import Paint
 
 # A pipe whose reader has closed it; on Windows the error is EINVAL.
@@ -212,6 +213,23 @@ def base_url(option: str, text: str) -> str:
         # They would need the header that holds the key.
         cli_error(f"flag {option}: a user and a password cannot be sent beside an API key")
     return url
+
+
+@contextmanager
+def calling_emulator(url: str, key: str | None) -> "Iterator[BlockingEmulator]":
+    """A client of the emulator at --url, which gets the key only if it is an emulator.
+
+    Raises CliError if it is not, or for an error of its calls in the block.
+    """
+    from emulator.http.blocking_client import BlockingEmulator
+    from emulator.http.emulator_calls import HEALTH, MAX_HEALTH_CHECK_S, PaymentsEmulatorError
+
+    address = base_url("--url", url)
+    try:
+        BlockingEmulator(base_url=address, timeout_s=MAX_HEALTH_CHECK_S).call(HEALTH)
+        yield BlockingEmulator(base_url=address, key=key)
+    except PaymentsEmulatorError as error:
+        cli_error(error.line)
 
 
 def check_key(option: str, key: str | None) -> None:

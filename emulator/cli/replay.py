@@ -16,6 +16,7 @@ from emulator.cli.output import (
     REPORT_OPTION,
     URL_OPTION,
     base_url,
+    calling_emulator,
     check_key,
     cli_error,
     console_paint,
@@ -115,7 +116,7 @@ def replay(
     """
     settings = _settings(url, seed, clock, database)
     options = ReplayOptions(
-        url=None if url is None else _base_url(url),
+        url=_base_url(url),
         settings=settings,
         clock=clock or DEFAULT_CLOCK,
         **others,  # type: ignore[arg-type]  # click has validated their types
@@ -136,16 +137,11 @@ def record(url: str, key: str | None) -> None:
 
     The output is a scenario file.
     """
-    from emulator.http.client import Unreachable
-    from emulator.tools.replay.emulator_api import RecordingUnavailable, fetch_recording
+    from emulator.http.emulator_calls import RECORDING
 
     check_key("--key", key)
-    address = _base_url(url)
-    try:
-        text = run_loop(lambda: fetch_recording(address, key))
-    except (RecordingUnavailable, Unreachable) as error:
-        cli_error(str(error))
-    write(text)
+    with calling_emulator(url, key) as emulator:
+        write(emulator.call(RECORDING))
 
 
 class ReplayRun:
@@ -170,7 +166,7 @@ class ReplayRun:
         )
 
     def run(self) -> int:
-        from emulator.http.client import Unreachable
+        from emulator.http.emulator_calls import PaymentsEmulatorError
         from emulator.server.app.server import NoListener, collect_rarely
         from emulator.server.storage.database_file import UnusableDatabase
 
@@ -178,7 +174,9 @@ class ReplayRun:
         started_ms = self._wall.monotonic_ms()
         try:
             results = run_loop(self._play)
-        except (NoListener, Unreachable, UnusableDatabase) as error:
+        except PaymentsEmulatorError as error:
+            cli_error(error.line)
+        except (NoListener, UnusableDatabase) as error:
             cli_error(str(error))
         duration_ms = self._wall.monotonic_ms() - started_ms
         code = self._print_results(results)
@@ -195,13 +193,13 @@ class ReplayRun:
             self._print_error = error
 
     async def _play(self) -> "list[CaseResult]":
-        from emulator.http.client import HttpClient
+        from emulator.http.emulator_client import EmulatorClient
         from emulator.tools.replay.case_runner import RunContext, play_all
 
         options = self._options
         async with self._emulator() as url:
             context = RunContext(
-                client=HttpClient(url),
+                client=EmulatorClient(url),
                 is_private=options.url is None,
                 clock=options.clock,
                 seed=options.settings.seed or 0,
@@ -272,10 +270,10 @@ def _settings(
         cli_error(*error.lines)
 
 
-def _base_url(url: str) -> "BaseUrl":
+def _base_url(url: str | None) -> "BaseUrl | None":
     from emulator.http.addresses import BaseUrl
 
-    return BaseUrl.parse(base_url("--url", url))
+    return None if url is None else BaseUrl.parse(base_url("--url", url))
 
 
 def _width() -> int:

@@ -87,7 +87,7 @@ def health(**flags: object) -> None:
 def _check_health(host: str, port: int) -> None:
     """Send one request. Raises Unhealthy."""
     from emulator.http.addresses import host_with_port
-    from emulator.http.blocking_client import BlockingRequest, NoResponse
+    from emulator.http.blocking_client import BlockingRequest
 
     base_url = f"http://{host_with_port(_REACHABLE.get(host, host), port)}"
     url = f"{base_url}{HEALTH_PATH}"
@@ -97,11 +97,10 @@ def _check_health(host: str, port: int) -> None:
         timeout_s=MAX_HEALTH_CHECK_S,
         max_bytes=MAX_HEALTH_BYTES,
     )
-    try:
-        status, body = request.send()
-    except NoResponse as error:
-        raise Unhealthy(f"no response from {url}: {error}") from None
-    if status != 200:
-        raise Unhealthy(f"{url} returned {status}; expected 200")
-    if b'"status":"ok"' not in body:
+    response = request.send()
+    if response.failure is not None:
+        raise Unhealthy(f"no response from {url}: {response.failure}")
+    if response.status != 200:
+        raise Unhealthy(f"{url} returned {response.status}; expected 200")
+    if b'"status":"ok"' not in response.body:
         raise Unhealthy(f"{url} is not the address of a payments emulator")

@@ -1,14 +1,12 @@
 """The command `trigger`, which drives a new payment to an event."""
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 import click
 
-from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
     URL_OPTION,
-    base_url,
+    calling_emulator,
     check_key,
     cli_error,
     number_within,
@@ -19,10 +17,10 @@ from emulator.domain.message_text import nearest_word_hint
 from emulator.domain.payment import MAX_AMOUNT_MINOR, MIN_AMOUNT_MINOR, STATUS_OF_EVENT, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS, DEFAULT_ORDER, customer_submission
 from emulator.domain.transitions import TRANSITIONS, Edge
-from emulator.tools.replay.emulator_api import CONTROL, PAYMENTS, find_emulator, full_refusal_text
+from emulator.http import emulator_calls as calls
 
 if TYPE_CHECKING:
-    from emulator.http.client import HttpClient
+    from emulator.http.blocking_client import BlockingEmulator
 
 # An attempt ends after 15 s, and the attempts for the events before it come first.
 MAX_WAITS = 240
@@ -103,48 +101,40 @@ def trigger(
         expected = f"expected one of: {', '.join(STATUS_OF_EVENT)}.{hint}".removesuffix(".")
         cli_error(f"EVENT: found {event!r}, {expected}")
     check_key("--key", key)
-    from emulator.http.addresses import BaseUrl
-    from emulator.http.client import HttpClient, Unreachable
-
-    client = HttpClient(BaseUrl.parse(base_url("--url", url)), key=key)
     methods = [method] if method else list(DEFAULT_METHODS)
     order = {"amount": amount_minor, "methods": methods, "metadata": metadata}
-    try:
-        return run_loop(lambda: _trigger(client, event, order))
-    except Unreachable as error:
-        cli_error(str(error))
+    with calling_emulator(url, key) as emulator:
+        return _trigger(emulator, event, order)
 
 
-async def _trigger(client: "HttpClient", event: str, order: dict[str, Any]) -> int:
+def _trigger(emulator: "BlockingEmulator", event: str, order: dict[str, Any]) -> int:
     """Return the exit code."""
-    await find_emulator(client)
-    async with client:
-        payment_id = await _drive_to(client, STATUS_OF_EVENT[event], order)
-        write(f"{event}: {payment_id}\n")
-        endpoints = (await call(client, "GET", f"{CONTROL}/webhook_endpoints"))["data"]
-        receivers = [each for each in endpoints if each["enabled"] and event in each["events"]]
-        if not receivers:
-            write(_NO_ENDPOINT.format(event))
-        are_delivered = []
-        for endpoint in reversed(receivers):
-            selection = {"event": event, "payment": payment_id, "endpoint": endpoint["id"]}
-            delivery = await _delivery(client, selection)
-            are_delivered.append(delivery["status"] == "succeeded")
-            write(f"{endpoint['url']}: {_result(delivery)}\n")
+    payment_id = _drive_to(emulator, STATUS_OF_EVENT[event], order)
+    write(f"{event}: {payment_id}\n")
+    endpoints = emulator.call(calls.ENDPOINTS)
+    receivers = [each for each in endpoints if each["enabled"] and event in each["events"]]
+    if not receivers:
+        write(_NO_ENDPOINT.format(event))
+    are_delivered = []
+    for endpoint in reversed(receivers):
+        selection = {"event": event, "payment": payment_id, "endpoint": endpoint["id"]}
+        delivery = _delivery(emulator, selection)
+        are_delivered.append(delivery["status"] == "succeeded")
+        write(f"{endpoint['url']}: {_result(delivery)}\n")
     return int(not all(are_delivered))
 
 
-async def _drive_to(client: "HttpClient", to: Status, order: dict[str, Any]) -> str:
+def _drive_to(emulator: "BlockingEmulator", to: Status, order: dict[str, Any]) -> str:
     """Create a payment that takes on a status; return its id."""
-    payment = await call(client, "POST", PAYMENTS, {**DEFAULT_ORDER, **order})
-    path = f"{CONTROL}/payments/{payment['id']}"
+    payment = emulator.call(calls.CREATE_PAYMENT(body={**DEFAULT_ORDER, **order}))
+    payment_id = str(payment["id"])
     for status in _path_to(to):
         if status is Status.PROCESSING:
             submission = customer_submission(order["methods"][0])
-            payment = await call(client, "POST", f"{path}/pay", submission)
+            payment = emulator.call(calls.PAY(payment_id, body=submission))
         elif payment["status"] != status:
-            payment = await call(client, "POST", f"{path}/transition", {"status": status})
-    return str(payment["id"])
+            payment = emulator.call(calls.TRANSITION(payment_id, body={"status": status}))
+    return payment_id
 
 
 def _path_to(status: Status) -> list[Status]:
@@ -155,13 +145,12 @@ def _path_to(status: Status) -> list[Status]:
     return []
 
 
-async def _delivery(client: "HttpClient", selection: dict[str, str]) -> dict[str, Any]:
+def _delivery(emulator: "BlockingEmulator", selection: dict[str, str]) -> dict[str, Any]:
     """The delivery after its first attempt, or before where a scenario delays it."""
-    path = f"{CONTROL}/deliveries/wait?{urlencode({**selection, 'timeout': _WAIT_S})}"
     # An endpoint that is newer than the event.
     delivery: dict[str, Any] = {"status": "cancelled", "attempts": []}
     for _ in range(MAX_WAITS):
-        waited = await call(client, "GET", path)
+        waited = emulator.call(calls.AWAIT_DELIVERY(**selection, timeout=_WAIT_S))
         delivery = waited["delivery"] or delivery
         is_delayed = not {"delay", "hold"}.isdisjoint(delivery.get("fault") or ())
         if waited["reached"] or waited["delivery"] is None or delivery["attempts"] or is_delayed:
@@ -175,16 +164,3 @@ def _result(delivery: dict[str, Any]) -> str:
     attempt = delivery["attempts"][-1]
     found = (attempt["status"], attempt["error"], attempt["cause"])
     return ". ".join(str(part) for part in found if part is not None)
-
-
-async def call(client: "HttpClient", method: str, path: str, body: object = None) -> dict[str, Any]:
-    """The object that the emulator returns. Raises CliError, Unreachable."""
-    if body is None:
-        response = await client.request(method, path)
-    else:
-        response = await client.request_json(method, path, body)
-    if response.is_error:
-        cli_error(f"the emulator refused a request: {full_refusal_text(response)}")
-    if not isinstance(response.json, dict):
-        cli_error(f"the response to {method} {path} is not that of an emulator")
-    return response.json

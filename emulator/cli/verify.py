@@ -129,8 +129,7 @@ def run_comparison(
     options: VerifyOptions, *, wall: "SystemClock", progress: VerifyProgress
 ) -> "Comparison":
     """Run all checks. Raises CliError if the server cannot be compared."""
-    from emulator.http.client import Unreachable
-    from emulator.tools.verify.client import HttpTransport, ServiceClient
+    from emulator.tools.verify.client import HttpTransport, ServiceClient, Unreachable
     from emulator.tools.verify.comparison import NotTheService, compare
     from emulator.tools.verify.session import Session
 

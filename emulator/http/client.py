@@ -1,37 +1,30 @@
 """HTTP client that limits the time and the size of responses, and uses idle connections again.
 
-It keeps no cookies, uses no proxies and follows no redirects.
-
-    NoConnection         there is no connection; the client of the emulator raises Unreachable
-    HttpResponse         otherwise; its `failure` says why the response is missing or incomplete
+It keeps no cookies, uses no proxies and follows no redirects. A missing or incomplete response is a
+failed `HttpResponse`.
 """
 
 import asyncio
-import json
 import selectors
 import socket
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from .addresses import DEFAULT_PORTS, BaseUrl, host_with_port
-from .failures import NotHttp, explain_no_connection
+from .failures import NotHttp, RequestStage, explain_failure
 from .name_lookup import connect_to_first, ip_addresses
+from .response import HttpResponse, timed_out
 from .response_parser import ResponseProtocol
 
 if TYPE_CHECKING:
     import ssl
 
-# A scenario's latency may be five minutes.
-MAX_RESPONSE_S = 330
 MAX_CONNECT_S = 10
 # Shorter than that of any server, so that no request meets a connection that is being closed:
 # then it would be unknown whether the server has received the request.
 MAX_IDLE_S = 1
 MAX_RESPONSE_BYTES = 64 * 1024 * 1024
-JSON = "application/json"
 # Without one of these headers, the end of the connection ends the body.
 _BODY_LENGTHS = {"content-length", "transfer-encoding"}
 _QUICK_ACK: int | None = getattr(socket, "TCP_QUICKACK", None)
@@ -41,60 +34,6 @@ _Selector = getattr(selectors, "PollSelector", selectors.DefaultSelector)
 
 class NoConnection(Exception):
     """No connection to a server is possible; the message is the reason."""
-
-
-class Unreachable(Exception):
-    """No connection to the emulator is possible; the message is one line for the user."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class HttpResponse:
-    """A response; without a complete one, `failure` says why and the rest is empty.
-
-    `is_refused`: no connection was possible.
-    """
-
-    status: int = 0
-    headers: Sequence[tuple[str, str]] = ()
-    body: bytes = b""
-    failure: str | None = None
-    is_refused: bool = False
-
-    @property
-    def is_error(self) -> bool:
-        """Whether the status is an error, or no complete response was received."""
-        return self.failure is not None or self.status >= 400
-
-    @property
-    def is_success(self) -> bool:
-        return 200 <= self.status < 300
-
-    @property
-    def text(self) -> str:
-        """The result in one word or phrase."""
-        return self.failure or str(self.status)
-
-    def header(self, name: str) -> str | None:
-        """The first value of a header; its name is in lower case."""
-        return next((value for key, value in self.headers if key == name), None)
-
-    @cached_property
-    def json(self) -> Any:
-        """The parsed body, or None when it is not JSON."""
-        try:
-            return json.loads(self.body)
-        except (ValueError, RecursionError):
-            return None
-
-    def member(self, name: str) -> Any:
-        """A member of a body that is an object; None when there is no such member."""
-        return self.json.get(name) if isinstance(self.json, dict) else None
-
-    @property
-    def error(self) -> Mapping[str, Any]:
-        """The error object of the body (contract, section 7); empty when there is none."""
-        error = self.member("error")
-        return error if isinstance(error, dict) else {}
 
 
 class HttpConnection(ResponseProtocol):
@@ -197,7 +136,7 @@ class ConnectionPool:
     async def exchange(
         self, server: BaseUrl, request: bytes, *, timeout_s: float, closes: bool = False
     ) -> HttpResponse:
-        """Send a request and wait for the end of its response. Raises NoConnection.
+        """Send a request and wait for the end of its response; every failure is a response, too.
 
         `closes`: the connection is not used again.
         """
@@ -206,12 +145,14 @@ class ConnectionPool:
                 return await self._exchange(server, request, closes=closes)
         except TimeoutError:
             return timed_out(timeout_s)
+        except NoConnection as error:
+            return HttpResponse(failure=str(error), is_refused=True)
 
     async def connect(self, server: BaseUrl) -> HttpConnection:
         """Connect to the first address that accepts the connection. Raises NoConnection."""
-        tls = self._tls_context(server)
-        name = None if tls is None else server.host
         try:
+            tls = self._tls_context(server)
+            name = None if tls is None else server.host
             async with asyncio.timeout(MAX_CONNECT_S):
                 addresses = await ip_addresses(server.host.encode("ascii"))
                 transport, connection = await connect_to_first(
@@ -221,7 +162,9 @@ class ConnectionPool:
             raise NoConnection(f"no connection within {MAX_CONNECT_S} s") from None
         # ValueError: a host name that is not valid.
         except (OSError, ValueError) as error:
-            raise NoConnection(explain_no_connection(error)) from None
+            stage = RequestStage.CONNECTING
+            _, phrase = explain_failure(error, host=server.host, stage=stage)
+            raise NoConnection(phrase) from None
         self.local_host = transport.get_extra_info("sockname")[0]
         return connection
 
@@ -258,57 +201,6 @@ class ConnectionPool:
         return self._tls if server.scheme == "https" else None
 
 
-class HttpClient(ConnectionPool):
-    """Sends requests to one emulator, with an API key if it has one; open within `async with`."""
-
-    def __init__(
-        self, base_url: BaseUrl, *, key: str | None = None, tls: "ssl.SSLContext | None" = None
-    ) -> None:
-        super().__init__(tls=tls)
-        self.base_url = base_url
-        self._key = key
-
-    def with_key(self, key: str | None) -> "HttpClient":
-        """Return another client of the same emulator, not yet open."""
-        return HttpClient(self.base_url, key=key, tls=self._tls_context(self.base_url))
-
-    def use_key(self, key: str) -> None:
-        """Send this key with all later requests."""
-        self._key = key
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self.close()
-
-    async def request(
-        self,
-        method: str,
-        path: str,
-        body: bytes = b"",
-        *,
-        media_type: str = JSON,
-        timeout_s: float = MAX_RESPONSE_S,
-    ) -> HttpResponse:
-        """Send a request once; a repetition would not meet the same fault. Raises Unreachable."""
-        base = self.base_url
-        headers = {} if self._key is None else {"authorization": f"Bearer {self._key}"}
-        if body:
-            headers["content-type"] = media_type
-        # The path is sent verbatim, also the dots of `/v1/payments/..`.
-        request = encode_request(base, method, f"{base.path}{path}", headers, body)
-        try:
-            return await self.exchange(base, request, timeout_s=timeout_s)
-        except NoConnection as error:
-            raise Unreachable(f"cannot reach the emulator at {base}: {error}") from None
-
-    async def request_json(self, method: str, path: str, value: object) -> HttpResponse:
-        """Send a request with a JSON value as its body. Raises Unreachable."""
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        return await self.request(method, path, text.encode("utf-8", "surrogatepass"))
-
-
 def encode_request(
     server: BaseUrl, method: str, target: str, headers: Mapping[str, str], body: bytes
 ) -> bytes:
@@ -320,10 +212,6 @@ def encode_request(
     lines = "".join(f"{name}: {value}\r\n" for name, value in all_headers.items())
     head = f"{method} {target} HTTP/1.1\r\n{lines}\r\n"
     return head.encode("utf-8", "surrogateescape") + body
-
-
-def timed_out(after_s: float) -> HttpResponse:
-    return HttpResponse(failure=f"timed out after {after_s:g} s")
 
 
 def tls_context(scheme: str) -> "ssl.SSLContext":

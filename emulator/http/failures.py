@@ -76,18 +76,6 @@ def explain_failure(failure: Exception, *, host: str, stage: RequestStage) -> Ex
     return _closed(stage)
 
 
-def explain_no_connection(error: Exception) -> str:
-    """Why there is no connection; the exception's own text would contain addresses and tuples."""
-    for cause in causes(error):
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return f"its certificate is not trusted: {cause.verify_message}"
-        if isinstance(cause, ssl.SSLError):
-            return f"no TLS with it: {cause.reason or cause}"
-        if isinstance(cause, OSError) and cause.errno is not None:
-            return os.strerror(cause.errno) if cause.errno > 0 else cause.strerror or str(cause)
-    return str(error)
-
-
 def causes(error: BaseException) -> Iterator[BaseException]:
     """Yield an exception and those that it was raised from; of a group, only the first.
 

@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from ..domain.durations import parse_duration_ms
-from .control_client import ControlClient, PaymentsEmulatorError
+from ..http import emulator_calls as calls
+from ..http.blocking_client import BlockingEmulator
+from ..http.emulator_calls import EmulatorCall, Json, PaymentsEmulatorError, without_none
 from .webhooks import Webhook, WebhookSubscription
 
 MAX_LINES_PER_KIND = 20
@@ -17,10 +18,6 @@ MAX_LINES_PER_KIND = 20
 _FAILED = "payment.failed"
 # Pytest shows the line of the test instead.
 __tracebackhide__ = True
-MAX_LISTED = 1_000
-
-Json = dict[str, Any]
-"""An object of the API."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +37,7 @@ class PaymentsAccount:
     """
 
     def __init__(
-        self, control: ControlClient, account: Json, subscription: WebhookSubscription
+        self, control: BlockingEmulator, account: Json, subscription: WebhookSubscription
     ) -> None:
         self.base_url = control.base_url
         self.id: str = account["id"]
@@ -57,14 +54,15 @@ class PaymentsAccount:
         """Call any operation of the control API: `control("PUT", "/clock", {"frozen": False})`."""
         if not path.startswith("/"):
             raise ValueError(f"found {path!r}, expected a path such as /clock")
-        return self._control.call(method, path, body)
+        call = EmulatorCall(method, f"{calls.CONTROL}{path}", calls.any_json, body)
+        return self._control.call(call)
 
     # Time
 
     @property
     def now(self) -> datetime:
         """The time of the account's clock."""
-        return datetime.fromisoformat(self.control("GET", "/clock")["now"])
+        return datetime.fromisoformat(self._control.call(calls.CLOCK)["now"])
 
     def advance(
         self, by: str | float | timedelta | None = None, *, until: str | datetime | None = None
@@ -90,7 +88,7 @@ class PaymentsAccount:
         self._advance({"seconds": 0})
 
     def _advance(self, target: Mapping[str, Any]) -> list[Json]:
-        advanced = self.control("POST", "/clock/advance", target)
+        advanced = self._control.call(calls.ADVANCE(body=target))
         if not advanced["settled"]:
             raise PaymentsEmulatorError(
                 f"the clock stopped early, at {advanced['now']}: one call makes at most 100,000"
@@ -114,7 +112,7 @@ class PaymentsAccount:
 
     def history(self, payment_id: str) -> Json:
         """The past and the scheduled changes of a payment: `reason`, `timeline`, `next` etc."""
-        return dict(self.control("GET", _path(payment_id)))
+        return self._control.call(calls.PAYMENT(_checked(payment_id)))
 
     def pay(
         self,
@@ -131,25 +129,26 @@ class PaymentsAccount:
         below, webhooks have been delivered when the call returns.
         """
         submission = {"method": method, "phone": phone, "bank": bank}
-        return self._act(payment_id, "pay", _without_none(submission))
+        return self._act(calls.PAY(_checked(payment_id), body=without_none(submission)))
 
     def answer(self, payment_id: str, answer: str) -> Json:
         """Answer on the phone or at the bank: "approve", "cancel", "wrong_pin" etc."""
-        return self._act(payment_id, "answer", {"answer": answer})
+        return self._act(calls.ANSWER(_checked(payment_id), body={"answer": answer}))
 
     def cancel(self, payment_id: str) -> Json:
         """Press the page's cancel button, which leaves the payment pending."""
-        return self._act(payment_id, "cancel", None)
+        return self._act(calls.CANCEL(_checked(payment_id)))
 
     def refund(self, payment_id: str) -> Json:
         return self.transition(payment_id, "refunded")
 
     def transition(self, payment_id: str, status: str, **more: object) -> Json:
         """Set a status; `more` are `method`, `reason` and `unusual`."""
-        return self._act(payment_id, "transition", {"status": status, **more})
+        change = {"status": status, **more}
+        return self._act(calls.TRANSITION(_checked(payment_id), body=change))
 
-    def _act(self, payment_id: str, action: str, body: object) -> Json:
-        payment = dict(self.control("POST", f"{_path(payment_id)}/{action}", body))
+    def _act(self, call: EmulatorCall[Json]) -> Json:
+        payment = self._control.call(call)
         self._settle()
         return payment
 
@@ -171,52 +170,51 @@ class PaymentsAccount:
         if request is not None and conditions["request"] != request:
             raise TypeError("fault() takes the request either by its name or in when=…")
         rule = {"when": conditions, "then": then, "times": times}
-        return dict(self.control("POST", "/faults", _without_none(rule)))
+        return self._control.call(calls.ADD_FAULT(body=without_none(rule)))
 
     def use_scenario(self, scenario: str | Path | Mapping[str, Any]) -> Json:
         """Enable a scenario: one of the emulator by its name, a file, or an object.
 
         A file must have the name of its scenario, and an object must have a `name`.
         """
-        name: object
-        body: object
+        call, name = calls.PUT_SCENARIO, None
+        body: object = scenario
         if isinstance(scenario, Path):
-            name, switch, body = scenario.stem, "", scenario.read_text(encoding="utf-8")
+            name, body = scenario.stem, scenario.read_text(encoding="utf-8")
         elif isinstance(scenario, Mapping):
-            name, switch, body = scenario.get("name"), "", dict(scenario)
+            name = scenario.get("name")
         else:
-            name, switch, body = scenario, "/enabled", {"enabled": True}
+            call, name, body = calls.ENABLE_SCENARIO, scenario, {"enabled": True}
         if not isinstance(name, str):
             raise TypeError("use_scenario() takes an object with a name")
-        path = f"/scenarios/{quote(name, safe='')}{switch}"
-        return dict(self.control("PUT", path, body))
+        return self._control.call(call(name, body=body))
 
     # The merchant's requests, and the webhooks
 
     @property
     def requests(self) -> list[Json]:
         """The requests to `/v1` with the test key, and their responses."""
-        return self._listed("/requests")
+        return self._listed(calls.REQUESTS)
 
     def checklist(self) -> list[Json]:
         """The ten items about the merchant's integration: `id`, `result`, `evidence` etc."""
         self._settle()
-        return list(self.control("GET", f"/checklist{self._subscription.exclusion}")["data"])
+        return self._subscription.checklist()
 
     @property
     def events(self) -> list[Json]:
         """The events, as webhooks contain them."""
-        return self._listed("/events")
+        return self._listed(calls.EVENTS)
 
     @property
     def deliveries(self) -> list[Json]:
         """The deliveries to the merchant's endpoints, with all attempts until now."""
         self._settle()
-        deliveries = self._listed("/deliveries")
+        deliveries = self._listed(calls.DELIVERIES)
         return [delivery for delivery in deliveries if not self._subscription.is_own(delivery)]
 
-    def _listed(self, path: str) -> list[Json]:
-        return list(self.control("GET", f"{path}?limit={MAX_LISTED}")["data"])[::-1]
+    def _listed(self, call: EmulatorCall[list[Json]]) -> list[Json]:
+        return self._control.call(call(limit=calls.MAX_ENTRIES))[::-1]
 
     @property
     def webhooks(self) -> list[Webhook]:
@@ -241,24 +239,20 @@ class PaymentsAccount:
     ) -> Endpoint:
         """Send webhooks of later events to the merchant's application, too."""
         body = {"url": url, "secret": secret, "events": events and list(events)}
-        endpoint = self.control("POST", "/webhook_endpoints", body)
+        endpoint = self._control.call(calls.CREATE_ENDPOINT(body=body))
         return Endpoint(id=endpoint["id"], url=endpoint["url"], secret=endpoint["secret"])
 
     def reset(self) -> None:
         """Restore the initial state: clock, payments, endpoints, faults, journal."""
-        self.control("POST", "/reset")
+        self._control.call(calls.RESET)
         self._subscription.subscribe()
         self._seen_webhooks = 0
 
 
-def _path(payment_id: str) -> str:
+def _checked(payment_id: str) -> str:
     if not isinstance(payment_id, str):
         raise TypeError(f"expected the id of a payment, found {payment_id!r}")
-    return f"/payments/{quote(payment_id, safe='')}"
-
-
-def _without_none(members: Mapping[str, object]) -> Json:
-    return {name: value for name, value in members.items() if value is not None}
+    return payment_id
 
 
 def _seconds(duration: str | float | timedelta) -> float:

@@ -14,13 +14,18 @@ from pathlib import Path
 import pytest
 
 from ..http.addresses import BaseUrl
-from ..http.blocking_client import IdleConnections
-from .account import Json, PaymentsAccount
-from .control_client import ControlClient, PaymentsEmulatorError
+from ..http.blocking_client import BlockingEmulator, IdleConnections
+from ..http.emulator_calls import (
+    CREATE_ACCOUNT,
+    DELETE_ACCOUNT,
+    HEALTH,
+    MAX_HEALTH_CHECK_S,
+    Json,
+    PaymentsEmulatorError,
+)
+from .account import PaymentsAccount
 from .server import ServerLease, join_or_start, start
 from .webhooks import ReceiverThread, WebhookSubscription
-
-MAX_FIRST_RESPONSE_S = 10
 
 _NAME = "payments-emulator"
 CLOCK = "frozen@2026-01-01T00:00:00Z"
@@ -31,7 +36,7 @@ class PaymentsEmulator:
     """A running emulator; `base_url` is the API root for the merchant's code."""
 
     def __init__(
-        self, control: ControlClient, *, is_external: bool, webhook_host: str | None
+        self, control: BlockingEmulator, *, is_external: bool, webhook_host: str | None
     ) -> None:
         self.base_url = control.base_url
         self._connections = IdleConnections()
@@ -74,16 +79,16 @@ class PaymentsEmulator:
             body["seed"] = int.from_bytes(digest[:8], "big", signed=True)
             body["test_key"] = f"test_{digest.hex()}"
         try:
-            return dict(self._control.call("POST", "/accounts", body))
+            return self._control.call(CREATE_ACCOUNT(body=body))
         except PaymentsEmulatorError as error:
             if error.param != "test_key":
                 raise
             # Another run with the same emulator uses it, so that ids differ from other runs.
-            return dict(self._control.call("POST", "/accounts", {"clock": clock}))
+            return self._control.call(CREATE_ACCOUNT(body={"clock": clock}))
 
     def _delete(self, account_id: str) -> None:
         try:
-            self._control.call("DELETE", f"/accounts/{account_id}")
+            self._control.call(DELETE_ACCOUNT(account_id))
         except PaymentsEmulatorError as error:
             if error.code != "account_not_found":  # A test may have deleted it.
                 raise
@@ -131,7 +136,7 @@ def session_emulator(
     try:
         if url is None:
             lease = _lease_server(config, directories.getbasetemp())
-            control = ControlClient(base_url=lease.server.base_url, log=Path(lease.server.log))
+            control = BlockingEmulator(base_url=lease.server.base_url, log=Path(lease.server.log))
             emulator = PaymentsEmulator(control, is_external=False, webhook_host=None)
         else:
             emulator = _external(url, config.getoption("payments_emulator_webhook_host"))
@@ -149,12 +154,12 @@ def session_emulator(
 def _external(url: str, webhook_host: str | None) -> PaymentsEmulator:
     """Raises PaymentsEmulatorError when it does not respond."""
     try:
-        ControlClient(base_url=url, timeout_s=MAX_FIRST_RESPONSE_S).call("GET", "/health")
+        BlockingEmulator(base_url=url, timeout_s=MAX_HEALTH_CHECK_S).call(HEALTH)
     except PaymentsEmulatorError as error:
         raise PaymentsEmulatorError(
             f"--payments-emulator-url {url}: {error}; expected what `serve` prints as API"
         ) from None
-    control = ControlClient(base_url=url)
+    control = BlockingEmulator(base_url=url)
     return PaymentsEmulator(control, is_external=True, webhook_host=webhook_host)
 
 

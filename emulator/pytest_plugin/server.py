@@ -17,8 +17,9 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
+from ..http.blocking_client import BlockingEmulator
+from ..http.emulator_calls import HEALTH, PaymentsEmulatorError
 from . import server_process
-from .control_client import ControlClient, PaymentsEmulatorError
 
 MAX_START_S = 60
 MAX_END_S = 10
@@ -163,7 +164,7 @@ def _join(state: Path) -> ServerLease | None:
     if lifeline is None:
         return None
     try:
-        ControlClient(base_url=server.base_url).call("GET", "/health")
+        BlockingEmulator(base_url=server.base_url).call(HEALTH)
     except PaymentsEmulatorError:
         lifeline.close()
         return None

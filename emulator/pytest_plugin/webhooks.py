@@ -7,8 +7,16 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from ..http.addresses import host_with_port
+from ..http.blocking_client import BlockingEmulator
+from ..http.emulator_calls import (
+    CHECKLIST,
+    CREATE_ENDPOINT,
+    DELETE_ENDPOINT,
+    PING_ENDPOINT,
+    Json,
+    PaymentsEmulatorError,
+)
 from ..http.receiver import ReceivedWebhook, WebhookReceiver
-from .control_client import ControlClient, PaymentsEmulatorError
 
 _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - only when the user names the host
 _FORWARDED_HEADERS = ("content-type", "user-agent")
@@ -73,7 +81,7 @@ class WebhookSubscription:
     Once unusable, it raises PaymentsEmulatorError when its webhooks are read.
     """
 
-    def __init__(self, control: ControlClient, receiver: ReceiverThread) -> None:
+    def __init__(self, control: BlockingEmulator, receiver: ReceiverThread) -> None:
         self._control = control
         self._receiver = receiver
         self._path = receiver.register(self._receive)
@@ -102,13 +110,13 @@ class WebhookSubscription:
         if self._unusable_reason is not None:
             return
         self._webhooks.clear()
-        endpoint = self._control.call("POST", "/webhook_endpoints", {"url": self._url})
+        endpoint = self._control.call(CREATE_ENDPOINT(body={"url": self._url}))
         self._secret = endpoint["secret"]
         self._endpoint_id = endpoint["id"]
 
     def ping(self) -> str | None:
         """Make the emulator send a webhook; return why it did not arrive, or None."""
-        ping = self._control.call("POST", f"/webhook_endpoints/{self._endpoint_id}/ping")
+        ping = self._control.call(PING_ENDPOINT(self._endpoint_id or ""))
         self._webhooks.clear()
         if ping["status"] == "succeeded":
             return None
@@ -119,17 +127,17 @@ class WebhookSubscription:
         """Delete the endpoint, so that the emulator does not try to reach it."""
         self._unusable_reason = reason
         if self._endpoint_id is not None:
-            self._control.call("DELETE", f"/webhook_endpoints/{self._endpoint_id}")
+            self._control.call(DELETE_ENDPOINT(self._endpoint_id))
             self._endpoint_id = None
 
     def is_own(self, entry: Mapping[str, Any]) -> bool:
         """Whether an effect or a delivery belongs to this endpoint."""
         return self._endpoint_id is not None and entry.get("endpoint") == self._endpoint_id
 
-    @property
-    def exclusion(self) -> str:
-        """The query by which the checklist ignores this endpoint."""
-        return "" if self._endpoint_id is None else f"?exclude_endpoint={self._endpoint_id}"
+    def checklist(self) -> list[Json]:
+        """The items of the account's checklist, which ignore this endpoint."""
+        ignored = {} if self._endpoint_id is None else {"exclude_endpoint": self._endpoint_id}
+        return self._control.call(CHECKLIST(**ignored))
 
     def close(self) -> None:
         self._receiver.unregister(self._path)

@@ -39,7 +39,7 @@ def test_the_results_are_printed_and_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (("--url", f"http://127.0.0.1:{free_port()}"), "cannot reach the emulator at"),
+        (("--url", f"http://127.0.0.1:{free_port()}"), "does not respond: connection refused"),
         (("--fail-on", "passed"), "'passed' is not one of 'failed', 'not_exercised'"),
         (("--key", "demo"), "flag --key: expected test_ or live_"),
         (("--junit", "/nowhere/x.xml"), "its directory does not exist"),

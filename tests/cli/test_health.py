@@ -80,7 +80,7 @@ def test_another_answer_or_none_is_exit_code_1(answer: bytes, expected: str) -> 
 
 def test_a_port_without_a_server_is_exit_code_1() -> None:
     port = free_port()
-    expected = f"no response from http://127.0.0.1:{port}/_emulator/health: Connection refused"
+    expected = f"no response from http://127.0.0.1:{port}/_emulator/health: connection refused"
     ended = run("health", "--port", str(port))
     assert ended.returncode == 1
     assert ended.stdout == ""

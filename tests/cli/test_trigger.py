@@ -128,7 +128,7 @@ def test_an_outcome_of_a_scenario_can_prevent_an_event(server: Server, key: str)
         (("payment.created", "--key", "test_unknown"), "401 invalid_api_key: The API key"),
         (("payment.created", "--key", "x"), "flag --key: expected test_ or live_"),
         (("payment.created", "--url", "ftp://x"), "flag --url: found 'ftp://x'"),
-        (("payment.created", "--url", "http://127.0.0.1:1"), "Connection refused"),
+        (("payment.created", "--url", "http://127.0.0.1:1"), "connection refused"),
         (
             ("payment.created", "--url", "http://127.0.0.1:1/v1/"),
             "flag --url: found 'http://127.0.0.1:1/v1/', expected the address without /v1:"

@@ -7,10 +7,19 @@ from contextlib import asynccontextmanager
 import pytest
 
 from emulator.http.addresses import BaseUrl
-from emulator.http.client import MAX_RESPONSE_BYTES, HttpClient, HttpResponse, Unreachable
+from emulator.http.client import MAX_RESPONSE_BYTES
+from emulator.http.emulator_calls import (
+    CREATE_PAYMENT,
+    EmulatorCall,
+    PaymentsEmulatorError,
+    any_json,
+)
+from emulator.http.emulator_client import EmulatorClient
+from emulator.http.response import HttpResponse
 from tests.cli.processes import free_port
 from tests.turns import close_server
 
+ROOT = EmulatorCall("GET", "/", any_json)
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
 
 
@@ -42,11 +51,11 @@ class Server:
 
 
 @asynccontextmanager
-async def responding(*answers: bytes) -> AsyncIterator[tuple[Server, HttpClient]]:
+async def responding(*answers: bytes) -> AsyncIterator[tuple[Server, EmulatorClient]]:
     server = Server(iter(answers))
     listening = await asyncio.start_server(server.connected, "127.0.0.1", 0)
     server.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-    async with HttpClient(BaseUrl.parse(server.url)) as client:
+    async with EmulatorClient(BaseUrl.parse(server.url)) as client:
         yield server, client
     await close_server(listening)
     await asyncio.gather(*server.connections)
@@ -54,14 +63,14 @@ async def responding(*answers: bytes) -> AsyncIterator[tuple[Server, HttpClient]
 
 async def request(url: str, path: str = "/") -> HttpResponse:
     """The response to one request."""
-    async with HttpClient(BaseUrl.parse(url)) as client:
-        return await client.request("GET", path)
+    async with EmulatorClient(BaseUrl.parse(url)) as client:
+        return await client.send(EmulatorCall("GET", path, any_json))
 
 
 async def test_a_connection_serves_many_requests() -> None:
     async with responding(OK, OK) as (server, client):
         for _ in range(2):
-            response = await client.request("GET", "/")
+            response = await client.send(ROOT)
             assert (response.status, response.json, response.is_error) == (200, {}, False)
             assert client.local_host == "127.0.0.1"
         assert len(server.connections) == 1
@@ -70,7 +79,7 @@ async def test_a_connection_serves_many_requests() -> None:
 async def test_a_key_and_a_body_are_sent() -> None:
     async with responding(OK, OK) as (server, client):
         client.use_key("test_some_key")
-        await client.request_json("POST", "/v1/payments", {"note": "ብር"})
+        await client.send(CREATE_PAYMENT(body={"note": "ብር"}))
         first, *headers = server.heads[0].decode().lower().splitlines()
         assert first == "post /v1/payments http/1.1"
         assert {
@@ -80,7 +89,7 @@ async def test_a_key_and_a_body_are_sent() -> None:
             "content-length: 17",
         } <= set(headers)
         async with client.with_key("test_other") as other:
-            await other.request("GET", "/")
+            await other.send(ROOT)
         assert b"authorization: Bearer test_other" in server.heads[1]
 
 
@@ -89,7 +98,7 @@ async def test_a_body_in_chunks_is_put_together() -> None:
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\n[1,2\r\n1\r\n]\r\n0\r\n\r\n"
     )
     async with responding(chunked) as (_, client):
-        assert (await client.request("GET", "/")).json == [1, 2]
+        assert (await client.send(ROOT)).json == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -109,44 +118,47 @@ async def test_a_body_in_chunks_is_put_together() -> None:
 )
 async def test_an_incomplete_response_is_a_failure(answer: bytes, why: str) -> None:
     async with responding(answer, OK) as (server, client):
-        response = await client.request("GET", "/")
+        response = await client.send(ROOT)
         assert response.failure is not None
         assert response.failure.startswith(why)
         assert (response.is_error, response.json) == (True, None)
-        assert (await client.request("GET", "/")).status == 200
+        assert (await client.send(ROOT)).status == 200
         assert len(server.connections) == 2
 
 
 async def test_a_new_connection_replaces_one_that_the_server_closes() -> None:
     closing = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
     async with responding(closing, OK) as (server, client):
-        assert (await client.request("GET", "/")).status == 200
-        assert (await client.request("GET", "/")).status == 200
+        assert (await client.send(ROOT)).status == 200
+        assert (await client.send(ROOT)).status == 200
         assert len(server.connections) == 2
 
 
 async def test_a_request_without_a_response_is_not_sent_again() -> None:
     """Also on a connection that has served before: the fault was applied once."""
     async with responding(OK, b"", OK) as (server, client):
-        assert (await client.request("GET", "/")).status == 200
-        assert (await client.request("GET", "/")).failure is not None
+        assert (await client.send(ROOT)).status == 200
+        assert (await client.send(ROOT)).failure is not None
         assert len(server.heads) == 2
 
 
 async def test_a_connection_that_was_closed_while_idle_is_not_used_again() -> None:
     async with responding(OK, OK) as (server, client):
-        assert (await client.request("GET", "/")).status == 200
+        assert (await client.send(ROOT)).status == 200
         [first] = server.connections
         first.cancel()
         await asyncio.wait([first])
         server.connections.clear()
-        assert (await client.request("GET", "/")).status == 200
+        assert (await client.send(ROOT)).status == 200
         assert len(server.connections) == 1
 
 
 async def test_a_response_that_never_ends_is_a_failure() -> None:
-    async with responding(OK[:-2] + b"}") as (_, client):
-        response = await client.request("GET", "/", timeout_s=0.01)
+    async with (
+        responding(OK[:-2] + b"}") as (server, _),
+        EmulatorClient(BaseUrl.parse(server.url), timeout_s=0.01) as client,
+    ):
+        response = await client.send(ROOT)
         assert response.failure == "timed out after 0.01 s"
 
 
@@ -154,13 +166,13 @@ async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.Monke
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     async with responding(OK) as (_, client):
-        assert (await client.request("GET", "/")).status == 200
+        assert (await client.send(ROOT)).status == 200
 
 
 async def test_redirects_are_not_followed() -> None:
     redirect = b"HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 2\r\n\r\n{}"
     async with responding(redirect, OK) as (server, client):
-        assert (await client.request("GET", "/")).status == 302
+        assert (await client.send(ROOT)).status == 302
         assert len(server.heads) == 1
 
 
@@ -173,11 +185,11 @@ async def test_redirects_are_not_followed() -> None:
 )
 async def test_a_closed_port_and_an_unknown_name_are_explained_in_one_line(host: str) -> None:
     address = f"{host}:{free_port()}"
-    with pytest.raises(Unreachable) as raised:
+    with pytest.raises(PaymentsEmulatorError) as raised:
         await request(f"http://{address}")
-    start, reason = str(raised.value).split(f"{address}: ")
-    assert start == "cannot reach the emulator at http://"
-    assert (reason == "Connection refused") is (host in ("127.0.0.1", "localhost"))
+    start, reason = str(raised.value).split(f"{address} does not respond: ")
+    assert start == "the payments emulator at http://"
+    assert (reason == "connection refused") is (host in ("127.0.0.1", "localhost"))
     assert "\n" not in reason
 
 
@@ -188,8 +200,8 @@ async def test_a_server_without_tls_is_explained_in_one_line() -> None:
 
     listening = await asyncio.start_server(connected, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
-    message = r"cannot reach the emulator at https://127\.0\.0\.1:\d+: no TLS with it: [A-Z_]+$"
-    with pytest.raises(Unreachable, match=message):
+    message = r"at https://127\.0\.0\.1:\d+ does not respond: no TLS spoken there$"
+    with pytest.raises(PaymentsEmulatorError, match=message):
         await request(f"https://127.0.0.1:{port}")
     listening.close()
 

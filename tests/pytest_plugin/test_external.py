@@ -6,7 +6,8 @@ from contextlib import contextmanager
 import pytest
 from etb_payments_emulator_pytest import PaymentsEmulator as StartedEmulator
 
-from emulator.pytest_plugin.control_client import ControlClient, PaymentsEmulatorError
+from emulator.http.blocking_client import BlockingEmulator
+from emulator.http.emulator_calls import PaymentsEmulatorError
 from emulator.pytest_plugin.emulator import PaymentsEmulator
 from tests.pytest_plugin.merchant import create
 
@@ -17,7 +18,7 @@ WRONG_HOST = "::1"
 @contextmanager
 def external(started: StartedEmulator, webhook_host: str | None) -> Iterator[PaymentsEmulator]:
     """The emulator of this run, as if the run had not started it."""
-    control = ControlClient(base_url=started.base_url)
+    control = BlockingEmulator(base_url=started.base_url)
     emulator = PaymentsEmulator(control, is_external=True, webhook_host=webhook_host)
     try:
         yield emulator

@@ -218,7 +218,7 @@ def test_a_missing_external_emulator_is_explained_in_a_sentence(run_here: Run) -
     assert code == pytest.ExitCode.TESTS_FAILED
     sentence = (
         f"--payments-emulator-url {url}: the payments emulator at {url} does not respond:"
-        " Connection refused; expected what `serve` prints as API"
+        " connection refused; expected what `serve` prints as API"
     )
     assert printed.count(f"\n{sentence}\n") == 1
     assert "another exception" not in printed

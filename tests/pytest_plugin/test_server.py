@@ -8,8 +8,9 @@ from threading import Thread
 
 import pytest
 
+from emulator.http.blocking_client import BlockingEmulator
+from emulator.http.emulator_calls import HEALTH, PaymentsEmulatorError
 from emulator.pytest_plugin import server_process
-from emulator.pytest_plugin.control_client import ControlClient, PaymentsEmulatorError
 from emulator.pytest_plugin.server import (
     ServerLease,
     SharedServer,
@@ -29,7 +30,7 @@ def test_later_processes_share_the_server_and_the_last_release_ends_it(
     assert second.process is None, "only one was started"
     assert second.server == first.server
     first.release()
-    ControlClient(base_url=second.server.base_url).call("GET", "/health")
+    BlockingEmulator(base_url=second.server.base_url).call(HEALTH)
     second.release()
     assert first.process is not None
     assert first.process.wait(HANGS_AFTER_S) == 0
@@ -73,11 +74,11 @@ def test_a_server_ends_when_its_last_connection_closes() -> None:
 
 def test_another_server_and_a_closed_port_have_different_messages() -> None:
     with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
-        control = ControlClient(base_url=f"http://127.0.0.1:{server.server_port}")
+        control = BlockingEmulator(base_url=f"http://127.0.0.1:{server.server_port}")
         thread = Thread(target=server.handle_request)
         thread.start()
         with pytest.raises(PaymentsEmulatorError, match=r"501 .* this is not a payments emulator"):
-            control.call("GET", "/health")
+            control.call(HEALTH)
         thread.join()
-    with pytest.raises(PaymentsEmulatorError, match="does not respond: Connection refused"):
-        control.call("GET", "/health")
+    with pytest.raises(PaymentsEmulatorError, match="does not respond: connection refused"):
+        control.call(HEALTH)

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 
 if TYPE_CHECKING:
+    from emulator.http.emulator_calls import PaymentsEmulatorError
     from emulator.pytest_plugin.account import Endpoint, PaymentsAccount
-    from emulator.pytest_plugin.control_client import PaymentsEmulatorError
     from emulator.pytest_plugin.emulator import PaymentsEmulator
     from emulator.pytest_plugin.webhooks import Webhook
 
@@ -30,7 +30,7 @@ _MODULES = {
     "Endpoint": "account",
     "PaymentsAccount": "account",
     "PaymentsEmulator": "emulator",
-    "PaymentsEmulatorError": "control_client",
+    "PaymentsEmulatorError": "account",
     "Webhook": "webhooks",
 }
 _ACCOUNT = pytest.StashKey["PaymentsAccount"]()

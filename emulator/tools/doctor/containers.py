@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from emulator.domain.hosts import ADD_DOCKER_HOST, DOCKER_HOST
 from emulator.http.addresses import BaseUrl, is_loopback
+from emulator.http.emulator_calls import HEALTH
 from emulator.tools.doctor.network import SERVICE, LocalNetwork, NetworkInterface
 from emulator.tools.doctor.report import DoctorFinding, good, note
-from emulator.tools.doctor.requests import HEALTH, Timeouts, lookup
+from emulator.tools.doctor.requests import Timeouts, lookup
 from emulator.tools.doctor.search import ProbeResult, probe_hosts
 
 
@@ -28,7 +29,7 @@ async def probe_containers(
         findings = [good(f"{base_url} responds in this container")]
     else:
         text = f"{base_url} is not an address of this machine, so nothing was tested"
-        findings = [note(text, f"In the container: curl {base_url}{HEALTH}")]
+        findings = [note(text, f"In the container: curl {base_url}{HEALTH.path}")]
     if not network.is_in_container:
         findings.append(_container_names(base_url))
     hosts = [result.base_url.host for result in results if result.is_emulator]
@@ -85,5 +86,6 @@ def _container_names(base_url: BaseUrl) -> DoctorFinding:
     url = f"http://{DOCKER_HOST}:{base_url.port}{base_url.path}"
     return note(
         f"{url} and, in Compose, http://{SERVICE}:8080 are for containers, not tested from here",
-        f"In the container: curl {url}{HEALTH} (Docker on Linux: start it with {ADD_DOCKER_HOST})",
+        f"In the container: curl {url}{HEALTH.path}"
+        f" (Docker on Linux: start it with {ADD_DOCKER_HOST})",
     )

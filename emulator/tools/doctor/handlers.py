@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 from emulator import ids
 from emulator.domain.hosts import ADD_DOCKER_HOST, DOCKER_HOST, PODMAN_HOST
 from emulator.http.addresses import host_with_port, with_host
+from emulator.http.emulator_calls import ENDPOINTS
 from emulator.http.receiver import ReceivedWebhook, WebhookReceiver
 from emulator.tools.doctor.machine import ExaminedEmulator
 from emulator.tools.doctor.network import LocalNetwork
+from emulator.tools.doctor.pings import PingAccount, PingResult
 from emulator.tools.doctor.report import DoctorFinding, Level, good, note, problem
-from emulator.tools.doctor.requests import ENDPOINTS, describe, response_items
-from emulator.tools.doctor.temporary_account import PingResult, TemporaryAccount
+from emulator.tools.doctor.requests import describe, response_items
 
 LOOPBACK = "127.0.0.1"
 
@@ -57,7 +58,7 @@ def handler_routes(network: LocalNetwork) -> HandlerRoutes:
 
 async def probe_handlers(
     emulator: ExaminedEmulator,
-    account: TemporaryAccount,
+    account: PingAccount,
     webhook_url: str | None,
     routes: HandlerRoutes,
 ) -> list[DoctorFinding]:
@@ -80,7 +81,7 @@ async def _endpoints(
     """The endpoints of the account and mode, or a note why there is none."""
     if not emulator.has_account:
         return [], [note("The key has no account yet, and so no endpoints")]
-    response = await replace(emulator.control, key=emulator.key).request("GET", ENDPOINTS)
+    response = await replace(emulator.control, key=emulator.key).send(ENDPOINTS)
     endpoints = response_items(response)
     if endpoints is None:
         return [], [note(f"The endpoints cannot be listed: {describe(response)}")]
@@ -90,22 +91,23 @@ async def _endpoints(
     return [], [
         note(
             f"No endpoint is registered for {whose}",
-            f'POST {ENDPOINTS} {{"url": URL}} registers one; serve --webhook-url URL also does.',
+            f'POST {ENDPOINTS.path} {{"url": URL}} registers one;'
+            " serve --webhook-url URL also does.",
         )
     ]
 
 
-async def _probe_endpoint(account: TemporaryAccount, endpoint: dict[str, Any]) -> DoctorFinding:
+async def _probe_endpoint(account: PingAccount, endpoint: dict[str, Any]) -> DoctorFinding:
     url = str(endpoint.get("url"))
     if endpoint.get("enabled") is False:
         return problem(
             f"{_without_password(url)} is disabled and receives no webhooks",
-            f'PATCH {ENDPOINTS}/{endpoint.get("id")} {{"enabled": true}} enables it again.',
+            f'PATCH {ENDPOINTS.path}/{endpoint.get("id")} {{"enabled": true}} enables it again.',
         )
     return await _probe_url(account, url, endpoint.get("secret"))
 
 
-async def _probe_url(account: TemporaryAccount, url: str, secret: str | None) -> DoctorFinding:
+async def _probe_url(account: PingAccount, url: str, secret: str | None) -> DoctorFinding:
     """Ping a handler; without a secret it is not registered, and its secret is unknown."""
     ping = await account.ping(url, secret)
     shown = _without_password(url)
@@ -135,7 +137,7 @@ class _Attempt:
     arrived_at: str | None
 
 
-async def probe_local_handler(account: TemporaryAccount, routes: HandlerRoutes) -> DoctorFinding:
+async def probe_local_handler(account: PingAccount, routes: HandlerRoutes) -> DoctorFinding:
     """Receive webhooks for the length of the probe; the finding names the host to register."""
     try:
         async with WebhookReceiver() as receiver:
@@ -153,7 +155,7 @@ async def probe_local_handler(account: TemporaryAccount, routes: HandlerRoutes) 
 
 
 async def _attempt(
-    account: TemporaryAccount, receiver: WebhookReceiver, host: str, port: int
+    account: PingAccount, receiver: WebhookReceiver, host: str, port: int
 ) -> _Attempt:
     received: list[ReceivedWebhook] = []
     secret = ids.webhook_secret(ids.stream_key(None), 0)

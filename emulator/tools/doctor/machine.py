@@ -5,11 +5,15 @@ from typing import Any
 
 from emulator.domain.accounts import DEMO_TEST_KEY, mask_key
 from emulator.domain.hosts import is_ip_literal
-from emulator.tools.doctor.report import DoctorFinding, good, note, problem
-from emulator.tools.doctor.requests import (
+from emulator.http.emulator_calls import (
     ACCOUNTS,
     CONTROL,
+    DELETE_ACCOUNT,
     HEALTH,
+    LIST_PAYMENTS,
+)
+from emulator.tools.doctor.report import DoctorFinding, good, note, problem
+from emulator.tools.doctor.requests import (
     TargetServer,
     Timeouts,
     describe,
@@ -18,11 +22,11 @@ from emulator.tools.doctor.requests import (
 )
 from emulator.tools.doctor.search import ProbeResult
 
-FIRST_PAGE = "/v1/payments?limit=1"
+FIRST_PAGE = LIST_PAYMENTS(limit=1)
 FORBIDDEN = "forbidden_origin"
 
 _NOT_FORWARDED = (
-    f"Configure the proxy before the emulator to forward {{}}/… as it forwards {HEALTH}."
+    f"Configure the proxy before the emulator to forward {{}}/… as it forwards {HEALTH.path}."
 )
 _FAULTY = "A fault, a scenario or --rate-limit may cause this: see the journal."
 _KEYS = (
@@ -67,7 +71,7 @@ async def _probe_control(
 ) -> tuple[TargetServer | None, list[dict[str, Any]], DoctorFinding]:
     """The control API by the host of the base URL or by an IP address of it, and the accounts."""
     base_url, host = server.base_url, server.base_url.host
-    response = await server.request("GET", ACCOUNTS)
+    response = await server.send(ACCOUNTS)
     if response.status == 200:
         accounts = response_items(response) or []
         return server, accounts, good(f"The control API accepts requests for the host {host}")
@@ -84,7 +88,7 @@ async def _probe_control(
     if base_url.scheme == "http" and not is_ip_literal(host):
         for address in await lookup(host):
             server = replace(server, base_url=replace(base_url, host=address))
-            response = await server.request("GET", ACCOUNTS)
+            response = await server.send(ACCOUNTS)
             if response.status == 200:
                 return server, response_items(response) or [], finding
     return None, [], finding
@@ -99,7 +103,7 @@ async def _probe_key(
     """Whether there is an account to examine, and whether the key works."""
     key = given or DEMO_TEST_KEY
     masked = mask_key(key)
-    response = await replace(api, key=key).request("GET", FIRST_PAGE)
+    response = await replace(api, key=key).send(FIRST_PAGE)
     if response.status == 401:
         if given is None:
             text = f"The demo key {masked} is unknown to the emulator, so no key was tested"
@@ -109,12 +113,14 @@ async def _probe_key(
     has_account = given is None or not is_new
     if response.status != 200:
         fix = _NOT_FORWARDED.format("/v1") if response.status == 404 else _FAULTY
-        text = f"The key {masked} could not be tested with GET {FIRST_PAGE}: {describe(response)}"
+        text = (
+            f"The key {masked} could not be tested with GET {FIRST_PAGE.path}: {describe(response)}"
+        )
         return has_account, problem(text, fix)
     if is_new:
         text = f"The key {masked} is new: its first use creates an account"
         return has_account, good(text)
-    return has_account, good(f"The key {masked} works: GET {FIRST_PAGE} returns 200")
+    return has_account, good(f"The key {masked} works: GET {FIRST_PAGE.path} returns 200")
 
 
 async def _remove_created(control: TargetServer, masked: str, before: list[dict[str, Any]]) -> bool:
@@ -127,10 +133,10 @@ async def _remove_created(control: TargetServer, masked: str, before: list[dict[
     known = {account.get("id") for account in before}
     created = [
         account
-        for account in response_items(await control.request("GET", ACCOUNTS)) or ()
+        for account in response_items(await control.send(ACCOUNTS)) or ()
         if account.get("test_key") == masked and account.get("id") not in known
     ]
     if len(created) != 1:
         return False
-    await control.request("DELETE", f"{ACCOUNTS}/{created[0].get('id')}")
+    await control.send(DELETE_ACCOUNT(str(created[0].get("id"))))
     return True

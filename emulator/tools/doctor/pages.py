@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 
 from emulator.domain.payment_methods import DEFAULT_METHODS, DEFAULT_ORDER
 from emulator.http.addresses import BaseUrl, is_loopback
+from emulator.http.emulator_calls import CHECKOUT_URL, CREATE_PAYMENT, EmulatorCall, any_json
 from emulator.settings import Settings
 from emulator.tools.doctor.machine import FORBIDDEN
 from emulator.tools.doctor.network import LocalNetwork, NetworkInterface
 from emulator.tools.doctor.report import DoctorFinding, good, note, problem
-from emulator.tools.doctor.requests import CHECKOUT_URL, TargetServer, describe
+from emulator.tools.doctor.requests import TargetServer, describe
 
 # On each checkout page.
 _PAGE_MARKER = b'data-testid="simulation"'
@@ -24,7 +25,7 @@ async def probe_pages(
     reached: Sequence[NetworkInterface],
 ) -> list[DoctorFinding]:
     """Create a payment in the temporary account, and request its page."""
-    response = await control.request("GET", CHECKOUT_URL)
+    response = await control.send(CHECKOUT_URL)
     url = response.member("url")
     if not isinstance(url, str):
         text = f"The emulator does not return its checkout address: {describe(response)}"
@@ -37,7 +38,7 @@ async def _create_page(account: TargetServer, checkout_url: str) -> str:
     """The path of a new payment's page, or that of an unknown payment if none can be created."""
     for method in DEFAULT_METHODS:
         order = {**DEFAULT_ORDER, "methods": [method]}
-        created = await account.request("POST", "/v1/payments", order)
+        created = await account.send(CREATE_PAYMENT(body=order))
         url = created.member("checkout_url")
         if created.status == 201 and isinstance(url, str) and url.startswith(f"{checkout_url}/"):
             return url.removeprefix(checkout_url)
@@ -77,7 +78,8 @@ class _Page:
 
     async def _failure_at(self, base_url: BaseUrl) -> str | None:
         """Why an address is not that of the pages; None where it is."""
-        response = await replace(self.control, base_url=base_url).request("GET", self.path)
+        call = EmulatorCall("GET", self.path, any_json)
+        response = await replace(self.control, base_url=base_url).send(call)
         if _PAGE_MARKER in response.body:
             if response.status == (404 if self.path == _NO_PAYMENT else 200):
                 return None
@@ -108,7 +110,7 @@ class _Page:
             url, opens, meaning = str(alternative), f"{alternative} opens. ", ""
         return (
             f"{opens}Start the emulator with --checkout-url {url} (EMULATOR_CHECKOUT_URL){meaning},"
-            f" or set it now: PUT {self.control.base_url}{CHECKOUT_URL} "
+            f" or set it now: PUT {self.control.base_url}{CHECKOUT_URL.path} "
             f'{{"url": "{url}"}}'
         )
 

@@ -6,15 +6,11 @@ from typing import Any
 
 from emulator.clock import SystemClock
 from emulator.http.addresses import BaseUrl
-from emulator.http.client import HttpClient, HttpResponse, Unreachable
-from emulator.http.failures import RequestStage, explain_failure
+from emulator.http.emulator_calls import EmulatorCall, PaymentsEmulatorError
+from emulator.http.emulator_client import EmulatorClient
 from emulator.http.name_lookup import ip_addresses
+from emulator.http.response import HttpResponse
 
-CONTROL = "/_emulator"
-HEALTH = f"{CONTROL}/health"
-ACCOUNTS = f"{CONTROL}/accounts"
-ENDPOINTS = f"{CONTROL}/webhook_endpoints"
-CHECKOUT_URL = f"{CONTROL}/checkout_url"
 MAX_SHOWN_CHARACTERS = 60
 MAX_LOOKUP_S = 2.0
 
@@ -40,22 +36,14 @@ class TargetServer:
     timeout_s: float
     key: str | None = None
 
-    async def request(self, method: str, path: str, value: object = None) -> HttpResponse:
-        """Send a request on its own connection. Raises nothing: see `HttpResponse.failure`."""
-        try:
-            async with asyncio.timeout(self.timeout_s):
-                # First, since this look-up does not delay the end of the program.
-                await ip_addresses(self.base_url.host.encode("ascii"))
-                async with HttpClient(self.base_url, key=self.key) as client:
-                    if value is None:
-                        return await client.request(method, path)
-                    return await client.request_json(method, path, value)
-        except TimeoutError:
-            return HttpResponse(failure=f"no response within {self.timeout_s:g} s")
-        except (Unreachable, OSError, UnicodeError) as error:
-            stage = RequestStage.CONNECTING
-            _, phrase = explain_failure(error, host=self.base_url.host, stage=stage)
-            return HttpResponse(failure=phrase)
+    async def send(self, call: EmulatorCall[Any]) -> HttpResponse:
+        """Send a call on its own connection. Raises nothing: see `HttpResponse.failure`."""
+        url, timeout_s = self.base_url, self.timeout_s
+        async with EmulatorClient(url, key=self.key, timeout_s=timeout_s) as client:
+            try:
+                return await client.send(call)
+            except PaymentsEmulatorError as error:
+                return error.response
 
 
 async def lookup(host: str) -> list[str]:
@@ -79,11 +67,9 @@ def describe(response: HttpResponse) -> str:
     """A response in a few words: the failure, or the status with the most specific detail."""
     if response.failure is not None:
         return response.failure
-    status = str(response.status)
-    if "code" in response.error:
-        text = f"{status} {response.error['code']}"
-    else:
+    text = response.summary
+    if "code" not in response.error:
         server = response.header("server")
-        words = (status, server and f"Server: {server}", response.header("content-type"))
+        words = (text, server and f"Server: {server}", response.header("content-type"))
         text = ", ".join(word for word in words if word)
     return text[:MAX_SHOWN_CHARACTERS]

@@ -4,15 +4,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from emulator.http.addresses import BaseUrl
+from emulator.http.emulator_calls import ACCOUNTS
+from emulator.http.emulator_client import AccountNotCreated
 from emulator.tools.doctor.containers import probe_containers
 from emulator.tools.doctor.handlers import handler_routes, probe_handlers
 from emulator.tools.doctor.machine import ExaminedEmulator, probe_machine
 from emulator.tools.doctor.network import LocalNetwork, NetworkInterface
 from emulator.tools.doctor.pages import probe_pages
+from emulator.tools.doctor.pings import PingAccount
 from emulator.tools.doctor.report import DoctorFinding, DoctorReport, Perspective, note, problem
-from emulator.tools.doctor.requests import ACCOUNTS, Timeouts
+from emulator.tools.doctor.requests import Timeouts, describe
 from emulator.tools.doctor.search import ProbeResult, advice, search
-from emulator.tools.doctor.temporary_account import NoTemporaryAccount, TemporaryAccount
 
 OnSection = Callable[[Perspective, Sequence[DoctorFinding]], object]
 
@@ -67,8 +69,8 @@ async def run_probes(
     if emulator is not None:
         try:
             await _run_account_probes(options, emulator, reached, add)
-        except NoTemporaryAccount as error:
-            skipped = f"no temporary account could be created: {error}"
+        except AccountNotCreated as error:
+            skipped = f"no temporary account could be created: {describe(error.response)}"
     for perspective in Perspective:
         if perspective not in sections:
             add(perspective, [note(f"Not tried: {skipped}")])
@@ -81,8 +83,8 @@ async def _run_account_probes(
     reached: Sequence[NetworkInterface],
     add: OnSection,
 ) -> None:
-    """Run the probes that need a temporary account. Raises NoTemporaryAccount."""
-    async with TemporaryAccount(emulator.control) as account:
+    """Run the probes that need a temporary account. Raises AccountNotCreated."""
+    async with PingAccount(emulator.control) as account:
         pages = await probe_pages(emulator.control, account.server, options.network, reached)
         add(Perspective.BROWSER, pages)
         routes = handler_routes(options.network)
@@ -90,7 +92,7 @@ async def _run_account_probes(
     if account.undeleted is not None:
         finding = problem(
             f"The temporary account '{account.undeleted}' could not be deleted",
-            f"Find its id with GET {ACCOUNTS}, then use DELETE {ACCOUNTS}/{{id}}.",
+            f"Find its id with GET {ACCOUNTS.path}, then use DELETE {ACCOUNTS.path}/{{id}}.",
         )
         handlers.append(finding)
     add(Perspective.WEBHOOK, handlers)

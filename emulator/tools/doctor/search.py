@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 from emulator.domain.hosts import ADD_DOCKER_HOST
 from emulator.http.addresses import BaseUrl, is_loopback
-from emulator.http.client import HttpResponse
+from emulator.http.emulator_calls import HEALTH
+from emulator.http.response import HttpResponse
 from emulator.tools.doctor.network import LocalNetwork
 from emulator.tools.doctor.report import DoctorFinding, good, note
-from emulator.tools.doctor.requests import HEALTH, TargetServer, Timeouts, describe
+from emulator.tools.doctor.requests import TargetServer, Timeouts, describe
 
 # Every response of an emulator has one, those of other programs probably not.
 _REQUEST_ID = "req_"
@@ -65,7 +66,7 @@ async def probe_hosts(
 async def probe(base_url: BaseUrl, timeouts: Timeouts) -> ProbeResult:
     started_ms = timeouts.clock.monotonic_ms()
     server = TargetServer(base_url=base_url, timeout_s=timeouts.probe_s)
-    is_emulator, description, fix = _identify(await server.request("GET", HEALTH))
+    is_emulator, description, fix = _identify(await server.send(HEALTH))
     return ProbeResult(
         base_url=base_url,
         is_emulator=is_emulator,
@@ -85,7 +86,7 @@ def _identify(response: HttpResponse) -> tuple[bool, str, str | None]:
     if response.status == 503 and status == "unavailable":
         advice = "Try again in a second; else see its log."
         return False, "an emulator that is starting or stopping, or has lost its database", advice
-    detail = f"(GET {HEALTH}: {describe(response)})"
+    detail = f"(GET {HEALTH.path}: {describe(response)})"
     if (response.header("request-id") or "").startswith(_REQUEST_ID):
         return False, f"an emulator, but this is not its base URL {detail}", _WRONG_ADDRESS
     return False, f"not an emulator {detail}", _OTHER_PROGRAM

@@ -9,14 +9,8 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from emulator.http.addresses import DEFAULT_PORTS, BaseUrl
-from emulator.http.client import (
-    ConnectionPool,
-    HttpConnection,
-    HttpResponse,
-    NoConnection,
-    encode_request,
-    timed_out,
-)
+from emulator.http.client import ConnectionPool, HttpConnection, NoConnection, encode_request
+from emulator.http.response import HttpResponse, timed_out
 
 MAX_RESPONSE_S = 15
 MAX_SECOND_RESPONSE_S = 0.5
@@ -59,24 +53,26 @@ class Connections(ConnectionPool):
         `closes` requests the end of the connection after it, for other connections to be served.
         """
         content = request.encode(closes=closes)
-        try:
-            return await self.exchange(request.server, content, timeout_s=timeout_s, closes=closes)
-        except NoConnection as error:
-            return _no_connection(error)
+        return await self.exchange(request.server, content, timeout_s=timeout_s, closes=closes)
 
     async def send_together(self, requests: Sequence[Request]) -> list[HttpResponse]:
         """Send requests at the same moment, each on its own connection."""
         self.close()
+        connections: list[HttpConnection] = []
         try:
-            connections = [await self.connect(request.server) for request in requests]
+            for request in requests:
+                connections.append(await self.connect(request.server))  # noqa: PERF401
+            contents = [request.encode(closes=True) for request in requests]
+            sent = list(zip(connections, contents, strict=True))
+            responses = [connection.send(content[:-1]) for connection, content in sent]
+            for connection, content in sent:
+                connection.transport.write(content[-1:])
+            return await asyncio.gather(*map(_in_time, responses))
         except NoConnection as error:
-            return [_no_connection(error)] * len(requests)
-        contents = [request.encode(closes=True) for request in requests]
-        sent = list(zip(connections, contents, strict=True))
-        responses = [connection.send(content[:-1]) for connection, content in sent]
-        for connection, content in sent:
-            connection.transport.write(content[-1:])
-        return await asyncio.gather(*map(_read_last, connections, responses))
+            return [HttpResponse(failure=str(error), is_refused=True)] * len(requests)
+        finally:
+            for connection in connections:
+                connection.transport.close()
 
     async def send_and_leave(self, request: Request, *, after_ms: int) -> bool:
         """Send a request, and close the connection after a time or with the response.
@@ -88,35 +84,31 @@ class Connections(ConnectionPool):
             connection = await self.connect(request.server)
         except NoConnection:
             return False
-        response = connection.send(request.encode(closes=True))
-        return (await _read_last(connection, response, after_ms / 1000)).failure is None
+        try:
+            response = connection.send(request.encode(closes=True))
+            return (await _in_time(response, after_ms / 1000)).failure is None
+        finally:
+            connection.transport.close()
 
     async def serves_several(self, request: Request) -> bool:
         """Whether the server answers on a second connection while the first one is open."""
         first, second = await self.send(request), HttpResponse(failure="")
         idle = self._idle.pop(request.server, [])
-        if first.failure is None and idle:
-            second = await self.send(request, timeout_s=MAX_SECOND_RESPONSE_S, closes=True)
-        for connection in idle:
-            connection.transport.close()
+        try:
+            if first.failure is None and idle:
+                second = await self.send(request, timeout_s=MAX_SECOND_RESPONSE_S, closes=True)
+        finally:
+            for connection in idle:
+                connection.transport.close()
         # A server that closes each connection may still serve several; that is not known.
         return second.failure is None
 
 
-async def _read_last(
-    connection: HttpConnection,
-    response: "asyncio.Future[HttpResponse]",
-    timeout_s: float = MAX_RESPONSE_S,
+async def _in_time(
+    response: "asyncio.Future[HttpResponse]", timeout_s: float = MAX_RESPONSE_S
 ) -> HttpResponse:
-    """The response on a connection that ends with it."""
     try:
         async with asyncio.timeout(timeout_s):
             return await response
     except TimeoutError:
         return timed_out(timeout_s)
-    finally:
-        connection.transport.close()
-
-
-def _no_connection(error: NoConnection) -> HttpResponse:
-    return HttpResponse(failure=f"no connection: {error}", is_refused=True)

@@ -6,7 +6,6 @@ from emulator.clock import pause
 from emulator.domain.payment import STATUS_OF_EVENT, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import WebhookResponse
-from emulator.http.client import HttpResponse, timed_out
 from emulator.http.diagnosis import (
     FailedRequest,
     diagnose_failure,
@@ -14,6 +13,7 @@ from emulator.http.diagnosis import (
     diagnose_timeout,
 )
 from emulator.http.failures import RequestStage
+from emulator.http.response import HttpResponse, timed_out
 from emulator.tools.explore.connections import MAX_RESPONSE_S, Request
 from emulator.tools.explore.judgement import Unacknowledged
 from emulator.tools.explore.service import ExploreError, ServiceEvent

@@ -8,7 +8,7 @@ from emulator.clock import pause
 from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_ORDER
-from emulator.http.client import HttpResponse
+from emulator.http.response import HttpResponse
 from emulator.tools.explore.deliveries import HistoryDeliveries, forged_event
 from emulator.tools.explore.histories import History
 from emulator.tools.explore.judgement import (
@@ -332,7 +332,10 @@ class HistoryRun:
                 # Histories that run at the same time delay each other.
                 if is_late and not (self._is_working or session.is_shared):
                     session.lag_ms = max(session.lag_ms, int(elapsed_ms))
-                is_late, wait_ms = False, 0 if self._is_quick else session.patience_ms
+                is_late, wait_ms = (
+                    False,
+                    0 if self._is_quick else session.patience_ms,
+                )
             if elapsed_ms >= max(wait_ms, MAX_WORK_MS if self._is_working else 0):
                 return observation
             await pause(wall, STATE_PAUSE_MS)

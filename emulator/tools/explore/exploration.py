@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from emulator.clock import pause
+from emulator.http.emulator_calls import PaymentsEmulatorError
 from emulator.tools.explore.anomalies import Anomaly
 from emulator.tools.explore.executor import STATE_PAUSE_MS, HistoryRun
 from emulator.tools.explore.histories import (
@@ -229,8 +230,9 @@ class Exploration:
         run = HistoryRun(self._session, history)
         try:
             observation = await run.run()
-        except ExploreError as error:
-            raise ExploreError(f"{error} (in the history: {history.title})") from None
+        except (ExploreError, PaymentsEmulatorError) as error:
+            text = error.line if isinstance(error, PaymentsEmulatorError) else error
+            raise ExploreError(f"{text} (in the history: {history.title})") from None
         return run, observation, self._session.wall.monotonic_ms() - started_ms
 
     async def _run_one(self, history: History) -> Result:

@@ -1,20 +1,17 @@
-"""Sends the requests of an exploration to the emulator: payments, events, faults and the clock."""
+"""Calls the emulator of an exploration: payments, events, faults and the clock."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
 from emulator.domain.payment_methods import DEFAULT_METHODS, customer_submission
-from emulator.http.addresses import BaseUrl
-from emulator.http.client import HttpResponse
-from emulator.tools.explore.connections import Connections, Request
+from emulator.http import emulator_calls as calls
+from emulator.http.emulator_client import EmulatorClient
 
-CONTROL = "/_emulator"
-PAYMENTS = "/v1/payments"
 # An advance may take this long.
 MAX_CALL_S = 70
 
@@ -37,29 +34,30 @@ class _EventPage(msgspec.Struct):
     data: list[msgspec.Raw]
 
 
+# The bytes of the events, which are delivered unchanged.
+_EVENTS = calls.EmulatorCall(
+    "GET", calls.EVENTS.path, lambda page: msgspec.json.decode(page.body, type=_EventPage).data
+)
 Payment = Mapping[str, Any]
 
 
 class Service:
     """The account of an exploration in an emulator."""
 
-    def __init__(self, base_url: BaseUrl, key: str, connections: Connections) -> None:
-        self.base_url = base_url
-        self._headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
-        self._connections = connections
+    def __init__(self, client: EmulatorClient) -> None:
+        self.base_url = client.base_url
+        self._client = client
         # The method that was accepted last comes first.
         self._methods = list(DEFAULT_METHODS)
 
-    async def payments(self, limit: int) -> list[Payment]:
+    async def payments(self, limit: int) -> Sequence[Payment]:
         """The newest payments, newest first."""
-        page = await self._call("GET", f"{CONTROL}/payments?limit={limit}")
-        return list(page["data"])
+        return await self._client.call(calls.NEWEST_PAYMENTS(limit=limit))
 
     async def events(self, payment_id: str, *, limit: int) -> list[ServiceEvent]:
         """The newest events of a payment, oldest first, among the newest of the account."""
-        response = await self._send("GET", f"{CONTROL}/events?limit={limit}")
         events, sought = [], payment_id.encode()
-        for raw in reversed(msgspec.json.decode(response.body, type=_EventPage).data):
+        for raw in reversed(await self._client.call(_EVENTS(limit=limit))):
             # Most events are of other payments, and are not parsed.
             if sought in (body := bytes(raw)):
                 event = json.loads(body)
@@ -69,32 +67,32 @@ class Service:
 
     async def submit(self, payment: Payment) -> None:
         """The customer submits a method that the payment offers; a payment does not list them."""
-        path = f"{CONTROL}/payments/{payment['id']}/pay"
         for method in self._methods[:-1]:
-            response = await self._request("POST", path, customer_submission(method))
-            if response.is_success:
+            call = calls.PAY(payment["id"], body=customer_submission(method))
+            if (await self._client.send(call)).is_success:
                 self._methods.remove(method)
                 self._methods.insert(0, method)
                 return
-        await self._call("POST", path, customer_submission(self._methods[-1]))
+        submission = customer_submission(self._methods[-1])
+        await self._client.call(calls.PAY(payment["id"], body=submission))
 
     async def answer(self, payment: Payment, *, approves: bool) -> None:
         """The customer approves the payment, or cancels it."""
         is_at_bank = "bank" in customer_submission(self._methods[0])
         answer = "approve" if approves else "decline" if is_at_bank else "cancel"
-        await self._call("POST", f"{CONTROL}/payments/{payment['id']}/answer", {"answer": answer})
+        await self._client.call(calls.ANSWER(payment["id"], body={"answer": answer}))
 
     async def change(self, payment_id: str, status: str, *, is_unusual: bool = False) -> None:
         """Change the payment's status from outside."""
         body = {"status": status} | ({"unusual": True} if is_unusual else {})
-        await self._call("POST", f"{CONTROL}/payments/{payment_id}/transition", body)
+        await self._client.call(calls.TRANSITION(payment_id, body=body))
 
     async def create(self, body: Mapping[str, Any]) -> Payment:
         """Create a payment beside the shop's."""
-        return dict(await self._call("POST", PAYMENTS, body))
+        return await self._client.call(calls.CREATE_PAYMENT(body=body))
 
     async def advance_until(self, instant: str) -> None:
-        await self._call("POST", f"{CONTROL}/clock/advance", {"until": instant})
+        await self._client.call(calls.ADVANCE(body={"until": instant}))
 
     @asynccontextmanager
     async def fault(self, request: str, then: Mapping[str, Any], times: int) -> AsyncIterator[None]:
@@ -103,16 +101,16 @@ class Service:
             yield
             return
         rule = {"when": {"request": request}, "then": then, "times": times}
-        fault = await self._call("POST", f"{CONTROL}/faults", rule)
+        fault = await self._client.call(calls.ADD_FAULT(body=rule))
         try:
             yield
         finally:
-            await self._send("DELETE", f"{CONTROL}/faults/{fault['id']}")
+            await self._client.call(calls.DELETE_FAULT(fault["id"]))
 
     async def last_request(self, path: str) -> str | None:
         """The id of the newest request with a path, which may end with a star."""
-        listed = await self._call("GET", f"{CONTROL}/requests?limit=1&path={path}")
-        return next((str(entry["id"]) for entry in listed["data"]), None)
+        listed = await self._client.call(calls.REQUESTS(limit=1, path=path))
+        return next((str(entry["id"]) for entry in listed), None)
 
     @asynccontextmanager
     async def silent_endpoint(self, url: str | None, secret: str) -> AsyncIterator[str]:
@@ -120,33 +118,14 @@ class Service:
 
         Explore delivers the events itself. Without such an endpoint, yields `secret`.
         """
-        listed = await self._call("GET", f"{CONTROL}/webhook_endpoints")
-        endpoint = next((each for each in listed["data"] if each["url"] == url), None)
+        listed = await self._client.call(calls.ENDPOINTS)
+        endpoint = next((each for each in listed if each["url"] == url), None)
         if endpoint is None:
             yield secret
             return
-        path = f"{CONTROL}/webhook_endpoints/{endpoint['id']}"
-        await self._call("PATCH", path, {"enabled": False})
+        change = calls.CHANGE_ENDPOINT(endpoint["id"], body={"enabled": False})
+        await self._client.call(change)
         try:
             yield str(endpoint["secret"])
         finally:
-            await self._call("PATCH", path, {"enabled": endpoint["enabled"]})
-
-    async def _call(self, method: str, path: str, body: object = None) -> Any:
-        return (await self._send(method, path, body)).json
-
-    async def _send(self, method: str, path: str, body: object = None) -> HttpResponse:
-        response = await self._request(method, path, body)
-        if response.is_refused:
-            raise ExploreError(f"cannot reach the emulator at {self.base_url}: {response.failure}")
-        if not response.is_success:
-            error = response.json.get("error", {}) if isinstance(response.json, dict) else {}
-            reason = response.failure or f"{response.status} {error.get('message', '')}"
-            raise ExploreError(f"the emulator refused {method} {path}: {reason.rstrip()}")
-        return response
-
-    async def _request(self, method: str, path: str, body: object) -> HttpResponse:
-        content = b"" if body is None else json.dumps(body).encode()
-        url = f"{self.base_url}{path}"
-        request = Request(method=method, url=url, headers=self._headers, body=content)
-        return await self._connections.send(request, timeout_s=MAX_CALL_S)
+            await self._client.call(replace(change, body={"enabled": endpoint["enabled"]}))

@@ -7,7 +7,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from emulator.clock import SystemClock
 from emulator.domain.webhooks import Tamper
-from emulator.http.client import HttpResponse
+from emulator.http.response import HttpResponse
 from emulator.http.webhook_messages import Message, webhook_request
 from emulator.scenarios.values import Json
 from emulator.tools.explore.connections import Connections, Request

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from emulator.http.client import HttpClient, HttpResponse
+from emulator.http.emulator_calls import EVENTS, MAX_ENTRIES, PAYMENT
+from emulator.http.emulator_client import EmulatorClient
+from emulator.http.response import HttpResponse
 from emulator.scenarios.values import Expect, FieldCheck, Json
 from emulator.tools.replay.diff import Explanation, is_same, side_by_side
-from emulator.tools.replay.emulator_api import CONTROL, MAX_ENTRIES, is_replay
 from emulator.tools.replay.results import Failure, Mismatch
 from emulator.tools.replay.step_executor import NamedPayments, UnknownPaymentName
 from emulator.tools.replay.trace import WebhookInbox
@@ -28,7 +29,7 @@ class Assertions:
     """
 
     def __init__(
-        self, client: HttpClient, names: NamedPayments, inbox: WebhookInbox | None
+        self, client: EmulatorClient, names: NamedPayments, inbox: WebhookInbox | None
     ) -> None:
         self._client = client
         self._names = names
@@ -36,7 +37,7 @@ class Assertions:
         self.last: HttpResponse | None = None
 
     async def failure(self, step: Expect) -> Failure | None:
-        """All mismatches of a step; None if there are none. Raises Unreachable."""
+        """All mismatches of a step; None if there are none. Raises PaymentsEmulatorError."""
         detail: Mapping[str, Json] | Explanation = {}
         if step.payment is not None:
             detail = await self._named_detail(step.payment)
@@ -93,7 +94,7 @@ class Assertions:
 
     async def _detail(self, payment_id: str) -> Mapping[str, Json] | Explanation:
         """A payment in the control API, or why it is not available."""
-        response = await self._client.request("GET", f"{CONTROL}/payments/{payment_id}")
+        response = await self._client.send(PAYMENT(payment_id))
         if response.is_error or not isinstance(response.json, dict):
             message = response.error.get("message") or response.failure
             return Explanation(message or f"status {response.status}")
@@ -121,7 +122,7 @@ class Assertions:
         return Explanation(f"{payment} is {payment_id}, {other} is {other_id}")
 
     async def _events(self) -> Json:
-        response = await self._client.request("GET", f"{CONTROL}/events?limit={MAX_ENTRIES}")
+        response = await self._client.send(EVENTS(limit=MAX_ENTRIES))
         return [event["type"] for event in reversed(response.member("data") or ())]
 
     async def _received(self, payment: str | None, *, is_genuine: bool) -> Json:
@@ -153,7 +154,7 @@ class Assertions:
             case "retry_after":
                 return _retry_after(last.header("retry-after"))
             case "replayed":
-                return is_replay(last)
+                return last.is_replay
             case "payments":
                 return self._listed(last.member("data"), check.expected)
             case "has_more":

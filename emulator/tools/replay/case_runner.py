@@ -1,31 +1,23 @@
-"""Plays cases, several at the same time, each in its own account until its first failure.
-
-`case_account` creates the account of a case in the emulator of a run, and deletes it.
-"""
+"""Plays cases, several at the same time, each in its own account until its first failure."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from emulator.clock import SystemClock
-from emulator.domain.accounts import is_well_formed_key
 from emulator.domain.instants import format_instant, parse_clock
-from emulator.http.client import HttpClient, HttpResponse, Unreachable
+from emulator.http import emulator_calls as calls
+from emulator.http.emulator_calls import PaymentsEmulatorError
+from emulator.http.emulator_client import AccountNotCreated, EmulatorClient, TemporaryAccount
 from emulator.http.receiver import WebhookReceiver
+from emulator.http.response import HttpResponse
 from emulator.scenarios import values
 from emulator.scenarios.scenario_file import step_name, step_text
 from emulator.scenarios.values import Expect, Place, Repeat, Step
 from emulator.tools.replay.assertions import REFUSAL_CHECKS, WEBHOOK_CHECKS, Assertions
 from emulator.tools.replay.cases import account_word
-from emulator.tools.replay.emulator_api import (
-    CONTROL,
-    YAML,
-    find_emulator,
-    full_refusal_text,
-    is_replay,
-)
 from emulator.tools.replay.results import Case, CaseResult, Failure, PlayedStep
 from emulator.tools.replay.step_executor import (
     ImpossibleStep,
@@ -35,8 +27,6 @@ from emulator.tools.replay.step_executor import (
 )
 from emulator.tools.replay.trace import EndpointRefused, WebhookInbox, collect_trace
 
-# After Ctrl-C the user waits for the deletion of the account.
-MAX_CLEANUP_S = 10
 _BEGIN = Place(line=1, column=1)
 # Steps that cause webhooks; an advance waits for them itself.
 _WEBHOOK_STEPS = (values.Create, values.Pay, values.CustomerAnswer, values.Transition)
@@ -52,7 +42,7 @@ class RunContext:
     equal in every run, and accounts are not deleted.
     """
 
-    client: HttpClient
+    client: EmulatorClient
     is_private: bool
     clock: str
     seed: int
@@ -60,55 +50,20 @@ class RunContext:
     receiver: WebhookReceiver | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class CaseAccount:
-    """The account of a case; `now` is its time at the beginning. Deleted unless `is_kept`."""
-
-    id: str
-    now: str
-    is_kept: bool
-
-
-class AccountNotCreated(Exception):
-    """The emulator created no account; the response says why."""
-
-    def __init__(self, response: HttpResponse) -> None:
-        super().__init__(response.failure or f"status {response.status}")
-        self.response = response
-
-
-@asynccontextmanager
-async def case_account(
-    case: Case, context: RunContext, client: HttpClient
-) -> AsyncIterator[CaseAccount]:
-    """Create an account, whose key the client then uses. Raises AccountNotCreated, Unreachable."""
+def _account_settings(case: Case, context: RunContext) -> dict[str, object]:
     settings: dict[str, object] = {"name": case.name, "clock": context.clock, "seed": context.seed}
     if context.is_private:
         word = f"replay_{account_word(case.name)}"
         settings |= {"test_key": f"test_{word}", "live_key": f"live_{word}"}
-    response = await client.request_json("POST", f"{CONTROL}/accounts", settings)
-    test_key = str(response.member("test_key"))
-    if response.status != 201 or not is_well_formed_key(test_key):
-        raise AccountNotCreated(response)
-    client.use_key(test_key)
-    account = CaseAccount(
-        id=str(response.member("id")),
-        now=await _now(client, str(response.member("clock"))),
-        is_kept=context.is_private,
-    )
-    try:
-        yield account
-    finally:
-        if not account.is_kept:
-            path = f"{CONTROL}/accounts/{account.id}"
-            await client.request("DELETE", path, timeout_s=MAX_CLEANUP_S)
+    return settings
 
 
-async def _now(client: HttpClient, clock: str) -> str:
+async def _now(client: EmulatorClient, clock: str) -> str:
+    """The time of a new account."""
     instant = parse_clock(clock).instant
     if instant is not None:
         return format_instant(instant)
-    return str((await client.request("GET", f"{CONTROL}/clock")).member("now"))
+    return str((await client.send(calls.CLOCK)).member("now"))
 
 
 class RunListener(Protocol):
@@ -124,13 +79,15 @@ class RunListener(Protocol):
 async def play_all(
     cases: Sequence[Case], context: RunContext, listener: RunListener, *, max_concurrent: int
 ) -> list[CaseResult]:
-    """Play cases; the results have the order of the cases. Raises Unreachable."""
+    """Play cases; the results have the order of the cases. Raises PaymentsEmulatorError."""
     tasks: list[asyncio.Task[CaseResult]] = []
     async with AsyncExitStack() as stack:
-        host = await find_emulator(context.client)
+        url = context.client.base_url
+        async with EmulatorClient(url, timeout_s=calls.MAX_HEALTH_CHECK_S) as checked:
+            await checked.call(calls.HEALTH)
         if any(expects_webhooks(case.scenario.script) for case in cases):
             receiver = await stack.enter_async_context(WebhookReceiver())
-            await receiver.listen(host)
+            await receiver.listen(checked.local_host)
             context = replace(context, receiver=receiver)
         semaphore = asyncio.Semaphore(max_concurrent)
 
@@ -143,7 +100,7 @@ async def play_all(
         try:
             async with asyncio.TaskGroup() as group:
                 tasks += [group.create_task(play_in_turn(case)) for case in cases]
-        except* Unreachable as group_error:
+        except* PaymentsEmulatorError as group_error:
             raise group_error.exceptions[0] from None
     return [task.result() for task in tasks]
 
@@ -161,17 +118,23 @@ def expects_webhooks(script: Sequence[Step]) -> bool:
 async def play(
     case: Case, context: RunContext, report_step: Callable[[PlayedStep], None]
 ) -> CaseResult:
-    """Play a case; `report_step` receives each step after it was played. Raises Unreachable."""
+    """Play a case; `report_step` receives each step after it was played.
+
+    Raises PaymentsEmulatorError if no connection is possible.
+    """
     started_ms = context.wall.monotonic_ms()
     try:
         async with (
             context.client.with_key(None) as client,
-            case_account(case, context, client) as account,
+            TemporaryAccount(client.send, _account_settings(case, context)) as account,
         ):
-            run = _CaseRun(case, client, context.receiver, report_step, now=account.now)
+            account.is_kept = context.is_private
+            client.use_key(account.key)
+            now = await _now(client, account.clock)
+            run = _CaseRun(case, client, context.receiver, report_step, now=now)
             failure = await run.play()
             trace = await collect_trace(client, run.inbox)
-            account.is_kept = account.is_kept or failure is not None
+            account.is_kept = context.is_private or failure is not None
     except AccountNotCreated as refusal:
         failure = _refusal_failure("the account of the case", refusal.response)
         return CaseResult(case=case, steps=(), failure=failure)
@@ -179,7 +142,7 @@ async def play(
         case=case,
         steps=tuple(run.played),
         names=dict(run.names.ids),
-        began_at=account.now,
+        began_at=now,
         trace=trace,
         kept_account=account.id if failure and not context.is_private else None,
         duration_ms=context.wall.monotonic_ms() - started_ms,
@@ -188,7 +151,7 @@ async def play(
 
 
 def _refusal_failure(subject: str, response: HttpResponse) -> Failure:
-    return Failure(place=_BEGIN, message=f"{subject} was refused: {full_refusal_text(response)}")
+    return Failure(place=_BEGIN, message=f"{subject} was refused: {response.explanation}")
 
 
 class _CaseFailed(Exception):
@@ -205,7 +168,7 @@ class _CaseRun:
     def __init__(
         self,
         case: Case,
-        client: HttpClient,
+        client: EmulatorClient,
         receiver: WebhookReceiver | None,
         report_step: Callable[[PlayedStep], None],
         *,
@@ -225,7 +188,7 @@ class _CaseRun:
         self._turns: tuple[int, ...] = ()
 
     async def play(self) -> Failure | None:
-        """Play the script; return why it failed. Raises Unreachable."""
+        """Play the script; return why it failed. Raises PaymentsEmulatorError."""
         try:
             await self._prepare()
             await self._play_steps(self._case.scenario.script, following=None)
@@ -237,12 +200,11 @@ class _CaseRun:
         """Enable the rules of the file and register the receiver. Raises _CaseFailed."""
         case = self._case
         if case.has_rules:
-            path = f"{CONTROL}/scenarios/{case.name}"
-            content = case.text.encode()
-            response = await self._client.request("PUT", path, content, media_type=YAML)
+            scenario = calls.PUT_SCENARIO(case.name, body=case.text)
+            response = await self._client.send(scenario)
             if not response.is_error and not case.scenario.enabled:
-                enabled = {"enabled": True}
-                response = await self._client.request_json("PUT", f"{path}/enabled", enabled)
+                enabled = calls.ENABLE_SCENARIO(case.name, body={"enabled": True})
+                response = await self._client.send(enabled)
             if response.is_error:
                 raise _CaseFailed(_refusal_failure("the scenario", response))
         if self.inbox is not None and self._receiver is not None:
@@ -304,7 +266,7 @@ class _CaseRun:
             payment=None if outcome is None else outcome.payment,
             status=0 if outcome is None else outcome.response.status,
             is_refused=outcome is not None and outcome.response.is_error,
-            is_replay=outcome is not None and is_replay(outcome.response),
+            is_replay=outcome is not None and outcome.response.is_replay,
             failure=failure,
         )
         self.played.append(played)
@@ -322,4 +284,4 @@ def _accepts_refusal(step: Step | None) -> bool:
 def _refusal_message(step: Step, response: HttpResponse) -> str:
     if response.failure is not None:
         return f"{step_name(step)} got no response: {response.failure}"
-    return f"{step_name(step)} was refused: {full_refusal_text(response)}"
+    return f"{step_name(step)} was refused: {response.explanation}"

@@ -1,24 +1,20 @@
 """Executes the steps of a script with requests to the emulator."""
 
-from collections.abc import Mapping
-from urllib.parse import quote, urlencode
-
 from msgspec import Struct
 
 from emulator.domain.instants import parse_instant
 from emulator.domain.payment_methods import DEFAULT_ORDER
-from emulator.http.client import HttpClient, HttpResponse
+from emulator.http import emulator_calls as calls
+from emulator.http.emulator_client import EmulatorClient
+from emulator.http.response import HttpResponse
 from emulator.reporting import counted
 from emulator.scenarios import values
 from emulator.scenarios.scenario_file import fault_rule_json
 from emulator.scenarios.values import Json, Step
-from emulator.tools.replay.emulator_api import CONTROL, PAYMENTS, refusal_text
 from emulator.tools.replay.results import latest_name
 
 # The maximum number of calls for one advance that reaches a limit of the emulator.
 MAX_ADVANCES = 100
-
-_NEXT = b'{"to":"next"}'
 
 _PaymentAction = values.Pay | values.CustomerAnswer | values.Cancel | values.Transition
 
@@ -54,7 +50,7 @@ class NamedPayments:
             )
         else:
             self._why_unknown[name] = (
-                f"create was refused with {refusal_text(response)}, so {name} is not known"
+                f"create was refused with {response.summary}, so {name} is not known"
             )
 
     def id_of(self, name: str) -> str:
@@ -84,66 +80,55 @@ class StepOutcome(Struct, frozen=True, kw_only=True):
 class StepExecutor:
     """Executes steps with the key of one account; `now` is the latest known time of its clock."""
 
-    def __init__(self, client: HttpClient, names: NamedPayments, *, now: str) -> None:
+    def __init__(self, client: EmulatorClient, names: NamedPayments, *, now: str) -> None:
         self._client = client
         self._names = names
         self.now = now
 
     async def execute(self, step: Step) -> StepOutcome:
-        """Execute a step that sends requests. Raises ImpossibleStep, Unreachable."""
+        """Execute a step that sends requests. Raises ImpossibleStep, PaymentsEmulatorError."""
         match step:
             case values.Create():
                 return await self._create(step)
             case values.Retrieve():
                 payment_id = step.id if step.payment is None else self._names.id_of(step.payment)
-                path = f"{PAYMENTS}/{quote(payment_id or '', safe='')}"
-                return _outcome(await self._client.request("GET", path), payment_id)
+                call = calls.RETRIEVE_PAYMENT(payment_id or "")
+                return _outcome(await self._client.send(call), payment_id)
             case values.List():
                 return await self._list(step)
             case values.Advance():
                 return await self.advance(step.by_ms)
             case values.AddFault():
-                rule = fault_rule_json(step.rule)
-                return _outcome(await self._client.request_json("POST", f"{CONTROL}/faults", rule))
+                call = calls.ADD_FAULT(body=fault_rule_json(step.rule))
+                return _outcome(await self._client.send(call))
             case values.Pay() | values.CustomerAnswer() | values.Cancel() | values.Transition():
-                return await self._act(step)
+                payment_id = self._names.id_of(step.payment)
+                return _outcome(await self._client.send(_action(step, payment_id)), payment_id)
             case values.Expect() | values.Repeat():
                 raise AssertionError("the case runner executes these steps")
 
     async def _create(self, step: values.Create) -> StepOutcome:
         body = {**DEFAULT_ORDER, **dict(step.members)}
-        response = await self._client.request_json("POST", PAYMENTS, body)
+        response = await self._client.send(calls.CREATE_PAYMENT(body=body))
         if step.name is not None:
             self._names.bind(step.name, response)
         return _outcome(response, response.member("id") if response.status == 201 else None)
 
     async def _list(self, step: values.List) -> StepOutcome:
-        query = list(step.query)
-        if step.after is not None:
-            query.append(("after", self._names.id_of(step.after)))
-        path = f"{PAYMENTS}?{urlencode(query)}" if query else PAYMENTS
-        response = await self._client.request("GET", path)
+        after = {} if step.after is None else {"after": self._names.id_of(step.after)}
+        call = calls.LIST_PAYMENTS(**dict(step.query), **after)
+        response = await self._client.send(call)
         data = response.member("data")
         if response.is_error or not isinstance(data, list):
             return _outcome(response)
         return StepOutcome(text=f"200 {counted(len(data), 'payment')}", response=response)
 
-    async def _act(self, step: _PaymentAction) -> StepOutcome:
-        """Change a payment by a call of the control API; the contract has none for it."""
-        payment_id = self._names.id_of(step.payment)
-        name, members = _control_call(step)
-        body = {member: value for member, value in members.items() if value is not None}
-        path = f"{CONTROL}/payments/{payment_id}/{name}"
-        if not body:
-            return _outcome(await self._client.request("POST", path), payment_id)
-        return _outcome(await self._client.request_json("POST", path, body), payment_id)
-
     async def advance(self, by_ms: int | None) -> StepOutcome:
-        """Move the clock and wait for all effects. Raises ImpossibleStep, Unreachable."""
+        """Move the clock and wait for all effects. Raises ImpossibleStep, PaymentsEmulatorError."""
         effects = 0
         for _ in range(MAX_ADVANCES):
-            body = _NEXT if by_ms is None else _seconds(by_ms)
-            response = await self._client.request("POST", f"{CONTROL}/clock/advance", body)
+            target = {"to": "next"} if by_ms is None else {"seconds": by_ms / 1_000}
+            response = await self._client.send(calls.ADVANCE(body=target))
             if response.is_error:
                 return _outcome(response)
             effects += len(response.member("effects") or ())
@@ -155,27 +140,20 @@ class StepExecutor:
         raise ImpossibleStep(f"it has not settled after {MAX_ADVANCES} advances")
 
 
-def _control_call(step: _PaymentAction) -> tuple[str, Mapping[str, Json]]:
-    """The last segment of the path and the members of the body; None is an absent member."""
+def _action(step: _PaymentAction, payment_id: str) -> calls.EmulatorCall[Json]:
+    """The call of the control API for an action; the contract has none."""
     match step:
         case values.Pay():
-            return "pay", {"method": step.method, "phone": step.phone, "bank": step.bank}
+            submission = {"method": step.method, "phone": step.phone, "bank": step.bank}
+            return calls.PAY(payment_id, body=calls.without_none(submission))
         case values.CustomerAnswer():
-            return "answer", {"answer": step.answer}
+            return calls.ANSWER(payment_id, body={"answer": step.answer})
         case values.Cancel():
-            return "cancel", {}
+            return calls.CANCEL(payment_id)
         case values.Transition():
-            return "transition", {
-                "status": step.status,
-                "method": step.method,
-                "reason": step.reason,
-                "unusual": step.unusual or None,
-            }
-
-
-def _seconds(by_ms: int) -> bytes:
-    # Not a float, which might not be the exact millisecond.
-    return b'{"seconds":%d.%03d}' % divmod(by_ms, 1_000)
+            change = {"status": step.status, "method": step.method, "reason": step.reason}
+            body = calls.without_none({**change, "unusual": step.unusual or None})
+            return calls.TRANSITION(payment_id, body=body)
 
 
 def _outcome(response: HttpResponse, payment_id: str | None = None) -> StepOutcome:
@@ -187,5 +165,5 @@ def _outcome_text(response: HttpResponse) -> str:
         return "no response"
     status = response.member("status")
     if response.is_error or not isinstance(status, str):
-        return refusal_text(response)
+        return response.summary
     return f"{response.status} {status}"

@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from emulator.domain.payment import EVENT_TYPES, Status
 from emulator.domain.webhooks import Tamper
-from emulator.http.client import HttpClient
+from emulator.http import emulator_calls as calls
+from emulator.http.emulator_client import EmulatorClient
 from emulator.http.receiver import ReceivedWebhook, WebhookReceiver
 from emulator.scenarios.values import Json
-from emulator.tools.replay.emulator_api import CONTROL, MAX_ENTRIES
 from emulator.tools.replay.results import Trace, TracedEvent, TracedRequest, TracedWebhook
 from emulator.tools.replay.step_executor import StepExecutor
 
@@ -35,7 +35,7 @@ class EndpointRefused(Exception):
 class WebhookInbox:
     """The webhooks of one case; `step` is the number of the current step."""
 
-    def __init__(self, client: HttpClient, executor: StepExecutor) -> None:
+    def __init__(self, client: EmulatorClient, executor: StepExecutor) -> None:
         self.step = 0
         self.deliveries: Sequence[Mapping[str, Json]] = ()
         self._client = client
@@ -44,9 +44,9 @@ class WebhookInbox:
         self._arrivals: list[Arrival] = []
 
     async def register(self, receiver: WebhookReceiver) -> None:
-        """Create an endpoint for the webhooks. Raises EndpointRefused, Unreachable."""
+        """Create an endpoint for the webhooks. Raises EndpointRefused, PaymentsEmulatorError."""
         url = {"url": receiver.base_url + receiver.register(self._receive)}
-        response = await self._client.request_json("POST", f"{CONTROL}/webhook_endpoints", url)
+        response = await self._client.send(calls.CREATE_ENDPOINT(body=url))
         if response.is_error:
             raise EndpointRefused(str(response.error.get("message") or response.failure))
         self._secret = str(response.member("secret"))
@@ -55,7 +55,7 @@ class WebhookInbox:
         self._arrivals.append(Arrival(step=self.step, webhook=webhook))
 
     async def settle(self) -> None:
-        """Wait for the deliveries that are due now. Raises ImpossibleStep, Unreachable."""
+        """Wait for due deliveries. Raises ImpossibleStep, PaymentsEmulatorError."""
         await self._executor.advance(0)
 
     async def webhooks(self) -> list[TracedWebhook]:
@@ -65,9 +65,7 @@ class WebhookInbox:
         at the same instant arrive in any order; they are sorted by payment.
         """
         await self.settle()
-        path = f"{CONTROL}/deliveries?limit={MAX_ENTRIES}"
-        response = await self._client.request("GET", path)
-        self.deliveries = list(reversed(response.member("data") or ()))
+        self.deliveries = await _oldest_first(self._client, calls.DELIVERIES)
         return in_order(self._arrivals, self.deliveries, self._secret)
 
     def delivery_failure(self) -> str | None:
@@ -125,38 +123,40 @@ def _traced(arrival: Arrival, at: str, *, is_genuine: bool) -> TracedWebhook:
     )
 
 
-async def collect_trace(client: HttpClient, inbox: WebhookInbox | None) -> Trace:
-    """The latest events, requests and webhooks. Raises Unreachable."""
+async def collect_trace(client: EmulatorClient, inbox: WebhookInbox | None) -> Trace:
+    """The latest events, requests and webhooks. Raises PaymentsEmulatorError."""
     webhooks: list[TracedWebhook] = []
     deliveries: Sequence[Mapping[str, Any]] = ()
     if inbox is not None:
         webhooks = await inbox.webhooks()
         deliveries = inbox.deliveries
-    events = await _oldest_first(client, "events")
-    requests = await _oldest_first(client, "requests")
+    events = await _oldest_first(client, calls.EVENTS)
+    requests = await _oldest_first(client, calls.REQUESTS)
     return Trace(
         events=tuple(await _with_reasons(client, events)),
         webhooks=tuple(webhooks),
         requests=tuple(map(_request, requests)),
         webhook_faults=tuple(delivery["fault"] for delivery in deliveries if delivery.get("fault")),
-        is_cut=any(len(entries) >= MAX_ENTRIES for entries in (events, requests, deliveries)),
+        is_cut=any(len(entries) >= calls.MAX_ENTRIES for entries in (events, requests, deliveries)),
     )
 
 
-async def _oldest_first(client: HttpClient, collection: str) -> list[Mapping[str, Any]]:
-    response = await client.request("GET", f"{CONTROL}/{collection}?limit={MAX_ENTRIES}")
+async def _oldest_first(
+    client: EmulatorClient, call: calls.EmulatorCall[list[calls.Json]]
+) -> list[calls.Json]:
+    response = await client.send(call(limit=calls.MAX_ENTRIES))
     entries = response.member("data")
     return entries[::-1] if isinstance(entries, list) else []
 
 
 async def _with_reasons(
-    client: HttpClient, events: Sequence[Mapping[str, Any]]
+    client: EmulatorClient, events: Sequence[Mapping[str, Any]]
 ) -> Sequence[TracedEvent]:
     """The events with the reasons of failures, which only the timeline of a payment contains."""
     failed = dict.fromkeys(event["data"]["id"] for event in events if event["type"] == _FAILED)
     reasons: dict[str, str | None] = {}
     for payment_id in failed:
-        response = await client.request("GET", f"{CONTROL}/payments/{payment_id}")
+        response = await client.send(calls.PAYMENT(payment_id))
         for entry in response.member("timeline") or ():
             reasons[entry["id"]] = entry["reason"]
     return [

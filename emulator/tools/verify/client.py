@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from math import ceil
 from typing import Protocol, Self
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import httpx
 
 from emulator.clock import SystemClock, pause
-from emulator.http.client import NoConnection, Unreachable, tls_context
-from emulator.http.failures import explain_no_connection
+from emulator.http.client import NoConnection, tls_context
+from emulator.http.failures import RequestStage, explain_failure
 from emulator.tools.verify.messages import ServiceRequest, ServiceResponse
 
 MAX_RESPONSE_S = 20
@@ -32,6 +32,10 @@ MAX_LOST_RESPONSES = 3
 
 _TOO_MANY_REQUESTS = 429
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", re.ASCII)
+
+
+class Unreachable(Exception):
+    """The service cannot be compared; the message is one line for the user."""
 
 
 class CheckStopped(Exception):
@@ -84,8 +88,12 @@ class HttpTransport:
                 return await self._exchange(request)
         except httpx.ConnectTimeout:
             raise NoConnection(f"no connection within {MAX_CONNECT_S} s") from None
-        except (httpx.ConnectError, httpx.ProxyError) as error:
-            raise NoConnection(explain_no_connection(error)) from None
+        except httpx.ProxyError as error:
+            raise NoConnection(str(error)) from None
+        except httpx.ConnectError as error:
+            host = urlsplit(self.base_url).hostname or ""
+            _, phrase = explain_failure(error, host=host, stage=RequestStage.CONNECTING)
+            raise NoConnection(phrase) from None
         except (TimeoutError, httpx.TimeoutException):
             raise LostResponse(f"no response within {MAX_RESPONSE_S} s") from None
         except httpx.TransportError:

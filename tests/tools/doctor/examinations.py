@@ -5,11 +5,11 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
 from typing import Any
 
 from emulator.clock import RealClock
 from emulator.http.addresses import BaseUrl
+from emulator.http.emulator_calls import EmulatorCall, any_json
 from emulator.server.app.server import private_emulator
 from emulator.settings import resolve
 from emulator.tools.doctor.network import LocalNetwork, NetworkInterface
@@ -117,16 +117,18 @@ async def examine(url: str, **changes: Any) -> DoctorReport:
     return report
 
 
-def server_at(url: str, **changes: Any) -> TargetServer:
-    target = TargetServer(base_url=BaseUrl.parse(url), timeout_s=TIMEOUTS.response_s)
-    return replace(target, **changes)
+def server_at(
+    url: str, kind: type[TargetServer] = TargetServer, *, key: str | None = None
+) -> TargetServer:
+    return kind(base_url=BaseUrl.parse(url), timeout_s=TIMEOUTS.response_s, key=key)
 
 
 async def call(
     url: str, method: str, path: str, value: object = None, key: str | None = None
 ) -> Any:
     """The response of the emulator to a call that must succeed."""
-    response = await server_at(url, key=key).request(method, path, value)
+    call = EmulatorCall(method, path, any_json, value)
+    response = await server_at(url, key=key).send(call)
     assert not response.is_error, (response.failure, response.body)
     return response.json
 

@@ -2,11 +2,13 @@
 
 import socket
 import struct
+from dataclasses import replace
 
 import pytest
 
 from emulator import __version__
 from emulator.http.addresses import BaseUrl
+from emulator.http.emulator_calls import HEALTH
 from emulator.tools.doctor.containers import probe_containers
 from emulator.tools.doctor.network import (
     LocalNetwork,
@@ -231,8 +233,8 @@ async def test_a_fault_is_reported_with_the_key(url: str) -> None:
 
 async def test_a_server_without_a_response_is_a_failure_after_the_timeout() -> None:
     async with receiving(replies(NEVER)) as silent:
-        response = await server_at(silent.url, timeout_s=0.05).request("GET", "")
-    assert response.failure == "no response within 0.05 s"
+        response = await replace(server_at(silent.url), timeout_s=0.05).send(HEALTH)
+    assert response.failure == "timed out after 0.05 s"
 
 
 def test_timeouts_are_short() -> None:

@@ -3,19 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from standardwebhooks import Webhook
 
-from emulator.http.client import HttpResponse
+from emulator.http.emulator_calls import EmulatorCall
+from emulator.http.emulator_client import AccountNotCreated
+from emulator.http.response import HttpResponse
 from emulator.tools.doctor.handlers import HandlerRoutes, handler_routes, probe_local_handler
 from emulator.tools.doctor.network import LocalNetwork, NetworkInterface
+from emulator.tools.doctor.pings import PingAccount
 from emulator.tools.doctor.report import Level, Perspective
 from emulator.tools.doctor.requests import TargetServer
 from emulator.tools.doctor.runner import run_probes
-from emulator.tools.doctor.temporary_account import NoTemporaryAccount, TemporaryAccount
 from tests.cli.processes import free_port
 from tests.server.webhooks.receiver import NEVER, Reply, receiving, replies
 from tests.tools.doctor.examinations import (
@@ -97,27 +98,23 @@ async def test_an_unregistered_handler_is_reached(url: str, status: int, expecte
     assert "hush" not in str(report)
 
 
-@dataclass(frozen=True)
-class ImpatientServer:
+class ImpatientServer(TargetServer):
     """A server with a short timeout for pings alone."""
 
-    server: TargetServer
-
-    async def request(self, method: str, path: str, value: object = None) -> HttpResponse:
-        timeout_s = 0.2 if path.endswith("/ping") else self.server.timeout_s
-        return await replace(self.server, timeout_s=timeout_s).request(method, path, value)
+    async def send(self, call: EmulatorCall[object]) -> HttpResponse:
+        timeout_s = 0.2 if call.path.endswith("/ping") else self.timeout_s
+        server = TargetServer(base_url=self.base_url, timeout_s=timeout_s, key=self.key)
+        return await server.send(call)
 
 
 async def test_the_endpoint_of_a_handler_without_a_response_is_removed(url: str) -> None:
     async with (
         receiving(replies(NEVER)) as handler,
-        TemporaryAccount(server_at(url)) as account,
+        PingAccount(server_at(url, ImpatientServer)) as account,
     ):
-        server = account.server
-        account.server = ImpatientServer(server)  # type: ignore[assignment]
         ping = await account.ping(handler.url, None)
-        assert await call(url, "GET", ENDPOINTS, key=server.key) == {"data": []}
-    assert (ping.is_delivered, ping.description) == (False, "no response within 0.2 s")
+        assert await call(url, "GET", ENDPOINTS, key=account.key) == {"data": []}
+    assert (ping.is_delivered, ping.description) == (False, "timed out after 0.2 s")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +153,7 @@ async def test_the_endpoint_of_a_handler_without_a_response_is_removed(url: str)
 async def test_the_host_by_which_a_local_handler_is_reached_is_found(
     url: str, routes: HandlerRoutes, level: Level, text: str
 ) -> None:
-    async with TemporaryAccount(server_at(url)) as account:
+    async with PingAccount(server_at(url)) as account:
         finding = await probe_local_handler(account, routes)
     assert finding.level is level
     assert finding.text.startswith(text)
@@ -225,27 +222,24 @@ async def test_an_account_that_cannot_be_deleted_is_a_problem_with_its_name() ->
         f"POST {ACCOUNTS}": (201, created),
         "*": (500, b"{}"),
     }
-    async with responding(paths) as url, TemporaryAccount(server_at(url)) as account:
+    async with responding(paths) as url, PingAccount(server_at(url)) as account:
         pass
     assert account.undeleted is not None
     assert account.undeleted.startswith("doctor ")
 
 
-@dataclass(frozen=True)
-class SilentServer:
+class SilentServer(TargetServer):
     """A server that executes a POST, but whose response is lost."""
 
-    server: TargetServer
-
-    async def request(self, method: str, path: str, value: object = None) -> HttpResponse:
-        response = await self.server.request(method, path, value)
+    async def send(self, call: EmulatorCall[object]) -> HttpResponse:
+        response = await super().send(call)
         assert not response.is_error
-        return HttpResponse(failure="no response within 2 s") if method == "POST" else response
+        return HttpResponse(failure="timed out after 2 s") if call.method == "POST" else response
 
 
 async def test_an_account_whose_response_was_lost_is_deleted(url: str) -> None:
     before = await call(url, "GET", ACCOUNTS)
-    account = TemporaryAccount(SilentServer(server_at(url)))  # type: ignore[arg-type]
-    with pytest.raises(NoTemporaryAccount, match="no response within 2 s"):
+    account = PingAccount(server_at(url, SilentServer))
+    with pytest.raises(AccountNotCreated, match="timed out after 2 s"):
         await account.__aenter__()
     assert await call(url, "GET", ACCOUNTS) == before

@@ -1,11 +1,15 @@
 """The HTTP client of explore: which bytes are a response, and which connections it uses again."""
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import pytest
 
 from emulator.tools.explore.connections import Connections, Request
+from tests.cli.processes import free_port
+from tests.turns import turn
 
 CLOSED = "the connection was closed before a response"
 CLOSED_EARLY = "the connection was closed in the middle of the response"
@@ -64,3 +68,58 @@ async def test_bytes_are_a_response_or_a_failure(
 @pytest.mark.parametrize(("content", "opened"), [(RESPONSES[0][0], 1), (RESPONSES[2][0], 3)])
 async def test_an_open_connection_is_used_again(content: bytes, opened: int) -> None:
     assert (await responses(content, count=3))[1] == opened
+
+
+@asynccontextmanager
+async def counting(*, answered: int) -> AsyncIterator[tuple[str, asyncio.Queue[int]]]:
+    """A server that responds to this many requests; the queue receives the number of each.
+
+    The block ends when all connections have been closed by the client.
+    """
+    numbers: asyncio.Queue[int] = asyncio.Queue()
+    handlers: list[asyncio.Task[None] | None] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        handlers.append(asyncio.current_task())
+        with suppress(ConnectionError):
+            while line := await reader.readline():
+                if line == b"\r\n":
+                    numbers.put_nowait(count := numbers.qsize() + 1)
+                    writer.write(RESPONSES[0][0] if count <= answered else b"")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", numbers
+        while not handlers:
+            await turn()
+        await asyncio.gather(*filter(None, handlers))
+
+
+@pytest.mark.parametrize(
+    ("send", "answered", "sent"),
+    [
+        (lambda connections, request: connections.send(request), 0, 1),
+        (lambda connections, request: connections.send_together([request, request]), 0, 2),
+        (lambda connections, request: connections.send_and_leave(request, after_ms=60_000), 0, 1),
+        (lambda connections, request: connections.serves_several(request), 1, 2),
+    ],
+    ids=["one", "two at the same moment", "one to leave", "one on a second connection"],
+)
+async def test_cancelled_requests_close_their_connections(
+    send: Callable[[Connections, Request], Coroutine[Any, Any, object]], answered: int, sent: int
+) -> None:
+    async with counting(answered=answered) as (url, numbers):
+        sending = asyncio.create_task(send(Connections(), Request(method="GET", url=url)))
+        while numbers.qsize() < sent:
+            await turn()
+        sending.cancel()
+        await asyncio.wait([sending])
+        assert sending.cancelled()
+
+
+async def test_connections_are_closed_when_another_one_is_refused() -> None:
+    async with counting(answered=0) as (url, _):
+        closed = f"http://127.0.0.1:{free_port()}/"
+        requests = [Request(method="GET", url=each) for each in (url, closed)]
+        for response in await Connections().send_together(requests):
+            assert (response.failure, response.is_refused) == ("connection refused", True)

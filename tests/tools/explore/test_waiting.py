@@ -8,6 +8,7 @@ from pathlib import Path
 from emulator.clock import RealClock
 from emulator.domain.instants import Instant
 from emulator.http.addresses import BaseUrl
+from emulator.http.emulator_client import EmulatorClient
 from emulator.server.app.server import private_emulator
 from emulator.settings import resolve
 from emulator.tools.explore.connections import Connections
@@ -47,11 +48,13 @@ async def exploring(
     settings = resolve({**flags, "allow-http-localhost": True}, {})
     connections = Connections()
     integration = read_integration(Path(shop.write(directory)))
-    async with private_emulator(settings) as url:
-        service = Service(BaseUrl.parse(url), KEY, connections)
+    async with (
+        private_emulator(settings) as url,
+        EmulatorClient(BaseUrl.parse(url), key=KEY) as client,
+    ):
         session = ExploreSession(
             shop=Shop(integration, connections, secret=SECRET, wall=clock),
-            service=service,
+            service=Service(client),
             wall=clock,
         )
         limits = Limits(depth=0, seed=1, max_failures=1, max_time_ms=None)

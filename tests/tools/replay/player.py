@@ -9,7 +9,7 @@ from textwrap import dedent
 
 from emulator.clock import RealClock
 from emulator.http.addresses import BaseUrl
-from emulator.http.client import HttpClient
+from emulator.http.emulator_client import EmulatorClient
 from emulator.http.receiver import WebhookReceiver
 from emulator.scenarios.loader import parse_scenario
 from emulator.server.app.server import private_emulator
@@ -79,7 +79,7 @@ async def new_player() -> AsyncIterator[Player]:
         await receiver.listen("127.0.0.1")
         yield Player(
             RunContext(
-                client=HttpClient(BaseUrl.parse(base_url)),
+                client=EmulatorClient(BaseUrl.parse(base_url)),
                 is_private=True,
                 clock=CLOCK,
                 seed=0,

@@ -12,7 +12,8 @@ import pytest
 
 from emulator.domain.errors import InvalidApiKey
 from emulator.http.addresses import BaseUrl
-from emulator.http.client import HttpClient
+from emulator.http.emulator_calls import LIST_PAYMENTS
+from emulator.http.emulator_client import EmulatorClient
 from emulator.server.app.server import private_emulator
 from emulator.settings import Settings
 from tests.cli.invocation import (
@@ -46,7 +47,7 @@ SLOW = """
 """
 RULES = "outcomes:\n  - {when: {}, then: handset}\n"
 NO_EMULATOR = "http://127.0.0.1:1"
-REFUSED = f"cannot reach the emulator at {NO_EMULATOR}: Connection refused"
+REFUSED = f"the payments emulator at {NO_EMULATOR} does not respond: connection refused"
 
 
 def write(directory: Path, name: str, script: str | None, rules: str = "") -> str:
@@ -151,9 +152,9 @@ async def payments_in(database: Path, key: str) -> list[dict[str, object]]:
     settings = Settings(port=0, checkout_port=0, database=str(database))
     async with (
         private_emulator(settings) as base_url,
-        HttpClient(BaseUrl.parse(base_url), key=key) as client,
+        EmulatorClient(BaseUrl.parse(base_url), key=key) as client,
     ):
-        return list((await client.request("GET", "/v1/payments")).member("data"))
+        return await client.call(LIST_PAYMENTS)
 
 
 def test_the_state_can_be_written_to_a_new_database(tmp_path: Path) -> None:
@@ -241,7 +242,9 @@ def test_a_usage_error_is_one_line(tmp_path: Path, options: list[str], expected:
 def test_a_server_that_is_no_emulator_is_rejected(tmp_path: Path, status: int, body: bytes) -> None:
     file = write(tmp_path, "mine", PASSES)
     with other_server((status, body)) as other:
-        expected = f"no emulator responds at {other}: status {status} from /_emulator/health"
+        expected = (
+            f"{other} returned {status} for GET /_emulator/health: this is not a payments emulator"
+        )
         assert usage_error("replay", file, "--url", other) == expected
         assert usage_error("record", "--url", other) == expected
 
@@ -338,7 +341,7 @@ def test_a_missing_recording_is_explained_in_one_line(server: Server) -> None:
     for options, expected in (
         (
             ("--url", url(server), "--key", "test_unknown_key"),
-            f"{url(server)} returned no recording: {InvalidApiKey.unknown}",
+            f"the emulator refused a request: 401 invalid_api_key: {InvalidApiKey.unknown}",
         ),
         (
             ("--url", url(server), "--key", "nonsense"),
@@ -349,7 +352,9 @@ def test_a_missing_recording_is_explained_in_one_line(server: Server) -> None:
         assert usage_error("record", *options) == expected
     with other_server(HEALTHY, (200, b"<html>")) as other:
         message = usage_error("record", "--url", other)
-    assert message == f"{other} returned no recording: the response is not YAML"
+    assert message == (
+        f"{other} returned 200 for GET /_emulator/recording: this is not a payments emulator"
+    )
 
 
 def test_modules_are_imported_only_when_they_are_needed(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from emulator.http.client import NoConnection, Unreachable
+from emulator.http.client import NoConnection
 from emulator.tools.verify.client import (
     MAX_LOST_RESPONSES,
     MAX_TOTAL_WAIT_S,
@@ -12,6 +12,7 @@ from emulator.tools.verify.client import (
     LostResponse,
     RateLimited,
     ServiceClient,
+    Unreachable,
 )
 from emulator.tools.verify.messages import ServiceRequest, ServiceResponse
 from tests.tools.verify.runs import ImpatientClock

@@ -178,7 +178,7 @@ WRONG_OPTIONS: list[tuple[tuple[str, ...], str]] = [
         for name in ("json", "report")
     ),
     (("--report", "/"), "Invalid value for '--report': File '/'"),
-    ((), f"cannot reach {NO_SERVER}: Connection refused"),
+    ((), f"cannot reach {NO_SERVER}: connection refused"),
 ]
 
 

@@ -10,11 +10,11 @@ from emulator.clock import RealClock
 from emulator.domain.accounts import DEMO_TEST_KEY, OTHER_TEST_KEY, mask_key
 from emulator.domain.clauses import Basis
 from emulator.domain.instants import parse_instant
-from emulator.http.client import NoConnection, Unreachable
+from emulator.http.client import NoConnection
 from emulator.server.app.server import private_emulator
 from emulator.settings import Settings
 from emulator.tools.verify.checks import CHECKS
-from emulator.tools.verify.client import HttpTransport, LostResponse, ServiceClient
+from emulator.tools.verify.client import HttpTransport, LostResponse, ServiceClient, Unreachable
 from emulator.tools.verify.comparison import Comparison, NotTheService, compare
 from emulator.tools.verify.findings import Verdict
 from emulator.tools.verify.messages import printable

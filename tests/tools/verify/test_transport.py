@@ -120,7 +120,7 @@ async def test_an_endless_response_is_not_read_to_its_end() -> None:
 
 
 async def test_a_missing_connection_is_explained_without_error_numbers() -> None:
-    assert await connection_failure(f"http://127.0.0.1:{free_port()}") == "Connection refused"
+    assert await connection_failure(f"http://127.0.0.1:{free_port()}") == "connection refused"
     message = await connection_failure("http://nobody.invalid")
     assert message
     assert "Errno" not in message
@@ -131,7 +131,7 @@ async def test_a_certificate_is_trusted_only_if_its_authority_is_configured(
 ) -> None:
     async with receiving(tls=self_signed()) as receiver:
         assert await connection_failure(receiver.url) == (
-            "its certificate is not trusted: self-signed certificate"
+            "certificate not trusted: self-signed certificate"
         )
         assert receiver.received == []
         environment.setenv("SSL_CERT_FILE", str(SELF_SIGNED))
@@ -144,7 +144,7 @@ async def test_a_certificate_is_trusted_only_if_its_authority_is_configured(
 async def test_a_port_with_http_has_no_tls() -> None:
     async with receiving() as receiver:
         url = receiver.url.replace("http:", "https:")
-        assert "no TLS with it" in await connection_failure(url)
+        assert "no TLS spoken there" in await connection_failure(url)
 
 
 async def test_a_proxy_is_used_only_for_https(environment: pytest.MonkeyPatch) -> None:

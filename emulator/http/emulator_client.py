@@ -1,0 +1,144 @@
+"""Calls an emulator without blocking the event loop, and creates temporary accounts in it.
+
+PaymentsEmulatorError    see `emulator_calls`
+  AccountNotCreated      the emulator created no temporary account, or the response was lost
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from ..domain.accounts import is_well_formed_key
+from .addresses import BaseUrl
+from .client import ConnectionPool, encode_request
+from .emulator_calls import (
+    ACCOUNTS,
+    CREATE_ACCOUNT,
+    DELETE_ACCOUNT,
+    MAX_RESPONSE_S,
+    EmulatorCall,
+    PaymentsEmulatorError,
+)
+from .response import HttpResponse
+
+if TYPE_CHECKING:
+    import ssl
+
+# After Ctrl-C the user waits for the deletion of an account.
+MAX_DELETION_S = 10
+
+T = TypeVar("T")
+Send = Callable[[EmulatorCall[Any]], Awaitable[HttpResponse]]
+
+
+class EmulatorClient(ConnectionPool):
+    """Calls one emulator, with an API key if it has one; open within `async with`."""
+
+    def __init__(
+        self,
+        base_url: BaseUrl,
+        *,
+        key: str | None = None,
+        timeout_s: float = MAX_RESPONSE_S,
+        tls: "ssl.SSLContext | None" = None,
+    ) -> None:
+        super().__init__(tls=tls)
+        self.base_url = base_url
+        self._key = key
+        self._timeout_s = timeout_s
+
+    def with_key(self, key: str | None) -> "EmulatorClient":
+        """Return another client of the same emulator, not yet open."""
+        return EmulatorClient(
+            self.base_url, key=key, timeout_s=self._timeout_s, tls=self._tls_context(self.base_url)
+        )
+
+    def use_key(self, key: str) -> None:
+        """Send this key with all later calls."""
+        self._key = key
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    async def call(self, call: EmulatorCall[T]) -> T:
+        """The result of a call, sent once. Raises PaymentsEmulatorError."""
+        return call.result(await self.send(call), self.base_url)
+
+    async def send(self, call: EmulatorCall[Any]) -> HttpResponse:
+        """The response to a call, also a refusal, or none.
+
+        The call is sent once: a repetition would not meet the same fault. Raises
+        PaymentsEmulatorError if no connection is possible.
+        """
+        base = self.base_url
+        headers, body = call.encode(self._key)
+        # The path is sent verbatim, also the dots of `/v1/payments/..`.
+        request = encode_request(base, call.method, f"{base.path}{call.path}", headers, body)
+        response = await self.exchange(base, request, timeout_s=self._timeout_s)
+        if response.is_refused:
+            call.result(response, base)
+        return response
+
+
+class AccountNotCreated(PaymentsEmulatorError):
+    """The emulator created no temporary account; `response` says why."""
+
+
+class TemporaryAccount:
+    """An account that is created for a block, and deleted at its end unless `is_kept`.
+
+    `undeleted` is its name if it could not be deleted. With a unique name, it is also deleted when
+    the response with its id was lost.
+    """
+
+    def __init__(
+        self, send: Send, settings: Mapping[str, object], *, has_unique_name: bool = False
+    ) -> None:
+        self.id = ""
+        self.key = ""
+        self.clock = ""
+        self.is_kept = False
+        self.undeleted: str | None = None
+        self._send = send
+        self._settings = settings
+        self._has_unique_name = has_unique_name
+
+    async def __aenter__(self) -> Self:
+        """Raises AccountNotCreated, and PaymentsEmulatorError if no connection is possible."""
+        try:
+            response = await self._send(CREATE_ACCOUNT(body=self._settings))
+            self.key, self.clock = (str(response.member(name)) for name in ("test_key", "clock"))
+            if response.status != 201 or not is_well_formed_key(self.key):
+                raise AccountNotCreated(response.explanation, response)
+            self.id = str(response.member("id"))
+        except BaseException:
+            await self._delete()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if not self.is_kept:
+            await self._delete()
+
+    async def _delete(self) -> None:
+        try:
+            async with asyncio.timeout(MAX_DELETION_S):
+                ids = [self.id] if self.id else await self._ids_by_name()
+                statuses = [(await self._send(DELETE_ACCOUNT(each))).status for each in ids]
+                is_deleted = {204, 404}.issuperset(statuses)
+        except (TimeoutError, LookupError):
+            is_deleted = False
+        self.undeleted = None if is_deleted else str(self._settings["name"])
+
+    async def _ids_by_name(self) -> list[str]:
+        """The ids of accounts with the unique name. Raises LookupError if none can be listed."""
+        if not self._has_unique_name:
+            return []
+        accounts = (await self._send(ACCOUNTS)).member("data")
+        if not isinstance(accounts, list):
+            raise LookupError
+        name = self._settings["name"]
+        return [str(account["id"]) for account in accounts if account.get("name") == name]
