@@ -243,8 +243,8 @@ class HistoryRun:
         response = await self._shop.deliver(event, step.manner)
         if step.manner in (Manner.UNKNOWN_TYPE, Manner.OTHER_ORDER) and not response.is_success:
             self._deliveries.record(event, self._number, response)
-        if self._session.patience_ms:
-            await pause(self._session.wall, self._session.patience_ms)
+        if self._session.unexpected_wait_ms:
+            await pause(self._session.wall, self._session.unexpected_wait_ms)
         after = await self._sample(self._number)
         if step.manner in (Manner.FORGED, Manner.STALE, Manner.UNSIGNED):
             self._forged.append((before, after))
@@ -334,7 +334,7 @@ class HistoryRun:
                     session.lag_ms = max(session.lag_ms, int(elapsed_ms))
                 is_late, wait_ms = (
                     False,
-                    0 if self._is_quick else session.patience_ms,
+                    0 if self._is_quick else session.unexpected_wait_ms,
                 )
             if elapsed_ms >= max(wait_ms, MAX_WORK_MS if self._is_working else 0):
                 return observation

@@ -48,7 +48,7 @@ class ExploreSession:
     _recent: deque[Payment] = field(default_factory=lambda: deque(maxlen=MAX_SHARED))
 
     @property
-    def patience_ms(self) -> int:
+    def unexpected_wait_ms(self) -> int:
         """How long to wait for an effect that must not occur; not where effects are immediate."""
         return min(self.shop.integration.state.within_ms, LAG_FACTOR * self.lag_ms)
 
