@@ -9,7 +9,6 @@ import click
 from emulator.cli.output import CliError
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
-HEALTH_PATH = "/_emulator/health"
 MAX_HEALTH_CHECK_S = 2.0
 MAX_HEALTH_BYTES = 1_000
 # The addresses at which a server that listens on all addresses is reached.
@@ -87,17 +86,15 @@ def health(**flags: object) -> None:
 def _check_health(host: str, port: int) -> None:
     """Send one request. Raises Unhealthy."""
     from emulator.http.addresses import host_with_port
-    from emulator.http.blocking_client import BlockingRequest
+    from emulator.http.blocking_client import BlockingEmulator
+    from emulator.http.emulator_calls import HEALTH
 
     base_url = f"http://{host_with_port(_REACHABLE.get(host, host), port)}"
-    url = f"{base_url}{HEALTH_PATH}"
-    request = BlockingRequest(
-        base_url=base_url,
-        path=HEALTH_PATH,
-        timeout_s=MAX_HEALTH_CHECK_S,
-        max_bytes=MAX_HEALTH_BYTES,
+    url = f"{base_url}{HEALTH.path}"
+    emulator = BlockingEmulator(
+        base_url=base_url, timeout_s=MAX_HEALTH_CHECK_S, max_bytes=MAX_HEALTH_BYTES
     )
-    response = request.send()
+    response = emulator.send(HEALTH)
     if response.failure is not None:
         raise Unhealthy(f"no response from {url}: {response.failure}")
     if response.status != 200:

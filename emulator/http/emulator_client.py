@@ -9,16 +9,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..domain.accounts import is_well_formed_key
+from . import emulator_calls as calls
 from .addresses import BaseUrl
 from .client import ConnectionPool, encode_request
-from .emulator_calls import (
-    ACCOUNTS,
-    CREATE_ACCOUNT,
-    DELETE_ACCOUNT,
-    MAX_RESPONSE_S,
-    EmulatorCall,
-    PaymentsEmulatorError,
-)
+from .emulator_calls import EmulatorCall, PaymentsEmulatorError
 from .response import HttpResponse
 
 if TYPE_CHECKING:
@@ -39,7 +33,7 @@ class EmulatorClient(ConnectionPool):
         base_url: BaseUrl,
         *,
         key: str | None = None,
-        timeout_s: float = MAX_RESPONSE_S,
+        timeout_s: float = calls.MAX_RESPONSE_S,
         tls: "ssl.SSLContext | None" = None,
     ) -> None:
         super().__init__(tls=tls)
@@ -109,7 +103,7 @@ class TemporaryAccount:
     async def __aenter__(self) -> Self:
         """Raises AccountNotCreated, and PaymentsEmulatorError if no connection is possible."""
         try:
-            response = await self._send(CREATE_ACCOUNT(body=self._settings))
+            response = await self._send(calls.CREATE_ACCOUNT(body=self._settings))
             self.key, self.clock = (str(response.member(name)) for name in ("test_key", "clock"))
             if response.status != 201 or not is_well_formed_key(self.key):
                 raise AccountNotCreated(response.explanation, response)
@@ -127,7 +121,7 @@ class TemporaryAccount:
         try:
             async with asyncio.timeout(MAX_DELETION_S):
                 ids = [self.id] if self.id else await self._ids_by_name()
-                statuses = [(await self._send(DELETE_ACCOUNT(each))).status for each in ids]
+                statuses = [(await self._send(calls.DELETE_ACCOUNT(each))).status for each in ids]
                 is_deleted = {204, 404}.issuperset(statuses)
         except (TimeoutError, LookupError):
             is_deleted = False
@@ -137,7 +131,7 @@ class TemporaryAccount:
         """The ids of accounts with the unique name. Raises LookupError if none can be listed."""
         if not self._has_unique_name:
             return []
-        accounts = (await self._send(ACCOUNTS)).member("data")
+        accounts = (await self._send(calls.ACCOUNTS)).member("data")
         if not isinstance(accounts, list):
             raise LookupError
         name = self._settings["name"]

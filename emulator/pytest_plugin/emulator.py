@@ -13,16 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from ..http import emulator_calls as calls
 from ..http.addresses import BaseUrl
 from ..http.blocking_client import BlockingEmulator, IdleConnections
-from ..http.emulator_calls import (
-    CREATE_ACCOUNT,
-    DELETE_ACCOUNT,
-    HEALTH,
-    MAX_HEALTH_CHECK_S,
-    Json,
-    PaymentsEmulatorError,
-)
+from ..http.emulator_calls import Json, PaymentsEmulatorError
 from .account import PaymentsAccount
 from .server import ServerLease, join_or_start, start
 from .webhooks import ReceiverThread, WebhookSubscription
@@ -79,16 +73,16 @@ class PaymentsEmulator:
             body["seed"] = int.from_bytes(digest[:8], "big", signed=True)
             body["test_key"] = f"test_{digest.hex()}"
         try:
-            return self._control.call(CREATE_ACCOUNT(body=body))
+            return self._control.call(calls.CREATE_ACCOUNT(body=body))
         except PaymentsEmulatorError as error:
             if error.param != "test_key":
                 raise
             # Another run with the same emulator uses it, so that ids differ from other runs.
-            return self._control.call(CREATE_ACCOUNT(body={"clock": clock}))
+            return self._control.call(calls.CREATE_ACCOUNT(body={"clock": clock}))
 
     def _delete(self, account_id: str) -> None:
         try:
-            self._control.call(DELETE_ACCOUNT(account_id))
+            self._control.call(calls.DELETE_ACCOUNT(account_id))
         except PaymentsEmulatorError as error:
             if error.code != "account_not_found":  # A test may have deleted it.
                 raise
@@ -154,7 +148,7 @@ def session_emulator(
 def _external(url: str, webhook_host: str | None) -> PaymentsEmulator:
     """Raises PaymentsEmulatorError when it does not respond."""
     try:
-        BlockingEmulator(base_url=url, timeout_s=MAX_HEALTH_CHECK_S).call(HEALTH)
+        BlockingEmulator(base_url=url, timeout_s=calls.MAX_HEALTH_CHECK_S).call(calls.HEALTH)
     except PaymentsEmulatorError as error:
         raise PaymentsEmulatorError(
             f"--payments-emulator-url {url}: {error}; expected what `serve` prints as API"

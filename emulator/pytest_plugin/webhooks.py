@@ -6,16 +6,10 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import Any, TypeVar
 
+from ..http import emulator_calls as calls
 from ..http.addresses import host_with_port
 from ..http.blocking_client import BlockingEmulator
-from ..http.emulator_calls import (
-    CHECKLIST,
-    CREATE_ENDPOINT,
-    DELETE_ENDPOINT,
-    PING_ENDPOINT,
-    Json,
-    PaymentsEmulatorError,
-)
+from ..http.emulator_calls import Json, PaymentsEmulatorError
 from ..http.receiver import ReceivedWebhook, WebhookReceiver
 
 _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - only when the user names the host
@@ -110,13 +104,13 @@ class WebhookSubscription:
         if self._unusable_reason is not None:
             return
         self._webhooks.clear()
-        endpoint = self._control.call(CREATE_ENDPOINT(body={"url": self._url}))
+        endpoint = self._control.call(calls.CREATE_ENDPOINT(body={"url": self._url}))
         self._secret = endpoint["secret"]
         self._endpoint_id = endpoint["id"]
 
     def ping(self) -> str | None:
         """Make the emulator send a webhook; return why it did not arrive, or None."""
-        ping = self._control.call(PING_ENDPOINT(self._endpoint_id or ""))
+        ping = self._control.call(calls.PING_ENDPOINT(self._endpoint_id or ""))
         self._webhooks.clear()
         if ping["status"] == "succeeded":
             return None
@@ -127,7 +121,7 @@ class WebhookSubscription:
         """Delete the endpoint, so that the emulator does not try to reach it."""
         self._unusable_reason = reason
         if self._endpoint_id is not None:
-            self._control.call(DELETE_ENDPOINT(self._endpoint_id))
+            self._control.call(calls.DELETE_ENDPOINT(self._endpoint_id))
             self._endpoint_id = None
 
     def is_own(self, entry: Mapping[str, Any]) -> bool:
@@ -137,7 +131,7 @@ class WebhookSubscription:
     def checklist(self) -> list[Json]:
         """The items of the account's checklist, which ignore this endpoint."""
         ignored = {} if self._endpoint_id is None else {"exclude_endpoint": self._endpoint_id}
-        return self._control.call(CHECKLIST(**ignored))
+        return self._control.call(calls.CHECKLIST(**ignored))
 
     def close(self) -> None:
         self._receiver.unregister(self._path)

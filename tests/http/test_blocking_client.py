@@ -1,13 +1,18 @@
 """Blocking client: its connections, and when a later request uses them again."""
 
+import socket
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
-from emulator.http.blocking_client import BlockingRequest, IdleConnections
+from emulator.http.blocking_client import BlockingEmulator, IdleConnections
+from emulator.http.emulator_calls import EmulatorCall, any_json
+from tests.cli.processes import HANGS_AFTER_S
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -26,6 +31,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+def get(path: str) -> EmulatorCall[Any]:
+    return EmulatorCall("GET", path, any_json)
 
 
 @contextmanager
@@ -48,28 +57,52 @@ def test_a_kept_connection_is_used_again_until_the_server_closes_it(
 ) -> None:
     with serving() as (url, ports), closing(IdleConnections()) as kept:
         for path in paths:
-            request = BlockingRequest(
-                base_url=url, path=path, timeout_s=5, idle_connections=kept, max_bytes=None
-            )
-            assert request.send().body == path.encode()
+            emulator = BlockingEmulator(base_url=url, timeout_s=5, idle_connections=kept)
+            assert emulator.send(get(path)).body == path.encode()
         assert len(ports) == expected
 
 
 def test_a_response_that_is_not_read_to_its_end_ends_its_connection() -> None:
     with serving() as (url, ports), closing(IdleConnections()) as kept:
         for _ in range(2):
-            request = BlockingRequest(
-                base_url=url, path="/a", timeout_s=5, idle_connections=kept, max_bytes=1
+            emulator = BlockingEmulator(
+                base_url=url, timeout_s=5, idle_connections=kept, max_bytes=1
             )
-            assert request.send().body == b"/"
+            assert emulator.send(get("/a")).body == b"/"
         assert len(ports) == 2
 
 
 def test_a_server_that_has_ended_is_a_failure_on_a_kept_connection_too() -> None:
     with closing(IdleConnections()) as kept:
         with serving() as (url, _):
-            request = BlockingRequest(
-                base_url=url, path="/last", timeout_s=5, idle_connections=kept
-            )
-            request.send()
-        assert request.send().failure == "connection refused"
+            emulator = BlockingEmulator(base_url=url, timeout_s=5, idle_connections=kept)
+            emulator.send(get("/last"))
+        assert emulator.send(get("/last")).failure == "connection refused"
+
+
+@pytest.mark.parametrize(
+    ("answer", "failure"),
+    [
+        (b"", "connection closed without a response"),
+        (b"SSH-2.0-OpenSSH\r\n", "the response was not HTTP"),
+        (None, "timed out after 0.01 s"),
+    ],
+)
+def test_a_missing_response_is_explained_with_the_log(answer: bytes | None, failure: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as stack:
+
+        def respond() -> None:
+            connection, _ = listening.accept()
+            stack.callback(connection.close)
+            connection.recv(65_536)
+            if answer is not None:
+                connection.sendall(answer)
+                connection.close()
+
+        thread = Thread(target=respond)
+        thread.start()
+        stack.callback(thread.join)
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        timeout_s = HANGS_AFTER_S if answer is not None else 0.01
+        emulator = BlockingEmulator(base_url=url, timeout_s=timeout_s, log=Path("serve.log"))
+        assert emulator.send(get("/")).failure == f"{failure}; see its log serve.log"

@@ -5,13 +5,7 @@ from typing import Any
 
 from emulator.domain.accounts import DEMO_TEST_KEY, mask_key
 from emulator.domain.hosts import is_ip_literal
-from emulator.http.emulator_calls import (
-    ACCOUNTS,
-    CONTROL,
-    DELETE_ACCOUNT,
-    HEALTH,
-    LIST_PAYMENTS,
-)
+from emulator.http import emulator_calls as calls
 from emulator.tools.doctor.report import DoctorFinding, good, note, problem
 from emulator.tools.doctor.requests import (
     TargetServer,
@@ -22,11 +16,11 @@ from emulator.tools.doctor.requests import (
 )
 from emulator.tools.doctor.search import ProbeResult
 
-FIRST_PAGE = LIST_PAYMENTS(limit=1)
+FIRST_PAGE = calls.LIST_PAYMENTS(limit=1)
 FORBIDDEN = "forbidden_origin"
 
 _NOT_FORWARDED = (
-    f"Configure the proxy before the emulator to forward {{}}/… as it forwards {HEALTH.path}."
+    f"Configure the proxy before the emulator to forward {{}}/… as it forwards {calls.HEALTH.path}."
 )
 _FAULTY = "A fault, a scenario or --rate-limit may cause this: see the journal."
 _KEYS = (
@@ -71,14 +65,14 @@ async def _probe_control(
 ) -> tuple[TargetServer | None, list[dict[str, Any]], DoctorFinding]:
     """The control API by the host of the base URL or by an IP address of it, and the accounts."""
     base_url, host = server.base_url, server.base_url.host
-    response = await server.send(ACCOUNTS)
+    response = await server.send(calls.ACCOUNTS)
     if response.status == 200:
         accounts = response_items(response) or []
         return server, accounts, good(f"The control API accepts requests for the host {host}")
     if response.error.get("code") != FORBIDDEN:
         finding = problem(
             f"The control API does not list the accounts: {describe(response)}",
-            _NOT_FORWARDED.format(CONTROL),
+            _NOT_FORWARDED.format(calls.CONTROL),
         )
         return None, [], finding
     finding = problem(
@@ -88,7 +82,7 @@ async def _probe_control(
     if base_url.scheme == "http" and not is_ip_literal(host):
         for address in await lookup(host):
             server = replace(server, base_url=replace(base_url, host=address))
-            response = await server.send(ACCOUNTS)
+            response = await server.send(calls.ACCOUNTS)
             if response.status == 200:
                 return server, response_items(response) or [], finding
     return None, [], finding
@@ -133,10 +127,10 @@ async def _remove_created(control: TargetServer, masked: str, before: list[dict[
     known = {account.get("id") for account in before}
     created = [
         account
-        for account in response_items(await control.send(ACCOUNTS)) or ()
+        for account in response_items(await control.send(calls.ACCOUNTS)) or ()
         if account.get("test_key") == masked and account.get("id") not in known
     ]
     if len(created) != 1:
         return False
-    await control.send(DELETE_ACCOUNT(str(created[0].get("id"))))
+    await control.send(calls.DELETE_ACCOUNT(str(created[0].get("id"))))
     return True
