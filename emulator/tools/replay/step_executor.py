@@ -16,7 +16,12 @@ from emulator.tools.replay.results import latest_name
 # The maximum number of calls for one advance that reaches a limit of the emulator.
 MAX_ADVANCES = 100
 
-_PaymentAction = values.Pay | values.CustomerAnswer | values.Cancel | values.Transition
+_ACTIONS = {
+    values.Pay: calls.PAY,
+    values.CustomerAnswer: calls.ANSWER,
+    values.Cancel: calls.CANCEL,
+    values.Transition: calls.TRANSITION,
+}
 
 
 class ImpossibleStep(Exception):
@@ -140,20 +145,11 @@ class StepExecutor:
         raise ImpossibleStep(f"it has not settled after {MAX_ADVANCES} advances")
 
 
-def _action(step: _PaymentAction, payment_id: str) -> calls.EmulatorCall[Json]:
-    """The call of the control API for an action; the contract has none."""
-    match step:
-        case values.Pay():
-            submission = {"method": step.method, "phone": step.phone, "bank": step.bank}
-            return calls.PAY(payment_id, body=calls.without_none(submission))
-        case values.CustomerAnswer():
-            return calls.ANSWER(payment_id, body={"answer": step.answer})
-        case values.Cancel():
-            return calls.CANCEL(payment_id)
-        case values.Transition():
-            change = {"status": step.status, "method": step.method, "reason": step.reason}
-            body = calls.without_none({**change, "unusual": step.unusual or None})
-            return calls.TRANSITION(payment_id, body=body)
+def _action(step: Step, payment_id: str) -> calls.EmulatorCall[Json]:
+    """The call of the control API for an action; the members of its body are those of the step."""
+    names = (name for name in step.__struct_fields__ if name not in ("place", "payment"))
+    members = calls.without_none({name: getattr(step, name) for name in names})
+    return _ACTIONS[type(step)](payment_id, body=members or None)
 
 
 def _outcome(response: HttpResponse, payment_id: str | None = None) -> StepOutcome:

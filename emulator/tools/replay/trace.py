@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from emulator.domain.payment import EVENT_TYPES, Status
@@ -135,7 +136,7 @@ async def collect_trace(client: EmulatorClient, inbox: WebhookInbox | None) -> T
     return Trace(
         events=tuple(await _with_reasons(client, events)),
         webhooks=tuple(webhooks),
-        requests=tuple(map(_request, requests)),
+        requests=tuple(msgspec.convert(requests, list[TracedRequest])),
         webhook_faults=tuple(delivery["fault"] for delivery in deliveries if delivery.get("fault")),
         is_cut=any(len(entries) >= calls.MAX_ENTRIES for entries in (events, requests, deliveries)),
     )
@@ -169,19 +170,3 @@ async def _with_reasons(
         )
         for event in events
     ]
-
-
-def _request(entry: Mapping[str, Any]) -> TracedRequest:
-    return TracedRequest(
-        id=entry["id"],
-        at=entry["at"],
-        method=entry["method"],
-        path=entry["path"],
-        query=entry.get("query") or "",
-        status=entry.get("status") or None,
-        request_body=entry.get("request_body") or "",
-        response_body=entry.get("response_body") or "",
-        warnings=tuple(entry.get("warnings") or ()),
-        error=entry.get("error"),
-        fault=entry.get("fault"),
-    )
