@@ -1,8 +1,8 @@
 """The commands `replay`, which plays scripts, and `record`, which creates them."""
 
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +29,6 @@ from emulator.cli.output import (
 
 if TYPE_CHECKING:
     from emulator.clock import SystemClock
-    from emulator.http.addresses import BaseUrl
     from emulator.settings import Settings
     from emulator.tools.replay.results import Case, CaseResult
 
@@ -46,7 +45,7 @@ _CHECKOUT_URL = "http://127.0.0.1:8081"
 class ReplayOptions:
     """The options of a run; without a URL it starts a private emulator."""
 
-    url: "BaseUrl | None"
+    url: str | None
     settings: "Settings"
     clock: str
     max_concurrent: int
@@ -116,7 +115,7 @@ def replay(
     """
     settings = _settings(url, seed, clock, database)
     options = ReplayOptions(
-        url=_base_url(url),
+        url=None if url is None else base_url("--url", url),
         settings=settings,
         clock=clock or DEFAULT_CLOCK,
         **others,  # type: ignore[arg-type]  # click has validated their types
@@ -193,13 +192,19 @@ class ReplayRun:
             self._print_error = error
 
     async def _play(self) -> "list[CaseResult]":
+        from emulator.http.addresses import BaseUrl
         from emulator.http.emulator_client import EmulatorClient
+        from emulator.server.app.server import private_emulator
         from emulator.tools.replay.case_runner import RunContext, play_all
 
         options = self._options
-        async with self._emulator() as url:
+        given = None if options.url is None else nullcontext(options.url)
+        async with (
+            given or private_emulator(options.settings) as url,
+            EmulatorClient(BaseUrl.parse(url)) as client,
+        ):
             context = RunContext(
-                client=EmulatorClient(url),
+                client=client,
                 is_private=options.url is None,
                 clock=options.clock,
                 seed=options.settings.seed or 0,
@@ -208,18 +213,6 @@ class ReplayRun:
             return await play_all(
                 self._cases, context, self._printer, max_concurrent=options.max_concurrent
             )
-
-    @asynccontextmanager
-    async def _emulator(self) -> "AsyncIterator[BaseUrl]":
-        """The URL of the given emulator, or of a private one that ends with the block."""
-        if self._options.url is not None:
-            yield self._options.url
-            return
-        from emulator.http.addresses import BaseUrl
-        from emulator.server.app.server import private_emulator
-
-        async with private_emulator(self._options.settings) as url:
-            yield BaseUrl.parse(url)
 
     def _print_results(self, results: "Sequence[CaseResult]") -> int:
         """Return the exit code."""
@@ -268,12 +261,6 @@ def _settings(
         return resolve(flags, {})
     except SettingsError as error:
         cli_error(*error.lines)
-
-
-def _base_url(url: str | None) -> "BaseUrl | None":
-    from emulator.http.addresses import BaseUrl
-
-    return None if url is None else BaseUrl.parse(base_url("--url", url))
 
 
 def _width() -> int:

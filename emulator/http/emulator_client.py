@@ -47,10 +47,6 @@ class EmulatorClient(ConnectionPool):
             self.base_url, key=key, timeout_s=self._timeout_s, tls=self._tls_context(self.base_url)
         )
 
-    def use_key(self, key: str) -> None:
-        """Send this key with all later calls."""
-        self._key = key
-
     async def __aenter__(self) -> Self:
         return self
 
@@ -93,7 +89,6 @@ class TemporaryAccount:
     ) -> None:
         self.id = ""
         self.key = ""
-        self.clock = ""
         self.is_kept = False
         self.undeleted: str | None = None
         self._send = send
@@ -104,7 +99,7 @@ class TemporaryAccount:
         """Raises AccountNotCreated, and PaymentsEmulatorError if no connection is possible."""
         try:
             response = await self._send(calls.CREATE_ACCOUNT(body=self._settings))
-            self.key, self.clock = (str(response.member(name)) for name in ("test_key", "clock"))
+            self.key = str(response.member("test_key"))
             if response.status != 201 or not is_well_formed_key(self.key):
                 raise AccountNotCreated(response.explanation, response)
             self.id = str(response.member("id"))

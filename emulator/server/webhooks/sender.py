@@ -14,7 +14,7 @@ from msgspec import Struct
 from emulator.clock import SystemClock
 from emulator.domain.webhooks import MAX_TIMEOUT_MS, AttemptResult, WebhookRequest, WebhookResponse
 from emulator.http.addresses import DEFAULT_PORTS, host_with_port
-from emulator.http.client import tls_context
+from emulator.http.client import ResponseProtocol, tls_context
 from emulator.http.diagnosis import (
     Diagnosis,
     FailedRequest,
@@ -24,7 +24,6 @@ from emulator.http.diagnosis import (
 )
 from emulator.http.failures import NotHttp, RequestStage
 from emulator.http.name_lookup import NameLookups, connect_to_first, run_on_daemon_thread
-from emulator.http.response_parser import ResponseProtocol
 
 if TYPE_CHECKING:
     import ssl

@@ -107,10 +107,8 @@ async def _probe_key(
     has_account = given is None or not is_new
     if response.status != 200:
         fix = _NOT_FORWARDED.format("/v1") if response.status == 404 else _FAULTY
-        text = (
-            f"The key {masked} could not be tested with GET {FIRST_PAGE.path}: {describe(response)}"
-        )
-        return has_account, problem(text, fix)
+        text = f"The key {masked} could not be tested with GET {FIRST_PAGE.path}"
+        return has_account, problem(f"{text}: {describe(response)}", fix)
     if is_new:
         text = f"The key {masked} is new: its first use creates an account"
         return has_account, good(text)

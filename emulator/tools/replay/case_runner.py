@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from emulator.clock import SystemClock
-from emulator.domain.instants import format_instant, parse_clock
 from emulator.http import emulator_calls as calls
 from emulator.http.emulator_calls import PaymentsEmulatorError
 from emulator.http.emulator_client import AccountNotCreated, EmulatorClient, TemporaryAccount
@@ -56,14 +55,6 @@ def _account_settings(case: Case, context: RunContext) -> dict[str, object]:
         word = f"replay_{account_word(case.name)}"
         settings |= {"test_key": f"test_{word}", "live_key": f"live_{word}"}
     return settings
-
-
-async def _now(client: EmulatorClient, clock: str) -> str:
-    """The time of a new account."""
-    instant = parse_clock(clock).instant
-    if instant is not None:
-        return format_instant(instant)
-    return str((await client.send(calls.CLOCK)).member("now"))
 
 
 class RunListener(Protocol):
@@ -125,12 +116,11 @@ async def play(
     started_ms = context.wall.monotonic_ms()
     try:
         async with (
-            context.client.with_key(None) as client,
-            TemporaryAccount(client.send, _account_settings(case, context)) as account,
+            TemporaryAccount(context.client.send, _account_settings(case, context)) as account,
+            context.client.with_key(account.key) as client,
         ):
             account.is_kept = context.is_private
-            client.use_key(account.key)
-            now = await _now(client, account.clock)
+            now = str((await client.send(calls.CLOCK)).member("now"))
             run = _CaseRun(case, client, context.receiver, report_step, now=now)
             failure = await run.play()
             trace = await collect_trace(client, run.inbox)

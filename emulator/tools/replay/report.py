@@ -18,7 +18,7 @@ from emulator.tools.replay.console import (
     summary_line,
     turn_text,
 )
-from emulator.tools.replay.coverage import Coverage, coverage_of
+from emulator.tools.replay.coverage import coverage_of
 from emulator.tools.replay.diff import RowMark
 from emulator.tools.replay.results import (
     CaseResult,
@@ -54,7 +54,6 @@ def report(results: Sequence[CaseResult], *, skipped: int) -> bytes:
     in_order = sorted(results, key=lambda result: result.has_passed)
     cases = [_reported(result, number <= MAX_SHOWN) for number, result in enumerate(in_order, 1)]
     failed = sum(not result.has_passed for result in results)
-    coverage = coverage_of(result.trace for result in results)
     return html_report(
         "replay",
         _FILTERS,
@@ -63,8 +62,7 @@ def report(results: Sequence[CaseResult], *, skipped: int) -> bytes:
         failed=cases[:failed],
         passed=cases[failed:],
         summary=summary_line(results, skipped),
-        coverage=coverage,
-        tables=_tables(coverage),
+        coverage=coverage_of(result.trace for result in results),
     )
 
 
@@ -78,13 +76,6 @@ def _reported(result: CaseResult, has_details: bool) -> ReportedCase:
         webhooks=list(zip(webhooks, copy_texts(webhooks), strict=True)),
         has_details=has_details,
     )
-
-
-def _tables(coverage: Coverage) -> list[tuple[str, int, list[tuple[str, bool]]]]:
-    return [
-        (group.title, group.count, [(name, name in group.exercised) for name in group.names])
-        for group in coverage.groups
-    ]
 
 
 def pretty(body: str) -> str:

@@ -93,10 +93,9 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Slots:
-    """The left edge and the width of each moment."""
+    """The left edge of each moment."""
 
     edges: Mapping[Moment, int]
-    widths: Mapping[Moment, int]
     columns: tuple[Column, ...]
 
     @property
@@ -160,17 +159,16 @@ def _lay_out(
     moments: Sequence[Moment], shape_counts: Mapping[Moment, int], began_at: str
 ) -> _Slots:
     edges: dict[Moment, int] = {}
-    widths: dict[Moment, int] = {}
     columns = []
     x = MARGIN
     for at, group in groupby(moments, key=lambda moment: moment.at):
         begin = x
         for moment in group:
-            edges[moment], widths[moment] = x, SLOT_WIDTH * shape_counts.get(moment, 1)
-            x += widths[moment]
+            edges[moment] = x
+            x += SLOT_WIDTH * shape_counts.get(moment, 1)
         columns.append(Column(x=begin, width=x - begin, since=_since(began_at, at), at=at))
         x += COLUMN_GAP
-    return _Slots(edges=edges, widths=widths, columns=tuple(columns))
+    return _Slots(edges=edges, columns=tuple(columns))
 
 
 def _since(began_at: str, at: str) -> str:

@@ -75,11 +75,15 @@ class Player:
 
 @asynccontextmanager
 async def new_player() -> AsyncIterator[Player]:
-    async with private_emulator(resolve(FLAGS, {})) as base_url, WebhookReceiver() as receiver:
+    async with (
+        private_emulator(resolve(FLAGS, {})) as base_url,
+        EmulatorClient(BaseUrl.parse(base_url)) as client,
+        WebhookReceiver() as receiver,
+    ):
         await receiver.listen("127.0.0.1")
         yield Player(
             RunContext(
-                client=EmulatorClient(BaseUrl.parse(base_url)),
+                client=client,
                 is_private=True,
                 clock=CLOCK,
                 seed=0,
