@@ -9,16 +9,21 @@ from urllib.parse import urlsplit
 
 from emulator import ids
 from emulator.domain.hosts import ADD_DOCKER_HOST, DOCKER_HOST, PODMAN_HOST
+from emulator.http import emulator_calls as calls
 from emulator.http.addresses import host_with_port, with_host
-from emulator.http.emulator_calls import ENDPOINTS
+from emulator.http.emulator_client import TemporaryAccount
 from emulator.http.receiver import ReceivedWebhook, WebhookReceiver
+from emulator.http.response import HttpResponse
 from emulator.tools.doctor.machine import ExaminedEmulator
 from emulator.tools.doctor.network import LocalNetwork
-from emulator.tools.doctor.pings import PingAccount, PingResult
 from emulator.tools.doctor.report import DoctorFinding, Level, good, note, problem
-from emulator.tools.doctor.requests import describe, response_items
+from emulator.tools.doctor.requests import TargetServer, describe, response_items
 
 LOOPBACK = "127.0.0.1"
+# An account may have only so many endpoints.
+MAX_CONCURRENT_PINGS = 8
+
+_NAME_DIGITS = 12
 
 _ADVICE = (
     f"An emulator in a container reaches this machine as {DOCKER_HOST} (Docker on Linux: start "
@@ -32,6 +37,62 @@ _SLOW = (
     "work afterwards. The emulator waits 15 s for a response."
 )
 _FAILED = "See the handler's own log; it must return 2xx."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PingResult:
+    """The response to a ping; `status` is None without one, `cause` that of a failure."""
+
+    is_delivered: bool
+    description: str
+    status: int | None = None
+    cause: str | None = None
+
+
+class PingAccount(TemporaryAccount):
+    """The account of an examination; `server` is the emulator with its key."""
+
+    def __init__(self, control: TargetServer) -> None:
+        name = f"doctor {ids.stream_key(None).hex()[:_NAME_DIGITS]}"
+        super().__init__(control.send, {"name": name, "clock": "real"}, has_unique_name=True)
+        self._control = control
+        self._ping_slots = asyncio.Semaphore(MAX_CONCURRENT_PINGS)
+
+    @property
+    def server(self) -> TargetServer:
+        return replace(self._control, key=self.key)
+
+    async def ping(self, url: str, secret: str | None) -> PingResult:
+        """Make the emulator send a ping, signed with the secret or with any if there is none.
+
+        The request is sent from the emulator's network, not from that of this program.
+        """
+        server = self.server
+        async with self._ping_slots:
+            endpoint = {"url": url, "secret": secret}
+            created = await server.send(calls.CREATE_ENDPOINT(body=endpoint))
+            if created.status != 201:
+                text = f"it could not be tried: {describe(created)}"
+                return PingResult(is_delivered=False, description=text)
+            endpoint_id = str(created.member("id"))
+            response = await server.send(calls.PING_ENDPOINT(endpoint_id))
+            await server.send(calls.DELETE_ENDPOINT(endpoint_id))
+        return _parse_ping(response)
+
+
+def _parse_ping(response: HttpResponse) -> PingResult:
+    attempts = response.member("attempts")
+    if response.status != 200 or not isinstance(attempts, list) or not attempts:
+        return PingResult(is_delivered=False, description=describe(response))
+    attempt: dict[str, Any] = attempts[-1]
+    status, error = attempt.get("status"), attempt.get("error")
+    words = ", ".join(str(word) for word in (status, error) if word is not None)
+    return PingResult(
+        is_delivered=response.member("status") == "succeeded",
+        description=f"{words} in {attempt.get('duration_ms', 0):.0f} ms",
+        status=status,
+        cause=attempt.get("cause"),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +142,7 @@ async def _endpoints(
     """The endpoints of the account and mode, or a note why there is none."""
     if not emulator.has_account:
         return [], [note("The key has no account yet, and so no endpoints")]
-    response = await replace(emulator.control, key=emulator.key).send(ENDPOINTS)
+    response = await replace(emulator.control, key=emulator.key).send(calls.ENDPOINTS)
     endpoints = response_items(response)
     if endpoints is None:
         return [], [note(f"The endpoints cannot be listed: {describe(response)}")]
@@ -91,7 +152,7 @@ async def _endpoints(
     return [], [
         note(
             f"No endpoint is registered for {whose}",
-            f'POST {ENDPOINTS.path} {{"url": URL}} registers one;'
+            f'POST {calls.ENDPOINTS.path} {{"url": URL}} registers one;'
             " serve --webhook-url URL also does.",
         )
     ]
@@ -100,9 +161,10 @@ async def _endpoints(
 async def _probe_endpoint(account: PingAccount, endpoint: dict[str, Any]) -> DoctorFinding:
     url = str(endpoint.get("url"))
     if endpoint.get("enabled") is False:
+        path = calls.CHANGE_ENDPOINT(str(endpoint.get("id"))).path
         return problem(
             f"{_without_password(url)} is disabled and receives no webhooks",
-            f'PATCH {ENDPOINTS.path}/{endpoint.get("id")} {{"enabled": true}} enables it again.',
+            f'PATCH {path} {{"enabled": true}} enables it again.',
         )
     return await _probe_url(account, url, endpoint.get("secret"))
 

@@ -7,11 +7,10 @@ from emulator.http.addresses import BaseUrl
 from emulator.http.emulator_calls import ACCOUNTS
 from emulator.http.emulator_client import AccountNotCreated
 from emulator.tools.doctor.containers import probe_containers
-from emulator.tools.doctor.handlers import handler_routes, probe_handlers
+from emulator.tools.doctor.handlers import PingAccount, handler_routes, probe_handlers
 from emulator.tools.doctor.machine import ExaminedEmulator, probe_machine
 from emulator.tools.doctor.network import LocalNetwork, NetworkInterface
 from emulator.tools.doctor.pages import probe_pages
-from emulator.tools.doctor.pings import PingAccount
 from emulator.tools.doctor.report import DoctorFinding, DoctorReport, Perspective, note, problem
 from emulator.tools.doctor.requests import Timeouts, describe
 from emulator.tools.doctor.search import ProbeResult, advice, search

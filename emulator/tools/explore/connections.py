@@ -5,10 +5,10 @@ An application that serves one connection at a time is common; more connections 
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from emulator.http.addresses import DEFAULT_PORTS, BaseUrl
+from emulator.http.addresses import BaseUrl
 from emulator.http.client import ConnectionPool, HttpConnection, NoConnection, encode_request
 from emulator.http.response import HttpResponse, timed_out
 
@@ -27,9 +27,7 @@ class Request:
 
     @property
     def server(self) -> BaseUrl:
-        parts = urlsplit(self.url)
-        port = parts.port or DEFAULT_PORTS[parts.scheme]
-        return BaseUrl(scheme=parts.scheme, host=parts.hostname or "", port=port)
+        return replace(BaseUrl.parse(self.url), path="")
 
     def encode(self, *, closes: bool) -> bytes:
         """The bytes of the request; `closes` requests the end of the connection after it."""

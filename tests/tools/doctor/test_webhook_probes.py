@@ -11,9 +11,13 @@ from standardwebhooks import Webhook
 from emulator.http.emulator_calls import EmulatorCall
 from emulator.http.emulator_client import AccountNotCreated
 from emulator.http.response import HttpResponse
-from emulator.tools.doctor.handlers import HandlerRoutes, handler_routes, probe_local_handler
+from emulator.tools.doctor.handlers import (
+    HandlerRoutes,
+    PingAccount,
+    handler_routes,
+    probe_local_handler,
+)
 from emulator.tools.doctor.network import LocalNetwork, NetworkInterface
-from emulator.tools.doctor.pings import PingAccount
 from emulator.tools.doctor.report import Level, Perspective
 from emulator.tools.doctor.requests import TargetServer
 from emulator.tools.doctor.runner import run_probes
