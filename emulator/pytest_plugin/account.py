@@ -178,11 +178,11 @@ class PaymentsAccount:
         A file must have the name of its scenario, and an object must have a `name`.
         """
         call, name = calls.PUT_SCENARIO, None
-        body: object = scenario
+        body: object = None
         if isinstance(scenario, Path):
             name, body = scenario.stem, scenario.read_text(encoding="utf-8")
         elif isinstance(scenario, Mapping):
-            name = scenario.get("name")
+            name, body = scenario.get("name"), dict(scenario)
         else:
             call, name, body = calls.ENABLE_SCENARIO, scenario, {"enabled": True}
         if not isinstance(name, str):

@@ -18,11 +18,6 @@ class Cases(Struct, frozen=True, kw_only=True):
     skipped: int
 
 
-class _ScenarioFile(Struct, frozen=True, kw_only=True):
-    path: Path
-    was_named: bool
-
-
 def read_cases(paths: Sequence[Path]) -> Cases:
     """Read files, and directories as `check` does.
 
@@ -31,19 +26,19 @@ def read_cases(paths: Sequence[Path]) -> Cases:
     problems: list[Problem] = []
     cases: dict[str, Case] = {}
     skipped = 0
-    for file in _files(paths, problems):
-        reading = read_file(file.path)
+    for path, was_named in _files(paths, problems).items():
+        reading = read_file(path)
         problems += reading.problems
         scenario = reading.scenario
         if scenario is None:
             continue
         if scenario.script:
-            case = Case(source=str(file.path), path=file.path, text=reading.text, scenario=scenario)
+            case = Case(source=str(path), path=path, text=reading.text, scenario=scenario)
             _add(case, cases, problems, reading)
         else:
             skipped += 1
-            if file.was_named:
-                problems.append(Problem(source=str(file.path), message="the file has no script"))
+            if was_named:
+                problems.append(Problem(source=str(path), message="the file has no script"))
     if not (cases or problems):
         sources = ", ".join(map(str, paths))
         problems.append(Problem(source=sources, message="no file has a script"))
@@ -66,14 +61,12 @@ def account_word(name: str) -> str:
     return name.replace("-", "_")
 
 
-def _files(paths: Sequence[Path], problems: list[Problem]) -> list[_ScenarioFile]:
-    """The files of the paths, each once; named if one of the paths is the file itself."""
-    found: dict[Path, _ScenarioFile] = {}
+def _files(paths: Sequence[Path], problems: list[Problem]) -> dict[Path, bool]:
+    """The files of the paths, each once, and whether one of the paths is the file itself."""
+    shown: dict[Path, Path] = {}
+    was_named: dict[Path, bool] = {}
     for path in paths:
-        was_named = not path.is_dir()
-        for file in files_of(path, problems):
-            before = found.get(file.absolute())
-            named = was_named or (before is not None and before.was_named)
-            shown = file if before is None else before.path
-            found[file.absolute()] = _ScenarioFile(path=shown, was_named=named)
-    return list(found.values())
+        for found in files_of(path, problems):
+            file = shown.setdefault(found.absolute(), found)
+            was_named[file] = was_named.get(file, False) or not path.is_dir()
+    return was_named
