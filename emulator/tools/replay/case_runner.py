@@ -24,7 +24,7 @@ from emulator.tools.replay.step_executor import (
     StepExecutor,
     StepOutcome,
 )
-from emulator.tools.replay.trace import EndpointRefused, WebhookInbox, collect_trace
+from emulator.tools.replay.trace import WebhookInbox, collect_trace
 
 _BEGIN = Place(line=1, column=1)
 # Steps that cause webhooks; an advance waits for them itself.
@@ -187,22 +187,23 @@ class _CaseRun:
         return None
 
     async def _prepare(self) -> None:
-        """Enable the rules of the file and register the receiver. Raises _CaseFailed."""
-        case = self._case
-        if case.has_rules:
-            scenario = calls.PUT_SCENARIO(case.name, body=case.text)
-            response = await self._client.send(scenario)
-            if not response.is_error and not case.scenario.enabled:
-                enabled = calls.ENABLE_SCENARIO(case.name, body={"enabled": True})
-                response = await self._client.send(enabled)
-            if response.is_error:
-                raise _CaseFailed(_refusal_failure("the scenario", response))
-        if self.inbox is not None and self._receiver is not None:
-            try:
+        """Enable the rules of the file and register the receiver.
+
+        Raises _CaseFailed, and PaymentsEmulatorError if no connection is possible.
+        """
+        name, subject = self._case.name, "the scenario"
+        try:
+            if self._case.has_rules:
+                await self._client.call(calls.PUT_SCENARIO(name, body=self._case.text))
+                if not self._case.scenario.enabled:
+                    await self._client.call(calls.ENABLE_SCENARIO(name, body={"enabled": True}))
+            subject = "the endpoint for webhooks"
+            if self.inbox is not None and self._receiver is not None:
                 await self.inbox.register(self._receiver)
-            except EndpointRefused as refusal:
-                message = f"the endpoint for webhooks was refused: {refusal}"
-                raise _CaseFailed(Failure(place=_BEGIN, message=message)) from None
+        except PaymentsEmulatorError as error:
+            if error.response.is_refused:
+                raise
+            raise _CaseFailed(_refusal_failure(subject, error.response)) from None
 
     async def _play_steps(self, script: Sequence[Step], *, following: Step | None) -> None:
         """Play steps; `following` is the step after the last one. Raises _CaseFailed."""

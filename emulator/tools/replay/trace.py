@@ -29,10 +29,6 @@ class Arrival(Struct, frozen=True, kw_only=True):
     webhook: ReceivedWebhook
 
 
-class EndpointRefused(Exception):
-    """The emulator refused the endpoint for webhooks; the message is its reason."""
-
-
 class WebhookInbox:
     """The webhooks of one case; `step` is the number of the current step."""
 
@@ -45,12 +41,10 @@ class WebhookInbox:
         self._arrivals: list[Arrival] = []
 
     async def register(self, receiver: WebhookReceiver) -> None:
-        """Create an endpoint for the webhooks. Raises EndpointRefused, PaymentsEmulatorError."""
-        url = {"url": receiver.base_url + receiver.register(self._receive)}
-        response = await self._client.send(calls.CREATE_ENDPOINT(body=url))
-        if response.is_error:
-            raise EndpointRefused(str(response.error.get("message") or response.failure))
-        self._secret = str(response.member("secret"))
+        """Create an endpoint for the webhooks. Raises PaymentsEmulatorError."""
+        url = receiver.base_url + receiver.register(self._receive)
+        endpoint = await self._client.call(calls.CREATE_ENDPOINT(body={"url": url}))
+        self._secret = str(endpoint["secret"])
 
     def _receive(self, webhook: ReceivedWebhook) -> None:
         self._arrivals.append(Arrival(step=self.step, webhook=webhook))

@@ -268,6 +268,18 @@ def test_a_case_without_an_account_fails(
     assert f"{file}:1:1: the account of the case was refused: {summary}\n" in printed
 
 
+def test_a_case_without_an_endpoint_for_webhooks_fails(tmp_path: Path) -> None:
+    file = write(tmp_path, "mine", "\n- create: {}\n- expect: {webhooks: []}\n")
+    account = (201, b'{"id":"acct_1","test_key":"test_some_key"}')
+    clock = (200, b'{"now":"2026-01-01T00:00:00.000Z"}')
+    refusal = (400, b'{"error":{"code":"invalid_url","param":"url","message":"No."}}')
+    with other_server(HEALTHY, account, clock, refusal) as other:
+        code, printed = output("replay", file, "--url", other)
+    assert code == 1
+    reason = "the endpoint for webhooks was refused: 400 invalid_url (url): No."
+    assert f"{file}:1:1: {reason}\n" in printed
+
+
 def test_the_results_are_printed_although_a_file_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "is-gone").symlink_to("/proc/self")
     results = tmp_path / "is-gone" / "results.xml"
