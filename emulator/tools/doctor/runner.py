@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from emulator.http.addresses import BaseUrl
 from emulator.http.emulator_calls import ACCOUNTS
 from emulator.http.emulator_client import AccountNotCreated
-from emulator.tools.doctor.containers import probe_containers
 from emulator.tools.doctor.handlers import PingAccount, handler_routes, probe_handlers
 from emulator.tools.doctor.machine import ExaminedEmulator, probe_machine
 from emulator.tools.doctor.network import LocalNetwork, NetworkInterface
 from emulator.tools.doctor.pages import probe_pages
 from emulator.tools.doctor.report import DoctorFinding, DoctorReport, Perspective, note, problem
 from emulator.tools.doctor.requests import Timeouts, describe
-from emulator.tools.doctor.search import ProbeResult, advice, search
+from emulator.tools.doctor.search import ProbeResult, advice, probe_containers, search
 
 OnSection = Callable[[Perspective, Sequence[DoctorFinding]], object]
 

@@ -9,7 +9,6 @@ import pytest
 from emulator import __version__
 from emulator.http.addresses import BaseUrl
 from emulator.http.emulator_calls import HEALTH
-from emulator.tools.doctor.containers import probe_containers
 from emulator.tools.doctor.network import (
     LocalNetwork,
     NetworkInterface,
@@ -19,6 +18,7 @@ from emulator.tools.doctor.network import (
 from emulator.tools.doctor.report import Level, good
 from emulator.tools.doctor.requests import Timeouts
 from emulator.tools.doctor.runner import NoEmulator
+from emulator.tools.doctor.search import probe_containers
 from tests.cli.processes import free_port
 from tests.server.webhooks.receiver import NEVER, receiving, replies
 from tests.tools.doctor.examinations import (
