@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
@@ -161,7 +162,7 @@ class ReplayRun:
             self._print,
             self._paint,
             shows_steps=options.is_verbose or len(cases) == 1,
-            width=_width() if is_interactive(sys.stdout) else None,
+            width=get_terminal_size().columns if is_interactive(sys.stdout) else None,
         )
 
     def run(self) -> int:
@@ -261,9 +262,3 @@ def _settings(
         return resolve(flags, {})
     except SettingsError as error:
         cli_error(*error.lines)
-
-
-def _width() -> int:
-    import shutil
-
-    return shutil.get_terminal_size().columns
