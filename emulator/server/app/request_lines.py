@@ -17,7 +17,7 @@ _ABSOLUTE_FORM = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 
 def is_unfinished(start: bytes | bytearray) -> bool:
     """Whether an error in a head that starts so is judged when its request line is complete."""
-    is_whole = b"\r\n" in start or len(start) >= MAX_REQUEST_LINE_BYTES
+    is_whole = b"\n" in start or len(start) >= MAX_REQUEST_LINE_BYTES
     return not is_whole and _LINE_START.fullmatch(start) is not None
 
 
@@ -27,7 +27,7 @@ def refusal_of(error: Exception, start: bytes | bytearray, *, is_first: bool) ->
     cause = error.__context__ if isinstance(error, httptools.HttpParserError) else error
     if isinstance(cause, MalformedHttp):
         return cause
-    line = _LINE.fullmatch(start[:MAX_REQUEST_LINE_BYTES].partition(b"\r\n")[0])
+    line = _LINE.fullmatch(start[:MAX_REQUEST_LINE_BYTES].partition(b"\n")[0].removesuffix(b"\r"))
     if line is not None and line[3] not in _VERSIONS:
         return MalformedHttp(
             f"The protocol must be HTTP/1.1 or HTTP/1.0 (got {line[3].decode()})."

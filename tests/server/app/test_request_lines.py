@@ -39,6 +39,8 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     "unknown method of RTSP": (line("FOO /v1 RTSP/1.0"), 400, other_protocol("RTSP/1.0")),
     "no version": (b"GET /v1/payments\r\n\r\n", 400, NOT_HTTP),
     "no HTTP": (line("hello big world"), 400, NOT_HTTP),
+    "line feeds": (b"GET /v1/payments HTTP/1.1\nHost: 127.0.0.1\n\n", 400, NOT_HTTP),
+    "unknown method, line feeds": (b"FOO /v1 HTTP/1.1\n\n", 404, "There is no FOO"),
     "raw UTF-8": (line("GET /v1/payments?note=ሰላም HTTP/1.1"), 400, PERCENT),
     "blank": (line("GET /v1/payments?note=a b HTTP/1.1"), 400, PERCENT),
     "raw UTF-8, unknown method": (line("FOO /ሰ HTTP/1.1"), 400, PERCENT),
