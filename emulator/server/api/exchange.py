@@ -73,10 +73,11 @@ def log_failure(method: str, path: str, error: Exception) -> None:
 class Reply:
     """A response that is not sent yet.
 
-    A fault may cut it after `cut_at` bytes of its body, or drop it: then the client gets no byte.
+    A fault may cut it after `cut_at` bytes of its body, or drop it: then the client gets no byte,
+    and `sent_status` is NO_STATUS. `sent_body` is the part of the body that the client gets.
     """
 
-    __slots__ = ("body", "cut_at", "headers", "is_dropped", "status")
+    __slots__ = ("body", "cut_at", "headers", "is_dropped", "sent_body", "sent_status", "status")
 
     def __init__(
         self,
@@ -92,21 +93,13 @@ class Reply:
         self.headers = headers
         self.cut_at = cut_at
         self.is_dropped = is_dropped
+        self.sent_body = b"" if is_dropped else body[:cut_at]
+        self.sent_status = NO_STATUS if is_dropped else status
 
     @property
     def is_whole(self) -> bool:
         """Whether the client gets all of it."""
         return self.cut_at is None and not self.is_dropped
-
-    @property
-    def sent_body(self) -> bytes:
-        """The part of the body that the client gets."""
-        return b"" if self.is_dropped else self.body[: self.cut_at]
-
-    @property
-    def sent_status(self) -> int:
-        """The status that the client gets, or NO_STATUS."""
-        return NO_STATUS if self.is_dropped else self.status
 
 
 def no_reply() -> Reply:
