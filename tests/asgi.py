@@ -6,9 +6,9 @@ from typing import Any
 from urllib.parse import quote
 
 from emulator.server.api.exchange import Headers, Reply
-from emulator.server.app.call import Call
 from emulator.server.app.gateway import Gateway
 from emulator.server.app.heads import Head
+from emulator.server.app.pending_request import PendingRequest
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -32,22 +32,22 @@ def asgi(gateway: Gateway) -> Callable[[Any, Any, Any], Awaitable[None]]:
             by_name=Headers(scope["headers"]),
             length=0,
         )
-        call = _AsgiCall(_Client(scope, gateway), head, receive, send)
+        request = _AsgiRequest(_Client(scope, gateway), head, receive, send)
         before = set(gateway.tasks)
-        gateway.start(call)
+        gateway.start(request)
         try:
             for task in set(gateway.tasks) - before:
                 await task
         except asyncio.CancelledError:
-            call.lose()
+            request.lose()
             raise
-        await call.send_reply()
+        await request.send_reply()
 
     return application
 
 
 class _Client:
-    """The client of a call, which reads everything at once."""
+    """The client of a request, which reads everything at once."""
 
     has_eof = False
 
@@ -59,8 +59,8 @@ class _Client:
         """Nothing to do: the application has ended."""
 
 
-class _AsgiCall(Call):
-    """A call whose body comes from `receive`, and whose response goes to `send`."""
+class _AsgiRequest(PendingRequest):
+    """A request whose body comes from `receive`, and whose response goes to `send`."""
 
     def __init__(self, client: Any, head: Head, receive: Receive, send: Send) -> None:
         super().__init__(client, head)

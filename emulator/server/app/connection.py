@@ -25,16 +25,15 @@ import httptools
 from emulator.clock import SystemClock
 from emulator.domain.errors import MalformedHttp
 from emulator.server.api.exchange import Header
-from emulator.server.app.call import Call, final_response, first_lines
 from emulator.server.app.gateway import Gateway
 from emulator.server.app.heads import (
-    HEAD_END,
     IN_CHUNKS,
     ChunkedBody,
     Head,
     HeadParser,
     KnownHeads,
 )
+from emulator.server.app.pending_request import PendingRequest, final_response, first_lines
 
 # Real time. The contract has no status for a request that never ends, so it gets no response.
 KEEP_ALIVE_MS = 75_000
@@ -54,7 +53,6 @@ LAST_ANSWERS_S = 0.2
 # Calls that wait for something to occur: the end of its side of the connection is the only sign
 # that their client is gone.
 _WAITING_CALLS = ("/wait", "/stream", "/status")
-_PROTOCOLS = (b" HTTP/1.1", b" HTTP/1.0")
 
 
 class ServerState:
@@ -82,13 +80,12 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self.addresses: dict[str, Any] = {}
         self.is_for_api = False
-        # Received and not processed. The parser has the first `_parsed` bytes of a head.
+        # Received and not processed, with the part of a head that its parser has.
         self._received = b""
         self._parser: HeadParser | None = None
-        self._parsed = 0
         self._known_heads = KnownHeads()
         # The request whose turn it is, until its body has arrived and its response is written.
-        self._call: Call | None = None
+        self._request: PendingRequest | None = None
         # The rest of its body: the number of bytes, or the decoder of the chunks.
         self._missing = 0
         self._chunks: ChunkedBody | None = None
@@ -123,11 +120,11 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Keep the connection for the responses to the requests that are complete."""
         self.has_eof = True
-        call = self._call
-        if call is not None:
-            call.is_last |= not self._received
-            if self._is_turn_of_client() or call.head.path.endswith(_WAITING_CALLS):
-                self._lose(call)
+        request = self._request
+        if request is not None:
+            request.is_last |= not self._received
+            if request.head.path.endswith(_WAITING_CALLS):
+                self._lose(request)
                 self._end()
         self._process()
         return not self._is_ending
@@ -135,8 +132,8 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._state.connections.discard(self)
         self._is_ending = True
-        if self._call is not None:
-            self._lose(self._call)
+        if self._request is not None:
+            self._lose(self._request)
         self._release()
         self.resume_writing()
 
@@ -154,16 +151,16 @@ class Connection(asyncio.Protocol):
     def shutdown(self) -> None:
         """End the connection after the response to the request in progress."""
         self._received = b""
-        if self._call is None or self._call.has_response:
+        if self._request is None or self._request.has_response:
             self._transport.close()
         else:
-            self._call.is_last = True
-            self._start(self._call)
+            self._request.is_last = True
+            self._start(self._request)
 
     def check_progress(self, now_ms: float) -> None:
         """Disconnect a client without progress; called each second, with the monotonic time."""
-        if self._call is not None:
-            self._start(self._call)
+        if self._request is not None:
+            self._start(self._request)
         unread = self._transport.get_write_buffer_size()
         if unread == 0 or unread != self._unread_bytes:
             self._unread_bytes, self._unread_since_ms = unread, now_ms
@@ -177,25 +174,27 @@ class Connection(asyncio.Protocol):
         elif now_ms >= self._deadline_ms:
             self.abort()
 
-    # Called by a call.
+    # Called by a request.
 
     def write(self, data: bytes) -> None:
         if not self._transport.is_closing():
             self._transport.write(data)
 
-    def first_lines(self, status: int) -> bytes:
-        return first_lines(status, *self._state.default_headers)
+    def write_response(self, status: int, lines: bytes, body: bytes = b"") -> None:
+        if not self._transport.is_closing():
+            first = first_lines(status, *self._state.default_headers)
+            self._transport.write(b"%b%b\r\n%b" % (first, lines, body))
 
     async def writable(self) -> None:
         if self._writable is not None:
             await asyncio.shield(self._writable)
 
-    def end_call(self) -> None:
-        call = self._call
-        if call is not None and call.is_last:
+    def end_response(self) -> None:
+        request = self._request
+        if request is not None and request.is_last:
             self._end()
-        elif call is not None and call.has_whole_body:
-            self._call = None
+        elif request is not None and request.has_whole_body:
+            self._request = None
             if not self._is_processing:
                 self._process()
         else:
@@ -209,11 +208,11 @@ class Connection(asyncio.Protocol):
 
     def limit_reading(self) -> None:
         """Read from the client, unless too much of what it has sent waits."""
-        call = self._call
+        request = self._request
         # Once it is not read, it is read again when nothing waits.
         limit = 0 if self._is_reading_paused else MAX_WAITING_BYTES
-        has_enough = call is not None and (
-            len(self._received) > limit or len(call.body) > MAX_UNREAD_BODY_BYTES
+        has_enough = request is not None and (
+            len(self._received) > limit or len(request.body) > MAX_UNREAD_BODY_BYTES
         )
         is_paused = not self._is_ending and (self._writable is not None or has_enough)
         if is_paused != self._is_reading_paused and not self._transport.is_closing():
@@ -227,18 +226,21 @@ class Connection(asyncio.Protocol):
         self._is_processing = True
         try:
             while self._received and self._is_turn_of_client():
-                if self._call is not None:
-                    self._take_body(self._call)
+                if self._request is not None:
+                    self._take_body(self._request)
                 elif not self._begin():
                     break
         except (httptools.HttpParserError, MalformedHttp) as error:
             self._refuse(error)
         finally:
             self._is_processing = False
-        is_busy = self._call is not None or self._received or self._is_reading_paused
-        if self._is_ending or not (is_busy or self.has_eof):
+        is_whole = self._request is None or self._request.has_whole_body
+        is_idle = is_whole and not (self._received or self._is_reading_paused or self.has_eof)
+        if is_idle or self._is_ending:
             return
-        if self.has_eof and self._call is None and not (self._received and self._writable):
+        if self.has_eof and self._is_turn_of_client():
+            if self._request is not None:
+                self._lose(self._request)
             self._end()
         elif self._deadline_ms is None and self._limit_ms() != KEEP_ALIVE_MS:
             self._limit_time(self._limit_ms())
@@ -248,7 +250,7 @@ class Connection(asyncio.Protocol):
         """Whether the connection continues with what the client sends next."""
         if self._writable is not None or self._transport.is_closing():
             return False
-        return self._call is None or not (self._call.has_whole_body or self._call.is_lost)
+        return self._request is None or not (self._request.has_whole_body or self._request.is_lost)
 
     def _begin(self) -> bool:
         """Begin the next request; false if its head is not complete. Raises MalformedHttp."""
@@ -263,105 +265,82 @@ class Connection(asyncio.Protocol):
                 if self._deadline_ms is None:
                     self._limit_time(KEEP_ALIVE_MS)
                 return False
-            self._parser, self._parsed = HeadParser(), 0
+            self._parser = HeadParser()
             self._deadline_ms = None
-        received = self._received
-        found = received.find(HEAD_END, max(0, self._parsed - len(HEAD_END)))
-        end = len(received) if found < 0 else found + len(HEAD_END)
-        head = self._parsed_head(self._parser, end)
-        if head is None:
+        parsed = self._parser.parse(self._received)
+        if parsed is None:
             return False
+        head, length = parsed
         if self.is_for_api:
-            self._known_heads.add(received[:end], head)
-        self._open(head, end)
+            self._known_heads.add(self._received[:length], head)
+        self._open(head, length)
         return True
-
-    def _parsed_head(self, parser: HeadParser, end: int) -> Head | None:
-        """The head that ends there, if it is complete. Raises MalformedHttp.
-
-        An invalid one is judged when its request line is complete, so that the response does not
-        depend on the packets.
-        """
-        received = self._received
-        if parser.error is None:
-            parser.feed(received[self._parsed : end])
-            self._parsed = end
-        if parser.error is not None:
-            from emulator.server.app.request_lines import is_unfinished
-
-            if is_unfinished(received):
-                return None
-            raise parser.error
-        line_end = received.find(b"\r\n")
-        if line_end >= 0 and not received[:line_end].endswith(_PROTOCOLS):
-            raise httptools.HttpParserError
-        return parser.head
 
     def _open(self, head: Head, length: int) -> None:
         """Begin the request of a head with that length."""
         self._parser = self._deadline_ms = None
         self._is_first = False
-        call = self._call = Call(self, head)
+        request = self._request = PendingRequest(self, head)
         end = length + head.length
         is_whole = head.length != IN_CHUNKS and end <= len(self._received)
         if is_whole and not head.expects_100:
-            call.body, self._received = self._received[length:end], self._received[end:]
-            call.has_whole_body = True
-            self._start(call)
+            request.body, self._received = self._received[length:end], self._received[end:]
+            request.has_whole_body = True
+            self._start(request)
             return
-        call.body, call.expects_100 = bytearray(), head.expects_100
-        self._received = self._received[length:]
+        request.body, self._received = bytearray(), self._received[length:]
         self._missing, self._chunks = head.length, None
         if head.length == IN_CHUNKS:
             self._chunks = ChunkedBody(head)
-        self._take_body(call)
+        self._take_body(request)
 
-    def _take_body(self, call: Call) -> None:
+    def _take_body(self, request: PendingRequest) -> None:
         """Pass what has arrived of a body to its request. Raises MalformedHttp."""
         if self._chunks is not None:
             part, self._received = self._chunks.feed(self._received)
-            call.has_whole_body = self._chunks.is_complete
+            request.has_whole_body = self._chunks.is_complete
         else:
             part, self._received = self._received[: self._missing], self._received[self._missing :]
             self._missing -= len(part)
-            call.has_whole_body = self._missing == 0
-        if call.has_response:
-            self._call = None if call.has_whole_body else call
-            return
-        call.body += part
-        call.change()
-        if call.has_whole_body:
+            request.has_whole_body = self._missing == 0
+        if request.has_whole_body:
             self._deadline_ms = None
-        is_long = max(self._missing, len(call.body)) > MAX_UNREAD_BODY_BYTES
-        if call.has_whole_body or is_long or call.expects_100 or not call.head.is_usual:
-            self._start(call)
-
-    def _start(self, call: Call) -> None:
-        if call.has_started:
+        if request.has_response:
+            self._request = None if request.has_whole_body else request
             return
-        call.has_started = True
+        request.body += part
+        request.change()
+        is_long = max(self._missing, len(request.body)) > MAX_UNREAD_BODY_BYTES
+        can_wait = self.is_for_api and request.head.is_usual and not request.head.expects_100
+        if request.has_whole_body or is_long or not can_wait:
+            self._start(request)
+
+    def _start(self, request: PendingRequest) -> None:
+        if request.has_started:
+            return
+        request.has_started = True
         if self.has_eof:
-            call.is_last |= not self._received
-            if call.head.path.endswith(_WAITING_CALLS):
+            request.is_last |= not self._received
+            if request.head.path.endswith(_WAITING_CALLS):
                 self._end()
                 return
-        self._gateway.start(call)
+        self._gateway.start(request)
 
-    def _lose(self, call: Call) -> None:
+    def _lose(self, request: PendingRequest) -> None:
         """Continue without a client: the journal and the log have the request."""
-        call.lose()
-        self._start(call)
+        request.lose()
+        self._start(request)
 
     def _refuse(self, error: Exception) -> None:
         """End the connection after bytes that are not a request, or not its body."""
         from emulator.server.app.request_lines import body_refusal, refusal_of
 
-        call = self._call
-        if call is not None and not call.has_response:
+        request = self._request
+        if request is not None and not request.has_response:
             self._received = b""
-            call.lose(body_refusal(error))
-            self._start(call)
-        elif call is not None:
+            request.lose(body_refusal(error))
+            self._start(request)
+        elif request is not None:
             self._end()
         else:
             is_first = self._is_first
@@ -388,7 +367,7 @@ class Connection(asyncio.Protocol):
         for parser in filter(None, parsers):
             parser.close()
         self._received = b""
-        self._call = self._parser = self._chunks = None
+        self._request = self._parser = self._chunks = None
 
     def _limit_time(self, limit_ms: int) -> None:
         self._deadline_ms = self._wall.monotonic_ms() + limit_ms
@@ -396,5 +375,5 @@ class Connection(asyncio.Protocol):
     def _limit_ms(self) -> int:
         if self._parser is not None:
             return MAX_HEAD_MS
-        is_in_body = self._call is not None and not self._call.has_whole_body
+        is_in_body = self._request is not None and not self._request.has_whole_body
         return MAX_BODY_MS if is_in_body else KEEP_ALIVE_MS

@@ -34,7 +34,7 @@ from emulator.server.api.exchange import (
     lines_of,
     log_failure,
 )
-from emulator.server.app.call import Call
+from emulator.server.app.pending_request import PendingRequest
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.state.account import OWNER_OF_REQUEST, Owner
 
@@ -143,10 +143,10 @@ def _json_line(logged: _Logged) -> str:
 class _Response:
     """The response of an application; it is written whole, unless it has several parts."""
 
-    __slots__ = ("_call", "_headers", "_lines", "error", "is_begun", "status")
+    __slots__ = ("_headers", "_lines", "_request", "error", "is_begun", "status")
 
-    def __init__(self, call: Call, request_id: bytes) -> None:
-        self._call = call
+    def __init__(self, request: PendingRequest, request_id: bytes) -> None:
+        self._request = request
         self._lines = b"request-id: %b\r\n" % request_id
         self._headers: list[Header] = []
         self.status = 0
@@ -165,10 +165,10 @@ class _Response:
             self.is_begun = True
             self.error = body if self.status >= FIRST_ERROR else b""
             if is_last:
-                self._call.reply(Reply(self.status, body, self._headers), self._lines)
+                self._request.reply(Reply(self.status, body, self._headers), self._lines)
                 return
-            self._call.begin_stream(self.status, lines_of(self._headers) + self._lines)
-        await self._call.send_part(body, is_last=is_last)
+            self._request.begin_stream(self.status, lines_of(self._headers) + self._lines)
+        await self._request.send_part(body, is_last=is_last)
 
 
 class Rest(Coroutine[Any, Any, None]):
@@ -179,10 +179,10 @@ class Rest(Coroutine[Any, Any, None]):
 
     __slots__ = ("_awaited", "_coroutine")
 
-    def __init__(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Execute the first step. `asyncio.current_task` is None in it. Raises StopIteration."""
-        self._awaited = coroutine.send(None)
+    def __init__(self, coroutine: Coroutine[Any, Any, None], awaited: Any) -> None:
+        """`awaited` is what the first step returned, in which there was no current task."""
         self._coroutine = coroutine
+        self._awaited = awaited
 
     def send(self, value: Any) -> Any:
         """What the coroutine waits for, at the first step of the task; then its next step."""
@@ -230,41 +230,42 @@ class Gateway:
         self.tasks: set[asyncio.Task[None]] = set()
         self.is_ready = False
 
-    def start(self, call: Call) -> None:
+    def start(self, request: PendingRequest) -> None:
         """Begin to answer a request; a read of the contract has its response afterwards."""
-        path = call.head.path
-        is_contract = call.client.is_for_api and (path.startswith("/v1/") or path == "/v1")
-        if not is_contract or call.body_error is not None:
-            self._continue(self._respond(call))
+        path = request.head.path
+        is_contract = request.client.is_for_api and (path.startswith("/v1/") or path == "/v1")
+        if not is_contract or request.body_error is not None:
+            self._continue(self._respond(request))
             return
+        answer = self._answer(request)
         try:
-            rest = Rest(self._answer(call))
+            awaited = answer.send(None)
         except StopIteration:
             return
-        self._continue(rest)
+        self._continue(Rest(answer, awaited))
 
     def _continue(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
-    async def _answer(self, call: Call) -> None:
+    async def _answer(self, request: PendingRequest) -> None:
         """Answer a request of the contract."""
-        method, path, raw_path, query, _, headers = call.head[:6]
+        method, path, raw_path, query, _, headers = request.head[:6]
         started_ms = self._log.start()
-        exchange = Exchange(method, path, raw_path, query, headers, bytes(call.body))
-        if call.expects_100 or not call.has_whole_body:
-            exchange.receive = call.receive
-        reply = await self._api.answer(exchange, call, started_ms=started_ms)
+        exchange = Exchange(method, path, raw_path, query, headers, bytes(request.body))
+        if request.head.expects_100 or not request.has_whole_body:
+            exchange.receive = request.receive
+        reply = await self._api.answer(exchange, request, started_ms=started_ms)
         status, owner, request_id = reply.sent_status, exchange.owner, exchange.request_id
         error = reply.body if status >= FIRST_ERROR else b""
         if status == UNAUTHORIZED and owner is None:
             self._add_unauthorized(method, raw_path, error, headers)
         self._log.add(method, raw_path, status, started_ms, request_id, owner, error)
 
-    async def _respond(self, call: Call) -> None:
+    async def _respond(self, request: PendingRequest) -> None:
         """Answer any other request, by an ASGI application."""
-        head, started_ms, request_id = call.head, self._log.start(), self.next_request_id()
+        head, started_ms, request_id = request.head, self._log.start(), self.next_request_id()
         scope: Scope = {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.3"},
@@ -276,12 +277,12 @@ class Gateway:
             "root_path": "",
             "headers": head.headers,
             "state": {},
-            **call.client.addresses,
+            **request.client.addresses,
         }
-        response = _Response(call, request_id)
-        await self._route(scope, call, response)
-        if not call.has_response:
-            call.client.close()  # the client is lost, or a stream has failed
+        response = _Response(request, request_id)
+        await self._route(scope, request, response)
+        if not request.has_response:
+            request.client.close()  # the client is lost, or a stream has failed
         owner, error, status = scope.get(OWNER_OF_REQUEST), response.error, response.status
         if status == UNAUTHORIZED and owner is None:
             self._add_unauthorized(head.method, head.raw_path, error, head.by_name)
@@ -303,18 +304,18 @@ class Gateway:
         self._requests += 1
         return ids.request_id(self._stream, self._requests)
 
-    async def _route(self, scope: Scope, call: Call, response: _Response) -> None:
+    async def _route(self, scope: Scope, request: PendingRequest, response: _Response) -> None:
         try:
-            if call.body_error is not None:
-                raise call.body_error
-            await self._dispatch(scope, call.receive, response.send)
+            if request.body_error is not None:
+                raise request.body_error
+            await self._dispatch(scope, request.receive, response.send)
         except Refusal as refusal:
             await _refuse(response.send, refusal)
         except ClientDisconnected:
-            if call.body_error is not None:
-                await _refuse(response.send, call.body_error)
+            if request.body_error is not None:
+                await _refuse(response.send, request.body_error)
         except Exception as error:  # noqa: BLE001 - logged; the client gets a 500
-            log_failure(call.head.method, _shown(call.head.raw_path), error)
+            log_failure(request.head.method, _shown(request.head.raw_path), error)
             if not response.is_begun:
                 await _answer(response.send, 500, INTERNAL_ERROR_BODY)
 

@@ -27,20 +27,22 @@ IN_CHUNKS = -1
 HEAD_END = b"\r\n\r\n"
 
 _ADDED_PER_HEADER = len(": \r\n")
-# Targets of the contract's calls that need no decoding: a path and a query.
-_USUAL_TARGET = re.compile(rb"(/v1/payments(?:/[0-9A-Za-z_]+)?)(?:\?([0-9A-Za-z_=&%.:,+-]*))?")
-_METHODS = {b"GET": "GET", b"POST": "POST"}
-_VERSION = b" HTTP/1.1"
+# Method, path and query of the contract's calls, if the target needs no decoding.
+_USUAL_LINE = re.compile(
+    rb"(GET|POST) (/v1/payments(?:/[0-9A-Za-z_]+)?)(?:\?([0-9A-Za-z_=&%.:,+-]*))? HTTP/1\.1\r\n"
+)
 # With these, the connection or the body may be processed differently.
 _SPECIAL = (b"expect", b"proxy-connection", b"transfer-encoding", b"upgrade")
 _FRAMING = (b"content-length", b"transfer-encoding")
+_VERSIONS = (b" HTTP/1.1", b" HTTP/1.0")
 
 
 class Head(NamedTuple):
     """The head of a request; the names of headers are in lower case.
 
     `length` is that of the body, or IN_CHUNKS. `by_name` has the last header of each name.
-    `is_last` says that the connection ends after the response.
+    `is_last` says that the connection ends after the response, and `expects_100` that the client
+    waits for `100 Continue` before it sends the body.
     """
 
     method: str
@@ -52,25 +54,20 @@ class Head(NamedTuple):
     length: int
     is_last: bool = False
     version: str = "1.1"
+    expects_100: bool = False
 
     @property
     def is_usual(self) -> bool:
         """Whether the target is one of the contract's calls."""
-        return _USUAL_TARGET.fullmatch(self.raw_path) is not None
-
-    @property
-    def expects_100(self) -> bool:
-        """Whether the client waits for `100 Continue` before it sends the body."""
-        expected = self.by_name.get(b"expect")
-        return expected is not None and expected.lower() == b"100-continue"
+        return _USUAL_LINE.match(b"GET %b HTTP/1.1\r\n" % self.raw_path) is not None
 
 
 class HeadParser:
-    """Parses one head, in the parts in which it arrives, up to the `head` or the `error`."""
+    """Parses one head, in the parts in which it arrives."""
 
     def __init__(self) -> None:
-        self.head: Head | None = None
-        self.error: Exception | None = None
+        self._head: Head | None = None
+        self._error: Exception | None = None
         self._parser: Any = httptools.HttpRequestParser(self)
         self._fed = self._size = 0
         self._target = b""
@@ -78,21 +75,42 @@ class HeadParser:
         self._version = ""
         self._is_last = False
 
-    def feed(self, data: bytes) -> None:
+    def parse(self, received: bytes) -> tuple[Head, int] | None:
+        """The head at the start of what was received so far and its length, if it is complete.
+
+        An invalid one is judged when its request line is complete, so that the response does not
+        depend on the packets. Raises httptools.HttpParserError, MalformedHttp.
+        """
+        found = received.find(HEAD_END, max(0, self._fed - len(HEAD_END)))
+        end = len(received) if found < 0 else found + len(HEAD_END)
+        if self._error is None:
+            self._feed(received[self._fed : end])
+        if self._error is not None:
+            from emulator.server.app.request_lines import is_unfinished
+
+            if is_unfinished(received):
+                return None
+            raise self._error
+        line_end = received.find(b"\r\n")
+        if line_end >= 0 and not received[:line_end].endswith(_VERSIONS):
+            raise httptools.HttpParserError
+        return None if self._head is None else (self._head, end)
+
+    def _feed(self, data: bytes) -> None:
         try:
             # An upgrade is ignored (RFC 9110, section 7.8): the head is complete.
             with suppress(httptools.HttpParserUpgrade):
                 self._parser.feed_data(data)
             self._fed += len(data)
             if self._version:
-                self.head = self._complete_head()
+                self._head = self._complete_head()
             elif self._fed > MAX_HEAD_BYTES:
-                self.error = head_too_large(in_body=False)
+                self._error = head_too_large(in_body=False)
         except httptools.HttpParserError as error:
             # An error after the head is one of the body, and is found when that is decoded.
-            self.head = self._complete_head() if self._version else None
-            self.error = None if self._version else error
-        if self.head or self.error:
+            self._head = self._complete_head() if self._version else None
+            self._error = None if self._version else error
+        if self._head or self._error:
             self.close()
 
     def close(self) -> None:
@@ -108,16 +126,18 @@ class HeadParser:
             target = origin_form(target)
         url = httptools.parse_url(target)
         path = url.path.decode("ascii")
+        by_name = Headers(headers)
         return Head(
             method=self._parser.get_method().decode("ascii"),
             path=unquote(path) if "%" in path else path,
             raw_path=url.path,
             query=url.query or b"",
             headers=headers,
-            by_name=Headers(headers),
+            by_name=by_name,
             length=_body_length(headers),
             is_last=self._is_last,
             version=self._version,
+            expects_100=by_name.get(b"expect", b"").lower() == b"100-continue",
         )
 
     # Called by the parser.
@@ -146,37 +166,31 @@ class KnownHeads:
 
     def match(self, data: bytes) -> tuple[Head, int] | None:
         """The head at the start of `data` and its length, if its header lines are known."""
-        line_end = data.find(b"\r\n")
-        end = data.find(HEAD_END, line_end) + len(HEAD_END)
-        head = self._known.get(data[line_end:end])
-        if head is None or (line := _usual_line(data, line_end)) is None:
+        line = _USUAL_LINE.match(data)
+        if line is None:
             return None
-        method, path, query = line
+        line_end = line.end()
+        # A head without headers ends with its request line.
+        end = data.find(HEAD_END, line_end - 2) + len(HEAD_END)
+        head = self._known.get(data[line_end:end])
+        if head is None or line_end > MAX_REQUEST_LINE_BYTES:
+            return None
+        method, path, query = line.groups(b"")
         return Head(
-            method, path.decode(), path, query or b"", head.headers, head.by_name, head.length
+            method.decode(), path.decode(), path, query, head.headers, head.by_name, head.length
         ), end
 
     def add(self, data: bytes, head: Head) -> None:
         """Add the head that `data` is, if its repetition needs no parser."""
-        start = data.find(b"\r\n")
+        line = _USUAL_LINE.match(data)
+        lines = b"" if line is None else data[line.end() :]
         is_usual = not any(
             name in _SPECIAL or (name == b"connection" and value.lower() != b"keep-alive")
             for name, value in head.headers
         )
         has_room = len(self._known) < MAX_KNOWN_LINES
-        has_room &= len(data) - start <= MAX_KNOWN_LINES_BYTES
-        if has_room and is_usual and _usual_line(data, start) is not None:
-            self._known[data[start:]] = head
-
-
-def _usual_line(data: bytes, end: int) -> tuple[str, bytes, bytes | None] | None:
-    """Method, path and query of a usual request line, which ends there."""
-    method = _METHODS.get(data[: data.find(b" ")])
-    start = end - len(_VERSION)
-    if method is None or end > MAX_REQUEST_LINE_BYTES or data[start:end] != _VERSION:
-        return None
-    target = _USUAL_TARGET.fullmatch(data, len(method) + 1, start)
-    return target and (method, target[1], target[2])
+        if has_room and is_usual and 0 < len(lines) <= MAX_KNOWN_LINES_BYTES:
+            self._known[lines] = head
 
 
 class ChunkedBody:

@@ -13,6 +13,7 @@ from emulator.server.app.heads import Head
 _STATUS_LINES = {
     int(status): f"HTTP/1.1 {int(status)} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
+_LAST = b"connection: close\r\n"
 _FINAL_RESPONSE = (
     b"%bcontent-type: application/json\r\ncache-control: no-store\r\nrequest-id: %b\r\n"
     b"connection: close\r\ncontent-length: %d\r\n\r\n%b"
@@ -34,7 +35,7 @@ def final_response(refusal: Refusal, request_id: bytes) -> bytes:
 
 
 class Client(Protocol):
-    """The connection of a call."""
+    """The connection of a request."""
 
     # The members of an ASGI scope that are the same for all requests of a connection.
     addresses: dict[str, Any]
@@ -44,8 +45,8 @@ class Client(Protocol):
     def write(self, data: bytes) -> None:
         """Write to the client, if it is still connected."""
 
-    def first_lines(self, status: int) -> bytes:
-        """The status line of a response, and the headers of every response."""
+    def write_response(self, status: int, lines: bytes, body: bytes = b"") -> None:
+        """Write a response after the headers of every response, if the client is connected."""
 
     async def writable(self) -> None:
         """Return when the client has read most of what was written, or is disconnected."""
@@ -53,7 +54,7 @@ class Client(Protocol):
     def limit_reading(self) -> None:
         """Read from the client again, if it has not sent too much that waits."""
 
-    def end_call(self) -> None:
+    def end_response(self) -> None:
         """Continue after the response."""
 
     def close(self) -> None:
@@ -63,7 +64,7 @@ class Client(Protocol):
         """Disconnect now."""
 
 
-class Call:
+class PendingRequest:
     """A request in progress, as its handler sees it.
 
     `body_error` says why the rest of the body cannot be read, although the client is connected.
@@ -73,7 +74,7 @@ class Call:
     body: bytes | bytearray = b""
     body_error: Refusal | None = None
     has_started = has_whole_body = has_response = False
-    is_lost = expects_100 = False
+    is_lost = False
     _is_continued = _is_read = False
     _changed: asyncio.Event | None = None
 
@@ -84,7 +85,7 @@ class Call:
 
     async def receive(self) -> Message:
         """The next part of the body, or the end of the client, as ASGI has them."""
-        if self.expects_100 and not self._is_continued:
+        if self.head.expects_100 and not self._is_continued:
             self._is_continued = True
             self.client.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         while not (self.is_lost or self.has_response):
@@ -119,14 +120,14 @@ class Call:
         if reply.is_dropped:
             self.client.abort()
             return
-        body = reply.body if reply.cut_at is None else reply.sent_body
-        if self.head.method == "HEAD":
-            body = b""
-        if reply.cut_at is not None:
-            self.is_last = True
+        is_cut = reply.cut_at is not None
+        self.is_last |= is_cut
+        body = b"" if self.head.method == "HEAD" else reply.sent_body
         lines = lines_of(reply.headers) + more_lines if reply.headers else more_lines
-        self.client.write(self._first_part(reply.status, lines) + body)
-        if reply.cut_at is not None:
+        if self.is_last:
+            lines += _LAST
+        self.client.write_response(reply.status, lines, body)
+        if is_cut:
             self.client.close()
         self._end()
 
@@ -136,7 +137,7 @@ class Call:
             self.is_last = True
         else:
             lines += b"transfer-encoding: chunked\r\n"
-        self.client.write(self._first_part(status, lines))
+        self.client.write_response(status, lines + _LAST if self.is_last else lines)
 
     async def send_part(self, part: bytes, *, is_last: bool) -> None:
         """Write a part of a stream; waits until the client has read most of what was written."""
@@ -152,14 +153,9 @@ class Call:
         else:
             await self.client.writable()
 
-    def _first_part(self, status: int, lines: bytes) -> bytes:
-        if self.is_last:
-            lines += b"connection: close\r\n"
-        return b"%b%b\r\n" % (self.client.first_lines(status), lines)
-
     def _end(self) -> None:
         self.has_response = True
         self.body = b""  # nobody reads the rest, which is still received
         if self._changed is not None:
             self._changed.set()
-        self.client.end_call()
+        self.client.end_response()

@@ -239,10 +239,8 @@ async def test_a_repeated_head_is_processed_as_the_first(
 
 
 def test_a_repeated_head_is_not_parsed_again() -> None:
-    parser, known = HeadParser(), KnownHeads()
-    parser.feed(HEAD)
-    head = parser.head
-    assert head is not None
+    known = KnownHeads()
+    head, _ = HeadParser().parse(HEAD)  # type: ignore[misc]
     known.add(HEAD, head)
     repeated, length = known.match(HEAD.replace(b"POST", b"GET") + BODY)  # type: ignore[misc]
     assert (repeated, length) == (head._replace(method="GET"), len(HEAD) - 1)
@@ -267,7 +265,8 @@ async def run(*awaited: Awaitable[object]) -> list[object]:
             except ValueError as error:
                 results.append(error)
 
-    await asyncio.create_task(Rest(wait_for_all()))
+    work = wait_for_all()
+    await asyncio.create_task(Rest(work, work.send(None)))
     return results
 
 

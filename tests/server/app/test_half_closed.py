@@ -1,5 +1,7 @@
 """A client that ends its side of the connection, as `nc -N` does, still gets its responses."""
 
+import json
+
 import pytest
 
 from tests.server.app.connection import CHECKOUT_PORT, Connection, connection
@@ -78,6 +80,55 @@ async def test_a_request_is_answered_when_its_client_reads_late() -> None:
         await client.quiet()
         assert statuses(client) == [200] * 3
         assert client.transport.is_closing()
+
+
+async def test_a_long_stream_is_complete_although_its_client_reads_slowly() -> None:
+    async with world() as emulator:
+        for _ in range(300):
+            await emulator.create(metadata={"note": "x" * 400})
+        target = "/_emulator/requests?limit=300"
+        client = Connection(emulator)
+        client.transport.is_read = False
+        await client.send(request(b"", method="GET", framing="", target=target))
+        assert client.protocol.eof_received()
+        pauses = 0
+        while not client.transport.is_closing():
+            pauses += bool(client.transport.unsent)
+            client.transport.read_all()
+            client.transport.is_read = False
+            await client.quiet()
+        client.transport.read_all()  # what is written is sent before the connection closes
+        assert pauses > 2
+        assert not client.is_answering
+        head, _, rest = bytes(client.transport.sent).partition(b"\r\n\r\n")
+        assert b"transfer-encoding: chunked" in head
+        body = b""
+        while rest:
+            size, _, rest = rest.partition(b"\r\n")
+            body, rest = body + rest[: int(size, 16)], rest[int(size, 16) + 2 :]
+        assert int(size, 16) == 0
+        assert json.loads(body) == await emulator.shown(target.removeprefix("/_emulator"))
+
+
+@pytest.mark.parametrize("is_after_a_response", [False, True])
+async def test_an_incomplete_body_behind_an_unread_response_is_lost(
+    is_after_a_response: bool,
+) -> None:
+    """The client ends its side while its earlier response waits, and reads that later."""
+    target = "/_emulator/accounts" if is_after_a_response else "/v1/payments"
+    async with world() as emulator:
+        for _ in range(100):
+            await emulator.create(metadata={"note": "x" * 800})
+        client = Connection(emulator)
+        client.transport.is_read = False
+        page = request(b"", method="GET", framing="", target="/v1/payments?limit=100")
+        await client.send(page + create(target=target)[:-1])
+        client.protocol.eof_received()
+        client.transport.read_all()
+        await client.quiet()
+        assert statuses(client) == [200]
+        assert client.transport.is_closing()
+        assert not client.is_answering
 
 
 @pytest.mark.parametrize("before", [b"", HEALTH, create()])

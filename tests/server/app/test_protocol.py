@@ -425,6 +425,17 @@ async def test_the_rest_of_a_refused_body_is_dropped_and_the_next_request_answer
         assert statuses(client) == [status, 201]
 
 
+async def test_a_connection_is_idle_after_the_rest_of_a_refused_body() -> None:
+    """The limit of the body no longer applies."""
+    async with connection() as client:
+        refused = request(b"", framing="Content-Length: 300\r\n", target="/_emulator/unknown")
+        await client.send(refused, bytes(300))
+        client.pass_time(0)
+        client.pass_time(KEEP_ALIVE_MS - 1)
+        await client.send(create())
+        assert statuses(client) == [404, 201]
+
+
 async def test_no_request_leaves_objects_to_a_garbage_collection() -> None:
     """Collections are rare while the program serves."""
     async with connection() as client:
