@@ -81,8 +81,8 @@ class _AsgiRequest(PendingRequest):
         if not reply.is_dropped:
             await self._begin(reply.status, reply.headers, self._lines)
             message = {"type": "http.response.body", "body": reply.sent_body}
-            await self._send({**message, "more_body": not reply.is_whole})
-        if not reply.is_whole and reply.status:
+            await self._send({**message, "more_body": reply.is_cut})
+        if (reply.is_cut or reply.is_dropped) and reply.status:
             raise ConnectionResetError
 
     def begin_stream(self, status: int, lines: bytes) -> None:

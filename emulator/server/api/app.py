@@ -164,7 +164,7 @@ class PaymentsApi:
             faulty_reply = await inject_before(effect, self._wall)
             if faulty_reply is None and exchange.is_outdated:
                 # The account was reset while the fault delayed the request.
-                return Reply(500, b"", [], is_dropped=True)
+                return Reply(500, b"", []).drop()
             return faulty_reply or await self._operations[operation](exchange, owner)
         # A late fault does not apply to a request that is refused.
         reply = await self._operations[operation](exchange, owner)

@@ -73,38 +73,34 @@ def log_failure(method: str, path: str, error: Exception) -> None:
 class Reply:
     """A response that is not sent yet.
 
-    A fault may cut it after `cut_at` bytes of its body, or drop it: then the client gets no byte,
-    and `sent_status` is NO_STATUS. `sent_body` is the part of the body that the client gets.
+    A fault may cut or drop it: `sent_body` is the part of the body that the client gets, and
+    `sent_status` is NO_STATUS if it gets no byte.
     """
 
-    __slots__ = ("body", "cut_at", "headers", "is_dropped", "sent_body", "sent_status", "status")
+    # Class attributes, because few replies are cut or dropped.
+    is_cut = is_dropped = False
 
-    def __init__(
-        self,
-        status: int,
-        body: bytes,
-        headers: list[Header],
-        *,
-        cut_at: int | None = None,
-        is_dropped: bool = False,
-    ) -> None:
-        self.status = status
-        self.body = body
+    def __init__(self, status: int, body: bytes, headers: list[Header]) -> None:
+        self.status = self.sent_status = status
+        self.body = self.sent_body = body
         self.headers = headers
-        self.cut_at = cut_at
-        self.is_dropped = is_dropped
-        self.sent_body = b"" if is_dropped else body[:cut_at]
-        self.sent_status = NO_STATUS if is_dropped else status
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether the client gets all of it."""
-        return self.cut_at is None and not self.is_dropped
+    def cut(self) -> "Reply":
+        """Send only the first half of the body."""
+        self.is_cut = True
+        self.sent_body = self.body[: len(self.body) // 2]
+        return self
+
+    def drop(self) -> "Reply":
+        """Send nothing."""
+        self.is_dropped = True
+        self.sent_status, self.sent_body = NO_STATUS, b""
+        return self
 
 
 def no_reply() -> Reply:
     """The reply to a client that is disconnected."""
-    return Reply(NO_STATUS, b"", [], is_dropped=True)
+    return Reply(NO_STATUS, b"", []).drop()
 
 
 class Headers(dict[bytes, bytes]):

@@ -53,9 +53,7 @@ async def _delay(effect: RequestEffect, wall: SystemClock) -> None:
 def _cut(effect: RequestEffect, reply: Reply) -> Reply:
     if effect.cut is None:
         return reply
-    is_dropped = effect.cut is Cut.BEFORE_RESPONSE
-    cut_at = None if is_dropped else len(reply.body) // 2
-    return Reply(reply.status, reply.body, reply.headers, cut_at=cut_at, is_dropped=is_dropped)
+    return reply.drop() if effect.cut is Cut.BEFORE_RESPONSE else reply.cut()
 
 
 def _scripted(effect: RequestEffect) -> Reply:

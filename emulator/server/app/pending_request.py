@@ -120,14 +120,14 @@ class PendingRequest:
         if reply.is_dropped:
             self.client.abort()
             return
-        is_cut = reply.cut_at is not None
-        self.is_last |= is_cut
+        if reply.is_cut:
+            self.is_last = True
         body = b"" if self.head.method == "HEAD" else reply.sent_body
         lines = lines_of(reply.headers) + more_lines if reply.headers else more_lines
         if self.is_last:
             lines += _LAST
         self.client.write_response(reply.status, lines, body)
-        if is_cut:
+        if reply.is_cut:
             self.client.close()
         self._end()
 
