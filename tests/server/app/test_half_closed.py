@@ -89,8 +89,9 @@ async def test_a_long_stream_is_complete_although_its_client_reads_slowly() -> N
         target = "/_emulator/requests?limit=300"
         client = Connection(emulator)
         client.transport.is_read = False
-        await client.send(request(b"", method="GET", framing="", target=target))
+        client.protocol.data_received(request(b"", method="GET", framing="", target=target))
         assert client.protocol.eof_received()
+        await client.quiet()
         pauses = 0
         while not client.transport.is_closing():
             pauses += bool(client.transport.unsent)
