@@ -49,8 +49,6 @@ def asgi(gateway: Gateway) -> Callable[[Any, Any, Any], Awaitable[None]]:
 class _Client:
     """The client of a request, which reads everything at once."""
 
-    has_eof = False
-
     def __init__(self, scope: Any, gateway: Gateway) -> None:
         self.addresses = {"scheme": "http", "client": None, "server": scope["server"]}
         self.is_for_api = gateway.is_api_port(scope["server"][1])

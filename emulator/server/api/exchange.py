@@ -77,13 +77,13 @@ class Reply:
     `sent_status` is NO_STATUS if it gets no byte.
     """
 
-    # Class attributes, because few replies are cut or dropped.
-    is_cut = is_dropped = False
+    __slots__ = ("body", "headers", "is_cut", "is_dropped", "sent_body", "sent_status", "status")
 
     def __init__(self, status: int, body: bytes, headers: list[Header]) -> None:
         self.status = self.sent_status = status
         self.body = self.sent_body = body
         self.headers = headers
+        self.is_cut = self.is_dropped = False
 
     def cut(self) -> "Reply":
         """Send only the first half of the body."""
