@@ -155,7 +155,7 @@ def run_comparison(
 def _exit_code(comparison: "Comparison") -> int:
     """The exit code; an incomplete comparison is also reported on standard error."""
     from emulator.cli import PROGRAM
-    from emulator.tools.verify.console import incompleteness
+    from emulator.tools.verify.report import incompleteness
 
     message = incompleteness(comparison)
     if message is not None:
@@ -177,7 +177,7 @@ def _write_results(options: VerifyOptions, comparison: "Comparison") -> None:
 
 
 def _table(comparison: "Comparison") -> list[str]:
-    from emulator.tools.verify.console import DEFAULT_WIDTH, comparison_lines
+    from emulator.tools.verify.report import DEFAULT_WIDTH, comparison_lines
 
     width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else DEFAULT_WIDTH
     return comparison_lines(comparison, console_paint(), width)

@@ -8,19 +8,21 @@ A transport, which sends each request once, raises NoConnection and LostResponse
 """
 
 import asyncio
+import json
 import re
-from collections.abc import Callable, Iterable
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from math import ceil
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 from urllib.parse import urlencode, urlsplit
 
 import httpx
 
+from emulator import __version__
 from emulator.clock import SystemClock, pause
 from emulator.http.client import NoConnection, tls_context
 from emulator.http.failures import RequestStage, explain_failure
-from emulator.tools.verify.messages import ServiceRequest, ServiceResponse
 
 MAX_RESPONSE_S = 20
 MAX_CONNECT_S = 10
@@ -29,6 +31,8 @@ MAX_TOTAL_WAIT_S = 60
 # The wait after a 429 that names no seconds, or 0: so that waiting ends.
 MIN_WAIT_S = 1
 MAX_LOST_RESPONSES = 3
+MAX_QUOTED_CHARACTERS = 60
+JSON = "application/json"
 
 _TOO_MANY_REQUESTS = 429
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", re.ASCII)
@@ -48,6 +52,161 @@ class RateLimited(CheckStopped):
 
 class LostResponse(Exception):
     """The connection returned no complete response; the message is the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceRequest:
+    """A request; without a `key` it is not authenticated, and `media_type` may be empty."""
+
+    method: str = "GET"
+    path: str = "/v1/payments"
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    media_type: str = JSON
+    key: str | None = None
+    scheme: str = "Bearer"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        headers = {"accept": JSON, "user-agent": f"payments-emulator-verify/{__version__}"}
+        if self.key is not None:
+            headers["authorization"] = f"{self.scheme} {self.key}".strip()
+        if self.body is not None and self.media_type:
+            headers["content-type"] = self.media_type
+        return headers
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceResponse:
+    """A complete response; header names are in lower case."""
+
+    request: ServiceRequest
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the status is 4xx."""
+        return 400 <= self.status < 500
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the body is JSON by RFC 8259 and its media type says so."""
+        return self.has_json_type and self._parsed[0]
+
+    @property
+    def has_json_body(self) -> bool:
+        """Whether the body can be parsed as JSON, with any media type and any Unicode encoding."""
+        return self._parsed[1] is not ...
+
+    @property
+    def has_json_type(self) -> bool:
+        return self.media_type == JSON or self.media_type.endswith("+json")
+
+    @property
+    def media_type(self) -> str:
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @cached_property
+    def members(self) -> Mapping[str, Any]:
+        """The members of a body that is an object; otherwise empty."""
+        value = self._parsed[1]
+        return value if isinstance(value, dict) else {}
+
+    @property
+    def data(self) -> list[Any]:
+        """The entries of a list; empty if the body is not a list."""
+        data = self.members.get("data")
+        return data if isinstance(data, list) else []
+
+    @property
+    def payments(self) -> list[dict[str, Any]]:
+        return [entry for entry in self.data if isinstance(entry, dict)]
+
+    @property
+    def ids(self) -> list[str]:
+        return [str(payment.get("id")) for payment in self.payments]
+
+    @property
+    def next_cursor(self) -> str | None:
+        cursor = self.members.get("next_cursor")
+        return cursor if isinstance(cursor, str) else None
+
+    @property
+    def has_next_page(self) -> bool:
+        """The value of `has_more`; if it is not Boolean, whether there is a cursor."""
+        has_more = self.members.get("has_more")
+        return has_more if isinstance(has_more, bool) else self.next_cursor is not None
+
+    @property
+    def has_error(self) -> bool:
+        """Whether the body has an error object, which may be empty."""
+        return isinstance(self.members.get("error"), dict)
+
+    @property
+    def error(self) -> Mapping[str, Any]:
+        """The error object (contract, section 7); empty if the body has none."""
+        return self.members["error"] if self.has_error else {}
+
+    @property
+    def code(self) -> object:
+        return self.error.get("code")
+
+    @property
+    def param(self) -> object:
+        return self.error.get("param")
+
+    @property
+    def summary(self) -> str:
+        """The status, with the code of an error."""
+        code = f" `{printable(self.code)}`" if isinstance(self.code, str) else ""
+        return f"{self.status}{code}"
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """The number of seconds in `Retry-After` (contract, sections 7 and 8); None without one."""
+        text = self.headers.get("retry-after", "")
+        return float(text) if _NUMBER.fullmatch(text) else None
+
+    @cached_property
+    def _parsed(self) -> tuple[bool, Any]:
+        """Whether the body is JSON by RFC 8259, that is, UTF-8 without a byte order mark and
+        without NaN; and the value of such JSON, or of laxer JSON. `...` if it is no JSON."""
+        try:
+            return True, json.loads(self.body.decode(), parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
+            pass
+        try:
+            return False, json.loads(self.body)
+        except (ValueError, RecursionError):
+            return False, ...
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def json_text(value: object) -> str:
+    """A JSON value in one short line without control characters."""
+    return f"`{printable(json.dumps(value, ensure_ascii=False))}`"
+
+
+def member_text(members: Mapping[str, Any], name: str) -> str:
+    """A member's JSON value, or that the member is absent."""
+    return json_text(members[name]) if name in members else "absent"
+
+
+def printable(text: str) -> str:
+    """Text from a service, shortened and without characters that control a terminal."""
+    line = "".join(
+        character if character.isprintable() and character != "`" else "�" for character in text
+    )
+    return line if len(line) <= MAX_QUOTED_CHARACTERS else f"{line[: MAX_QUOTED_CHARACTERS - 1]}…"
 
 
 class Transport(Protocol):
@@ -100,9 +259,10 @@ class HttpTransport:
             raise LostResponse("the connection was closed before the end of the response") from None
 
     async def _exchange(self, request: ServiceRequest) -> ServiceResponse:
-        response = await self._http.send(
-            self._httpx_request(request), stream=True, auth=None, follow_redirects=False
-        )
+        query = f"?{urlencode(request.query)}" if request.query else ""
+        url = _url(f"{self.base_url}{request.path}{query}")
+        message = httpx.Request(request.method, url, headers=request.headers, content=request.body)
+        response = await self._http.send(message, stream=True, auth=None, follow_redirects=False)
         body = bytearray()
         try:
             async for part in response.aiter_bytes():
@@ -111,27 +271,19 @@ class HttpTransport:
                     raise LostResponse(f"the response is larger than {MAX_RESPONSE_BYTES:,} bytes")
         finally:
             await response.aclose()
+        headers = {
+            name.decode("latin-1").lower(): text.decode("latin-1")
+            for name, text in response.headers.raw
+        }
         return ServiceResponse(
-            request=request,
-            status=response.status_code,
-            headers=_headers(response.headers.raw),
-            body=bytes(body),
+            request=request, status=response.status_code, headers=headers, body=bytes(body)
         )
-
-    def _httpx_request(self, request: ServiceRequest) -> httpx.Request:
-        query = f"?{urlencode(request.query)}" if request.query else ""
-        url = _url(f"{self.base_url}{request.path}{query}")
-        return httpx.Request(request.method, url, headers=request.headers, content=request.body)
 
 
 @lru_cache(maxsize=64)
 def _url(text: str) -> httpx.URL:
     """Parsing takes a third of the time of a request, and most requests have the same few URLs."""
     return httpx.URL(text)
-
-
-def _headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    return {name.decode("latin-1").lower(): text.decode("latin-1") for name, text in raw}
 
 
 class ServiceClient:
@@ -169,7 +321,7 @@ class ServiceClient:
             response = await self._send_once(request)
             self.responses.append(response)
             if response.status == _TOO_MANY_REQUESTS:
-                await self._wait(response)
+                await self._wait(max(ceil(response.retry_after_s or 0), MIN_WAIT_S))
             elif response.status >= 500 and not has_failed:
                 has_failed = True
             else:
@@ -180,12 +332,17 @@ class ServiceClient:
         if self.refusal is not None:
             raise RateLimited(self.refusal)
 
-    async def _wait(self, response: ServiceResponse) -> None:
-        seconds = max(ceil(retry_after_s(response) or 0), MIN_WAIT_S)
+    async def _wait(self, seconds: int) -> None:
         async with self._waiting:
             self._check_rate_limit()
             if seconds > self._left_wait_s:
-                self.refusal = _refusal(seconds, left_s=self._left_wait_s)
+                total = f"{MAX_TOTAL_WAIT_S} s"
+                self.refusal = (
+                    f"429 requires a wait of {seconds} s, but only {self._left_wait_s} s of {total}"
+                    " are left"
+                    if self._left_wait_s
+                    else f"429 was returned again after a wait of {total} in total"
+                )
                 raise RateLimited(self.refusal)
             self._left_wait_s -= seconds
             self._report_wait(seconds)
@@ -206,17 +363,3 @@ class ServiceClient:
                     f"{self.base_url} does not respond: {error}, {MAX_LOST_RESPONSES} times"
                 ) from None
             raise CheckStopped(str(error)) from None
-
-
-def _refusal(requested_s: int, *, left_s: int) -> str:
-    """Why the client does not wait after a 429."""
-    total = f"{MAX_TOTAL_WAIT_S} s"
-    if left_s == 0:
-        return f"429 was returned again after a wait of {total} in total"
-    return f"429 requires a wait of {requested_s} s, but only {left_s} s of {total} are left"
-
-
-def retry_after_s(response: ServiceResponse) -> float | None:
-    """The number of seconds in `Retry-After` (contract, sections 7 and 8); None without one."""
-    text = response.headers.get("retry-after", "")
-    return float(text) if _NUMBER.fullmatch(text) else None

@@ -3,12 +3,16 @@
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
+from typing import TypeVar
 
 from emulator.domain.clauses import CLAUSES, Basis, Clause
 from emulator.tools.verify.session import Session
 
 MAX_OBSERVATIONS = 3
 """The maximum number of observations that are printed for a clause."""
+
+_Item = TypeVar("_Item")
 
 
 class Verdict(StrEnum):
@@ -68,14 +72,24 @@ class ClauseResult:
         return self.verdict is Verdict.UNSEEN and self.is_rate_limited
 
 
-def stated(is_so: bool, seen: str, *numbers: str) -> Findings:
-    """Findings about what the contract states."""
-    return _findings(is_so, seen, numbers, Basis.STATED)
+def _judged(
+    basis: Basis, is_so: bool, seen: str, *numbers: str, otherwise: str | None = None
+) -> Findings:
+    text = seen if is_so or otherwise is None else otherwise
+    verdict = Verdict.HOLDS if is_so else Verdict.DRIFT
+    return [
+        ClauseFinding(number=number, verdict=verdict, seen=text, basis=basis) for number in numbers
+    ]
 
 
-def assumed(is_so: bool, seen: str, *numbers: str) -> Findings:
-    """Findings about what we have assumed."""
-    return _findings(is_so, seen, numbers, Basis.ASSUMED)
+stated = partial(_judged, Basis.STATED)
+"""Findings about what the contract states: whether it is so, what was seen, and the clauses.
+
+`otherwise` is what was seen if it is not so; without it, `seen` is valid in both cases.
+"""
+
+assumed = partial(_judged, Basis.ASSUMED)
+"""Findings about what we have assumed, with the same arguments."""
 
 
 def unseen(reason: str, *numbers: str, is_rate_limited: bool = False) -> Findings:
@@ -87,11 +101,11 @@ def unseen(reason: str, *numbers: str, is_rate_limited: bool = False) -> Finding
     ]
 
 
-def _findings(is_so: bool, seen: str, numbers: Iterable[str], basis: Basis) -> Findings:
-    verdict = Verdict.HOLDS if is_so else Verdict.DRIFT
-    return [
-        ClauseFinding(number=number, verdict=verdict, seen=seen, basis=basis) for number in numbers
-    ]
+def of_all(
+    items: Iterable[_Item], is_so: Callable[[_Item], bool], seen: str, wrong: Callable[[_Item], str]
+) -> tuple[bool, str]:
+    """Whether it is so of all items, and what was seen: in all of them, or in the first wrong."""
+    return next(((False, wrong(item)) for item in items if not is_so(item)), (True, seen))
 
 
 def results(findings: Iterable[ClauseFinding], *, accepted: frozenset[str]) -> list[ClauseResult]:
@@ -116,24 +130,20 @@ def _result(
 ) -> ClauseResult:
     for verdict, basis in _PRECEDENCE:
         decisive = [
-            finding
+            finding.seen
             for finding in findings
             if finding.verdict is verdict and basis in (None, finding.basis)
         ]
         if decisive:
+            different = list(dict.fromkeys(decisive))
+            rest = len(different) - MAX_OBSERVATIONS
+            more = f"; and {rest} more" if rest > 0 else ""
             return ClauseResult(
                 clause=clause,
                 verdict=verdict,
-                seen=_joined(finding.seen for finding in decisive),
+                seen="; ".join(different[:MAX_OBSERVATIONS]) + more,
                 basis=basis or clause.basis,
                 is_accepted=verdict is Verdict.DRIFT and clause.number in accepted,
                 is_rate_limited=any(finding.is_rate_limited for finding in findings),
             )
     raise AssertionError(f"no check covers {clause.number}")
-
-
-def _joined(observations: Iterable[str]) -> str:
-    different = list(dict.fromkeys(observations))
-    rest = len(different) - MAX_OBSERVATIONS
-    more = f"; and {rest} more" if rest > 0 else ""
-    return "; ".join(different[:MAX_OBSERVATIONS]) + more

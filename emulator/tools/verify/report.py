@@ -1,23 +1,165 @@
-"""Writes a comparison as JSON and as one HTML file."""
+"""Formats a comparison: as lines of a terminal, as JSON and as one HTML file."""
 
 import json
-from itertools import groupby
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import groupby, zip_longest
+from textwrap import wrap
 from typing import Any
 
-from emulator.domain.clauses import SECTIONS
+from emulator.domain.clauses import SECTIONS, Basis
 from emulator.domain.instants import format_instant
-from emulator.reporting import html_report
+from emulator.reporting import Paint, html_report, verdict_lines
 from emulator.tools.verify.comparison import Comparison
-from emulator.tools.verify.console import assumption, incompleteness, summary_line, verdict_word
 from emulator.tools.verify.findings import ClauseResult, Verdict
 
+DEFAULT_WIDTH = 100
+# A narrower terminal shows the two columns of text below each other.
+MIN_TWO_COLUMN_WIDTH = 76
 FORMAT = 1
 """The version of the JSON document; later versions only add members."""
+
+_INDENT = "  "
+_VERDICT_WIDTH = 10
+_NUMBER_WIDTH = 8
+_GAP = "  "
+_MARGIN = len(_INDENT) + _VERDICT_WIDTH + _NUMBER_WIDTH
+# The minimum width of the text, also on a narrower terminal.
+_MIN_TEXT_WIDTH = 16
+
+
+def comparison_lines(comparison: Comparison, paint: Paint, width: int) -> list[str]:
+    """The drifts, the clauses by the sections of the contract, then a summary.
+
+    The unseen clauses are in one block, by reason.
+    """
+    keys = f"key {comparison.key}"
+    if comparison.other_key is not None:
+        keys = f"keys {comparison.key} and {comparison.other_key}"
+    lines = [f"Comparison of {comparison.base_url} with the contract ({keys})"]
+    if comparison.drifts:
+        lines += ["", paint("bold", "Drifts")]
+        for result in comparison.drifts:
+            lines += _lines(result, wrap(_seen(result), _text_width(width)), paint)
+    for section, title, results in _sections(comparison):
+        seen = [result for result in results if result.verdict is not Verdict.UNSEEN]
+        lines += ["", paint("bold", f"{section}  {title}")] if seen else []
+        for result in seen:
+            lines += _lines(result, _columns(result, width), paint)
+    return [*lines, *_unseen_lines(comparison, paint, width), "", summary_line(comparison)]
+
+
+def _sections(comparison: Comparison) -> list[tuple[str, str, list[ClauseResult]]]:
+    """The number, the title and the results of each section."""
+    return [
+        (section, SECTIONS[section], list(results))
+        for section, results in groupby(comparison.results, lambda result: result.clause.section)
+    ]
+
+
+def _unseen_lines(comparison: Comparison, paint: Paint, width: int) -> Iterator[str]:
+    numbers: defaultdict[str, list[str]] = defaultdict(list)
+    for result in comparison.results:
+        if result.verdict is Verdict.UNSEEN:
+            numbers[result.seen].append(result.clause.number)
+    if numbers:
+        yield from ("", paint("bold", "Unseen clauses"))
+    for reason, clauses in numbers.items():
+        text = f"{reason}: {', '.join(clauses)}"
+        yield from wrap(
+            text, max(width, _MARGIN), initial_indent=_INDENT, subsequent_indent=_INDENT * 2
+        )
+
+
+def _columns(result: ClauseResult, width: int) -> list[str]:
+    """What the contract says, and what was seen beside it, or below it on a narrow terminal."""
+    text_width = _text_width(width)
+    says, seen = result.clause.says, _seen(result)
+    if width < MIN_TWO_COLUMN_WIDTH:
+        return [*wrap(says, text_width), *wrap(f"→ {seen}", text_width, subsequent_indent="  ")]
+    left = (text_width - len(_GAP)) * 9 // 20
+    pairs = zip_longest(wrap(says, left), wrap(seen, text_width - left - len(_GAP)), fillvalue="")
+    return [f"{one:<{left}}{_GAP}{other}".rstrip() for one, other in pairs]
+
+
+def _lines(result: ClauseResult, rows: list[str], paint: Paint) -> list[str]:
+    colour = "green" if result.verdict is Verdict.HOLDS else "dim"
+    if result.counts:
+        colour = "red" if result.basis is Basis.STATED else "yellow"
+    numbered = zip_longest([result.clause.number], rows, fillvalue="")
+    rows = [f"{number:<{_NUMBER_WIDTH}}{row}" for number, row in numbered]
+    verdict = colour, verdict_word(result)
+    return verdict_lines(paint, verdict, rows, indent=len(_INDENT), width=_VERDICT_WIDTH)
+
+
+def _text_width(width: int) -> int:
+    return max(width - _MARGIN, _MIN_TEXT_WIDTH)
+
+
+def _seen(result: ClauseResult) -> str:
+    assumed = assumption(result)
+    return result.seen if assumed is None else f"{result.seen} (our assumption: {assumed})"
+
+
+def verdict_word(result: ClauseResult) -> str:
+    if result.is_accepted:
+        return "accepted"
+    return "DRIFT" if result.verdict is Verdict.DRIFT else result.verdict.value
+
+
+def assumption(result: ClauseResult) -> str | None:
+    """Our assumption, if the service differs from it; otherwise None."""
+    if result.verdict is not Verdict.DRIFT or result.basis is Basis.STATED:
+        return None
+    return result.clause.assumed or result.clause.here
+
+
+def summary_line(comparison: Comparison) -> str:
+    """The number of clauses by verdict, of requests and of created payments."""
+    counts = _counts(comparison)
+    assumed = sum(result.basis is Basis.ASSUMED for result in comparison.drifts)
+    notes = [f"{assumed} from our assumptions"] if assumed else []
+    notes += [f"{counts['accepted']} accepted"] if counts["accepted"] else []
+    note = f" ({', '.join(notes)})" if notes else ""
+    left_out = (
+        f" ({comparison.left_out} not checked, because the service refused requests with 429)"
+        if comparison.refusal is not None
+        else ""
+    )
+    return (
+        f"{counts['clauses']} clauses: {counts['holds']} hold, {counts['drift']} drift{note},"
+        f" {counts['unseen']} unseen{left_out};"
+        f" {counts['requests']} requests, {counts['payments']} payments created"
+    )
+
+
+def incompleteness(comparison: Comparison) -> str | None:
+    """A line that says why a comparison is incomplete; None if it is complete."""
+    if comparison.refusal is None:
+        return None
+    left_out = f"{comparison.left_out} of {len(comparison.results)} clauses"
+    return (
+        f"the comparison is not complete: because of the rate limit {left_out} were not checked;"
+        f" {comparison.refusal}"
+    )
+
+
+def _counts(comparison: Comparison) -> dict[str, int]:
+    verdicts = [result.verdict for result in comparison.results]
+    return {
+        "clauses": len(verdicts),
+        "holds": verdicts.count(Verdict.HOLDS),
+        "drift": len(comparison.drifts),
+        "accepted": sum(result.is_accepted for result in comparison.drifts),
+        "unseen": verdicts.count(Verdict.UNSEEN),
+        "rate_limited": comparison.left_out,
+        "requests": comparison.requests,
+        "payments": comparison.payments,
+    }
 
 
 def comparison_json(comparison: Comparison) -> bytes:
     """The JSON document. Except for `began_at`, equal responses give equal documents."""
-    drifts = comparison.drifts
     document = {
         "format": FORMAT,
         "began_at": format_instant(comparison.began_at),
@@ -27,16 +169,7 @@ def comparison_json(comparison: Comparison) -> bytes:
         "has_drifted": comparison.has_drifted,
         "is_complete": comparison.refusal is None,
         "refusal": comparison.refusal,
-        "counts": {
-            "clauses": len(comparison.results),
-            "holds": comparison.count(Verdict.HOLDS),
-            "drift": len(drifts),
-            "accepted": sum(result.is_accepted for result in drifts),
-            "unseen": comparison.count(Verdict.UNSEEN),
-            "rate_limited": comparison.left_out,
-            "requests": comparison.requests,
-            "payments": comparison.payments,
-        },
+        "counts": _counts(comparison),
         "clauses": [_clause_json(result) for result in comparison.results],
     }
     return json.dumps(document, ensure_ascii=False, indent=2).encode() + b"\n"
@@ -61,10 +194,6 @@ def _clause_json(result: ClauseResult) -> dict[str, Any]:
 
 def comparison_html(comparison: Comparison) -> bytes:
     """The HTML file. Except for the time, equal responses give equal files."""
-    sections = [
-        (section, SECTIONS[section], list(results))
-        for section, results in groupby(comparison.results, lambda result: result.clause.section)
-    ]
     return html_report(
         "verify",
         {"verdict_word": verdict_word, "assumption": assumption},
@@ -73,10 +202,6 @@ def comparison_html(comparison: Comparison) -> bytes:
         incompleteness=incompleteness(comparison),
         began_at=format_instant(comparison.began_at)[:16].replace("T", " "),
         drifts=[result for result in comparison.drifts if result.counts],
-        sections=sections,
-        count_drifts=_count_drifts,
+        sections=_sections(comparison),
+        count_drifts=lambda results: sum(each.verdict is Verdict.DRIFT for each in results),
     )
-
-
-def _count_drifts(results: list[ClauseResult]) -> int:
-    return sum(result.verdict is Verdict.DRIFT for result in results)

@@ -1,4 +1,7 @@
-"""A run against one service: its keys, the payments that it created, its requests."""
+"""A run against one service: its keys, its requests, the payments that it created, their lists.
+
+Others may use the account at the same time, so that a list has payments of others as well.
+"""
 
 import json
 from base64 import b64encode
@@ -9,8 +12,15 @@ from urllib.parse import quote
 
 from emulator import ids
 from emulator.domain.accounts import mask_key
-from emulator.tools.verify.client import CheckStopped, RateLimited, ServiceClient
-from emulator.tools.verify.messages import JSON, ServiceRequest, ServiceResponse
+from emulator.domain.instants import Instant, format_instant, parse_timestamp
+from emulator.tools.verify.client import (
+    JSON,
+    CheckStopped,
+    RateLimited,
+    ServiceClient,
+    ServiceRequest,
+    ServiceResponse,
+)
 
 PAYMENTS = "/v1/payments"
 _ROOT = "/v1/"
@@ -24,12 +34,27 @@ LONGER_EXPIRES_IN_S = 2_700
 METHODS = ("telebirr", "mpesa", "bank_transfer")
 MADE_BY = "payments-emulator verify"
 MAX_PAIRS = 20
+MAX_LIMIT = 100
+# The margin around the payments of this run: the rounding of bounds does not matter.
+MARGIN_MS = 2_000
 # A repeated beginning of a key is masked if it has at least this length.
 MIN_MASKED_CHARACTERS = 10
 
 # Addresses of a reserved domain, which name the program that created the payment.
 _SUCCESS_URL = "https://example.com/made-by-payments-emulator-verify?order=1&paid=yes"
 _CANCEL_URL = "https://example.com/made-by-payments-emulator-verify?order=1&paid=no"
+
+Payment = Mapping[str, Any]
+
+
+def parse_instant(value: object) -> Instant | None:
+    """Milliseconds since 1970; None for anything but an ISO 8601 timestamp with a time of day."""
+    if not isinstance(value, str) or "T" not in value.upper():
+        return None
+    try:
+        return parse_timestamp(value).floor
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +69,7 @@ class OwnPayment:
     earlier_count: int
 
     @property
-    def payment(self) -> Mapping[str, Any]:
+    def payment(self) -> Payment:
         return self.response.members
 
     @property
@@ -84,10 +109,18 @@ class Session:
     @property
     def responses(self) -> list[ServiceResponse]:
         """All responses below `/v1/`, the root that the contract describes."""
+        return [each for each in self.client.responses if each.request.path.startswith(_ROOT)]
+
+    @property
+    def lists(self) -> list[ServiceResponse]:
+        """All lists that the service returned to the key of the session."""
         return [
             response
-            for response in self.client.responses
-            if response.request.path.startswith(_ROOT)
+            for response in self.responses
+            if response.is_success
+            and not response.has_error
+            and (response.request.method, response.request.path) == ("GET", PAYMENTS)
+            and response.request.key == self.key
         ]
 
     @property
@@ -166,7 +199,7 @@ class Session:
                     text = text.replace(secret[:length], mask_key(key))
         return text
 
-    def is_of_this_run(self, payment: Mapping[str, Any]) -> bool:
+    def is_of_this_run(self, payment: Payment) -> bool:
         metadata = payment.get("metadata")
         return isinstance(metadata, dict) and metadata.get("run") == self._run_id
 
@@ -209,3 +242,40 @@ class Session:
         return await self.client.send(
             ServiceRequest(path=PAYMENTS, query=texts, key=of_key or self.key)
         )
+
+    async def long_page(self, **query: str) -> ServiceResponse:
+        """Send a list call with the largest `limit` of the contract."""
+        return await self.page(**query, limit=MAX_LIMIT)
+
+    def missing(self, page: ServiceResponse) -> set[str]:
+        """The payments of this run that a complete page lacks; none of one with a next page."""
+        return set() if page.ids and page.has_next_page else self.created_ids - set(page.ids)
+
+    def missing_by_filter(self, page: ServiceResponse) -> set[str]:
+        """The missing payments that another list contains, so that the filter is the cause."""
+        return self.missing(page) & {id_ for response in self.lists for id_ in response.ids}
+
+    def bounds(self) -> tuple[Instant, Instant]:
+        """Instants before and after the payments of this run. Raises CheckStopped."""
+        created = [payment.payment for payment in self.all_created]
+        own = self.created_ids
+        # Lists too: the response to a create call may contain a wrong instant.
+        listed = [each for page in self.lists for each in page.payments if each.get("id") in own]
+        texts = {str(payment.get("created_at")) for payment in (*listed, *created)}
+        instants = [at for at in map(parse_instant, texts) if at is not None]
+        if not instants:
+            raise CheckStopped("no payment has a `created_at` that can be read")
+        return min(instants) - MARGIN_MS, max(instants) + MARGIN_MS
+
+    def within_bounds(self) -> dict[str, str]:
+        """A query for the payments of this run, and few others. Raises CheckStopped."""
+        since, until = self.bounds()
+        return {"created_gte": format_instant(since), "created_lte": format_instant(until)}
+
+    async def window(self) -> dict[str, str]:
+        """The same query, or an empty one if the bounds do not work. Raises CheckStopped."""
+        query = self.within_bounds()
+        if self.has_bounds is None:
+            page = await self.long_page(**query)
+            self.has_bounds = page.is_success and not self.missing(page)
+        return query if self.has_bounds else {}

@@ -12,9 +12,10 @@ from emulator.tools.verify.client import (
     LostResponse,
     RateLimited,
     ServiceClient,
+    ServiceRequest,
+    ServiceResponse,
     Unreachable,
 )
-from emulator.tools.verify.messages import ServiceRequest, ServiceResponse
 from tests.tools.verify.runs import ImpatientClock
 from tests.world import ManualClock
 

@@ -14,10 +14,15 @@ from emulator.http.client import NoConnection
 from emulator.server.app.server import private_emulator
 from emulator.settings import Settings
 from emulator.tools.verify.checks import CHECKS
-from emulator.tools.verify.client import HttpTransport, LostResponse, ServiceClient, Unreachable
+from emulator.tools.verify.client import (
+    HttpTransport,
+    LostResponse,
+    ServiceClient,
+    Unreachable,
+    printable,
+)
 from emulator.tools.verify.comparison import Comparison, NotTheService, compare
 from emulator.tools.verify.findings import Verdict
-from emulator.tools.verify.messages import printable
 from emulator.tools.verify.session import Session, basic_credentials
 from tests.depth import usually
 from tests.tools.verify.runs import OF_A_FULL_PAGE, USUALLY_UNSEEN, Runs, result_of, verdicts

@@ -7,8 +7,12 @@ import pytest
 
 from emulator.domain.clauses import CLAUSES, SECTIONS
 from emulator.reporting import Paint
-from emulator.tools.verify.console import comparison_lines, incompleteness, summary_line
-from emulator.tools.verify.report import comparison_json
+from emulator.tools.verify.report import (
+    comparison_json,
+    comparison_lines,
+    incompleteness,
+    summary_line,
+)
 from tests.tools.verify.sample_comparisons import (
     ACCEPTED,
     DRIFTS,

@@ -6,8 +6,12 @@ import httpx
 import pytest
 
 from emulator.http.client import NoConnection
-from emulator.tools.verify.client import MAX_RESPONSE_BYTES, HttpTransport, LostResponse
-from emulator.tools.verify.messages import ServiceRequest
+from emulator.tools.verify.client import (
+    MAX_RESPONSE_BYTES,
+    HttpTransport,
+    LostResponse,
+    ServiceRequest,
+)
 from tests.cli.processes import free_port
 from tests.server.webhooks.receiver import SELF_SIGNED, Reply, receiving, self_signed
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
-from emulator.tools.verify.messages import ServiceRequest, ServiceResponse
+from emulator.tools.verify.client import ServiceRequest, ServiceResponse
 from tests.server.api import raw_requests
 from tests.world import API_PORT, World
 

@@ -6,22 +6,25 @@ The responses are those of create, retrieve and list calls (contract, sections 4
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from emulator.tools.verify.checks.refusals import ExpectedRefusal, unauthorised
-from emulator.tools.verify.checks.window import (
-    MARGIN_MS,
-    MAX_LIMIT,
-    own_lists,
-    parse_instant,
-    shifted,
+from emulator.domain.instants import format_instant
+from emulator.tools.verify.checks.refusals import (
+    ExpectedRefusal,
+    expectation,
+    path_of_first,
+    sent,
+    unauthorised,
 )
-from emulator.tools.verify.client import CheckStopped
-from emulator.tools.verify.findings import Check, ClauseFinding, Findings, assumed, stated
-from emulator.tools.verify.messages import ServiceRequest, ServiceResponse, member_text
-from emulator.tools.verify.session import MADE_BY, PAYMENTS, OwnPayment, Session
-
-Payment = Mapping[str, Any]
+from emulator.tools.verify.client import CheckStopped, ServiceResponse, member_text
+from emulator.tools.verify.findings import Check, Findings, assumed, stated
+from emulator.tools.verify.session import (
+    MADE_BY,
+    MARGIN_MS,
+    OwnPayment,
+    Payment,
+    Session,
+    parse_instant,
+)
 
 CHANGING_FIELDS = ("status", "method", "completed_at")
 """The fields that a customer, or time, may change between two requests.
@@ -52,13 +55,10 @@ class Views:
     retrieved: Payment
 
     @property
-    def all(self) -> list[Payment]:
-        known = [] if self.created is None else [self.created]
-        return [*known, *self.listed, self.retrieved]
-
-    @property
     def fields(self) -> list[str]:
-        return list(dict.fromkeys(name for view in self.all for name in view))
+        known = [] if self.created is None else [self.created]
+        views = (*known, *self.listed, self.retrieved)
+        return list(dict.fromkeys(name for view in views for name in view))
 
     @property
     def changing_fields(self) -> Sequence[str]:
@@ -68,14 +68,14 @@ class Views:
 async def _each_view(session: Session) -> Findings:
     """Every payment of this run, and one other payment of each status."""
     listed = _listed(session)
-    different: dict[tuple[str, str], ClauseFinding] = {}
+    different: dict[tuple[str, str], str] = {}
     seen: set[str] = set()
     for payment_id, created in _payments(session, listed).items():
         response = await session.retrieve(payment_id)
         if created is not None and response.is_refusal:
             seen.add(_FOUND)
             what = f"a payment that was created: {response.summary}"
-            different.setdefault((_FOUND, ""), stated(False, what, _FOUND)[0])
+            different.setdefault((_FOUND, ""), what)
         if not response.is_success:
             continue
         views = Views(
@@ -86,16 +86,19 @@ async def _each_view(session: Session) -> Findings:
         seen |= {_LISTED} if views.listed else set()
         seen |= {_CREATED, _FOUND, _RETRIEVED} if created is not None else set()
         for number, name, what in await _differences(session, payment_id, views):
-            different.setdefault((number, name), stated(False, what, number)[0])
-    numbers = {number for number, _ in different}
-    holds = [stated(True, _HOLDS[number], number)[0] for number in sorted(seen - numbers)]
-    return [*different.values(), *holds]
+            different.setdefault((number, name), what)
+    findings: Findings = []
+    for (number, _), what in different.items():
+        findings += stated(False, what, number)
+    for number in sorted(seen - {number for number, _ in different}):
+        findings += stated(True, _HOLDS[number], number)
+    return findings
 
 
 def _listed(session: Session) -> dict[str, list[Payment]]:
     """The different listed forms of each payment, by its id."""
     found: dict[str, list[Payment]] = {}
-    for page in own_lists(session):
+    for page in session.lists:
         for payment in page.payments:
             forms = found.setdefault(str(payment.get("id")), [])
             if payment not in forms:
@@ -115,29 +118,24 @@ def _payments(
 async def _differences(
     session: Session, payment_id: str, views: Views
 ) -> list[tuple[str, str, str]]:
-    """The clause, the field and the two values of each difference."""
-    if not _may_have_changed(views):
-        return list(_differing(views, views.fields))
-    changing = views.changing_fields
-    settled = await _settled(session, payment_id, views)
-    found = [] if settled is None else list(_differing(settled, changing))
-    return [*_differing(views, [name for name in views.fields if name not in changing]), *found]
-
-
-def _may_have_changed(views: Views) -> bool:
-    """Whether the payment was in another state before.
+    """The clause, the field and the two values of each difference.
 
     A payment that was equal at the beginning and at the end did not change in between.
     """
+    changing = views.changing_fields
     before = views.listed if views.created is None else [views.created]
-    return not all(_are_same(views.changing_fields, payment, views.retrieved) for payment in before)
+    if all(_are_same(changing, payment, views.retrieved) for payment in before):
+        return list(_differing(views, views.fields))
+    settled = await _settled(session, payment_id, views)
+    found = [] if settled is None else list(_differing(settled, changing))
+    return [*_differing(views, [name for name in views.fields if name not in changing]), *found]
 
 
 async def _settled(session: Session, payment_id: str, views: Views) -> Views | None:
     """The payment listed between two equal retrieves; None if it keeps changing."""
     before = views.retrieved
     for _ in range(MAX_ROUNDS):
-        page = await session.page(**_around(session, before), limit=MAX_LIMIT)
+        page = await session.long_page(**_around(session, before))
         listed = [payment for payment in page.payments if payment.get("id") == payment_id]
         response = await session.retrieve(payment_id)
         if not response.is_success:
@@ -160,33 +158,26 @@ def _around(session: Session, payment: Payment) -> dict[str, str]:
     at = parse_instant(payment.get("created_at"))
     if at is None or not session.has_bounds:
         return {}
-    return {"created_gte": shifted(at, -MARGIN_MS), "created_lte": shifted(at, MARGIN_MS)}
+    bounds = at - MARGIN_MS, at + MARGIN_MS
+    return dict(zip(("created_gte", "created_lte"), map(format_instant, bounds), strict=True))
 
 
 def _differing(views: Views, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """The differences; of three values, the one that differs from the other two is wrong."""
+    created, retrieved = views.created, views.retrieved
     for name in names:
-        created, retrieved = views.created, views.retrieved
+        received = f"{member_text(retrieved, name)} when retrieved"
         like_retrieved = [payment for payment in views.listed if _is_same(name, payment, retrieved)]
         other = [payment for payment in views.listed if not _is_same(name, payment, retrieved)]
         if created is not None and not _is_same(name, created, retrieved):
-            like_created = [payment for payment in other if _is_same(name, payment, created)]
-            is_creation = bool(like_retrieved) and not like_created
-            yield (
-                _CREATED if is_creation else _RETRIEVED,
-                name,
-                f"`{name}`: {member_text(created, name)} when created,"
-                f" {member_text(retrieved, name)} when retrieved",
-            )
+            unlike_created = [payment for payment in other if not _is_same(name, payment, created)]
+            is_creation = bool(like_retrieved) and len(unlike_created) == len(other)
+            text = f"`{name}`: {member_text(created, name)} when created, {received}"
+            yield (_CREATED if is_creation else _RETRIEVED, name, text)
             if not like_retrieved:
-                other = [payment for payment in other if payment not in like_created]
+                other = unlike_created
         if other:
-            yield (
-                _LISTED,
-                name,
-                f"`{name}`: {member_text(other[0], name)} in a list,"
-                f" {member_text(retrieved, name)} when retrieved",
-            )
+            yield _LISTED, name, f"`{name}`: {member_text(other[0], name)} in a list, {received}"
 
 
 def _are_same(names: Sequence[str], one: Payment, other: Payment) -> bool:
@@ -201,9 +192,6 @@ def _is_same(name: str, one: Payment, other: Payment) -> bool:
     if name.endswith("_at") and parse_instant(value) is not None:
         return parse_instant(value) == parse_instant(other_value)
     return type(value) is type(other_value) and value == other_value
-
-
-CHECKS = (Check(run=_each_view, states=(_LISTED, _CREATED, _FOUND, _RETRIEVED)),)
 
 
 async def _a_payment(session: Session) -> Findings:
@@ -228,44 +216,40 @@ async def _by_another_account(session: Session) -> Findings:
         (each.status, json.dumps(each.members).replace(id_.rpartition("_")[2], ""))
         for each, id_ in ((response, session.first.id), (unknown, session.unknown_id))
     ]
-    is_same = errors[0] == errors[1]
-    seen = "like an unknown id"
-    if not is_same:
-        seen = f"{_error_text(response)}, an unknown id {_error_text(unknown)}"
-    return findings + assumed(is_same, seen, "4.2.7")
+    texts = [
+        f"{each.summary} with the message {member_text(each.error, 'message')}"
+        for each in (response, unknown)
+    ]
+    wrong = f"{texts[0]}, an unknown id {texts[1]}"
+    return findings + assumed(
+        errors[0] == errors[1], "like an unknown id", "4.2.7", otherwise=wrong
+    )
 
 
-def _error_text(response: ServiceResponse) -> str:
-    return f"{response.summary} with the message {member_text(response.error, 'message')}"
-
-
-def _create_call(session: Session) -> dict[str, Any]:
+def _order(session: Session) -> bytes:
     # Without the mark of the run: a service may create it for another account, or for this one.
-    body = session.order(metadata={"made_by": MADE_BY})
-    return {"method": "POST", "body": json.dumps(body).encode()}
+    return json.dumps(session.order(metadata={"made_by": MADE_BY})).encode()
 
 
-async def _in_another_case(session: Session) -> Findings:
+async def _retrieve_in_another_case(session: Session) -> ServiceResponse:
     id_ = session.first.id
     other = f"{id_[:4]}{id_[4:].swapcase()}"
     if other == id_:
         raise CheckStopped("the id has no letters")
-    response = await session.retrieve(other)
-    return assumed(response.status == 404, f"the id in another case: {response.summary}", "4.2.1")
-
-
-async def _with_a_body(session: Session) -> Findings:
-    request = ServiceRequest(path=f"{PAYMENTS}/{session.first.id}", body=b"{}", key=session.key)
-    response = await session.client.send(request)
-    return assumed(response.is_success, f"with a body: {response.summary}", "4.2.2")
+    return await session.retrieve(other)
 
 
 RETRIEVAL = (
     Check(run=_a_payment, states=("4.2.1", "4.2.2", "7.5")),
-    Check(run=_in_another_case, assumes=("4.2.1",)),
-    Check(run=_with_a_body, assumes=("4.2.2",)),
-    *unauthorised("a create call", _create_call),
-    *unauthorised("a payment", lambda session: {"path": f"{PAYMENTS}/{session.first.id}"}),
+    expectation(
+        "the id in another case",
+        _retrieve_in_another_case,
+        "4.2.1",
+        is_so=lambda _, response: response.status == 404,
+    ),
+    expectation("with a body", sent(path=path_of_first, body=b"{}"), "4.2.2"),
+    *unauthorised("a create call", method="POST", body=_order),
+    *unauthorised("a payment", path=path_of_first),
     ExpectedRefusal(
         what="an unknown id",
         send=lambda session: session.retrieve(session.unknown_id),
@@ -275,3 +259,5 @@ RETRIEVAL = (
     ).check,
     Check(run=_by_another_account, states=("4.2.7", "5.5", "7.9"), assumes=("4.2.7",)),
 )
+
+CHECKS = (Check(run=_each_view, states=tuple(_HOLDS)),)

@@ -1,29 +1,37 @@
-"""Checks of create calls that should succeed (contract, section 4.1)."""
+"""Checks of create calls that should succeed, and of repeated ones (contract, section 4.1)."""
 
+import asyncio
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from emulator.tools.verify.checks.refusals import acceptance, created_with
-from emulator.tools.verify.checks.window import parse_instant
-from emulator.tools.verify.client import CheckStopped
+from emulator.tools.verify.checks.refusals import (
+    CODES,
+    ExpectedRefusal,
+    created_with,
+    expectation,
+)
+from emulator.tools.verify.client import CheckStopped, ServiceResponse, member_text
 from emulator.tools.verify.findings import Check, Findings, assumed, stated, unseen
-from emulator.tools.verify.messages import ServiceResponse, member_text
 from emulator.tools.verify.session import (
     EXPIRES_IN_S,
     LARGER_AMOUNT,
     LONGER_EXPIRES_IN_S,
+    MADE_BY,
     MAX_PAIRS,
     METHODS,
     MIN_AMOUNT,
+    OwnPayment,
+    Payment,
     Session,
+    parse_instant,
 )
 
 DEFAULT_EXPIRES_IN_S = 1_800
 FEW_PAIRS = 2
 # A service may determine the two instants one after the other.
 _SLACK_MS = 1_000
+_KEY = "idempotency_key"
 
 # Values that a service may store or return in another form than the given one.
 _LONG_URL = (
@@ -47,47 +55,38 @@ _DIFFICULT_PAIRS = {
     "9": "nine",
 }
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
-    """A parameter value that the contract allows, and its clauses."""
-
-    what: str
-    numbers: tuple[str, ...]
-
-
+# Values that the contract allows, by parameter, each with its clauses.
 _LIMITS = {
-    "amount": Limit(what=f"`amount` {MIN_AMOUNT}", numbers=("4.1.3", "8.1")),
-    "metadata": Limit(what=f"{MAX_PAIRS} pairs of metadata", numbers=("4.1.8", "8.2")),
-    "idempotency_key": Limit(what="an `idempotency_key`", numbers=("4.1.10",)),
+    "amount": (f"`amount` {MIN_AMOUNT}", ("4.1.3", "8.1")),
+    "metadata": (f"{MAX_PAIRS} pairs of metadata", ("4.1.8", "8.2")),
+    _KEY: ("an `idempotency_key`", ("4.1.10",)),
 }
 
 
 async def _all_parameters(session: Session) -> Findings:
     """Create a payment with all parameters."""
-    response, refusals = await _first(session)
+    response, refusals = await _first_response(session)
     which = "other" if refusals else "all"
     findings = stated(response.is_success, f"with {which} parameters: {response.summary}", "4.1.1")
     for name, summary in refusals.items():
-        findings += stated(False, f"{_LIMITS[name].what}: {summary}", *_LIMITS[name].numbers)
+        what, numbers = _LIMITS[name]
+        findings += stated(False, f"{what}: {summary}", *numbers)
     if not response.is_success:
         return findings
     is_short = session.expires_in_s == EXPIRES_IN_S
     seen = f"`expires_in` {EXPIRES_IN_S} is {'taken' if is_short else 'refused'}"
     findings += assumed(is_short, seen, "8.9")
     findings += stated(response.status == 201, response.summary, "4.1.16", "7.6")
-    location = response.headers.get("location")
-    payment_id = response.members.get("id")
-    findings += assumed(
-        location == f"/v1/payments/{payment_id}",
-        "without `Location`" if location is None else f"`Location` of {_kind(location)}",
-        "4.1.16",
-    )
-    is_payment = response.members.get("object") == "payment" and isinstance(payment_id, str)
-    return findings + stated(is_payment, _members(response), "4.1.15")
+    members, location = response.members, response.headers.get("location")
+    seen = f"`Location` of {'a whole URL' if '://' in str(location) else 'a path'}"
+    seen = "without `Location`" if location is None else seen
+    findings += assumed(location == f"/v1/payments/{members.get('id')}", seen, "4.1.16")
+    is_payment = members.get("object") == "payment" and isinstance(members.get("id"), str)
+    seen = f"{len(members)} members, `object` {member_text(members, 'object')}"
+    return findings + stated(is_payment, seen, "4.1.15")
 
 
-async def _first(session: Session) -> tuple[ServiceResponse, dict[str, str]]:
+async def _first_response(session: Session) -> tuple[ServiceResponse, dict[str, str]]:
     """The response to a create call that the service accepts, and earlier refusals by parameter.
 
     An account may have fewer methods, and a service only longer expiries; no other check would
@@ -114,7 +113,7 @@ async def _first(session: Session) -> tuple[ServiceResponse, dict[str, str]]:
 
 async def _try_first(session: Session, refusals: Collection[str]) -> ServiceResponse:
     purpose = f"first-{session.method}-{session.expires_in_s}-{len(refusals)}"
-    key = ... if "idempotency_key" in refusals else session.idempotency_key(purpose)
+    key = ... if _KEY in refusals else session.idempotency_key(purpose)
     pairs = FEW_PAIRS if "metadata" in refusals else MAX_PAIRS
     body = session.order(metadata=session.metadata(pairs), idempotency_key=key)
     return await session.create(body)
@@ -125,26 +124,18 @@ def _field(response: ServiceResponse) -> str:
     return re.split(r"[.\[]", str(response.param))[0] if response.is_refusal else ""
 
 
-def _kind(location: str) -> str:
-    return "a whole URL" if "://" in location else "a path"
-
-
-def _members(response: ServiceResponse) -> str:
-    return f"{len(response.members)} members, `object` {member_text(response.members, 'object')}"
+_RETURNED_FIELDS = {"success_url": "2.1.9", "cancel_url": "2.1.10", "metadata": "2.1.11"}
 
 
 async def _requested_fields(session: Session) -> Findings:
     """The fields that were sent are returned."""
     body, payment = session.first.body, session.first.payment
-    findings = stated(*_is_returned(body, payment, "amount"), "2.1.3")
-    findings += _returned_as_given(body, payment)
-    pairs = body["metadata"]
+    findings = _returned_as_given(body, payment, {"amount": "2.1.3", **_RETURNED_FIELDS})
+    pairs, received = body["metadata"], payment.get("metadata")
     if len(pairs) == MAX_PAIRS:
-        is_so = payment.get("metadata") == pairs
-        received = payment.get("metadata")
         count = len(received) if isinstance(received, dict) else 0
-        seen = f"{len(pairs)} pairs" if is_so else f"{count} of {len(pairs)} pairs"
-        findings += stated(is_so, seen, "4.1.8", "8.2")
+        seen, other = f"{len(pairs)} pairs", f"{count} of {len(pairs)} pairs"
+        findings += stated(received == pairs, seen, "4.1.8", "8.2", otherwise=other)
     for number, name in (("2.1.6", "method"), ("2.1.14", "completed_at")):
         is_null = payment.get(name, ...) is None
         kind = "null" if is_null else member_text(payment, name)
@@ -153,27 +144,22 @@ async def _requested_fields(session: Session) -> Findings:
     return findings + assumed(payment.get("status") == "pending", seen, "2.1.5")
 
 
-def _is_returned(
-    body: Mapping[str, Any], payment: Mapping[str, Any], name: str
-) -> tuple[bool, str]:
-    is_so = payment.get(name) == body[name] and type(payment[name]) is type(body[name])
-    return is_so, "equal to the request" if is_so else f"`{name}`: {member_text(payment, name)}"
-
-
-def _returned_as_given(body: Mapping[str, Any], payment: Mapping[str, Any]) -> Findings:
-    names = (("2.1.9", "success_url"), ("2.1.10", "cancel_url"), ("2.1.11", "metadata"))
-    return [
-        finding
-        for number, name in names
-        for finding in stated(*_is_returned(body, payment, name), number)
-    ]
+def _returned_as_given(
+    body: Mapping[str, Any], payment: Payment, numbers: Mapping[str, str]
+) -> Findings:
+    findings: Findings = []
+    for name, number in numbers.items():
+        is_so = payment.get(name) == body[name] and type(payment[name]) is type(body[name])
+        other = f"`{name}`: {member_text(payment, name)}"
+        findings += stated(is_so, "equal to the request", number, otherwise=other)
+    return findings
 
 
 _CLAUSES_OF_FORM = {
     "success_url": "4.1.6",
     "cancel_url": "4.1.7",
     "metadata": "4.1.8",
-    "idempotency_key": "4.1.13",
+    _KEY: "4.1.13",
 }
 
 
@@ -192,9 +178,8 @@ async def _difficult_values(session: Session) -> Findings:
     if not response.is_success:
         raise CheckStopped(f"long URLs and unusual metadata: {response.summary}")
     seen = "long URLs and unusual metadata are taken"
-    return assumed(True, seen, *_CLAUSES_OF_FORM.values()) + _returned_as_given(
-        body, response.members
-    )
+    findings = assumed(True, seen, *_CLAUSES_OF_FORM.values())
+    return findings + _returned_as_given(body, response.members, _RETURNED_FIELDS)
 
 
 async def _requested_expiry(session: Session) -> Findings:
@@ -212,18 +197,17 @@ async def _required_parameters(session: Session) -> Findings:
     payment = response.members
     findings += stated(response.status == 201, response.summary, "4.1.16", "7.6")
     is_new = payment.get("id") not in {earlier.id for earlier in created}
-    findings += stated(is_new, "two payments, two ids" if is_new else "one id twice", "2.1.1")
+    findings += stated(is_new, "two payments, two ids", "2.1.1", otherwise="one id twice")
     urls = {earlier.payment.get("checkout_url") for earlier in created}
-    is_own = payment.get("checkout_url") not in urls
-    seen = "a `checkout_url` for each payment" if is_own else "two payments, one `checkout_url`"
-    findings += stated(is_own, seen, "1.4")
+    seen, other = "a `checkout_url` for each payment", "two payments, one `checkout_url`"
+    findings += stated(payment.get("checkout_url") not in urls, seen, "1.4", otherwise=other)
     seen = f"without `metadata`: {member_text(payment, 'metadata')}"
     findings += assumed(payment.get("metadata") == {}, seen, "2.1.11")
     numbers = ("2.1.8", "4.1.12", "8.3", "8.4")
     return findings + _expiry(payment, DEFAULT_EXPIRES_IN_S, *numbers, exact="8.4")
 
 
-def _expiry(payment: Mapping[str, Any], expected_s: int, *numbers: str, exact: str) -> Findings:
+def _expiry(payment: Payment, expected_s: int, *numbers: str, exact: str) -> Findings:
     """`exact` is the clause that assumes the millisecond."""
     created_at = parse_instant(payment.get("created_at"))
     expires_at = parse_instant(payment.get("expires_at"))
@@ -240,11 +224,122 @@ async def _unknown_parameter(session: Session) -> Findings:
     seen = f"an unknown parameter: {response.summary}"
     if response.status == 400:
         seen += ", as with `--strict`"
-    if not response.is_success:
-        return assumed(False, seen, "4.1.14")
-    listed = await session.page(limit=1, made_by_verify="yes")
-    seen = f"an unknown query parameter: {listed.summary}"
-    return assumed(listed.is_success, seen, "4.1.14")
+    if response.is_success:
+        response = await session.page(limit=1, made_by_verify="yes")
+        seen = f"an unknown query parameter: {response.summary}"
+    return assumed(response.is_success, seen, "4.1.14")
+
+
+def _first_with_key(session: Session) -> OwnPayment:
+    if _KEY not in session.first.body:
+        raise CheckStopped("no payment could be created with an idempotency key")
+    return session.first
+
+
+async def _a_retry(session: Session) -> Findings:
+    first = _first_with_key(session)
+    response = await session.create(first.body)
+    is_same = response.is_success and response.members.get("id") == first.id
+    wrong = "another payment" if response.is_success else response.summary
+    findings = stated(is_same, "a retry: the same payment", "4.1.10", otherwise=f"a retry: {wrong}")
+    if not is_same:
+        return findings
+    findings += assumed(response.status == first.response.status, response.summary, "4.1.20")
+    is_equal = response.body == first.response.body
+    seen, wrong = "the bytes of the first response", "other bytes than the first response"
+    findings += assumed(is_equal, seen, "4.1.20", otherwise=wrong)
+    is_replay = response.headers.get("idempotent-replayed") == "true"
+    wrong = "without `Idempotent-Replayed`"
+    # The first response is a replay itself if its request failed and was retried.
+    is_first = sum(each.request is first.response.request for each in session.responses) == 1
+    if is_first and "idempotent-replayed" in first.response.headers:
+        is_replay, wrong = False, "`Idempotent-Replayed` in the first response"
+    return findings + assumed(is_replay, "`Idempotent-Replayed: true`", "4.1.20", otherwise=wrong)
+
+
+_OTHER_VALUES: Mapping[str, object] = {
+    "amount": LARGER_AMOUNT + 1,
+    "success_url": "https://example.com/made-by-payments-emulator-verify",
+    "cancel_url": "https://example.com/made-by-payments-emulator-verify",
+    "metadata": {"made_by": MADE_BY},
+    "expires_in": LONGER_EXPIRES_IN_S + 1,
+}
+
+
+def _with_another(name: str, value: object) -> Check:
+    """The check of a used key with another value of a parameter."""
+    refusal = ExpectedRefusal(
+        what=f"another `{name}` under a used key",
+        send=lambda session: session.create({**_first_with_key(session).body, name: value}),
+        status=409,
+        code="idempotency_key_reused",
+        states=("4.1.19", "7.10"),
+    )
+
+    async def run(session: Session) -> Findings:
+        response = await refusal.send(session)
+        findings = refusal.findings(response)
+        if response.status == 409:
+            seen = f"param {member_text(response.error, 'param')}"
+            findings += assumed(response.param == _KEY, seen, "7.10")
+        return findings
+
+    return Check(run=run, states=refusal.states, assumes=("7.10", CODES))
+
+
+async def _create_in_reverse(session: Session) -> ServiceResponse:
+    """The order of members and of metadata makes no difference."""
+    body = dict(reversed([*_first_with_key(session).body.items()]))
+    metadata = dict(reversed([*body["metadata"].items()]))
+    return await session.create({**body, "metadata": metadata})
+
+
+async def _other_keys(session: Session) -> Findings:
+    """A key that differs in its case, or only at its end, is another key."""
+    first, ids = _first_with_key(session), session.created_ids
+    key = str(first.body[_KEY])
+    findings: Findings = []
+    for what, other in (("in another case", key.swapcase()), ("with a letter more", f"{key}x")):
+        response = await session.create({**first.body, _KEY: other})
+        is_new = response.members.get("id") not in ids
+        seen = f"the key {what}: {'another' if is_new else 'the same'} payment"
+        findings += stated(is_new, seen, "4.1.10") if response.is_success else []
+    return findings
+
+
+async def _create_after_refusal(session: Session) -> ServiceResponse:
+    """A refused body does not use up its key."""
+    _first_with_key(session)
+    key = session.idempotency_key("refused")
+    refusal = await session.create(session.order(amount=MIN_AMOUNT - 1, idempotency_key=key))
+    if refusal.is_success:
+        raise CheckStopped("what should have been refused was taken")
+    return await session.create(session.order(idempotency_key=key))
+
+
+async def _create_for_another_account(session: Session) -> ServiceResponse:
+    key = session.other_accounts_key
+    return await session.create(_first_with_key(session).body, key=key)
+
+
+def _is_first(session: Session, response: ServiceResponse) -> bool:
+    return response.is_success and response.members.get("id") == session.first.id
+
+
+def _is_other(session: Session, response: ServiceResponse) -> bool:
+    return response.is_success and response.members.get("id") != session.first.id
+
+
+async def _concurrent_calls(session: Session) -> Findings:
+    """Only one of two concurrent create calls creates a payment."""
+    _first_with_key(session)
+    body = session.order(idempotency_key=session.idempotency_key("together"))
+    responses = await asyncio.gather(session.create(body), session.create(body))
+    ids = {response.members.get("id") for response in responses if response.is_success}
+    is_so = len(ids) == 1 and all(each.is_success or each.status == 409 for each in responses)
+    seen = f"two at once: {' and '.join(sorted(response.summary for response in responses))}"
+    seen += ", two payments" if len(ids) > 1 else ""
+    return assumed(is_so, seen, "4.1.23")
 
 
 CHECKS = (
@@ -252,19 +347,19 @@ CHECKS = (
         run=_all_parameters,
         states=(
             *("4.1.1", "4.1.15", "4.1.16", "7.6"),
-            *(number for limit in _LIMITS.values() for number in limit.numbers),
+            *(number for _, numbers in _LIMITS.values() for number in numbers),
         ),
         assumes=("4.1.16", "8.9"),
     ),
-    acceptance("all three", created_with(methods=list(METHODS)), "2.1.16"),
+    expectation("all three", created_with(methods=list(METHODS)), "2.1.16"),
     Check(
         run=_requested_fields,
-        states=(*("2.1.3", "2.1.6", "2.1.9", "2.1.10", "2.1.11", "2.1.14"), *("4.1.8", "8.2")),
+        states=("2.1.3", "2.1.6", *_RETURNED_FIELDS.values(), "2.1.14", "4.1.8", "8.2"),
         assumes=("2.1.5",),
     ),
     Check(
         run=_difficult_values,
-        states=("2.1.9", "2.1.10", "2.1.11"),
+        states=tuple(_RETURNED_FIELDS.values()),
         assumes=tuple(_CLAUSES_OF_FORM.values()),
     ),
     Check(run=_requested_expiry, states=("4.1.11",), assumes=("4.1.11",)),
@@ -274,4 +369,13 @@ CHECKS = (
         assumes=("2.1.11", "4.1.13", "8.4"),
     ),
     Check(run=_unknown_parameter, assumes=("4.1.14",)),
+    Check(run=_a_retry, states=("4.1.10",), assumes=("4.1.20",)),
+    *(_with_another(name, value) for name, value in _OTHER_VALUES.items()),
+    expectation("the members in another order", _create_in_reverse, "4.1.19", is_so=_is_first),
+    expectation("after a refusal", _create_after_refusal, "4.1.21"),
+    expectation(
+        "the same key of another account", _create_for_another_account, "4.1.21", is_so=_is_other
+    ),
+    Check(run=_concurrent_calls, assumes=("4.1.23",)),
+    Check(run=_other_keys, states=("4.1.10",)),
 )

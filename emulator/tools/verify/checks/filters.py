@@ -1,28 +1,14 @@
 """Checks of the filters of a list (contract, section 4.3)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
-from emulator.domain.instants import DAY_MS, Instant
+from emulator.domain.instants import DAY_MS, Instant, format_instant
 from emulator.domain.payment import Status
 from emulator.tools.verify.checks.refusals import ExpectedRefusal, listed_with
-from emulator.tools.verify.checks.window import (
-    MAX_LIMIT,
-    bounds,
-    has_next_page,
-    missing_by_filter,
-    own_lists,
-    parse_instant,
-    shifted,
-    window,
-    within_bounds,
-)
 from emulator.tools.verify.client import CheckStopped
 from emulator.tools.verify.findings import Check, Findings, assumed, stated
-from emulator.tools.verify.messages import ServiceResponse
-from emulator.tools.verify.session import METHODS, Session
+from emulator.tools.verify.session import METHODS, Session, parse_instant
 
-STATUSES = [status.value for status in Status]
 _FEW = 2
 _OFFSET_MS = 3 * 3_600_000
 _NEAR_MS = 20
@@ -30,7 +16,7 @@ _NEAR_MS = 20
 
 async def _by_their_status(session: Session) -> Findings:
     """All payments of this run are pending, or have expired in the meantime."""
-    pending = await session.page(**await window(session), status="pending", limit=MAX_LIMIT)
+    pending = await session.long_page(**await session.window(), status="pending")
     seen = f"`status=pending`: {pending.summary}"
     if not pending.is_success:
         return stated(False, seen, "4.3.5")
@@ -38,7 +24,7 @@ async def _by_their_status(session: Session) -> Findings:
     own = {payment.id for payment in session.created if payment.payment.get("status") == "pending"}
     others = [payment for payment in pending.payments if payment.get("id") not in own]
     is_pure = all(payment.get("status") == "pending" for payment in others)
-    gone = sorted(missing_by_filter(session, pending))
+    gone = sorted(session.missing_by_filter(pending))
     lost = len(await _with_status(session, gone, "pending"))
     seen += ", only pending payments" if is_pure else ", also other payments"
     seen += f", {lost} missing" if lost else ""
@@ -47,7 +33,7 @@ async def _by_their_status(session: Session) -> Findings:
 
 async def _by_another_status(session: Session) -> Findings:
     own = {payment.id for payment in session.all_created}
-    completed = await session.page(**await window(session), status="completed", limit=MAX_LIMIT)
+    completed = await session.long_page(**await session.window(), status="completed")
     found = [id_ for id_ in completed.ids if id_ in own]
     wrong = len(found) - len(await _with_status(session, found, "completed", "refunded"))
     seen = f"`status=completed`: {completed.summary}, {wrong} other payments"
@@ -57,7 +43,7 @@ async def _by_another_status(session: Session) -> Findings:
 async def _by_each_value(session: Session) -> Findings:
     """A filter accepts every value that the contract names."""
     findings: Findings = []
-    for name, values, number in (("status", STATUSES, "4.3.5"), ("method", METHODS, "4.3.6")):
+    for name, values, number in (("status", list(Status), "4.3.5"), ("method", METHODS, "4.3.6")):
         for value in sorted(values):
             page = await session.page(**{name: value}, limit=_FEW)
             wrong = [payment for payment in page.payments if payment.get(name) not in (value, None)]
@@ -69,9 +55,8 @@ async def _by_each_value(session: Session) -> Findings:
 
 async def _several_filters(session: Session) -> Findings:
     """A payment that matches one of two filters is not listed."""
-    _, until = bounds(session)
-    query = {"created_gte": shifted(until, 0), "status": "pending"}
-    page = await session.page(**query, limit=MAX_LIMIT)
+    _, until = session.bounds()
+    page = await session.long_page(created_gte=format_instant(until), status="pending")
     found = session.created_ids & set(page.ids)
     seen = f"`status` and `created_gte`: {len(found)} payments that match only one"
     return assumed(page.is_success and not found, seen, "4.3.17")
@@ -87,116 +72,79 @@ async def _by_method(session: Session) -> Findings:
     """No payment of this run has a method yet, and one does not offer the method of the others."""
     method = session.method
     offered = {payment.id: payment.body.get("methods", ()) for payment in session.all_created}
-    response = await session.page(**await window(session), method=method, limit=MAX_LIMIT)
+    response = await session.long_page(**await session.window(), method=method)
     foreign = [
         payment
         for payment in response.payments
         if payment.get("method") not in (method, None)
         or method not in offered.get(str(payment.get("id")), (method,))
     ]
+    is_so = response.is_success and not foreign
     seen = f"`method={method}`: {response.summary}, {len(foreign)} payments of another method"
-    findings = stated(response.is_success and not foreign, seen, "4.3.6")
-    if response.is_success and not foreign:
+    findings = stated(is_so, seen, "4.3.6")
+    if is_so:
         undecided = any(id_ in offered for id_ in response.ids)
-        seen = "payments that offer the method but do not have it yet are " + (
-            "included" if undecided else "excluded"
-        )
+        seen = "payments that offer the method but do not have it yet are "
+        seen += "included" if undecided else "excluded"
         findings += assumed(not undecided, seen, "4.3.6")
     return findings
 
 
-_UNKNOWN_VALUES = (
-    ("status", "no_such_status"),
-    ("status", ""),
-    ("method", "no_such_method"),
-    ("created_gte", "yesterday"),
-    ("created_lte", "yesterday"),
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """A filter by creation, with values that match all payments of this run, and none.
-
-    `outside` are the instants of other payments that it should have excluded.
-    """
-
-    name: str
-    number: str
-    inside: str
-    outer: Mapping[str, str]
-    outside: Sequence[Instant]
-
-
 async def _by_creation(session: Session) -> Findings:
-    """All payments of this run lie between the bounds, and none beyond them."""
-    since, until = bounds(session)
-    inside = await session.page(**within_bounds(session), limit=MAX_LIMIT)
-    instants = _instants_of_others(session, inside)
-    after = Bound(
-        name="created_gte",
-        number="4.3.7",
-        inside=shifted(since, 0),
-        outer={"created_gte": shifted(until, 0), "created_lte": shifted(until, DAY_MS)},
-        outside=[at for at in instants if at < since],
-    )
-    before = Bound(
-        name="created_lte",
-        number="4.3.8",
-        inside=shifted(until, 0),
-        outer={"created_gte": shifted(since, -DAY_MS), "created_lte": shifted(since, 0)},
-        outside=[at for at in instants if at > until],
-    )
-    return await _bounded(session, inside, after) + await _bounded(session, inside, before)
+    """All payments of this run lie between the bounds, and none beyond them.
 
-
-def _instants_of_others(session: Session, page: ServiceResponse) -> list[int]:
-    """When other payments were created; those of this run are known to be inside."""
+    Each bound is tried alone, and with the other bound so that both match no payment.
+    """
+    since, until = session.bounds()
+    inside = await session.long_page(**session.within_bounds())
     own = session.created_ids
-    others = [payment for payment in page.payments if payment.get("id") not in own]
-    instants = [parse_instant(payment.get("created_at")) for payment in others]
-    return [at for at in instants if at is not None]
-
-
-async def _bounded(session: Session, inside: ServiceResponse, bound: Bound) -> Findings:
-    """Whether a bound excludes payments, alone and with the other bound."""
-    name, number = bound.name, bound.number
-    alone = await session.page(**{name: bound.outer[name]}, limit=MAX_LIMIT)
-    both = await session.page(**bound.outer, limit=MAX_LIMIT)
-    lost = missing_by_filter(session, inside) if inside.is_success else set()
-    if lost or not inside.is_success:
-        # If the bound alone works, the other bound is wrong.
-        inside = await session.page(**{name: bound.inside}, limit=MAX_LIMIT)
-        lost = set() if has_next_page(inside) else missing_by_filter(session, inside)
-    refusal = next((page for page in (inside, alone) if not page.is_success), None)
-    if refusal is not None:
-        return stated(False, f"`{name}`: {refusal.summary}", number)
-    own = session.created_ids
-    wrong = len(bound.outside) + len(own & {*alone.ids, *both.ids})
-    is_so = not wrong and not lost
-    seen = "only payments in the range" if is_so else f"{wrong} outside, {len(lost)} missing"
-    return stated(is_so, f"`{name}`: {seen}", number)
+    others = [each.get("created_at") for each in inside.payments if each.get("id") not in own]
+    instants = [at for at in map(parse_instant, others) if at is not None]
+    findings: Findings = []
+    for name, number, bound, outer, outside in (
+        ("created_gte", "4.3.7", since, (until, until + DAY_MS), [at < since for at in instants]),
+        ("created_lte", "4.3.8", until, (since - DAY_MS, since), [at > until for at in instants]),
+    ):
+        query = dict(zip(("created_gte", "created_lte"), map(format_instant, outer), strict=True))
+        alone = await session.long_page(**{name: query[name]})
+        both = await session.long_page(**query)
+        page = inside
+        lost = session.missing_by_filter(page) if page.is_success else set()
+        if lost or not page.is_success:
+            # If the bound alone works, the other bound is wrong.
+            page = await session.long_page(**{name: format_instant(bound)})
+            lost = set() if page.has_next_page else session.missing_by_filter(page)
+        refusal = next((each for each in (page, alone) if not each.is_success), None)
+        if refusal is not None:
+            findings += stated(False, f"`{name}`: {refusal.summary}", number)
+            continue
+        wrong = sum(outside) + len(own & {*alone.ids, *both.ids})
+        seen = f"`{name}`: only payments in the range"
+        otherwise = f"`{name}`: {wrong} outside, {len(lost)} missing"
+        findings += stated(not wrong and not lost, seen, number, otherwise=otherwise)
+    return findings
 
 
 async def _on_later_pages(session: Session) -> Findings:
     """A filter excludes the same payments on a later page."""
-    pages = [page for page in own_lists(session) if has_next_page(page)]
     cursors = [
-        str(page.members["next_cursor"]) for page in pages if page.members.get("next_cursor")
+        str(page.members["next_cursor"])
+        for page in session.lists
+        if page.has_next_page and page.members.get("next_cursor")
     ]
     if not cursors:
         raise session.without_payments("no page has a cursor")
     own = [payment.id for payment in session.created]
     # Most payments of this run follow the newest cursor.
     cursor = max(cursors, key=lambda id_: own.index(id_) if id_ in own else -1)
-    since, until = bounds(session)
+    since, until = map(format_instant, session.bounds())
     findings: Findings = []
     for name, value, number in (
         ("status", "completed", "4.3.5"),
-        ("created_gte", shifted(until, 0), "4.3.7"),
-        ("created_lte", shifted(since, 0), "4.3.8"),
+        ("created_gte", until, "4.3.7"),
+        ("created_lte", since, "4.3.8"),
     ):
-        response = await session.page(**{name: value, "after": cursor}, limit=MAX_LIMIT)
+        response = await session.long_page(**{name: value, "after": cursor})
         found = [id_ for id_ in response.ids if id_ in own and id_ != cursor]
         if name == "status":
             found = await _with_status(session, found, "pending")
@@ -208,25 +156,23 @@ async def _on_later_pages(session: Session) -> Findings:
 
 
 _FORMS: Mapping[str, Callable[[Instant], str]] = {
-    "with `+03:00`": lambda at: f"{shifted(at, _OFFSET_MS)[:-1]}+03:00",
-    "in whole seconds": lambda at: f"{shifted(at, 0)[:-5]}Z",
+    "with `+03:00`": lambda at: f"{format_instant(at + _OFFSET_MS)[:-1]}+03:00",
+    "in whole seconds": lambda at: f"{format_instant(at)[:-5]}Z",
 }
 
 
 async def _other_forms(session: Session) -> Findings:
     """Bounds in other forms of ISO 8601 match the same payments."""
-    since, until = bounds(session)
+    since, until = session.bounds()
     findings: Findings = []
     for what, form in _FORMS.items():
-        query = {"created_gte": form(since), "created_lte": form(until)}
-        inside = await session.page(**query, limit=MAX_LIMIT)
-        outer = {"created_gte": form(since - DAY_MS), "created_lte": form(since)}
-        outside = await session.page(**outer, limit=MAX_LIMIT)
+        inside = await session.long_page(created_gte=form(since), created_lte=form(until))
+        outside = await session.long_page(created_gte=form(since - DAY_MS), created_lte=form(since))
         refusal = next((page for page in (inside, outside) if not page.is_success), None)
-        seen = f"bounds {what}: {refusal.summary if refusal else inside.summary}"
+        seen = f"bounds {what}: {(refusal or inside).summary}"
         findings += assumed(refusal is None, seen, "4.3.14")
         if refusal is None:
-            lost = missing_by_filter(session, inside) if session.has_bounds else ()
+            lost = session.missing_by_filter(inside) if session.has_bounds else ()
             findings += stated(not lost, f"{seen}, {len(lost)} missing", "4.3.7")
             wrong = len(session.created_ids & set(outside.ids))
             findings += stated(not wrong, f"{seen}, {wrong} outside", "4.3.8")
@@ -246,18 +192,17 @@ async def _inclusive_bounds(session: Session) -> Findings:
         ("created_lte", "created_gte", "4.3.8", -1),
     ):
         # Few payments of other clients are so near.
-        near = {other: shifted(at, step_ms * _NEAR_MS), "limit": str(MAX_LIMIT)}
-        page = await session.page(**near | {name: str(text)})
+        near = {other: format_instant(at + step_ms * _NEAR_MS)}
+        page = await session.long_page(**near | {name: str(text)})
         if newest.id not in page.ids:
-            wide = await window(session) | {name: str(text), "limit": str(MAX_LIMIT)}
-            page = await session.page(**wide)
+            page = await session.long_page(**await session.window() | {name: str(text)})
         if not page.is_success:
             raise CheckStopped(f"`{name}`: {page.summary}")
         is_found = newest.id in page.ids
-        if is_found or not has_next_page(page):
+        if is_found or not page.has_next_page:
             seen = f"`{name}` {'includes' if is_found else 'excludes'} its own instant"
             findings += assumed(is_found, seen, "4.3.12")
-        page = await session.page(**near | {name: shifted(at, step_ms)})
+        page = await session.long_page(**near | {name: format_instant(at + step_ms)})
         seen = f"`{name}` beyond it by a millisecond: {page.summary}"
         findings += assumed(newest.id not in page.ids, seen, number)
     return findings
@@ -277,7 +222,13 @@ CHECKS = (
             param=name,
             assumes=("4.3.13",),
         ).check
-        for name, value in _UNKNOWN_VALUES
+        for name, value in (
+            ("status", "no_such_status"),
+            ("status", ""),
+            ("method", "no_such_method"),
+            ("created_gte", "yesterday"),
+            ("created_lte", "yesterday"),
+        )
     ),
     Check(run=_by_creation, states=("4.3.7", "4.3.8")),
     Check(run=_on_later_pages, states=("4.3.5", "4.3.7", "4.3.8")),

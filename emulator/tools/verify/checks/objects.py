@@ -1,50 +1,51 @@
 """Checks of the fields of every payment and list (contract, sections 2.1 and 2.2)."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from emulator.domain.payment import Status
 from emulator.reporting import counted
-from emulator.tools.verify.checks.window import (
-    DEFAULT_LIMIT,
+from emulator.tools.verify.checks.pages import DEFAULT_LIMIT
+from emulator.tools.verify.client import CheckStopped, ServiceResponse, json_text, member_text
+from emulator.tools.verify.findings import Check, Findings, Verdict, assumed, of_all, stated, unseen
+from emulator.tools.verify.session import (
     MAX_LIMIT,
-    has_next_page,
-    is_our_timestamp,
-    own_lists,
+    MAX_PAIRS,
+    PAYMENTS,
+    Payment,
+    Session,
     parse_instant,
 )
-from emulator.tools.verify.client import CheckStopped
-from emulator.tools.verify.findings import Check, Findings, Verdict, assumed, stated, unseen
-from emulator.tools.verify.messages import ServiceResponse, json_text, member_text
-from emulator.tools.verify.session import MAX_PAIRS, PAYMENTS, Session
 
-STATUSES = {"pending", "processing", "completed", "failed", "expired", "refunded"}
 FIELDS = (
     *("id", "object", "amount", "currency", "status", "method", "checkout_url"),
     *("success_url", "cancel_url", "metadata", "created_at", "expires_at", "completed_at"),
 )
 _OUR_ID = re.compile(r"pay_[A-Za-z0-9]{24}", re.ASCII)
-
-Payment = Mapping[str, Any]
+# The contract asks for ISO 8601 and for no particular form of it.
+_OUR_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldRule:
     """The valid values of a field; `...` is an absent field.
 
-    `has_our_form` tests the form that the contract leaves open.
+    `our_form` is the form that we assume where the contract leaves it open.
     """
 
     field: str
     numbers: tuple[str, ...]
     is_valid: Callable[[Any], bool]
-    has_our_form: Callable[[Any], bool] | None = None
+    our_form: re.Pattern[str] | None = None
 
     def allows(self, payment: Payment) -> bool:
-        value = payment.get(self.field, ...)
-        return self.is_valid(value) and _fits_status(self.field, value, payment.get("status"))
+        value, status = payment.get(self.field, ...), payment.get("status")
+        # A completed payment has a `completed_at`, and a pending payment has none.
+        fits_status = status != ("completed" if value is None else "pending")
+        return self.is_valid(value) and (self.field != "completed_at" or fits_status)
 
 
 def _is_id(value: object) -> bool:
@@ -77,24 +78,19 @@ def _is_instant(value: object) -> bool:
     return parse_instant(value) is not None
 
 
-def _fits_status(field: str, value: object, status: object) -> bool:
-    """A completed payment has a `completed_at`, and a pending payment has none."""
-    return field != "completed_at" or status != ("completed" if value is None else "pending")
-
-
 RULES = (
-    FieldRule("id", ("2.1.1",), _is_id, lambda value: _OUR_ID.fullmatch(value) is not None),
+    FieldRule("id", ("2.1.1",), _is_id, _OUR_ID),
     FieldRule("object", ("2.1.2",), lambda value: value == "payment"),
     FieldRule("amount", ("2.1.3",), _is_amount),
     FieldRule("currency", ("2.1.4", "9.2"), lambda value: value == "ETB"),
-    FieldRule("status", ("2.1.5", "3.1"), lambda value: value in STATUSES),
+    FieldRule("status", ("2.1.5", "3.1"), lambda value: value in list(Status)),
     FieldRule("method", ("2.1.6",), lambda value: value is None or isinstance(value, str)),
     FieldRule("checkout_url", ("2.1.7",), _is_url),
     FieldRule("success_url", ("2.1.9",), _is_url),
     FieldRule("cancel_url", ("2.1.10",), _is_url),
     FieldRule("metadata", ("2.1.11",), _is_metadata),
-    FieldRule("created_at", ("2.1.12",), _is_instant, is_our_timestamp),
-    FieldRule("expires_at", ("2.1.13",), _is_instant, is_our_timestamp),
+    FieldRule("created_at", ("2.1.12",), _is_instant, _OUR_TIMESTAMP),
+    FieldRule("expires_at", ("2.1.13",), _is_instant, _OUR_TIMESTAMP),
     FieldRule("completed_at", ("2.1.14",), lambda value: value is None or _is_instant(value)),
 )
 
@@ -126,40 +122,49 @@ async def _each_field(session: Session) -> Findings:
 
 
 def _field(rule: FieldRule, payments: Sequence[Payment]) -> Findings:
-    wrong = next((payment for payment in payments if not rule.allows(payment)), None)
-    if wrong is not None:
-        return stated(False, f"`{rule.field}`: {member_text(wrong, rule.field)}", *rule.numbers)
     ids = len({str(payment.get("id")) for payment in payments})
-    findings = stated(True, f"in {counted(ids, 'payment')}", *rule.numbers)
-    if rule.has_our_form is None:
+    is_so, seen = of_all(
+        payments,
+        rule.allows,
+        f"in {counted(ids, 'payment')}",
+        lambda payment: f"`{rule.field}`: {member_text(payment, rule.field)}",
+    )
+    findings = stated(is_so, seen, *rule.numbers)
+    our_form = rule.our_form
+    if not is_so or our_form is None:
         return findings
-    other = [
-        payment[rule.field] for payment in payments if not rule.has_our_form(payment[rule.field])
-    ]
-    seen = f"`{rule.field}`: {json_text(other[0])}" if other else "in the form of the emulator"
-    return findings + assumed(not other, seen, *rule.numbers)
+    is_ours, seen = of_all(
+        [payment[rule.field] for payment in payments],
+        lambda value: our_form.fullmatch(value) is not None,
+        "in the form of the emulator",
+        lambda value: f"`{rule.field}`: {json_text(value)}",
+    )
+    return findings + assumed(is_ours, seen, *rule.numbers)
 
 
 async def _order_of_metadata(session: Session) -> Findings:
     """The pairs of every payment are in the order in which they were sent."""
     bodies = {own.id: own.body for own in session.all_created}
-    for payment in _payments(session):
+
+    def is_in_order(payment: Payment) -> bool:
         given = bodies.get(str(payment.get("id")), {}).get("metadata")
         pairs = payment.get("metadata")
-        if isinstance(pairs, dict) and given == pairs and [*given] != [*pairs]:
-            return assumed(False, "metadata in another order than it was sent", "2.1.11")
-    return assumed(True, "metadata in the order in which it was sent", "2.1.11")
+        return not isinstance(pairs, dict) or given != pairs or [*given] == [*pairs]
+
+    is_so = all(map(is_in_order, _payments(session)))
+    wrong = "metadata in another order than it was sent"
+    return assumed(is_so, "metadata in the order in which it was sent", "2.1.11", otherwise=wrong)
 
 
 async def _number_of_results(session: Session) -> Findings:
     """No page has more payments than `limit`, and a page before another one has not fewer."""
     has_full_page = False
-    for page in own_lists(session):
+    for page in session.lists:
         text = page.request.query.get("limit", str(DEFAULT_LIMIT))
         limit, count = int(text) if text.isdigit() else 0, len(page.data)
         if limit not in range(1, MAX_LIMIT + 1):
             continue
-        if count > limit or (count < limit and has_next_page(page)):
+        if count > limit or (count < limit and page.has_next_page):
             return stated(False, f"`limit` {limit}: {counted(count, 'payment')}", "4.3.2")
         has_full_page |= count == MAX_LIMIT
     if not has_full_page:
@@ -169,57 +174,42 @@ async def _number_of_results(session: Session) -> Findings:
 
 async def _each_list(session: Session) -> Findings:
     """The members of every list, also of an empty one."""
-    pages = own_lists(session)
+    pages = session.lists
     if not pages:
         raise session.without_payments("no list was received")
+    seen = f"in all {len(pages)} lists"
     findings: Findings = []
-    for name, number, kinds in (
-        ("data", "2.2.1", list),
-        ("has_more", "2.2.2", bool),
-        ("next_cursor", "2.2.3", str | None),
+    # Without a next page, the cursor may be absent.
+    for name, number, kinds, default in (
+        ("data", "2.2.1", list, ...),
+        ("has_more", "2.2.2", bool, ...),
+        ("next_cursor", "2.2.3", str | None, None),
     ):
-        wrong = next((page for page in pages if not _is_member(page, name, kinds)), None)
-        seen = f"`{name}`: {member_text(wrong.members, name)}" if wrong else _in_all(pages)
-        findings += stated(wrong is None, seen, number)
-    absent = next(
-        (name for name in ("data", "has_more") for page in pages if name not in page.members), None
-    )
-    seen = f"a list without `{absent}`" if absent else _in_all(pages)
-    findings += stated(absent is None, seen, "4.3.9")
+        wrong = next(
+            (page for page in pages if not isinstance(page.members.get(name, default), kinds)), None
+        )
+        other = f"`{name}`: {member_text(wrong.members, name)}" if wrong else None
+        findings += stated(wrong is None, seen, number, otherwise=other)
+    members = [(name, page) for name in ("data", "has_more") for page in pages]
+    absent = next((name for name, page in members if name not in page.members), None)
+    findings += stated(absent is None, seen, "4.3.9", otherwise=f"a list without `{absent}`")
     is_drift = any(finding.verdict is Verdict.DRIFT for finding in findings)
     if not is_drift and not any(page.payments for page in pages):
         raise session.without_payments("no list has a payment")
     return findings
 
 
-def _is_member(page: ServiceResponse, name: str, kinds: Any) -> bool:
-    """Whether a member has one of the types; without a next page, the cursor may be absent."""
-    is_optional = name == "next_cursor"
-    return isinstance(page.members.get(name, None if is_optional else ...), kinds)
-
-
-def _in_all(pages: Sequence[ServiceResponse]) -> str:
-    return f"in all {len(pages)} lists"
-
-
 async def _all_fields(session: Session) -> Findings:
     payments = _payments(session)
     strange = next((name for payment in payments for name in payment if name not in FIELDS), None)
     missing = next((name for payment in payments for name in FIELDS if name not in payment), None)
-    seen = (
-        f"without `{missing}`"
-        if missing
-        else f"also {json_text(strange)}"
-        if strange
-        else "all fields"
-    )
-    findings = stated(not missing, seen, "2.1.15")
-    if strange or missing:
-        return findings if missing else assumed(False, seen, "2.1.15")
+    if missing is not None:
+        return stated(False, f"without `{missing}`", "2.1.15")
+    if strange is not None:
+        return assumed(False, f"also {json_text(strange)}", "2.1.15")
     is_in_order = all(tuple(payment) == FIELDS for payment in payments)
-    return findings + assumed(
-        is_in_order, "in this order" if is_in_order else "in another order", "2.1.15"
-    )
+    findings = stated(True, "all fields", "2.1.15")
+    return findings + assumed(is_in_order, "in this order", "2.1.15", otherwise="in another order")
 
 
 async def _separate_address(session: Session) -> Findings:
@@ -228,15 +218,15 @@ async def _separate_address(session: Session) -> Findings:
         raise CheckStopped("there is no `checkout_url`")
     ours, theirs = urlsplit(session.client.base_url), urlsplit(str(url))
     is_separate = (ours.scheme, ours.netloc) != (theirs.scheme, theirs.netloc)
-    seen = "at another address than the API" if is_separate else "at the address of the API"
-    return stated(is_separate, seen, "1.10")
+    wrong = "at the address of the API"
+    return stated(is_separate, "at another address than the API", "1.10", otherwise=wrong)
 
 
 CHECKS = (
     Check(
         run=_each_field,
         states=tuple(number for rule in RULES for number in rule.numbers),
-        assumes=tuple(number for rule in RULES if rule.has_our_form for number in rule.numbers),
+        assumes=tuple(number for rule in RULES if rule.our_form for number in rule.numbers),
     ),
     Check(run=_order_of_metadata, assumes=("2.1.11",)),
     Check(run=_number_of_results, states=("4.3.2",)),

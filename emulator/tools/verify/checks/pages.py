@@ -4,35 +4,26 @@ Only the payments of this run are compared: others may change between two reques
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
+from emulator.domain.instants import format_instant
 from emulator.reporting import counted
 from emulator.tools.verify.checks.refusals import (
     CODES,
     FIELD,
     ExpectedRefusal,
+    expectation,
     listed_with,
     param_findings,
 )
-from emulator.tools.verify.checks.window import (
-    DEFAULT_LIMIT,
-    MAX_LIMIT,
-    MAX_PAGES,
-    PAGE,
-    Walk,
-    bounds,
-    has_next_page,
-    missing,
-    next_cursor,
-    shifted,
-    walk,
-    window,
-)
-from emulator.tools.verify.client import CheckStopped
+from emulator.tools.verify.client import CheckStopped, ServiceResponse, json_text, member_text
 from emulator.tools.verify.findings import Check, Findings, assumed, stated, unseen
-from emulator.tools.verify.messages import ServiceResponse, json_text, member_text
-from emulator.tools.verify.session import METHODS, Session
+from emulator.tools.verify.session import MAX_LIMIT, METHODS, Session
 
+DEFAULT_LIMIT = 10
+PAGE = 5
+MAX_PAGES = 20
 MAX_UNKNOWN_IDS = 5
 _TWO = 2
 # No page that was requested before ends with the payment at this index.
@@ -41,12 +32,56 @@ _NOT_FOUND = 404
 _ENVELOPE = ["data", "has_more", "next_cursor"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """Pages of a list, each requested with the cursor of the page before.
+
+    `own_ids` are the ids of this run's payments, in the listed order and with repetitions;
+    `is_complete` is whether every payment of this run was listed.
+    """
+
+    pages: Sequence[ServiceResponse]
+    own_ids: Sequence[str]
+    is_complete: bool
+    has_given_up: bool
+
+
+async def walk(session: Session) -> Walk:
+    """Request page after page. Raises CheckStopped.
+
+    A page without `has_more` is not the last one while payments of this run are missing.
+    """
+    query = await session.window() | {"limit": str(PAGE)}
+    created = session.created_ids
+    pages: list[ServiceResponse] = []
+    own_ids: list[str] = []
+    has_given_up = False
+    while not has_given_up:
+        page = await session.page(**query)
+        if not page.is_success:
+            raise CheckStopped(f"a page was returned with {page.summary}")
+        pages.append(page)
+        own_ids += [id_ for id_ in page.ids if id_ in created]
+        cursor = page.next_cursor
+        if cursor is None or (created <= set(own_ids) and not page.has_next_page):
+            has_given_up = len(pages) == MAX_PAGES
+            break
+        has_given_up = cursor == query.get("after") or len(pages) == MAX_PAGES
+        query["after"] = cursor
+    return Walk(
+        pages=pages,
+        own_ids=own_ids,
+        is_complete=created <= set(own_ids),
+        has_given_up=has_given_up,
+    )
+
+
 async def _enough_payments(session: Session) -> Findings:
     """Create more than a page of payments, so that the default of `limit` can be observed.
 
     One of them offers another method than the others, for the filter by method.
     """
-    response = await session.page(limit=MAX_LIMIT)
+    response = await session.long_page()
     count = len(response.data)
     is_so = response.is_success and count <= MAX_LIMIT
     seen = f"`limit` {MAX_LIMIT}: {response.summary}, {counted(count, 'payment')}"
@@ -68,13 +103,12 @@ async def _default_limit(session: Session) -> Findings:
 
 
 async def _limit_of_one(session: Session) -> Findings:
-    _enough(session)
-    response = await session.page(limit=1)
-    count = len(response.data)
+    _require_enough(session)
+    count = len((await session.page(limit=1)).data)
     return stated(count == 1, f"`limit` 1: {counted(count, 'payment')}", "4.0.4", "4.3.15", "8.5")
 
 
-def _enough(session: Session) -> None:
+def _require_enough(session: Session) -> None:
     """Raises CheckStopped unless there are more than two payments."""
     if len(session.all_created) <= _TWO:
         raise session.without_payments("too few payments could be created")
@@ -82,34 +116,27 @@ def _enough(session: Session) -> None:
 
 async def _envelope(session: Session) -> Findings:
     """The envelope of a page of two payments that has a next page."""
-    _enough(session)
+    _require_enough(session)
     response = await session.page(limit=_TWO)
-    data = response.members.get("data")
+    members, data = response.members, response.members.get("data")
     is_list = isinstance(data, list) and len(response.payments) == len(data)
-    seen = "an array of objects" if is_list else f"`data`: {member_text(response.members, 'data')}"
-    findings = stated(is_list, seen, "2.2.1")
-    has_more = response.members.get("has_more")
-    seen = f"{member_text(response.members, 'has_more')} before a further page"
-    findings += stated(has_more is True, seen, "2.2.2")
-    missing = [name for name in _ENVELOPE if name not in response.members]
-    seen = f"without `{'`, `'.join(missing)}`" if missing else "all three members"
-    findings += stated(not missing, seen, "4.3.9")
-    is_exact = list(response.members) == _ENVELOPE
-    seen = "in this order" if is_exact else f"members {json_text(list(response.members))}"
-    return findings + assumed(is_exact, seen, "4.3.9") + _cursor(response)
-
-
-def _cursor(response: ServiceResponse) -> Findings:
-    cursor = response.members.get("next_cursor")
+    received = f"`data`: {member_text(members, 'data')}"
+    findings = stated(is_list, "an array of objects", "2.2.1", otherwise=received)
+    seen = f"{member_text(members, 'has_more')} before a further page"
+    findings += stated(members.get("has_more") is True, seen, "2.2.2")
+    missing = "`, `".join(name for name in _ENVELOPE if name not in members)
+    findings += stated(not missing, "all three members", "4.3.9", otherwise=f"without `{missing}`")
+    names = list(members)
+    received = f"members {json_text(names)}"
+    findings += assumed(names == _ENVELOPE, "in this order", "4.3.9", otherwise=received)
+    cursor = members.get("next_cursor")
     is_id = isinstance(cursor, str) and cursor.startswith("pay_")
-    received = member_text(response.members, "next_cursor")
-    seen = "a payment identifier" if is_id else f"`next_cursor`: {received}"
-    findings = stated(is_id, seen, "2.2.3")
+    received = f"`next_cursor`: {member_text(members, 'next_cursor')}"
+    findings += stated(is_id, "a payment identifier", "2.2.3", otherwise=received)
     if not is_id:
         return findings
-    is_last = response.ids[-1:] == [cursor]
-    seen = "that of the last payment" if is_last else "not that of the last payment"
-    return findings + assumed(is_last, seen, "2.2.3")
+    seen, other = "that of the last payment", "not that of the last payment"
+    return findings + assumed(response.ids[-1:] == [cursor], seen, "2.2.3", otherwise=other)
 
 
 async def _all_pages(session: Session) -> Findings:
@@ -117,23 +144,19 @@ async def _all_pages(session: Session) -> Findings:
     walked = await walk(session)
     found, own = walked.own_ids, [payment.id for payment in session.created]
     is_all = sorted(found) == sorted(own)
-    if walked.has_given_up and len(found) == len(set(found)) and not is_all:
-        raise CheckStopped(f"{MAX_PAGES} pages of {PAGE} payments were not enough")
-    findings = stated(is_all, _compared(found, own), "4.3.10")
-    if is_all:
-        is_newest_first = _is_in_order(session, found[::-1])
-        seen = "newest first" if is_newest_first else _order(session, found)
-        findings += assumed(is_newest_first, seen, "4.3.11")
-    return findings + await _no_second_payment(session, walked) + _end(walked)
-
-
-def _compared(found: list[str], own: list[str]) -> str:
-    if sorted(found) == sorted(own):
-        return f"{counted(len(own), 'payment')} on pages of {PAGE}, each once"
     twice, missing = len(found) - len(set(found)), len(set(own) - set(found))
+    if walked.has_given_up and not twice and not is_all:
+        raise CheckStopped(f"{MAX_PAGES} pages of {PAGE} payments were not enough")
+    what = f"{counted(len(own), 'payment')} on pages of {PAGE}"
     parts = [f"{twice} twice"] if twice else []
     parts += [f"{missing} missing"] if missing else []
-    return f"of {counted(len(own), 'payment')} on pages of {PAGE}, {' and '.join(parts)}"
+    wrong = f"of {what}, {' and '.join(parts)}"
+    findings = stated(is_all, f"{what}, each once", "4.3.10", otherwise=wrong)
+    if is_all:
+        order = "oldest first" if _is_in_order(session, found) else "in no order of creation"
+        is_newest_first = _is_in_order(session, found[::-1])
+        findings += assumed(is_newest_first, "newest first", "4.3.11", otherwise=order)
+    return findings + await _no_second_payment(session, walked) + _end(walked)
 
 
 def _is_in_order(session: Session, ids: Sequence[str]) -> bool:
@@ -151,19 +174,15 @@ def _is_in_order(session: Session, ids: Sequence[str]) -> bool:
     return True
 
 
-def _order(session: Session, found: Sequence[str]) -> str:
-    return "oldest first" if _is_in_order(session, found) else "in no order of creation"
-
-
 async def _new_payment_between_pages(session: Session) -> Findings:
     """The page after a cursor is the same before and after another payment is created."""
-    _enough(session)
-    since, _ = bounds(session)
+    _require_enough(session)
+    since, _ = session.bounds()
     # Without an upper bound, so that the new payment is one of the list.
     query: dict[str, str] = {"limit": str(PAGE)}
-    query |= {"created_gte": shifted(since, 0)} if session.has_bounds else {}
+    query |= {"created_gte": format_instant(since)} if session.has_bounds else {}
     own = session.created_ids
-    query["after"] = next_cursor(await session.page(**query)) or ""
+    query["after"] = (await session.page(**query)).next_cursor or ""
     before = await session.page(**query)
     if not (query["after"] and before.is_success):
         raise CheckStopped("there is no cursor to a second page")
@@ -185,21 +204,19 @@ async def _no_second_payment(session: Session, walked: Walk) -> Findings:
     An id that no retrieve call finds is a wrong id instead.
     """
     marked = {
-        str(payment.get("id")) for payment in walked.payments if session.is_of_this_run(payment)
+        str(payment.get("id"))
+        for page in walked.pages
+        for payment in page.payments
+        if session.is_of_this_run(payment)
     }
     unknown = sorted(marked - session.created_ids)[:MAX_UNKNOWN_IDS]
     statuses = [(await session.retrieve(id_)).status for id_ in unknown]
     if _NOT_FOUND in statuses:
         return stated(False, "an `id` in a list that no retrieve finds", "2.2.1")
-    strange = len(unknown)
-    if strange and session.may_have_created_more:
+    if unknown and session.may_have_created_more:
         return unseen("a call without a response may have created a payment", "4.1.10")
-    seen = (
-        f"{counted(strange, 'payment')} that no response contained"
-        if strange
-        else "no second payment"
-    )
-    return stated(not strange, seen, "4.1.10")
+    wrong = f"{counted(len(unknown), 'payment')} that no response contained"
+    return stated(not unknown, "no second payment", "4.1.10", otherwise=wrong)
 
 
 def _end(walked: Walk) -> Findings:
@@ -207,19 +224,19 @@ def _end(walked: Walk) -> Findings:
     if walked.has_given_up:
         return unseen("the last page was not reached", "2.2.2", "2.2.4")
     last = walked.pages[-1]
-    if has_next_page(last) and not walked.is_complete:
+    if last.has_next_page and not walked.is_complete:
         return unseen("there was no cursor to the last page", "2.2.2", "2.2.4")
     pairs = list(pairwise(walked.pages))
-    is_hidden = any(page.payments and not has_next_page(before) for before, page in pairs)
-    is_promised = any(has_next_page(before) and not page.payments for before, page in pairs)
-    seen = "false on the last page"
-    if is_hidden:
-        seen = "false before a further page"
-    elif is_promised or has_next_page(last):
-        seen = "true on the last page"
-    findings = stated(seen == "false on the last page", seen, "2.2.2")
+    is_hidden = any(page.payments and not before.has_next_page for before, page in pairs)
+    is_promised = any(before.has_next_page and not page.payments for before, page in pairs)
+    findings = stated(
+        not (is_hidden or is_promised or last.has_next_page),
+        "false on the last page",
+        "2.2.2",
+        otherwise="false before a further page" if is_hidden else "true on the last page",
+    )
     cursor = last.members.get("next_cursor", ...)
-    if has_next_page(last) and isinstance(cursor, str):
+    if last.has_next_page and isinstance(cursor, str):
         return findings
     seen = "null" if cursor is None else "absent" if cursor is ... else "a string"
     return findings + assumed(cursor is None, f"{seen} on the last page", "2.2.4")
@@ -227,13 +244,13 @@ def _end(walked: Walk) -> Findings:
 
 async def _after_any_payment(session: Session) -> Findings:
     """The page after a payment that was not the last one of its page."""
-    query = await window(session) | {"limit": str(MAX_LIMIT)}
+    query = await session.window() | {"limit": str(MAX_LIMIT)}
     listed = await session.page(**query)
     if not listed.is_success:
         raise CheckStopped(f"a page was returned with {listed.summary}")
     own = session.created_ids
     found = [id_ for id_ in listed.ids if id_ in own]
-    is_all = not missing(session, listed)
+    is_all = not session.missing(listed)
     findings = stated(is_all, f"lists {len(found)} of {len(own)} payments", "4.3.1")
     if len(found) <= _MIDDLE + 1:
         return findings
@@ -248,17 +265,12 @@ async def _after_any_payment(session: Session) -> Findings:
     return findings + assumed(True, "any payment is a cursor", "4.3.4")
 
 
-_NO_CURSOR = ExpectedRefusal(
-    what="`after` a text that is no id",
-    send=listed_with(after="no_cursor"),
-    code="invalid_cursor",
-    assumes=("4.3.13",),
-)
-_UNKNOWN_CURSOR = ExpectedRefusal(
-    what="`after` an unknown id",
-    send=lambda session: session.page(after=session.unknown_id),
-    code="invalid_cursor",
-    assumes=("4.3.13",),
+_NO_CURSOR, _UNKNOWN_CURSOR = (
+    ExpectedRefusal(what=what, send=send, code="invalid_cursor", assumes=("4.3.13",))
+    for what, send in (
+        ("`after` a text that is no id", listed_with(after="no_cursor")),
+        ("`after` an unknown id", lambda session: session.page(after=session.unknown_id)),
+    )
 )
 
 
@@ -273,16 +285,9 @@ async def _unknown_cursor(session: Session) -> Findings:
 
 async def _by_another_account(session: Session) -> Findings:
     other, own = session.other_accounts_key, {payment.id for payment in session.all_created}
-    listed = await session.page(of_key=other, **await window(session))
+    listed = await session.page(of_key=other, **await session.window())
     theirs = own & set(listed.ids)
     return stated(not theirs, f"another account lists {len(theirs)} of them", "5.5")
-
-
-async def _cursor_of_another_account(session: Session) -> Findings:
-    other, first = session.other_accounts_key, session.first
-    response = await session.page(of_key=other, after=first.id)
-    seen = f"another account's payment as a cursor: {response.summary}"
-    return assumed(response.status == 400, seen, "5.5")
 
 
 CHECKS = (
@@ -308,5 +313,10 @@ CHECKS = (
     _NO_CURSOR.check,
     Check(run=_unknown_cursor, states=(FIELD,), assumes=("4.3.13", CODES)),
     Check(run=_by_another_account, states=("5.5",)),
-    Check(run=_cursor_of_another_account, assumes=("5.5",)),
+    expectation(
+        "another account's payment as a cursor",
+        lambda one: one.page(of_key=one.other_accounts_key, after=one.first.id),
+        "5.5",
+        is_so=lambda _, response: response.status == 400,
+    ),
 )
