@@ -4,15 +4,12 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import TypeVar
 
 from emulator.domain.clauses import CLAUSES, Basis, Clause
 from emulator.tools.verify.session import Session
 
 MAX_OBSERVATIONS = 3
 """The maximum number of observations that are printed for a clause."""
-
-_Item = TypeVar("_Item")
 
 
 class Verdict(StrEnum):
@@ -101,11 +98,9 @@ def unseen(reason: str, *numbers: str, is_rate_limited: bool = False) -> Finding
     ]
 
 
-def of_all(
-    items: Iterable[_Item], is_so: Callable[[_Item], bool], seen: str, wrong: Callable[[_Item], str]
-) -> tuple[bool, str]:
-    """Whether it is so of all items, and what was seen: in all of them, or in the first wrong."""
-    return next(((False, wrong(item)) for item in items if not is_so(item)), (True, seen))
+def none(wrong: Iterable[str], seen: str) -> tuple[bool, str]:
+    """Whether nothing is wrong, and what was seen: `seen`, or the first thing that is wrong."""
+    return next(((False, text) for text in wrong), (True, seen))
 
 
 def results(findings: Iterable[ClauseFinding], *, accepted: frozenset[str]) -> list[ClauseResult]:

@@ -10,7 +10,7 @@ from emulator.domain.payment import Status
 from emulator.reporting import counted
 from emulator.tools.verify.checks.pages import DEFAULT_LIMIT
 from emulator.tools.verify.client import CheckStopped, ServiceResponse, json_text, member_text
-from emulator.tools.verify.findings import Check, Findings, Verdict, assumed, of_all, stated, unseen
+from emulator.tools.verify.findings import Check, Findings, Verdict, assumed, none, stated, unseen
 from emulator.tools.verify.session import (
     MAX_LIMIT,
     MAX_PAIRS,
@@ -123,23 +123,15 @@ async def _each_field(session: Session) -> Findings:
 
 def _field(rule: FieldRule, payments: Sequence[Payment]) -> Findings:
     ids = len({str(payment.get("id")) for payment in payments})
-    is_so, seen = of_all(
-        payments,
-        rule.allows,
-        f"in {counted(ids, 'payment')}",
-        lambda payment: f"`{rule.field}`: {member_text(payment, rule.field)}",
-    )
-    findings = stated(is_so, seen, *rule.numbers)
-    our_form = rule.our_form
-    if not is_so or our_form is None:
+    name, our_form = rule.field, rule.our_form
+    wrong = [member_text(payment, name) for payment in payments if not rule.allows(payment)]
+    seen = f"in {counted(ids, 'payment')}"
+    findings = stated(*none((f"`{name}`: {text}" for text in wrong), seen), *rule.numbers)
+    if wrong or our_form is None:
         return findings
-    is_ours, seen = of_all(
-        [payment[rule.field] for payment in payments],
-        lambda value: our_form.fullmatch(value) is not None,
-        "in the form of the emulator",
-        lambda value: f"`{rule.field}`: {json_text(value)}",
-    )
-    return findings + assumed(is_ours, seen, *rule.numbers)
+    values = [payment[name] for payment in payments]
+    other = [f"`{name}`: {json_text(value)}" for value in values if not our_form.fullmatch(value)]
+    return findings + assumed(*none(other, "in the form of the emulator"), *rule.numbers)
 
 
 async def _order_of_metadata(session: Session) -> Findings:
@@ -185,14 +177,17 @@ async def _each_list(session: Session) -> Findings:
         ("has_more", "2.2.2", bool, ...),
         ("next_cursor", "2.2.3", str | None, None),
     ):
-        wrong = next(
-            (page for page in pages if not isinstance(page.members.get(name, default), kinds)), None
-        )
-        other = f"`{name}`: {member_text(wrong.members, name)}" if wrong else None
-        findings += stated(wrong is None, seen, number, otherwise=other)
-    members = [(name, page) for name in ("data", "has_more") for page in pages]
-    absent = next((name for name, page in members if name not in page.members), None)
-    findings += stated(absent is None, seen, "4.3.9", otherwise=f"a list without `{absent}`")
+        members = [page.members for page in pages]
+        wrong = [each for each in members if not isinstance(each.get(name, default), kinds)]
+        texts = [f"`{name}`: {member_text(each, name)}" for each in wrong]
+        findings += stated(*none(texts, seen), number)
+    absent = [
+        f"a list without `{name}`"
+        for name in ("data", "has_more")
+        for page in pages
+        if name not in page.members
+    ]
+    findings += stated(*none(absent, seen), "4.3.9")
     is_drift = any(finding.verdict is Verdict.DRIFT for finding in findings)
     if not is_drift and not any(page.payments for page in pages):
         raise session.without_payments("no list has a payment")

@@ -2,8 +2,6 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
-from functools import partial
 from http import HTTPStatus
 from itertools import pairwise
 
@@ -15,7 +13,7 @@ from emulator.tools.verify.client import (
     member_text,
     printable,
 )
-from emulator.tools.verify.findings import Check, Findings, assumed, of_all, stated, unseen
+from emulator.tools.verify.findings import Check, Findings, assumed, none, stated, unseen
 from emulator.tools.verify.session import Session
 
 STATUSES = {200, 201, 400, 401, 404, 409, 429, 500}
@@ -56,103 +54,49 @@ def _where(response: ServiceResponse) -> str:
 
 async def _all_json(session: Session) -> Findings:
     responses = _answers(session)
-    seen = f"all {len(responses)} responses"
-    is_so, text = of_all(responses, lambda response: response.is_json, seen, _no_json)
-    findings = stated(is_so, text, "1.2")
-    if not is_so:
-        return findings
-    is_plain, text = of_all(
-        responses,
-        lambda response: response.media_type == JSON,
-        seen,
-        lambda other: f"{_where(other)}: `Content-Type` `{printable(other.media_type)}`",
-    )
-    return stated(True, text, "1.2") + assumed(is_plain, text, "1.2")
-
-
-def _no_json(response: ServiceResponse) -> str:
-    kind = f"`Content-Type` {member_text(response.headers, 'content-type')}"
-    seen = "the body is not JSON in UTF-8" if response.has_json_type else kind
-    return f"{_where(response)}: {seen}"
+    for each in responses:
+        if not each.is_json:
+            kind = f"`Content-Type` {member_text(each.headers, 'content-type')}"
+            seen = "the body is not JSON in UTF-8" if each.has_json_type else kind
+            return stated(False, f"{_where(each)}: {seen}", "1.2")
+    others = [
+        f"{_where(each)}: `Content-Type` `{printable(each.media_type)}`"
+        for each in responses
+        if each.media_type != JSON
+    ]
+    is_plain, seen = none(others, f"all {len(responses)} responses")
+    return stated(True, seen, "1.2") + assumed(is_plain, seen, "1.2")
 
 
 async def _statuses(session: Session) -> Findings:
     statuses = sorted({response.status for response in _answers(session)})
     known = ", ".join(map(str, statuses))
     standard = {status.value for status in HTTPStatus}
-    standard_statuses = [status for status in statuses if status in standard]
-    findings = stated(*of_all(statuses, standard.__contains__, known, str), "1.3")
-    return findings + assumed(*of_all(standard_statuses, STATUSES.__contains__, known, str), "1.3")
+    strange = [str(status) for status in statuses if status not in standard]
+    other = [str(status) for status in statuses if status in standard - STATUSES]
+    return stated(*none(strange, known), "1.3") + assumed(*none(other, known), "1.3")
 
 
 async def _error_objects(session: Session) -> Findings:
     errors = _errors(session)
-    seen = f"in all {len(errors)} refusals"
-    is_so, seen = of_all(errors, lambda response: response.has_error, seen, _no_error)
-    findings = stated(is_so, seen, "2.3.1", "7.1")
-    if not is_so:
-        return findings
+    for each in errors:
+        if not each.has_error:
+            received = f"{member_text(each.members, 'error')}, not an object"
+            kind = received if "error" in each.members else "absent"
+            return stated(False, f"{_where(each)}: `error` is {kind}", "2.3.1", "7.1")
+    findings = stated(True, f"in all {len(errors)} refusals", "2.3.1", "7.1")
     others = [name for each in errors for name in each.members.keys() - {"error"}]
     others += [f"error.{name}" for each in errors for name in each.error.keys() - _MEMBERS]
     seen = f"also {json_text(min(others))}" if others else "no other member"
     return findings + assumed(not others, seen, "7.1")
 
 
-def _no_error(response: ServiceResponse) -> str:
-    is_absent = "error" not in response.members
-    kind = "absent" if is_absent else f"{json_text(response.members['error'])}, not an object"
-    return f"{_where(response)}: `error` is {kind}"
-
-
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _member(name: str, response: ServiceResponse) -> str:
+def _member(response: ServiceResponse, name: str) -> str:
     return f"{name} {member_text(response.error, name)} in a {response.status}"
-
-
-# A clause, what must hold of each error object, and what is seen if it does, and if not.
-_RULES_OF_ERRORS: tuple[
-    tuple[
-        Callable[..., Findings],
-        str,
-        Callable[[ServiceResponse], bool],
-        str,
-        Callable[[ServiceResponse], str],
-    ],
-    ...,
-] = (
-    (stated, "7.2", lambda one: _is_text(one.code), "a string in each", partial(_member, "code")),
-    (
-        stated,
-        "7.3",
-        lambda one: _is_text(one.error.get("message")),
-        "a string in each",
-        partial(_member, "message"),
-    ),
-    (
-        stated,
-        "7.4",
-        lambda one: one.param is None or _is_text(one.param),
-        "a string where there is one",
-        partial(_member, "param"),
-    ),
-    (
-        assumed,
-        "7.4",
-        lambda one: one.error.get("param", "") is not None,
-        "never null",
-        lambda one: f"null in a {one.status}",
-    ),
-    (
-        assumed,
-        "7.4",
-        lambda one: one.status in _WITH_PARAM or "param" not in one.error,
-        "absent where no field is at fault",
-        partial(_member, "param"),
-    ),
-)
 
 
 async def _members_of_errors(session: Session) -> Findings:
@@ -160,19 +104,25 @@ async def _members_of_errors(session: Session) -> Findings:
     if not errors:
         return unseen("no refusal has an `error`", "7.2", "7.3", "7.4")
     findings: Findings = []
-    for judge, number, is_so, seen, wrong in _RULES_OF_ERRORS:
-        findings += judge(*of_all(errors, is_so, seen, wrong), number)
-    return findings
+    for number, name in (("7.2", "code"), ("7.3", "message")):
+        wrong = [_member(each, name) for each in errors if not _is_text(each.error.get(name))]
+        findings += stated(*none(wrong, "a string in each"), number)
+    named = [each for each in errors if "param" in each.error]
+    other = [each for each in named if each.param is not None and not _is_text(each.param)]
+    wrong = [_member(each, "param") for each in other]
+    findings += stated(*none(wrong, "a string where there is one"), "7.4")
+    null = [f"null in a {each.status}" for each in named if each.param is None]
+    findings += assumed(*none(null, "never null"), "7.4")
+    wrong = [_member(each, "param") for each in named if each.status not in _WITH_PARAM]
+    return findings + assumed(*none(wrong, "absent where no field is at fault"), "7.4")
 
 
 async def _form_of_codes(session: Session) -> Findings:
     codes = [response.code for response in _errors(session) if isinstance(response.code, str)]
     if not codes:
         return unseen("no error has a code", "7.2")
-    seen = "lower-case letters and `_`"
-    return assumed(
-        *of_all(codes, lambda code: bool(_OUR_CODE.fullmatch(code)), seen, json_text), "7.2"
-    )
+    wrong = [json_text(code) for code in codes if not _OUR_CODE.fullmatch(code)]
+    return assumed(*none(wrong, "lower-case letters and `_`"), "7.2")
 
 
 async def _challenges(session: Session) -> Findings:
@@ -194,8 +144,8 @@ async def _key_always_accepted(session: Session) -> Findings:
         for response in session.responses
         if response.request.key == session.key and response.request.scheme == "Bearer"
     ]
-    seen = f"in all {len(own)} requests"
-    return stated(*of_all(own, lambda response: response.status != 401, seen, _where), "5.1")
+    refused = [_where(response) for response in own if response.status == 401]
+    return stated(*none(refused, f"in all {len(own)} requests"), "5.1")
 
 
 async def _too_many_requests(session: Session) -> Findings:
@@ -203,23 +153,23 @@ async def _too_many_requests(session: Session) -> Findings:
     responses = [response for response in session.responses if response.status == 429]
     if not responses:
         return unseen("no response was a 429, and the run does not provoke one", "7.11", "8.7")
-    seen = f"{len(responses)} responses, each with the seconds to wait"
-    has_header = of_all(responses, lambda each: "retry-after" in each.headers, seen, _retry_after)
-    is_so, seen = of_all(responses, lambda each: each.retry_after_s is not None, seen, _retry_after)
-    findings = stated(*has_header, "8.7") + stated(is_so, seen, "7.11")
-    if not is_so:
+    name, seen = "retry-after", f"{len(responses)} responses, each with the seconds to wait"
+    wrong = [_retry_after(each) for each in responses if name not in each.headers]
+    findings = stated(*none(wrong, seen), "8.7")
+    wrong = [_retry_after(each) for each in responses if each.retry_after_s is None]
+    findings += stated(*none(wrong, seen), "7.11")
+    if wrong:
         return findings
-    is_whole = of_all(responses, _is_whole, f"whole seconds, at least {MIN_WAIT_S}", _retry_after)
-    return findings + assumed(*is_whole, "7.11")
-
-
-def _is_whole(response: ServiceResponse) -> bool:
-    seconds = response.headers["retry-after"]
-    return seconds.isdigit() and int(seconds) >= MIN_WAIT_S
+    wrong = [_retry_after(each) for each in responses if not _is_whole(each.headers[name])]
+    return findings + assumed(*none(wrong, f"whole seconds, at least {MIN_WAIT_S}"), "7.11")
 
 
 def _retry_after(response: ServiceResponse) -> str:
     return f"`Retry-After`: {member_text(response.headers, 'retry-after')}"
+
+
+def _is_whole(seconds: str) -> bool:
+    return seconds.isdigit() and int(seconds) >= MIN_WAIT_S
 
 
 async def _after_waiting(session: Session) -> Findings:
