@@ -3,10 +3,10 @@
 import asyncio
 import re
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any
 
 from emulator.tools.verify.checks.refusals import (
-    CODES,
     ExpectedRefusal,
     created_with,
     expectation,
@@ -141,7 +141,8 @@ async def _requested_fields(session: Session) -> Findings:
         kind = "null" if is_null else member_text(payment, name)
         findings += stated(is_null, f"{kind} in a new payment", number)
     seen = f"{member_text(payment, 'status')} in a new payment"
-    return findings + assumed(payment.get("status") == "pending", seen, "2.1.5")
+    findings += assumed(payment.get("status") == "pending", seen, "2.1.5")
+    return findings + _expiry(payment, session.expires_in_s, "4.1.11", exact="4.1.11")
 
 
 def _returned_as_given(
@@ -180,10 +181,6 @@ async def _difficult_values(session: Session) -> Findings:
     seen = "long URLs and unusual metadata are taken"
     findings = assumed(True, seen, *_CLAUSES_OF_FORM.values())
     return findings + _returned_as_given(body, response.members, _RETURNED_FIELDS)
-
-
-async def _requested_expiry(session: Session) -> Findings:
-    return _expiry(session.first.payment, session.expires_in_s, "4.1.11", exact="4.1.11")
 
 
 async def _required_parameters(session: Session) -> Findings:
@@ -257,7 +254,7 @@ async def _a_retry(session: Session) -> Findings:
     return findings + assumed(is_replay, "`Idempotent-Replayed: true`", "4.1.20", otherwise=wrong)
 
 
-_OTHER_VALUES: Mapping[str, object] = {
+_OTHER_VALUES: dict[str, object] = {
     "amount": LARGER_AMOUNT + 1,
     "success_url": "https://example.com/made-by-payments-emulator-verify",
     "cancel_url": "https://example.com/made-by-payments-emulator-verify",
@@ -266,25 +263,8 @@ _OTHER_VALUES: Mapping[str, object] = {
 }
 
 
-def _with_another(name: str, value: object) -> Check:
-    """The check of a used key with another value of a parameter."""
-    refusal = ExpectedRefusal(
-        what=f"another `{name}` under a used key",
-        send=lambda session: session.create({**_first_with_key(session).body, name: value}),
-        status=409,
-        code="idempotency_key_reused",
-        states=("4.1.19", "7.10"),
-    )
-
-    async def run(session: Session) -> Findings:
-        response = await refusal.send(session)
-        findings = refusal.findings(response)
-        if response.status == 409:
-            seen = f"param {member_text(response.error, 'param')}"
-            findings += assumed(response.param == _KEY, seen, "7.10")
-        return findings
-
-    return Check(run=run, states=refusal.states, assumes=("7.10", CODES))
+async def _create_again(session: Session, changes: Mapping[str, object]) -> ServiceResponse:
+    return await session.create({**_first_with_key(session).body, **changes})
 
 
 async def _create_in_reverse(session: Session) -> ServiceResponse:
@@ -354,15 +334,14 @@ CHECKS = (
     expectation("all three", created_with(methods=list(METHODS)), "2.1.16"),
     Check(
         run=_requested_fields,
-        states=("2.1.3", "2.1.6", *_RETURNED_FIELDS.values(), "2.1.14", "4.1.8", "8.2"),
-        assumes=("2.1.5",),
+        states=("2.1.3", "2.1.6", *_RETURNED_FIELDS.values(), "2.1.14", "4.1.8", "4.1.11", "8.2"),
+        assumes=("2.1.5", "4.1.11"),
     ),
     Check(
         run=_difficult_values,
         states=tuple(_RETURNED_FIELDS.values()),
         assumes=tuple(_CLAUSES_OF_FORM.values()),
     ),
-    Check(run=_requested_expiry, states=("4.1.11",), assumes=("4.1.11",)),
     Check(
         run=_required_parameters,
         states=("1.4", "2.1.1", "2.1.8", "4.1.12", "4.1.16", "7.6", "8.3", "8.4"),
@@ -370,7 +349,19 @@ CHECKS = (
     ),
     Check(run=_unknown_parameter, assumes=("4.1.14",)),
     Check(run=_a_retry, states=("4.1.10",), assumes=("4.1.20",)),
-    *(_with_another(name, value) for name, value in _OTHER_VALUES.items()),
+    *(
+        ExpectedRefusal(
+            what=f"another `{name}` under a used key",
+            send=partial(_create_again, changes={name: value}),
+            status=409,
+            code="idempotency_key_reused",
+            param=_KEY,
+            states=("4.1.19", "7.10"),
+            states_param=(),
+            assumes_param=("7.10",),
+        ).check
+        for name, value in _OTHER_VALUES.items()
+    ),
     expectation("the members in another order", _create_in_reverse, "4.1.19", is_so=_is_first),
     expectation("after a refusal", _create_after_refusal, "4.1.21"),
     expectation(

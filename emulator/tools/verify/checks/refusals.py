@@ -31,7 +31,8 @@ class ExpectedRefusal:
     """A request that the service must refuse with a status, an error code and a named field.
 
     `states` and `assumes` are the clauses of the status; any 4xx satisfies `states_4xx`. The code
-    is assumed unless there are `states_code`. Without a `param` no field is expected.
+    is assumed unless there are `states_code`. Without a `param` no field is expected, and none of
+    a 404 if `may_be_404`. `assumes_param` are the clauses of the field in the expected status.
     """
 
     what: str
@@ -44,21 +45,22 @@ class ExpectedRefusal:
     states_4xx: tuple[str, ...] = ()
     states_code: tuple[str, ...] = ()
     states_param: tuple[str, ...] = (FIELD,)
+    assumes_param: tuple[str, ...] = ()
+    may_be_404: bool = False
 
     @property
     def check(self) -> Check:
-        async def run(session: Session) -> Findings:
-            return self.findings(await self.send(session))
-
         param_clauses = () if self.param is None else self.states_param
+        codes = () if self.states_code else (CODES,)
         return Check(
-            run=run,
+            run=self._run,
             states=(*self.states, *self.states_4xx, *self.states_code, *param_clauses),
-            assumes=self.assumes if self.states_code else (*self.assumes, CODES),
+            assumes=(*self.assumes, *self.assumes_param, *codes),
         )
 
-    def findings(self, response: ServiceResponse) -> Findings:
+    async def _run(self, session: Session) -> Findings:
         """Compare the status, then the code, then the field."""
+        response = await self.send(session)
         seen = f"{self.what}: {response.summary}"
         has_status, has_code = response.status == self.status, response.code == self.code
         findings = stated(response.is_refusal, seen, *self.states_4xx)
@@ -68,23 +70,20 @@ class ExpectedRefusal:
             findings += stated(has_code, seen, *self.states_code)
         elif has_status and not self.states_code:
             code = f"`{self.code}`"
-            findings += assumed(has_code, code if has_code else f"{seen}, not {code}", CODES)
-        if self.param is not None:
-            findings += param_findings(response, self.param, self.what, *self.states_param)
-        return findings
-
-
-def param_findings(response: ServiceResponse, param: str, what: str, *numbers: str) -> Findings:
-    """Whether a 400 names the field; nothing if the request succeeded."""
-    if response.is_success:
-        return []
-    if response.status != 400:
-        return stated(False, f"{what}: {response.summary}", *numbers)
-    named = response.param
-    # `methods[0]` and `metadata.pair` name the field, too.
-    is_part = isinstance(named, str) and named.startswith((f"{param}.", f"{param}["))
-    seen = f"{what}: param {member_text(response.error, 'param')}"
-    return stated(is_part or named == param, seen, *numbers)
+            findings += assumed(has_code, code, CODES, otherwise=f"{seen}, not {code}")
+        named, param = response.param, f"param {member_text(response.error, 'param')}"
+        if has_status:
+            findings += assumed(named == self.param, param, *self.assumes_param)
+        # The contract has 404 for objects that do not exist; it need not name a field.
+        is_404 = self.may_be_404 and response.status == 404
+        if self.param is None or response.is_success or is_404:
+            return findings
+        # `methods[0]` and `metadata.pair` name the field, too.
+        parts = f"{self.param}.", f"{self.param}["
+        is_named = named == self.param or (isinstance(named, str) and named.startswith(parts))
+        seen = f"{self.what}: {param}" if response.status == 400 else seen
+        is_so = is_named and response.status == 400
+        return findings + stated(is_so, seen, *self.states_param)
 
 
 def expectation(

@@ -102,8 +102,9 @@ def _member(response: ServiceResponse, name: str) -> str:
 async def _members_of_errors(session: Session) -> Findings:
     errors = [response for response in _errors(session) if response.has_error]
     if not errors:
-        return unseen("no refusal has an `error`", "7.2", "7.3", "7.4")
-    findings: Findings = []
+        findings = unseen("no refusal has an `error`", "7.2", "7.3", "7.4")
+        return findings + unseen("no error has a code", "7.2")
+    findings = []
     for number, name in (("7.2", "code"), ("7.3", "message")):
         wrong = [_member(each, name) for each in errors if not _is_text(each.error.get(name))]
         findings += stated(*none(wrong, "a string in each"), number)
@@ -114,15 +115,10 @@ async def _members_of_errors(session: Session) -> Findings:
     null = [f"null in a {each.status}" for each in named if each.param is None]
     findings += assumed(*none(null, "never null"), "7.4")
     wrong = [_member(each, "param") for each in named if each.status not in _WITH_PARAM]
-    return findings + assumed(*none(wrong, "absent where no field is at fault"), "7.4")
-
-
-async def _form_of_codes(session: Session) -> Findings:
-    codes = [response.code for response in _errors(session) if isinstance(response.code, str)]
-    if not codes:
-        return unseen("no error has a code", "7.2")
+    findings += assumed(*none(wrong, "absent where no field is at fault"), "7.4")
+    codes = [each.code for each in errors if isinstance(each.code, str)]
     wrong = [json_text(code) for code in codes if not _OUR_CODE.fullmatch(code)]
-    return assumed(*none(wrong, "lower-case letters and `_`"), "7.2")
+    return findings + assumed(*none(wrong, "lower-case letters and `_`"), "7.2")
 
 
 async def _challenges(session: Session) -> Findings:
@@ -210,8 +206,7 @@ CHECKS = (
     Check(run=_all_json, states=("1.2",), assumes=("1.2",)),
     Check(run=_statuses, states=("1.3",), assumes=("1.3",)),
     Check(run=_error_objects, states=("2.3.1", "7.1"), assumes=("7.1",)),
-    Check(run=_members_of_errors, states=("7.2", "7.3", "7.4"), assumes=("7.4",)),
-    Check(run=_form_of_codes, assumes=("7.2",)),
+    Check(run=_members_of_errors, states=("7.2", "7.3", "7.4"), assumes=("7.2", "7.4")),
     Check(run=_challenges, assumes=("5.4",)),
     Check(run=_key_always_accepted, states=("5.1",)),
     Check(run=_too_many_requests, states=("7.11", "8.7"), assumes=("7.11",)),
