@@ -57,6 +57,11 @@ def parse_instant(value: object) -> Instant | None:
         return None
 
 
+def between(since: Instant, until: Instant) -> dict[str, str]:
+    """A query for the payments that were created in a range."""
+    return {"created_gte": format_instant(since), "created_lte": format_instant(until)}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnPayment:
     """A payment with the request that created it.
@@ -269,8 +274,7 @@ class Session:
 
     def within_bounds(self) -> dict[str, str]:
         """A query for the payments of this run, and few others. Raises CheckStopped."""
-        since, until = self.bounds()
-        return {"created_gte": format_instant(since), "created_lte": format_instant(until)}
+        return between(*self.bounds())
 
     async def window(self) -> dict[str, str]:
         """The same query, or an empty one if the bounds do not work. Raises CheckStopped."""

@@ -4,10 +4,9 @@ The responses are those of create, retrieve and list calls (contract, sections 4
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from emulator.domain.instants import format_instant
 from emulator.tools.verify.checks.refusals import (
     ExpectedRefusal,
     expectation,
@@ -20,9 +19,9 @@ from emulator.tools.verify.findings import Check, Findings, assumed, stated
 from emulator.tools.verify.session import (
     MADE_BY,
     MARGIN_MS,
-    OwnPayment,
     Payment,
     Session,
+    between,
     parse_instant,
 )
 
@@ -68,9 +67,12 @@ class Views:
 async def _each_view(session: Session) -> Findings:
     """Every payment of this run, and one other payment of each status."""
     listed = _listed(session)
+    own: dict[str, Payment] = {created.id: created.payment for created in session.all_created}
+    others = {str(forms[-1].get("status")): id_ for id_, forms in listed.items() if id_ not in own}
     different: dict[tuple[str, str], str] = {}
     seen: set[str] = set()
-    for payment_id, created in _payments(session, listed).items():
+    for payment_id in (*own, *list(others.values())[:MAX_PAYMENTS_OF_OTHERS]):
+        created = own.get(payment_id)
         response = await session.retrieve(payment_id)
         if created is not None and response.is_refusal:
             seen.add(_FOUND)
@@ -78,13 +80,10 @@ async def _each_view(session: Session) -> Findings:
             different.setdefault((_FOUND, ""), what)
         if not response.is_success:
             continue
-        views = Views(
-            created=None if created is None else created.payment,
-            listed=listed.get(payment_id, ()),
-            retrieved=response.members,
-        )
-        seen |= {_LISTED} if views.listed else set()
+        forms = listed.get(payment_id, ())
+        seen |= {_LISTED} if forms else set()
         seen |= {_CREATED, _FOUND, _RETRIEVED} if created is not None else set()
+        views = Views(created=created, listed=forms, retrieved=response.members)
         for number, name, what in await _differences(session, payment_id, views):
             different.setdefault((number, name), what)
     findings: Findings = []
@@ -104,15 +103,6 @@ def _listed(session: Session) -> dict[str, list[Payment]]:
             if payment not in forms:
                 forms.append(payment)
     return found
-
-
-def _payments(
-    session: Session, listed: Mapping[str, Sequence[Payment]]
-) -> dict[str, OwnPayment | None]:
-    """The payments to retrieve, by their ids. Raises CheckStopped."""
-    own: dict[str, OwnPayment | None] = {payment.id: payment for payment in session.all_created}
-    others = {str(forms[-1].get("status")): one for one, forms in listed.items() if one not in own}
-    return {**own, **dict.fromkeys(list(others.values())[:MAX_PAYMENTS_OF_OTHERS])}
 
 
 async def _differences(
@@ -158,8 +148,7 @@ def _around(session: Session, payment: Payment) -> dict[str, str]:
     at = parse_instant(payment.get("created_at"))
     if at is None or not session.has_bounds:
         return {}
-    bounds = at - MARGIN_MS, at + MARGIN_MS
-    return dict(zip(("created_gte", "created_lte"), map(format_instant, bounds), strict=True))
+    return between(at - MARGIN_MS, at + MARGIN_MS)
 
 
 def _differing(views: Views, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:

@@ -7,7 +7,7 @@ from emulator.domain.payment import Status
 from emulator.tools.verify.checks.refusals import ExpectedRefusal, listed_with
 from emulator.tools.verify.client import CheckStopped
 from emulator.tools.verify.findings import Check, Findings, assumed, stated
-from emulator.tools.verify.session import METHODS, Session, parse_instant
+from emulator.tools.verify.session import METHODS, Session, between, parse_instant
 
 _FEW = 2
 _OFFSET_MS = 3 * 3_600_000
@@ -101,11 +101,11 @@ async def _by_creation(session: Session) -> Findings:
     others = [each.get("created_at") for each in inside.payments if each.get("id") not in own]
     instants = [at for at in map(parse_instant, others) if at is not None]
     findings: Findings = []
-    for name, number, bound, outer, outside in (
-        ("created_gte", "4.3.7", since, (until, until + DAY_MS), [at < since for at in instants]),
-        ("created_lte", "4.3.8", until, (since - DAY_MS, since), [at > until for at in instants]),
+    after, before = between(until, until + DAY_MS), between(since - DAY_MS, since)
+    for name, number, bound, query, outside in (
+        ("created_gte", "4.3.7", since, after, [at < since for at in instants]),
+        ("created_lte", "4.3.8", until, before, [at > until for at in instants]),
     ):
-        query = dict(zip(("created_gte", "created_lte"), map(format_instant, outer), strict=True))
         alone = await session.long_page(**{name: query[name]})
         both = await session.long_page(**query)
         page = inside
