@@ -7,7 +7,7 @@ what we have assumed: `"creates with 202: 4.1.16 7.6 (1.3)"`.
 
 from dataclasses import dataclass
 
-from tests.tools.verify.servers import creation, listing, objects, refusals, responses, values
+from tests.tools.verify.servers import creation, listing, objects, refusals
 from tests.tools.verify.wrong import Change
 
 
@@ -34,7 +34,7 @@ def _server(key: str, change: Change) -> Server:
 
 SERVERS = [
     _server(key, change)
-    for module in (creation, refusals, objects, listing, responses, values)
+    for module in (creation, refusals, objects, listing)
     for table in module.TABLES
     for key, change in table.items()
 ]
