@@ -162,6 +162,14 @@ def refusal(
     return Reply.of(status, {"error": error}).with_headers(**headers)
 
 
+def at(path: str) -> RequestFilter:
+    return lambda request: request.path == path
+
+
+def of_method(method: str) -> RequestFilter:
+    return lambda request: request.method == method
+
+
 def created(_: Request, reply: Reply) -> bool:
     return reply.status == 201
 
@@ -186,6 +194,10 @@ def of_code(*codes: str) -> ReplyFilter:
     return lambda _, reply: reply.code in codes
 
 
+NO_ROUTE = refusal(404, "route_not_found")
+AT_UNKNOWN_PATH = at("/v1/no_such_call")
+
+
 def replying(reply: Reply, when: RequestFilter) -> Change:
     """Some requests have this reply, and no other effect."""
 
@@ -202,6 +214,11 @@ def requests(edit: Callable[[Request], Request], when: RequestFilter = lambda _:
         return await serve(edit(request) if when(request) else request)
 
     return change
+
+
+def as_owner(when: RequestFilter) -> Change:
+    """Some requests are served as if they had the key of the first request."""
+    return requests(Request.by_owner, when)
 
 
 def queries(when: RequestFilter = lambda _: True, **query: Any) -> Change:

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 
 from tests.tools.verify.wrong import (
+    AT_UNKNOWN_PATH,
+    NO_ROUTE,
     PAYMENTS,
     Change,
     Object,
@@ -12,6 +14,8 @@ from tests.tools.verify.wrong import (
     RequestFilter,
     Serve,
     answering,
+    as_owner,
+    at,
     changed,
     created,
     fields,
@@ -48,9 +52,14 @@ def with_default(name: str, value: object) -> Change:
     )
 
 
-def is_unusual(value: object) -> bool:
-    """Whether a URL is long, or metadata has a name with a blank."""
-    return "Alpha Beta" in value if isinstance(value, dict) else len(str(value)) > 255
+def refusing_unusual(param: str) -> Change:
+    """Refuses a long URL, or metadata that has a name with a blank."""
+
+    def is_unusual(body: Object) -> bool:
+        value = body.get(param)
+        return "Alpha Beta" in value if isinstance(value, dict) else len(str(value)) > 255
+
+    return refusing(param, is_unusual)
 
 
 REFUSES_UNKNOWN_PARAMETERS = refusing(
@@ -89,8 +98,20 @@ def comparing(is_compared: Callable[[str], bool]) -> Change:
     return replies(lambda request, _: request.earlier_with_key(201)[0][1], is_same)
 
 
+def own_earlier(request: Request) -> list[Request]:
+    """The successful requests of the same account with the same idempotency key."""
+    return [each for each, _ in request.earlier_with_key(201) if each.key == request.key]
+
+
 def in_order(body: Object) -> str:
     return json.dumps([body, body.get("metadata")])
+
+
+def with_edited_key(edit: Callable[[str], str]) -> Change:
+    return requests(
+        lambda request: request.with_members(idempotency_key=edit(request.idempotency_key)),
+        lambda request: bool(request.idempotency_key),
+    )
 
 
 def without_key(request: Request) -> Request:
@@ -130,49 +151,37 @@ async def with_second_payment(request: Request, serve: Serve) -> Reply:
 
 
 AUTHENTICATION: dict[str, Change] = {
-    "asks for no key: 4.0.5 5.4 7.8": requests(
-        Request.by_owner, lambda request: not request.scheme
-    ),
-    "takes any key: 5.4 7.8": requests(
-        Request.by_owner,
+    "asks for no key: 4.0.5 5.4 7.8": as_owner(lambda request: not request.scheme),
+    "takes any key: 5.4 7.8": as_owner(
         lambda request: request.scheme == "Bearer" and not request.key.startswith("test_run_"),
     ),
-    **{
-        f"asks for no key for {what}: 4.0.5 5.4 7.8": requests(
-            Request.by_owner,
-            lambda request, is_meant=is_meant: is_meant(request) and not request.scheme,
-        )
-        for what, is_meant in (
-            ("a list", lambda request: request.is_list),
-            ("a payment", lambda request: request.is_retrieve),
-            ("a create call", lambda request: request.is_create),
-        )
-    },
-    "takes any key for a payment: 4.0.5 5.4 7.8": requests(
-        Request.by_owner,
+    "asks for no key for a list: 4.0.5 5.4 7.8": as_owner(
+        lambda request: request.is_list and not request.scheme
+    ),
+    "asks for no key for a payment: 4.0.5 5.4 7.8": as_owner(
+        lambda request: request.is_retrieve and not request.scheme
+    ),
+    "asks for no key for a create call: 4.0.5 5.4 7.8": as_owner(
+        lambda request: request.is_create and not request.scheme
+    ),
+    "takes any key for a payment: 4.0.5 5.4 7.8": as_owner(
         lambda request: request.is_retrieve and not request.key.startswith("test_run_"),
     ),
     "takes keys in any case: 5.4 7.8": requests(
         lambda request: request.with_headers(authorization=_lower_key(request))
     ),
-    "compares the beginning of keys: 5.4 7.8": requests(
-        Request.by_owner, lambda request: request.scheme == "Bearer" and is_longer_key(request)
+    "compares the beginning of keys: 5.4 7.8": as_owner(
+        lambda request: request.scheme == "Bearer" and is_longer_key(request)
     ),
-    "looks for the route before the key: (4.0.5)": replying(
-        refusal(404, "route_not_found"), lambda request: request.path == "/v1/unknown"
-    ),
-    "takes the scheme Basic: (5.1)": requests(
-        Request.by_owner, lambda request: request.scheme == "Basic"
-    ),
-    "takes a key without a scheme: (5.1)": requests(
-        Request.by_owner, lambda request: bool(request.earlier) and request.scheme == owner(request)
+    "looks for the route before the key: (4.0.5)": replying(NO_ROUTE, at("/v1/unknown")),
+    "takes the scheme Basic: (5.1)": as_owner(lambda request: request.scheme == "Basic"),
+    "takes a key without a scheme: (5.1)": as_owner(
+        lambda request: bool(request.earlier) and request.scheme == owner(request)
     ),
     "counts the case of Bearer: (5.1)": replying(
         NO_KEY, lambda request: request.scheme == "bearer"
     ),
-    "forgets a key that it took: 5.1 7.9": replying(
-        NO_KEY, lambda request: request.path == "/v1/no_such_call"
-    ),
+    "forgets a key that it took: 5.1 7.9": replying(NO_KEY, AT_UNKNOWN_PATH),
     "says nothing of Bearer: (5.4)": headers(www_authenticate=None),
     "has another scheme: (5.4)": headers(of_status(401), www_authenticate="Basic"),
     "says 403 of a missing key: 4.0.5 5.4 7.8 (1.3 5.1)": statuses(403, of_status(401)),
@@ -207,16 +216,9 @@ CREATION = {
     "asks for metadata: (4.1.13)": refusing(
         "metadata", lambda body: "metadata" not in body, "missing_parameter"
     ),
-    **{
-        f"refuses an unusual {param}: ({number})": refusing(
-            param, lambda body, param=param: is_unusual(body.get(param))
-        )
-        for param, number in (
-            ("success_url", "4.1.6"),
-            ("cancel_url", "4.1.7"),
-            ("metadata", "4.1.8"),
-        )
-    },
+    "refuses an unusual success_url: (4.1.6)": refusing_unusual("success_url"),
+    "refuses an unusual cancel_url: (4.1.7)": refusing_unusual("cancel_url"),
+    "refuses an unusual metadata: (4.1.8)": refusing_unusual("metadata"),
     "is strict: (4.1.14)": REFUSES_UNKNOWN_PARAMETERS,
     "refuses the smallest amount: 4.1.3 8.1": refusing(
         "amount", lambda body: body.get("amount") == 100
@@ -244,11 +246,7 @@ IDEMPOTENCY = {
     "says 400 of a conflict: 4.1.19 7.10": statuses(400, of_status(409)),
     "says 200 of a conflict: 4.1.19 7.10": statuses(200, of_status(409)),
     "says 409 of a retry: 4.1.10 (4.1.19)": answering(
-        REUSED,
-        lambda request, reply: (
-            reply.status == 201
-            and any(each.key == request.key for each, _ in request.earlier_with_key(201))
-        ),
+        REUSED, lambda request, reply: reply.status == 201 and bool(own_earlier(request))
     ),
     "uses a key up in vain: (4.1.21)": replying(
         REUSED, lambda request: bool(request.earlier_with_key(400))
@@ -258,20 +256,12 @@ IDEMPOTENCY = {
         lambda request: any(each.key != request.key for each, _ in request.earlier_with_key(201)),
     ),
     **{
-        f"compares no {left_out}: 4.1.19 7.10": comparing(
-            lambda name, left_out=left_out: name != left_out
-        )
-        for left_out in ("amount", "success_url", "cancel_url", "metadata", "expires_in")
+        f"compares no {name}: 4.1.19 7.10": comparing(name.__ne__)
+        for name in ("amount", "success_url", "cancel_url", "metadata", "expires_in")
     },
-    "compares only the amount: 4.1.19 7.10": comparing(lambda name: name == "amount"),
-    "ignores the case of keys: 4.1.10": requests(
-        lambda request: request.with_members(idempotency_key=request.idempotency_key.lower()),
-        lambda request: bool(request.idempotency_key),
-    ),
-    "cuts keys: 4.1.10": requests(
-        lambda request: request.with_members(idempotency_key=request.idempotency_key[:64]),
-        lambda request: bool(request.idempotency_key),
-    ),
+    "compares only the amount: 4.1.19 7.10": comparing("amount".__eq__),
+    "ignores the case of keys: 4.1.10": with_edited_key(str.lower),
+    "cuts keys: 4.1.10": with_edited_key(lambda key: key[:64]),
     "refuses null: (4.1.13)": refusing(
         "idempotency_key", lambda body: body.get("idempotency_key", "") is None
     ),
@@ -279,10 +269,7 @@ IDEMPOTENCY = {
         REUSED,
         lambda request, reply: (
             reply.status == 201
-            and any(
-                each.key == request.key and in_order(each.body) != in_order(request.body)
-                for each, _ in request.earlier_with_key(201)
-            )
+            and any(in_order(each.body) != in_order(request.body) for each in own_earlier(request))
         ),
     ),
     "creates two at once: (4.1.23)": requests(without_key, is_concurrent),

@@ -17,6 +17,7 @@ from tests.tools.verify.wrong import (
     Request,
     Serve,
     answering,
+    as_owner,
     created,
     fields,
     listed,
@@ -25,7 +26,6 @@ from tests.tools.verify.wrong import (
     refusal,
     replies,
     replying,
-    requests,
     retrieved,
     statuses,
     succeeded,
@@ -108,6 +108,10 @@ def is_known_key(request: Request) -> bool:
 
 def is_foreign(request: Request, reply: Reply) -> bool:
     return is_unknown(request, reply) and not request.is_of_owner
+
+
+def is_created_by_owner(request: Request, reply: Reply) -> bool:
+    return is_unknown(request, reply) and request.path.rpartition("/")[2] in request.created
 
 
 async def completing(request: Request, serve: Serve) -> Reply:
@@ -217,11 +221,10 @@ OWNERS = {
     "says 410 of all: 4.2.6 4.2.7 5.5 7.9 (1.3 4.0.3 4.2.1)": statuses(410, of_status(404)),
     "says 403 to others: 4.2.7 5.5 7.9 (1.3)": statuses(403, is_foreign),
     "says 401 to others: 4.2.7 5.5 7.9 (5.4)": statuses(401, is_foreign),
-    "shows payments to others: 4.2.7 5.5 7.9": requests(
-        Request.by_owner, lambda request: request.is_retrieve and is_known_key(request)
+    "shows payments to others: 4.2.7 5.5 7.9": as_owner(
+        lambda request: request.is_retrieve and is_known_key(request)
     ),
-    "lists payments to others: 5.5": requests(
-        Request.by_owner,
+    "lists payments to others: 5.5": as_owner(
         lambda request: (
             bool(request.earlier)
             and request.is_list
@@ -231,15 +234,11 @@ OWNERS = {
     ),
     "writes another text about others: (4.2.7)": replies(
         lambda _, reply: refusal(404, reply.code, message="It belongs to another account."),
-        lambda request, reply: (
-            is_unknown(request, reply) and request.path.rpartition("/")[2] in request.created
-        ),
+        is_created_by_owner,
     ),
     "tells of others: (4.2.7)": answering(
         refusal(404, "not_yours"),
-        lambda request, reply: (
-            is_unknown(request, reply) and request.path.rpartition("/")[2] in request.created
-        ),
+        is_created_by_owner,
     ),
 }
 

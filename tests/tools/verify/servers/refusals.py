@@ -6,17 +6,20 @@ from typing import Any
 
 from emulator.tools.verify.checks.refusals import WRONG_PARAMETERS
 from tests.tools.verify.wrong import (
+    AT_UNKNOWN_PATH,
     PAYMENTS,
     Change,
     Reply,
     Request,
     Serve,
     answering,
+    at,
     changed,
     contents,
     errors,
     headers,
     of_code,
+    of_method,
     of_status,
     refusal,
     replies,
@@ -39,10 +42,6 @@ MARK = b"\xef\xbb\xbf"
 WEBSITE = Reply(status=302, content=b"<html>", headers={"content-type": "text/html"})
 
 
-def is_unknown_path(request: Request) -> bool:
-    return request.path == "/v1/no_such_call"
-
-
 def taking(param: str) -> tuple[str, Change]:
     """A server that accepts every wrong value of a parameter, by replacing it."""
     wrongs = [wrong for wrong in WRONG_PARAMETERS if wrong.param == param]
@@ -59,6 +58,11 @@ def taking(param: str) -> tuple[str, Change]:
     # Of two wrong fields, the next one is named.
     assumed |= {"4.1.17"} if param == "amount" else set()
     return f"takes any {param}: {' '.join(stated)} ({' '.join(assumed)})", change
+
+
+def as_payments(path: str) -> Change:
+    """Serves another path as the path of create and list calls."""
+    return requests(lambda request: replace(request, path=PAYMENTS), at(path))
 
 
 def _found_id(request: Request) -> str:
@@ -124,32 +128,22 @@ REQUESTS = {
         refusal(400, "invalid_currency", "currency"),
         lambda request, reply: reply.status == 400 and request.body.get("currency") == "USD",
     ),
-    "takes a slash after the path: (7.9)": requests(
-        lambda request: replace(request, path=PAYMENTS),
-        lambda request: request.path == f"{PAYMENTS}/",
-    ),
+    "takes a slash after the path: (7.9)": as_payments(f"{PAYMENTS}/"),
     "redirects a slash after the path: 1.2 (1.3 7.9)": replying(
         Reply(status=307, content=b"", headers={"location": PAYMENTS}),
-        lambda request: request.path == f"{PAYMENTS}/",
+        at(f"{PAYMENTS}/"),
     ),
     "looks for the payment to delete: (7.13)": replying(
-        refusal(404, "payment_not_found"), lambda request: request.method == "DELETE"
+        refusal(404, "payment_not_found"), of_method("DELETE")
     ),
-    "has a second version: (9.1)": requests(
-        lambda request: replace(request, path=PAYMENTS),
-        lambda request: request.path == "/v2/payments",
-    ),
-    "knows every path: 7.9": replying(Reply.of(200, {"status": "ok"}), is_unknown_path),
+    "has a second version: (9.1)": as_payments("/v2/payments"),
+    "knows every path: 7.9": replying(Reply.of(200, {"status": "ok"}), AT_UNKNOWN_PATH),
     "redirects an unknown path: 1.2 7.9 (1.3)": replying(
-        Reply(status=307, content=b"", headers={"location": "/elsewhere"}), is_unknown_path
+        Reply(status=307, content=b"", headers={"location": "/elsewhere"}), AT_UNKNOWN_PATH
     ),
     "has a website": replying(WEBSITE, lambda request: not request.path.startswith("/v1/")),
-    "takes a PATCH: (4.0.3)": replying(
-        Reply.of(200, {"changed": 0}), lambda request: request.method == "PATCH"
-    ),
-    "needs no version: (9.1)": requests(
-        lambda request: replace(request, path=PAYMENTS), lambda request: request.path == "/payments"
-    ),
+    "takes a PATCH: (4.0.3)": replying(Reply.of(200, {"changed": 0}), of_method("PATCH")),
+    "needs no version: (9.1)": as_payments("/payments"),
 }
 
 STATUSES = {
@@ -160,7 +154,7 @@ STATUSES = {
     "says 422 of no JSON: (1.1 1.3 4.0.2)": statuses(422, of_code("invalid_json")),
     "says 405: 7.9 (1.3 4.0.3)": statuses(405, of_code("route_not_found")),
     "has a status of nobody: 1.3 7.9 (4.0.3)": statuses(444, of_code("route_not_found")),
-    "breaks down: 7.9 7.12": replying(refusal(500, "internal_error"), is_unknown_path),
+    "breaks down: 7.9 7.12": replying(refusal(500, "internal_error"), AT_UNKNOWN_PATH),
 }
 
 ERRORS = {
@@ -196,15 +190,15 @@ ERRORS = {
 
 
 def at_unknown_path(request: Request, _: Reply) -> bool:
-    return is_unknown_path(request)
+    return AT_UNKNOWN_PATH(request)
 
 
 def too_often(times: int = 1, **headers: str) -> Change:
     """One request is refused, and served when it is repeated often enough."""
 
     async def change(request: Request, serve: Serve) -> Reply:
-        earlier_count = sum(is_unknown_path(each) for each, _ in request.earlier)
-        if earlier_count >= times or not is_unknown_path(request):
+        earlier_count = sum(AT_UNKNOWN_PATH(each) for each, _ in request.earlier)
+        if earlier_count >= times or not AT_UNKNOWN_PATH(request):
             return await serve(request)
         return refusal(429, "rate_limit_exceeded", **headers)
 
