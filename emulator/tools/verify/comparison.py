@@ -80,9 +80,6 @@ class Comparison:
         """The number of clauses that are unseen because of the rate limit."""
         return sum(result.was_left_out for result in self.results)
 
-    def count(self, verdict: Verdict) -> int:
-        return sum(result.verdict is verdict for result in self.results)
-
     @property
     def drifts(self) -> tuple[ClauseResult, ...]:
         return tuple(result for result in self.results if result.verdict is Verdict.DRIFT)
