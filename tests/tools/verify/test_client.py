@@ -37,41 +37,33 @@ def response(status: int, retry_after: str | None = None) -> ServiceResponse:
 OK = response(200)
 
 
-class FakeTransport:
-    """Returns or raises the outcomes in turn, the last one for ever."""
+class Requests:
+    """A client with a record of its waits, and its transport, which returns or raises the outcomes
+    in turn, the last one for ever."""
 
     base_url = "http://service.test"
 
     def __init__(self, *outcomes: ServiceResponse | Exception) -> None:
+        self.count = 0
+        self.clock = ImpatientClock(ManualClock())
+        self.reported_s: list[int] = []
+        self.client = ServiceClient(self, wall=self.clock, report_wait=self.reported_s.append)
         self._outcomes = list(outcomes)
-        self.request_count = 0
+
+    async def status(self) -> int:
+        return (await self.client.send(REQUEST)).status
 
     async def send(self, _: ServiceRequest) -> ServiceResponse:
-        self.request_count += 1
+        self.count += 1
         outcome = self._outcomes.pop(0) if len(self._outcomes) > 1 else self._outcomes[0]
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
 
-class Requests:
-    """A client of a fake transport, with a record of its waits."""
-
-    def __init__(self, *outcomes: ServiceResponse | Exception) -> None:
-        self.transport = FakeTransport(*outcomes)
-        self.clock = ImpatientClock(ManualClock())
-        self.reported_s: list[int] = []
-        self.client = ServiceClient(
-            self.transport, wall=self.clock, report_wait=self.reported_s.append
-        )
-
-    async def send(self) -> int:
-        return (await self.client.send(REQUEST)).status
-
-
 async def test_a_429_is_retried_after_the_named_seconds_and_each_wait_is_reported() -> None:
     requests = Requests(response(429, "3"), response(429, "1"), OK)
-    assert await requests.send() == 200
+    assert await requests.status() == 200
     assert requests.clock.waits_ms == [3_000, 1_000]
     assert requests.reported_s == [3, 0, 1, 0]
     assert [each.status for each in requests.client.responses] == [429, 429, 200]
@@ -89,7 +81,7 @@ async def test_a_wait_is_a_whole_number_of_seconds_and_at_least_one(
     retry_after: str | None, seconds: int
 ) -> None:
     requests = Requests(response(429, retry_after), OK)
-    assert await requests.send() == 200
+    assert await requests.status() == 200
     assert requests.clock.waits_ms == [1_000 * seconds]
 
 
@@ -97,10 +89,10 @@ async def test_a_wait_is_a_whole_number_of_seconds_and_at_least_one(
 async def test_the_client_waits_a_minute_in_total(retry_after: str) -> None:
     requests = Requests(response(429, retry_after))
     with pytest.raises(RateLimited) as raised:
-        await requests.send()
+        await requests.status()
     assert str(raised.value) == "429 was returned again after a wait of 60 s in total"
     assert sum(requests.clock.waits_ms) == 1_000 * MAX_TOTAL_WAIT_S
-    assert requests.transport.request_count == len(requests.clock.waits_ms) + 1
+    assert requests.count == len(requests.clock.waits_ms) + 1
 
 
 @pytest.mark.parametrize(
@@ -111,7 +103,7 @@ async def test_a_wait_beyond_the_minute_is_not_begun(
 ) -> None:
     requests = Requests(response(429, retry_after))
     with pytest.raises(RateLimited) as raised:
-        await requests.send()
+        await requests.status()
     assert str(raised.value) == (
         f"429 requires a wait of {retry_after} s, but only {left_s} s of 60 s are left"
     )
@@ -119,15 +111,15 @@ async def test_a_wait_beyond_the_minute_is_not_begun(
     assert len(requests.reported_s) == 2 * len(waits_ms)
     # After a refusal no request is sent.
     with pytest.raises(RateLimited, match=str(raised.value)):
-        await requests.send()
-    assert requests.transport.request_count == len(waits_ms) + 1
+        await requests.status()
+    assert requests.count == len(waits_ms) + 1
 
 
 async def test_concurrent_waits_follow_each_other() -> None:
     """Otherwise a second of waiting would count twice."""
     requests = Requests(*[response(429, "20")] * 2, OK)
     clock = ManualClock()
-    client = ServiceClient(requests.transport, wall=clock, report_wait=requests.reported_s.append)
+    client = ServiceClient(requests, wall=clock, report_wait=requests.reported_s.append)
     both = asyncio.gather(client.send(REQUEST), client.send(REQUEST))
     for _ in range(2):
         await clock.waited_for()
@@ -140,17 +132,17 @@ async def test_concurrent_waits_follow_each_other() -> None:
 @pytest.mark.parametrize(("second", "status"), [(OK, 200), (response(503), 503)])
 async def test_a_server_error_is_retried_once(second: ServiceResponse, status: int) -> None:
     requests = Requests(response(503), second, OK)
-    assert await requests.send() == status
-    assert requests.transport.request_count == 2
+    assert await requests.status() == status
+    assert requests.count == 2
 
 
 async def test_a_lost_response_stops_its_check_and_several_end_the_run() -> None:
     requests = Requests(LostResponse("it was cut"))
     for _ in range(MAX_LOST_RESPONSES - 1):
         with pytest.raises(CheckStopped, match="it was cut"):
-            await requests.send()
+            await requests.status()
     with pytest.raises(Unreachable) as raised:
-        await requests.send()
+        await requests.status()
     assert str(raised.value) == "http://service.test does not respond: it was cut, 3 times"
     assert requests.client.responses == []
 
@@ -158,9 +150,9 @@ async def test_a_lost_response_stops_its_check_and_several_end_the_run() -> None
 async def test_a_missing_connection_is_not_retried() -> None:
     requests = Requests(NoConnection("refused"))
     with pytest.raises(Unreachable) as raised:
-        await requests.send()
+        await requests.status()
     assert str(raised.value) == "cannot reach http://service.test: refused"
-    assert requests.transport.request_count == 1
+    assert requests.count == 1
 
 
 class FakeHttp(httpx.AsyncBaseTransport):

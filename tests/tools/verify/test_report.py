@@ -10,7 +10,7 @@ import pytest
 
 from emulator.domain.clauses import CLAUSES, SECTIONS, Basis
 from emulator.domain.instants import parse_instant
-from emulator.reporting import Paint, marked
+from emulator.reporting import PLAIN, Paint, marked
 from emulator.tools.verify.comparison import Comparison
 from emulator.tools.verify.findings import ClauseResult, Verdict
 from emulator.tools.verify.report import (
@@ -68,7 +68,6 @@ def comparison(
     )
 
 
-PLAIN = Paint(is_on=False)
 COUNT = len(CLAUSES)
 
 

@@ -192,8 +192,6 @@ CREATION = {
     "creates nothing: 4.1.1 (2.1.16 4.1.13 4.1.14)": answering(refusal(400, "not_today"), created),
     "creates with 200: 4.1.16 7.6": statuses(200, created),
     "creates with 202: 4.1.16 7.6 (1.3)": statuses(202, created),
-    "creates a charge: 2.1.2 4.1.15": fields(created, object="charge"),
-    "begins in processing: 4.1.15 (2.1.5)": fields(created, status="processing"),
     "has no Location: (4.1.16)": headers(location=None),
     "has a path without an id: (4.1.16)": headers(created, location=PAYMENTS),
     "does not know mpesa: (2.1.16)": refusing_method("mpesa"),

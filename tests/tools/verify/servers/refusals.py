@@ -180,7 +180,6 @@ ERRORS = {
         lambda _, reply: reply.status >= 400,
     ),
     "names the field of a 401: (7.4)": members(401, param="authorization"),
-    "has errors with a type: (7.1)": members(type="error"),
     "has errors without an object: 2.3.1 7.1 (7.13)": errors(lambda error: error["message"], 401),
     f"has errors of text: 2.3.1 7.1 4.1.18 {_EVERY_400} (7.10 7.13)": errors(
         lambda error: error["message"]
