@@ -150,25 +150,19 @@ def unauthorised(what: str, **fields: Any) -> Iterator[Check]:
 
 _ONE = {"limit": "1"}
 
+_BASIC = sent(query=_ONE, key=lambda one: basic_credentials(one.key), scheme="Basic")
+_WITHOUT_BEARER = (
+    ("an unknown path without `Authorization`", sent(path="/v1/unknown", key=None), "4.0.5"),
+    ("the key by the scheme `Basic`", _BASIC, "5.1"),
+    ("the key without a scheme", sent(query=_ONE, scheme=""), "5.1"),
+)
 AUTHENTICATION = (
     *unauthorised("a list", query=_ONE),
     *(
         ExpectedRefusal(
             what=what, send=send, status=401, code="missing_api_key", assumes=(number,)
         ).check
-        for what, send, number in (
-            (
-                "an unknown path without `Authorization`",
-                sent(path="/v1/unknown", key=None),
-                "4.0.5",
-            ),
-            (
-                "the key by the scheme `Basic`",
-                sent(query=_ONE, key=lambda one: basic_credentials(one.key), scheme="Basic"),
-                "5.1",
-            ),
-            ("the key without a scheme", sent(query=_ONE, scheme=""), "5.1"),
-        )
+        for what, send, number in _WITHOUT_BEARER
     ),
     expectation("`bearer`", sent(query=_ONE, scheme="bearer"), "5.1"),
 )
