@@ -170,6 +170,13 @@ def is_on(key: str) -> JsonSchema:
     return {"type": "object", "properties": {key: {"const": True}}, "required": [key]}
 
 
+def where(
+    condition: JsonSchema, consequence: JsonSchema, *, check: Callable[[Members], None]
+) -> KeyRule:
+    """A rule that applies to the mappings that satisfy a condition, a JSON Schema as the rule."""
+    return KeyRule(check=check, schema={"allOf": [{"if": condition, "then": consequence}]})
+
+
 def exclusions(table: Mapping[str, Mapping[str, str]]) -> KeyRule:
     """What makes no sense beside a key that is true, and why; each key is noted once."""
 

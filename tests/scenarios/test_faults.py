@@ -151,7 +151,7 @@ def test_keys_have_an_effect_on_a_delivery(then: str, expected: DeliveryEffect) 
     ],
 )
 def test_two_fault_types_have_both_effects_or_exclude_each_other(
-    section: str, types: Sequence[FaultType[Any]], values: dict[str, str], nothing: object
+    section: str, types: Sequence[FaultType], values: dict[str, str], nothing: object
 ) -> None:
     assert [*values] == [type_.name for type_ in types]
     excluded = {
