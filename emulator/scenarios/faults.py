@@ -17,13 +17,13 @@ from emulator.domain.faults import (
     Point,
     RequestEffect,
 )
+from emulator.files.yaml_nodes import ScalarNode
 from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
 from emulator.scenarios.entries import Entry, decimal_number, listed, whole_number
 from emulator.scenarios.fault_types import FaultMapping, FaultType, Settings
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, WholeNumber, Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, is_on, where
 from emulator.scenarios.values import FaultRule, FaultWhen, Json
-from emulator.yaml_text import ScalarNode
 
 MAX_RETRY_AFTER_S = 86_400
 # The contract's 429 always has the header (section 7).

@@ -8,13 +8,13 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from emulator.files.yaml_nodes import MapNode, Node, ScalarNode
+from emulator.files.yaml_tree import read_file_text, read_tree
 from emulator.scenarios.entries import Entry, FileContext, is_empty, listed
 from emulator.scenarios.faults import LONE_FAULT_RULE
 from emulator.scenarios.problems import Notes, Problem, ScenarioError, hint_nearest
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, SCENARIO, named_scenario
 from emulator.scenarios.values import FaultRule, Pay, Scenario, Transition
-from emulator.yaml_text import MapNode, Node, ScalarNode
-from emulator.yaml_text.tree import read_file_text, read_tree
 
 MAX_CACHED = 64
 MAX_CACHED_CHARACTERS = 16_384

@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
+from emulator.files.yaml_nodes import MapNode
 from emulator.scenarios.entries import Entry, Pairs, is_empty, note_unknown_key, read_pairs
 from emulator.scenarios.kinds import Boolean, JsonSchema, Kind
 from emulator.scenarios.values import Json
-from emulator.yaml_text import MapNode
 
 T = TypeVar("T")
 

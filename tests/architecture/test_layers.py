@@ -29,7 +29,7 @@ FORBIDDEN = {
         "emulator.server.engine.engine",
     ),
     "within a layer": ("server/api/added.py", "import {}\n", "emulator.server.control.app"),
-    "for a type only": ("files.py", TYPE_ONLY, "emulator.settings"),
+    "for a type only": ("files/yaml_nodes.py", TYPE_ONLY, "emulator.settings"),
     "in a function": (
         "server/engine/state/added.py",
         LATE,

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from emulator.domain import accounts
-from emulator.yaml_text import errors as yaml_errors
+from emulator.files import yaml_errors
 from tests.architecture.tools import modules, parsed
 from tests.depth import usually
 
@@ -101,7 +101,7 @@ EXAMPLES = (
 # The expressions that are not constants of their modules.
 COMPUTED: dict[str, Callable[[], list[re.Pattern[str]]]] = {
     "emulator/domain/accounts.py": lambda: [accounts._escaped_key_in_text()],
-    "emulator/yaml_text/errors.py": lambda: [*map(re.compile, yaml_errors._WRONG_LINES)],
+    "emulator/files/yaml_errors.py": lambda: [*map(re.compile, yaml_errors._WRONG_LINES)],
 }
 # These read texts of the program only.
 EXEMPT = {"emulator/server/assets.py", "emulator/cli/helper/__init__.py"}

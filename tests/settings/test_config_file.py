@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from emulator.files import MAX_FILE_BYTES
+from emulator.files.yaml_tree import read_tree
 from emulator.settings import Settings, SettingsError, resolve
-from emulator.yaml_text.tree import read_tree
 
 
 def settings_of(directory: Path, content: bytes) -> Settings:

@@ -1,4 +1,4 @@
-"""Opens the files that a user names, which must be regular files, and limits what they hold."""
+"""Opens the files that a user names, which must be regular files, and reads the YAML in them."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Reads YAML: the nodes of a document, with their positions, which count from 1."""
+"""The nodes of a YAML document, with their positions, which count from 1."""
 
 from enum import Enum
 from typing import NamedTuple

@@ -17,7 +17,7 @@ from yaml.reader import Reader
 from yaml.resolver import Resolver
 
 from emulator.files import MAX_FILE_BYTES, MAX_NESTING, MAX_NODES, open_regular
-from emulator.yaml_text import ListNode, MapNode, Node, ScalarKind, ScalarNode
+from emulator.files.yaml_nodes import ListNode, MapNode, Node, ScalarKind, ScalarNode
 
 Loader = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
 # The parser in C is ten times as fast; not every platform's wheel has it.
@@ -245,7 +245,7 @@ def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:
     try:
         yield from yaml.parse(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
-        from emulator.yaml_text.errors import explain
+        from emulator.files.yaml_errors import explain
 
         row, position, message = explain(text, error)
         raise _Stop(row + 1, position + 1, message) from error
