@@ -196,7 +196,7 @@ class Transition(Struct, frozen=True, kw_only=True):
     unusual: bool = False
 
 
-class Advance(Struct, frozen=True, kw_only=True):
+class AdvanceClock(Struct, frozen=True, kw_only=True):
     """Moves the clock by milliseconds of business time, or (None) to the next due item."""
 
     place: Place
@@ -242,7 +242,7 @@ Step = (
     | CustomerAnswer
     | Cancel
     | Transition
-    | Advance
+    | AdvanceClock
     | AddFault
     | Expect
     | Repeat
