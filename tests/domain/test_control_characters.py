@@ -7,18 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.domain.message_text import escape_controls
+from tests.tables import rows
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
-    [
-        ("\x1b]0;title\x07", "\\u001b]0;title\\u0007"),
-        ("a\nb\tc\r", "a\\u000ab\\u0009c\\u000d"),
-        ("\x00\x7f\x80\x9b\x9f", "\\u0000\\u007f\\u0080\\u009b\\u009f"),
-        ("\u2028\u2029", "\\u2028\\u2029"),
-        ("\u202e\u2066\u2069\u200e\u061c", "\\u202e\\u2066\\u2069\\u200e\\u061c"),
-        ("ሰላም, ¡hola! 🙂\u200d~\xa0", "ሰላም, ¡hola! 🙂\u200d~\xa0"),
-    ],
+    rows(__file__, "control characters")
 )  # fmt: skip
 def test_control_characters_are_escaped(text: str, shown: str) -> None:
     assert escape_controls(text) == shown

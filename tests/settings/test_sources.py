@@ -9,6 +9,7 @@ import pytest
 from emulator.cli.serve import parse_flags
 from emulator.cli.server import serve as serve_command
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve, start_warnings
+from tests.tables import rows
 
 # Of each option: what the file, a variable and a flag state.
 VALUES: dict[str, tuple[str, str, object]] = {
@@ -128,37 +129,7 @@ def test_without_a_variable_of_ours_with_a_value_every_setting_has_its_default(
     assert resolve({}, variables) == Settings()
 
 
-PORT = "found 'x', expected an integer from 0 to 65535"
-SAME_PORT = "found the same port for the API and the checkout pages, expected two ports"
-NO_URL = "found a secret without a webhook URL, expected --webhook-url too"
-
-
-@pytest.mark.parametrize(
-    ("flags", "variables", "message"),
-    [
-        ({"port": "x"}, {}, f"flag --port: {PORT}"),
-        ({}, {"EMULATOR_PORT": "x"}, f"variable EMULATOR_PORT: {PORT}"),
-        (
-            {"log_format": "xml"},
-            {"EMULATOR_LOG_FORMAT": "json"},
-            "flag --log-format: found 'xml', expected text or json",
-        ),
-        (
-            {},
-            {"EMULATOR_STRICT": "maybe"},
-            "variable EMULATOR_STRICT: found 'maybe', expected true or false",
-        ),
-        ({"host": "a\nb"}, {}, "flag --host: found 'a\\nb', expected an IP address or a host name"),
-        ({"port": "8081"}, {}, f"flag --port: {SAME_PORT}"),
-        (
-            {"port": "7"},
-            {"EMULATOR_CHECKOUT_PORT": "7"},
-            f"variable EMULATOR_CHECKOUT_PORT: {SAME_PORT}",
-        ),
-        ({"webhook_secret": VALUES["webhook-secret"][2]}, {}, f"flag --webhook-secret: {NO_URL}"),
-        ({"methods": ("a", "a")}, {}, "flag --methods: found a method twice, expected each once"),
-    ],
-)
+@pytest.mark.parametrize(("flags", "variables", "message"), rows(__file__, "messages"))
 def test_a_message_has_the_source_the_value_and_the_expected_values(
     flags: dict[str, object], variables: dict[str, str], message: str
 ) -> None:
