@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import yaml
 
-from emulator.domain.payment import Payment
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.domain.wire import payment_json
 from emulator.scenarios.expectations import PAYMENT_FIELDS, RESPONSE_CHECKS
@@ -16,6 +15,7 @@ from emulator.scenarios.script_steps import CREATE_MEMBERS, LIST
 from emulator.scenarios.values import Create, Expect, Place, Step
 from emulator.server.api.parameters import KNOWN as KNOWN_PARAMETERS
 from emulator.server.api.queries import KNOWN as KNOWN_QUERY
+from tests.domain.sample_payments import sample_payment
 from tests.tables import rows
 
 HEAD = "version: 1\nname: case\nscript:\n  - create: {as: order}\n  - create: {as: other}\n"
@@ -57,19 +57,11 @@ def test_create_and_list_know_the_fields_of_the_contract() -> None:
 # --- expect
 
 
-PAYMENT = Payment(
-    position=1,
-    id="pay_1",
-    amount_minor=100,
-    methods=("mpesa",),
-    terms_json='{"checkout_url":"","success_url":"","cancel_url":"","metadata":{}}',
-    created_at=0,
-    expires_at=1,
-)
+TERMS = '{"checkout_url":"","success_url":"","cancel_url":"","metadata":{}}'
 
 
 def test_expect_knows_the_fields_of_the_contract() -> None:
-    assert list(PAYMENT_FIELDS) == list(json.loads(payment_json(PAYMENT)))
+    assert list(PAYMENT_FIELDS) == list(json.loads(payment_json(sample_payment(terms_json=TERMS))))
 
 
 @pytest.mark.parametrize(
