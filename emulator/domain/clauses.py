@@ -1,6 +1,6 @@
 """The contract, clause by clause: what it states, what the emulator does, what is assumed.
 
-The clauses are prose, in `clauses.json`; the members of each are those of `Clause`. `WARNINGS`
+The texts are in `clauses.json`, whose members are those of `Clause` and `Tolerance`. `WARNINGS`
 lists the tolerated deviations, each with its error under `--strict` and its clause.
 
 Tests name the clauses that they prove with the marker `clause`.
@@ -12,25 +12,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
-
-SECTIONS = {
-    "1": "What the service does",
-    "2.1": "Payment object",
-    "2.2": "List envelope",
-    "2.3": "Error object",
-    "3": "States and transitions",
-    "4": "Endpoints, general rules",
-    "4.1": "Create a payment",
-    "4.2": "Retrieve a payment",
-    "4.3": "List payments",
-    "4.4": "Sandbox test scenarios",
-    "5": "Authentication",
-    "6": "Events",
-    "7": "Errors",
-    "8": "Limits",
-    "9": "Versioning",
-}
-"""The sections of the contract that have clauses, with their titles."""
 
 
 class Basis(StrEnum):
@@ -71,15 +52,6 @@ class Clause:
         return tuple(map(int, self.number.split(".")))
 
 
-def _read_clauses() -> tuple[Clause, ...]:
-    texts = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
-    return tuple(Clause(number, **members) for number, members in texts.items())
-
-
-CLAUSES = _read_clauses()
-"""Every clause, in the order of the contract."""
-
-
 class Tolerance(NamedTuple):
     """A deviation that gets a warning; `strict_code` is None where it stays a warning.
 
@@ -87,55 +59,17 @@ class Tolerance(NamedTuple):
     """
 
     tolerated: str
-    strict_code: str | None
     clause: str
+    strict_code: str | None = None
 
 
-_URL = (
-    "with user info or a backslash, over 2048 characters, or with a host or port that no browser"
-    " opens"
-)
-_TIMESTAMP = (
-    "without offset (parsed as UTC), as a date only (midnight UTC), with a space instead of `+`, or"
-    " in a rare form of ISO 8601 such as `2026-W01-4` or an offset with seconds"
-)
+_TEXTS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
-WARNINGS: Mapping[str, Tolerance] = {
-    "unknown-parameter:NAME": Tolerance(
-        "unknown body or query parameter", "unknown_parameter", "4.1.14"
-    ),
-    "duplicate-parameter:NAME": Tolerance(
-        "JSON member or query parameter given twice; the last one is used",
-        "duplicate_parameter",
-        "1.1",
-    ),
-    "duplicate-method": Tolerance(
-        "the same entry twice in `methods`; it is listed once", "invalid_methods", "4.1.5"
-    ),
-    "long-metadata": Tolerance(
-        "metadata key over 40 or value over 500 characters", "invalid_metadata", "4.1.8"
-    ),
-    "unusual-success-url": Tolerance(f"success URL {_URL}", "invalid_success_url", "4.1.6"),
-    "unusual-cancel-url": Tolerance(f"cancel URL {_URL}", "invalid_cancel_url", "4.1.7"),
-    "loose-timestamp:created_gte": Tolerance(
-        f"`created_gte` {_TIMESTAMP}", "invalid_created_gte", "4.3.14"
-    ),
-    "loose-timestamp:created_lte": Tolerance(
-        f"`created_lte` {_TIMESTAMP}", "invalid_created_lte", "4.3.14"
-    ),
-    "idempotency-key-header": Tolerance(
-        "an `Idempotency-Key` header; the contract puts the key in the body",
-        "idempotency_key_header",
-        "4.1.10",
-    ),
-    "long-idempotency-key": Tolerance(
-        "idempotency key over 255 characters", "invalid_idempotency_key", "4.1.10"
-    ),
-    "unusual-expires-in": Tolerance(
-        "`expires_in` under 60 or over 86,400", "invalid_expires_in", "8.9"
-    ),
-    "frequent-polling": Tolerance("one live payment read more than 30 times", None, "4.2.4"),
-}
+SECTIONS: Mapping[str, str] = _TEXTS["sections"]
+"""The sections of the contract that have clauses, with their titles."""
+CLAUSES = tuple(Clause(number, **members) for number, members in _TEXTS["clauses"].items())
+"""Every clause, in the order of the contract."""
+WARNINGS = {slug: Tolerance(**members) for slug, members in _TEXTS["warnings"].items()}
 """Every warning, by its slug; NAME stands for the name of a parameter."""
 
 

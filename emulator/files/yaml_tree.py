@@ -65,7 +65,7 @@ def read_tree(
                 break
             builder.take(event, line, column)
     except _Stop as stop:
-        note(stop.line, stop.column, stop.message)
+        note(*stop.args)
         return None
     if builder.root is None and holds:
         note(1, 1, f"the file must contain {holds}, but it is empty")
@@ -95,11 +95,7 @@ def read_file_text(file: Path, note: Note) -> str | None:
 
 
 class _Stop(Exception):
-    def __init__(self, line: int, column: int, message: str) -> None:
-        super().__init__(message)
-        self.line = line
-        self.column = column
-        self.message = message
+    """The line, the column and the message of a problem after which reading does not go on."""
 
 
 class _Open(Struct, kw_only=True):
@@ -114,12 +110,6 @@ class _Open(Struct, kw_only=True):
     height: int = 1
 
 
-class _Anchored(Struct, frozen=True, kw_only=True):
-    node: Node
-    size: int
-    height: int
-
-
 class _Builder:
     """Builds nodes from events; `size` counts the nodes of an alias each time."""
 
@@ -128,7 +118,8 @@ class _Builder:
         self._has_escapes = "\\" in text
         self._note = note
         self._open: list[_Open] = []
-        self._anchors: dict[str, _Anchored] = {}
+        # The node of each, its size and its height.
+        self._anchors: dict[str, tuple[Node, int, int]] = {}
         # The same keys and words are in every rule.
         self._plain_kinds: dict[str, ScalarKind] = {}
         self._size = 0
@@ -212,13 +203,14 @@ class _Builder:
         if anchored is None:
             message = f"the alias '*{anchor}' has no anchor before it{_quote('*')}"
             raise _Stop(line, column, message)
-        self._check_depth(anchored.height, line, column)
-        self._size += anchored.size
-        self._add(anchored.node, anchor=None, size=anchored.size, height=anchored.height)
+        node, size, height = anchored
+        self._check_depth(height, line, column)
+        self._size += size
+        self._add(node, anchor=None, size=size, height=height)
 
     def _add(self, node: Node, *, anchor: str | None, size: int = 1, height: int = 0) -> None:
         if anchor is not None:
-            self._anchors[anchor] = _Anchored(node=node, size=size, height=height)
+            self._anchors[anchor] = (node, size, height)
         if not self._open:
             self.root = node
             return

@@ -99,7 +99,7 @@ LATENCY = FaultType(
             "Without another key, the normal response follows.",
             field="delay_ms",
         )
-    },
+    }
 )
 DROP = FaultType(
     {

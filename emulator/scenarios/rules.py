@@ -157,10 +157,7 @@ def choose_webhook(
 
 
 def _first(
-    scenarios: Iterable[Scenario],
-    section: RuleSection,
-    applies: Callable[[R], bool],
-    uses: Uses,
+    scenarios: Iterable[Scenario], section: RuleSection, applies: Callable[[R], bool], uses: Uses
 ) -> Chosen[R] | None:
     """The first rule of a section that applies and is still active."""
     for scenario in scenarios:

@@ -33,7 +33,7 @@ COPIES = FaultType(
             "The total number of deliveries to each endpoint, all with the same `webhook-id`.",
             default_text="1",
         )
-    },
+    }
 )
 
 
@@ -74,7 +74,7 @@ TIMEOUT = FaultType(
             default_text=f"`{MAX_TIMEOUT_MS // 1_000}s`",
             field="timeout_ms",
         )
-    },
+    }
 )
 DELAY = FaultType(
     {
@@ -83,7 +83,7 @@ DELAY = FaultType(
             "The first attempt is delayed by this time, on the account's clock.",
             field="delay_ms",
         )
-    },
+    }
 )
 DROP = FaultType(
     {
@@ -153,7 +153,7 @@ TAMPER = FaultType(
             "`body`, `signature` or `timestamp` is changed after signing; `stale` is well signed, "
             "but an hour old; `unsigned` has no signature. In every attempt; a resend is genuine.",
         )
-    },
+    }
 )
 TYPES = (COPIES, CONCURRENT, TIMEOUT, DELAY, DROP, HOLD, BEFORE_RESPONSE, TAMPER)
 

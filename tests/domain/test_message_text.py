@@ -8,12 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.domain.message_text import (
-    MAX_SHOWN_LENGTH,
-    WrittenNumber,
-    escape_controls,
-    received,
-)
+from emulator.domain.message_text import MAX_SHOWN_LENGTH, WrittenNumber, escape_controls, received
 from tests.tables import rows
 
 JSON = st.recursive(
