@@ -58,14 +58,6 @@ def test_a_wrong_variable_is_named() -> None:
     assert line.startswith("variable EMULATOR_SEED: found 'lucky', expected an integer")
 
 
-def test_a_wrong_config_key_is_named_with_file_and_line(tmp_path: Path) -> None:
-    config = tmp_path / "config.yaml"
-    config.write_text("port: 0\n\nprot: 0\n")
-    assert serve_mistake("--config", str(config)) == (
-        f"{config}:3:1: unknown option 'prot', the nearest is 'port'"
-    )
-
-
 def test_every_mistake_of_a_config_file_is_a_line_in_the_order_of_the_file(tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
     config.write_text(
@@ -80,10 +72,6 @@ def test_every_mistake_of_a_config_file_is_a_line_in_the_order_of_the_file(tmp_p
     config.write_text("port: 8081\nmethods: [mpesa, mpesa]\n")
     places = [line.split(": found")[0] for line in mistakes("serve", "--config", str(config))]
     assert places == [f"{config}:1:7: port", f"{config}:2:10: methods"]
-
-
-def test_a_secret_in_a_mistake_is_masked() -> None:
-    assert "a secret of mine" not in serve_mistake("--test-key", "live_a secret of mine")
 
 
 def port_mistake(reason: str, option: str, port: int) -> str:

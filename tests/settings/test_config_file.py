@@ -18,16 +18,6 @@ def settings_of(directory: Path, content: str | bytes) -> Settings:
     return resolve({"config": str(path)}, {})
 
 
-def test_a_file_is_named_keys_with_values(tmp_path: Path) -> None:
-    settings = settings_of(
-        tmp_path,
-        b"checkout-port: 9000\nclock: frozen@2026-01-01T00:00:00Z\nmethods:\n- cash\n- card\n",
-    )
-    assert settings.checkout_port == 9000
-    assert settings.clock.instant == 1_767_225_600_000
-    assert settings.methods == ("cash", "card")
-
-
 @pytest.mark.parametrize(("content", "field", "value"), rows(__file__, "ways of writing"))
 def test_yaml_may_be_written_in_any_of_its_ways(
     tmp_path: Path, content: str, field: str, value: object
