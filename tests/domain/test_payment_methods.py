@@ -17,13 +17,7 @@ DIGITS = st.from_regex(r"[79][0-9]{8}", fullmatch=True)
 PREFIXES = ["+251", "00251", "251", "0", ""]
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        *("+251 90 000 0001", "0900-00-00-01", " 09 00 00 00 01 ", "-0-9-0-0-0-0-0-0-0-1-"),
-        "+ 251900000001",
-    ],
-)
+@pytest.mark.parametrize("written", values(__file__, "numbers with blanks"))
 def test_blanks_and_dashes_are_dropped(written: str) -> None:
     assert normalise_phone(written) == "+251900000001"
 

@@ -58,18 +58,7 @@ def test_any_other_webhook_secret_is_refused(text: str) -> None:
         resolved_secret(text)
 
 
-@pytest.mark.parametrize(
-    ("flags", "base"),
-    [
-        ({"host": "127.0.0.1"}, "http://127.0.0.1:9000"),
-        ({"host": "0.0.0.0"}, "http://localhost:9000"),  # noqa: S104 - a value, nothing is bound
-        ({"host": "::"}, "http://localhost:9000"),
-        ({"host": "0:0:0:0:0:0:0:0"}, "http://localhost:9000"),
-        ({"host": "::1"}, "http://[::1]:9000"),
-        ({"host": "emulator"}, "http://emulator:9000"),
-        ({"host": "::", "checkout_url": "https://pay.example/x/"}, "https://pay.example/x"),
-    ],
-)
+@pytest.mark.parametrize(("flags", "base"), rows(__file__, "checkout URLs"))
 def test_the_checkout_url_is_the_configured_one_or_host_and_real_port(
     flags: dict[str, object], base: str
 ) -> None:
