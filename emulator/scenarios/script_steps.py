@@ -378,7 +378,7 @@ ACTION_STEPS = {
         {"payment": "order", "status": "refunded"},
     ),
     "advance": StepType(
-        values.AdvanceClock,
+        values.AdvanceStep,
         _Advance(),
         "Moves the clock by a duration and runs everything that becomes due; "
         f"`{NEXT}` moves the clock to the next due item.",

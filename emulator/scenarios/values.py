@@ -193,7 +193,7 @@ class Transition(_Placed, frozen=True, kw_only=True):
     unusual: bool = False
 
 
-class AdvanceClock(_Placed, frozen=True, kw_only=True):
+class AdvanceStep(_Placed, frozen=True, kw_only=True):
     """Moves the clock by milliseconds of business time, or (None) to the next due item."""
 
     by_ms: int | None
@@ -234,7 +234,7 @@ Step = (
     | CustomerAnswer
     | Cancel
     | Transition
-    | AdvanceClock
+    | AdvanceStep
     | AddFault
     | Expect
     | Repeat
