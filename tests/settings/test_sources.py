@@ -12,34 +12,7 @@ from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve,
 from tests.tables import rows
 
 # Of each option: what the file, a variable and a flag state.
-VALUES: dict[str, tuple[str, str, object]] = {
-    "host": ('"::"', "0.0.0.0", "flag"),  # noqa: S104 - a value, nothing is bound
-    "port": ("3", "2", "1"),
-    "checkout-port": ("13", "12", "11"),
-    "checkout-url": ("https://f.example/pay/", "https://v.example", "https://flag.example"),
-    "database": ("file.sqlite", "variable.sqlite", "flag.sqlite"),
-    "clock": ("frozen@2026-01-01T00:00:00Z", "frozen", "frozen@2027-01-01"),
-    "seed": ("30", "-20", "10"),
-    "methods": ("[file_money]", "variable_money, other_money", ("flag_money",)),
-    "scenarios": ("[file.yaml]", "variable.yaml,other.yaml", ("flag,one.yaml", "two.yaml")),
-    "test-key": ("test_from_file", "test_from_variable", "test_from_flag"),
-    "live-key": ("live_from_file", "live_from_variable", "live_from_flag"),
-    "auto-provision": ("true", "1", True),
-    "webhook-url": ("http://f.example/hook", "http://v.example/hook", "http://flag.example/hook"),
-    "webhook-secret": (
-        "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz",
-        "whsec_MTEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz",
-        "whsec_MjEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz",
-    ),
-    "allow-http-localhost": ("yes", "true", True),
-    "allowed-hosts": ("[f.example]", "v.example", ("flag.example",)),
-    "rate-limit": ("3/s", "2/min", "1/s"),
-    "no-handset": ("on", "YES", True),
-    "strict": ("True", "On", True),
-    "log-format": ("json", "json", "json"),
-    "ready-file": ("f.json", "v.json", "flag.json"),
-    "watch": ("true", "1", True),
-}
+VALUES = {name: given for name, *given in rows(__file__, "values of a file, a variable and a flag")}
 FILE_OPTIONS = [option for option in OPTIONS if option.is_file_key]
 VARIABLES = {option.variable: VALUES[option.name][1] for option in FILE_OPTIONS}
 
