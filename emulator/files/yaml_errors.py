@@ -152,11 +152,8 @@ def _brackets(failure: _Failure) -> Mistakes:
 def _characters(failure: _Failure) -> Mistakes:
     row, column = failure.here
     if "sequence entries are not allowed" in failure.words:
-        yield (
-            row,
-            column,
-            "a list in one line must be in brackets, such as [a, b]; a text in quotes",
-        )
+        message = "a list in one line must be in brackets, such as [a, b]; a text in quotes"
+        yield row, column, message
     if re.search("an(chor| alias)|a tag|block scalar", failure.words):
         row, column = failure.start
     elif failure.character not in {*"%@`?>|"}:

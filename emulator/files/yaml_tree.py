@@ -49,11 +49,8 @@ def read_tree(
     unprintable = Reader.NON_PRINTABLE.search(text)
     if unprintable is not None:
         before = f"{text[: unprintable.start()]}.".splitlines()
-        note(
-            len(before),
-            len(before[-1]),
-            f"the character {unprintable[0]!a} is not allowed in a file",
-        )
+        message = f"the character {unprintable[0]!a} is not allowed in a file"
+        note(len(before), len(before[-1]), message)
         return None
     builder = _Builder(text, note)
     try:
@@ -219,9 +216,8 @@ class _Builder:
         parent.size += size
         parent.height = max(parent.height, height + 1)
         if self._size > MAX_NODES:
-            raise _Stop(
-                node.line, node.column, f"the file must not have more than {MAX_NODES:,} nodes"
-            )
+            message = f"the file must not have more than {MAX_NODES:,} nodes"
+            raise _Stop(node.line, node.column, message)
 
     def _check_depth(self, height: int, line: int, column: int) -> None:
         if len(self._open) + height > MAX_NESTING:

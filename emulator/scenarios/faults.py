@@ -22,7 +22,7 @@ from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
 from emulator.scenarios.entries import Entry, decimal_number, listed, whole_number
 from emulator.scenarios.fault_types import FaultMapping, FaultType, Settings
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, WholeNumber, Word
-from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, is_on, where
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, conditional_rule, is_on
 from emulator.scenarios.values import FaultRule, FaultWhen, Json
 
 MAX_RETRY_AFTER_S = 86_400
@@ -141,7 +141,7 @@ TRUNCATE = FaultType(
     },
     effect=_truncation,
     rules=[
-        where(
+        conditional_rule(
             {**is_on("truncate"), "not": {"required": ["status"]}},
             _AFTER_COMMIT,
             check=_check_truncation,
@@ -181,7 +181,7 @@ HOLD = FaultType(
         )
     },
     effect=lambda _: {"until_delivery": True, "point": Point.AFTER_COMMIT},
-    rules=[where(_IS_HELD, _AFTER_COMMIT, check=_check_hold)],
+    rules=[conditional_rule(_IS_HELD, _AFTER_COMMIT, check=_check_hold)],
     rule_rules=[
         KeyRule(
             check=_check_held_request,

@@ -170,7 +170,7 @@ def is_on(key: str) -> JsonSchema:
     return {"type": "object", "properties": {key: {"const": True}}, "required": [key]}
 
 
-def where(
+def conditional_rule(
     condition: JsonSchema, consequence: JsonSchema, *, check: Callable[[Members], None]
 ) -> KeyRule:
     """A rule that applies to the mappings that satisfy a condition, a JSON Schema as the rule."""

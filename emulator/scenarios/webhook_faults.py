@@ -17,7 +17,7 @@ from emulator.domain.webhooks import (
 from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
 from emulator.scenarios.fault_types import FaultMapping, FaultType
 from emulator.scenarios.kinds import Boolean, Duration, WholeNumber, Word
-from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, is_on, where
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, conditional_rule, is_on
 from emulator.scenarios.values import Json, WebhookRule, WebhookWhen
 
 MAX_COPIES = 100
@@ -58,7 +58,7 @@ CONCURRENT = FaultType(
         )
     },
     rules=[
-        where(
+        conditional_rule(
             is_on("concurrent"),
             {"properties": {"copies": {"minimum": MIN_CONCURRENT_COPIES}}, "required": ["copies"]},
             check=_need_copies,
