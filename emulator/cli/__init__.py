@@ -80,9 +80,11 @@ def _are_paths(arguments: list[str]) -> bool:
 
 
 def _check(paths: list[str]) -> int:
-    from emulator.cli.scenario_check import check_files
+    from pathlib import Path
 
-    code, text = check_files(paths)
+    from emulator.scenarios.loader import check_files
+
+    code, text = check_files([Path(path) for path in paths])
     try:
         print(text, end="", flush=True)  # noqa: T201
     except OSError as error:

@@ -1,6 +1,7 @@
 """Defines the commands; most have their own modules, and each imports its code when it runs."""
 
 from importlib import import_module
+from pathlib import Path
 
 import click
 
@@ -54,7 +55,9 @@ def cli() -> None:
 
 
 @cli.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
+@click.argument(
+    "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
 @click.option(
     "--methods",
     metavar="NAMES",
@@ -62,13 +65,13 @@ def cli() -> None:
     help="Payment methods of the service; repeatable or comma-separated."
     f"  [default: {','.join(DEFAULT_METHODS)}]",
 )
-def check(paths: tuple[str, ...], methods: tuple[str, ...]) -> int:
+def check(paths: tuple[Path, ...], methods: tuple[str, ...]) -> int:
     """Validate scenario files and directories of scenario files.
 
     Each mistake is printed as a line path:line:column: message. Exit code 2 when a file has a
     mistake. A method that the service does not have is a warning.
     """
-    from emulator.cli.scenario_check import check_files
+    from emulator.scenarios.loader import check_files
 
     code, text = check_files(paths, _known_methods(methods) if methods else DEFAULT_METHODS)
     write(text)

@@ -2,7 +2,7 @@
 
 import re
 from functools import lru_cache
-from ipaddress import ip_address
+from ipaddress import IPv4Address, ip_address
 from urllib.parse import unquote_to_bytes
 
 ACCEPTED_URL = "an absolute http or https URL"
@@ -38,13 +38,10 @@ _FORBIDDEN = re.compile(r"[\x00-\x20#%/:<>?@\[\\\]^|\x7f]")
 _JOINERS = "\u200c\u200d"
 _RIGHT_TO_LEFT = {"R", "AL", "AN"}
 _PUNYCODE = "xn--"
-_OCTAL = re.compile(r"0[0-7]*")
-_DECIMAL = re.compile(r"[1-9][0-9]*")
-_HEXADECIMAL = re.compile(r"0[xX][0-9A-Fa-f]*")
-_MAX_IPV4 = 2**32 - 1
+# What browsers take for a number, and the hexadecimal, octal and decimal ones of addresses.
+_NUMBER = re.compile("[0-9]+|0x[0-9a-f]*")
+_IPV4_NUMBER = re.compile("0x([0-9a-f]*)|(0[0-7]*)|([1-9][0-9]*)")
 _MAX_IPV4_PARTS = 4
-# More digits than an octal number of 32 bits has.
-_MAX_NUMBER_DIGITS = 12
 
 
 def parse_url(text: str) -> str:
@@ -126,7 +123,7 @@ def parse_url_host(host: str) -> str | None:
     labels = name.removesuffix(".").split(".")
     if not all(map(_is_label, labels)):
         return None
-    return _parse_ipv4(labels) if _is_number(labels[-1]) else name
+    return _parse_ipv4(labels) if _NUMBER.fullmatch(labels[-1]) else name
 
 
 def is_open_port(port: str) -> bool:
@@ -177,34 +174,18 @@ def _is_punycode(label: str) -> bool:
     return not decoded.isascii() and _mapped(decoded) == decoded
 
 
-def _is_number(label: str) -> bool:
-    return (label.isascii() and label.isdigit()) or _HEXADECIMAL.fullmatch(label) is not None
-
-
 def _parse_ipv4(labels: list[str]) -> str | None:
     """The address in four parts; None unless all labels are numbers that an address holds."""
-    numbers = [_ipv4_number(label) for label in labels]
-    if len(numbers) > _MAX_IPV4_PARTS:
-        return None
-    address = 0
-    for index, number in enumerate(numbers):
-        is_last = index == len(numbers) - 1
-        if number is None or number > (_MAX_IPV4 >> 8 * index if is_last else 255):
+    numbers = []
+    for found in map(_IPV4_NUMBER.fullmatch, labels):
+        if found is None:
             return None
-        address += number if is_last else number << 8 * (3 - index)
-    return ".".join(str(byte) for byte in address.to_bytes(4, "big"))
-
-
-def _ipv4_number(label: str) -> int | None:
-    if _HEXADECIMAL.fullmatch(label):
-        digits, base = label[2:], 16
-    elif _OCTAL.fullmatch(label):
-        digits, base = label, 8
-    elif _DECIMAL.fullmatch(label):
-        digits, base = label, 10
-    else:
+        hexadecimal, octal, decimal = found.groups()
+        base = 10 if decimal else 8 if octal else 16
+        numbers.append(int(decimal or octal or hexadecimal or "0", base))
+    *parts, rest = numbers
+    places = _MAX_IPV4_PARTS - len(parts)
+    if places < 1 or rest >= 256**places or any(part > 255 for part in parts):
         return None
-    digits = digits.lstrip("0")
-    if len(digits) > _MAX_NUMBER_DIGITS:
-        return _MAX_IPV4 + 1
-    return int(digits or "0", base)
+    address = rest + sum(part << 8 * (3 - index) for index, part in enumerate(parts))
+    return str(IPv4Address(address))

@@ -30,10 +30,10 @@ ACCEPTED_CLOCKS = (
 # of day in whole hours, minutes or seconds; a fraction is one of a second.
 # Compiled when needed, which is rare.
 _ISO_8601 = (
-    r"(?P<year>[0-9]{4})"
-    r"(?:(?P<dash>-?)(?P<month>[0-9]{2})(?P=dash)(?P<day>[0-9]{2})"
+    r"(?P<date>(?P<year>[0-9]{4})"
+    r"(?:(?P<dash>-?)[0-9]{2}(?P=dash)[0-9]{2}"
     r"|-?(?P<day_of_year>[0-9]{3})"
-    r"|(?P<week_dash>-?)W(?P<week>[0-9]{2})(?:(?P=week_dash)(?P<weekday>[0-9]))?)"
+    r"|(?P<week_dash>-?)(?P<week>W[0-9]{2})(?:(?P=week_dash)[0-9])?))"
     r"(?:[Tt](?P<hour>[0-9]{2})"
     r"(?:(?P<colon>:?)(?P<minute>[0-9]{2})"
     r"(?:(?P=colon)(?P<second>[0-9]{2})(?:[.,](?P<fraction>[0-9]+))?)?)?"
@@ -87,19 +87,16 @@ def _date(day: int) -> str:
     return (EPOCH + timedelta(days=min(day, _LAST_DATE // DAY_MS))).date().isoformat()
 
 
-class ParsedTimestamp:
+class ParsedTimestamp(NamedTuple):
     """A timestamp as read, and whether its writing had to be interpreted.
 
     `floor` and `ceiling` enclose a timestamp finer than a millisecond, so that an inclusive
     bound keeps its meaning.
     """
 
-    __slots__ = ("ceiling", "floor", "is_loose")
-
-    def __init__(self, *, floor: Instant, ceiling: Instant, is_loose: bool) -> None:
-        self.floor = floor
-        self.ceiling = ceiling
-        self.is_loose = is_loose
+    floor: Instant
+    ceiling: Instant
+    is_loose: bool
 
 
 def parse_timestamp(text: str) -> ParsedTimestamp:
@@ -110,30 +107,36 @@ def parse_timestamp(text: str) -> ParsedTimestamp:
     an ordinal or a week date, a basic date beside an extended time, hour 24, a leap second, an
     offset with seconds. Raises ValueError.
     """
+    try:
+        return _parse_timestamp(text)
+    except ValueError:
+        raise ValueError(f"expected {ACCEPTED_INSTANTS}") from None
+
+
+def _parse_timestamp(text: str) -> ParsedTimestamp:
     if _USUAL.fullmatch(text):
-        try:
-            usual = (datetime.fromisoformat(text) - EPOCH) // MILLISECOND
-        except ValueError:
-            raise ValueError(f"expected {ACCEPTED_INSTANTS}") from None
-        return ParsedTimestamp(floor=usual, ceiling=usual, is_loose=False)
+        usual = (datetime.fromisoformat(text) - EPOCH) // MILLISECOND
+        return ParsedTimestamp(usual, usual, is_loose=False)
     with_blank = _BLANK_FOR_PLUS.fullmatch(text)
     written = text if with_blank is None else "+".join(with_blank.groups())
     match = re.fullmatch(_ISO_8601, written, re.ASCII)
     if match is None:
-        raise ValueError(f"expected {ACCEPTED_INSTANTS}")
-    try:
-        floor = (_day(match) * DAY_S + _second_of_day(match) - _offset_s(match)) * 1000
-    except ValueError:
-        raise ValueError(f"expected {ACCEPTED_INSTANTS}") from None
+        raise ValueError(text)
+    fraction = (match["fraction"] or "").rstrip("0")
+    second_of_day = _seconds(match, "", max_hour=24, max_second=60)
+    if match["hour"] == _END_OF_DAY and (second_of_day > DAY_S or fraction):
+        raise ValueError(text)
+    offset_s = _seconds(match, "offset_", max_hour=23, max_second=59)
+    east_s = -offset_s if match["sign"] == "-" else offset_s
+    floor = (_day(match) * DAY_S + second_of_day - east_s) * 1000
     is_loose = with_blank is not None or match["offset"] is None or _is_rare(match)
     if match["second"] == _LEAP_SECOND:
         if floor % DAY_MS:
-            raise ValueError(f"expected {ACCEPTED_INSTANTS}")
+            raise ValueError(text)
         # It lies between the last millisecond that a clock here shows and the next midnight.
-        return ParsedTimestamp(floor=floor - 1, ceiling=floor, is_loose=is_loose)
-    fraction = (match["fraction"] or "").rstrip("0")
+        return ParsedTimestamp(floor - 1, floor, is_loose)
     floor += int(fraction[:3].ljust(3, "0"))
-    return ParsedTimestamp(floor=floor, ceiling=floor + (len(fraction) > 3), is_loose=is_loose)
+    return ParsedTimestamp(floor, floor + (len(fraction) > 3), is_loose)
 
 
 def _is_rare(match: re.Match[str]) -> bool:
@@ -148,40 +151,22 @@ def _is_rare(match: re.Match[str]) -> bool:
 
 def _day(match: re.Match[str]) -> int:
     """The number of days since 1970-01-01. Raises ValueError for a day that does not exist."""
-    year = int(match["year"] or 0)
-    if match["week"] is not None:
-        day = date.fromisocalendar(year, int(match["week"]), int(match["weekday"] or 1))
-    elif match["day_of_year"] is not None:
-        first, last = date(year, 1, 1), date(year, 12, 31)
-        ordinal = first.toordinal() + int(match["day_of_year"]) - 1
-        if not first.toordinal() <= ordinal <= last.toordinal():
-            raise ValueError
-        return ordinal - _EPOCH_DAY
-    else:
-        day = date(year, int(match["month"] or 0), int(match["day"] or 0))
-    return day.toordinal() - _EPOCH_DAY
-
-
-def _second_of_day(match: re.Match[str]) -> int:
-    """Whole seconds since midnight: 24:00:00 and a leap second are allowed. Raises ValueError."""
-    hour, minute, second = (int(part or 0) for part in match.group("hour", "minute", "second"))
-    second_of_day = hour * 3600 + minute * 60 + second
-    is_past_the_end = match["hour"] == _END_OF_DAY and (
-        second_of_day > DAY_S or bool((match["fraction"] or "").strip("0"))
-    )
-    if hour > 24 or minute > 59 or second > 60 or is_past_the_end:
+    if match["day_of_year"] is None:
+        return date.fromisoformat(match["date"]).toordinal() - _EPOCH_DAY
+    first, last = (date(int(match["year"]), *day).toordinal() for day in ((1, 1), (12, 31)))
+    ordinal = first + int(match["day_of_year"]) - 1
+    if not first <= ordinal <= last:
         raise ValueError
-    return second_of_day
+    return ordinal - _EPOCH_DAY
 
 
-def _offset_s(match: re.Match[str]) -> int:
-    """Seconds east of UTC, under a day. Raises ValueError."""
-    names = ("offset_hour", "offset_minute", "offset_second")
-    hours, minutes, seconds = (int(part or 0) for part in match.group(*names))
-    if hours > 23 or minutes > 59 or seconds > 59:
+def _seconds(match: re.Match[str], prefix: str, *, max_hour: int, max_second: int) -> int:
+    """The hour, the minute and the second in whole seconds. Raises ValueError over the limits."""
+    names = (f"{prefix}{name}" for name in ("hour", "minute", "second"))
+    hour, minute, second = (int(part or 0) for part in match.group(*names))
+    if hour > max_hour or minute > 59 or second > max_second:
         raise ValueError
-    offset_s = hours * 3600 + minutes * 60 + seconds
-    return -offset_s if match["sign"] == "-" else offset_s
+    return hour * 3600 + minute * 60 + second
 
 
 def parse_instant(text: str) -> Instant:

@@ -14,11 +14,11 @@ from emulator.domain.payment_methods import (
     methods_of_phone,
     normalise_phone,
 )
+from emulator.files.yaml_nodes import MapNode
 from emulator.scenarios.entries import Entry, listed, read_text, whole_number
 from emulator.scenarios.kinds import JsonSchema, Kind, ListOf, Text, TextPairs, WholeNumber, Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.values import AmountRange, Json, When
-from emulator.yaml_text import MapNode
 
 # Any identifier: which methods exist is configuration, so an unknown one is no mistake here.
 METHOD_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)

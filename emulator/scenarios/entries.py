@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from emulator.files.yaml_nodes import ListNode, MapNode, Node, ScalarKind, ScalarNode
 from emulator.scenarios.problems import Notes, hint_nearest
-from emulator.yaml_text import ListNode, MapNode, Node, ScalarKind, ScalarNode
 
 _WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,20})", re.ASCII)
 _DECIMAL_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)

@@ -6,7 +6,7 @@ from emulator.domain.payment import Reason, Status
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.scenarios.conditions import PAYMENT_NAME
 from emulator.scenarios.entries import Entry, note_unknown_key
-from emulator.scenarios.faults.status import MAX_RETRY_AFTER_S
+from emulator.scenarios.faults import MAX_RETRY_AFTER_S
 from emulator.scenarios.kinds import (
     Boolean,
     JsonValue,

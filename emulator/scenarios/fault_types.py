@@ -1,13 +1,13 @@
 """Declares what the faults of requests and of deliveries have in common.
 
-A fault type is a file in `faults/` or `webhook_faults/`: its keys, its effect as a value, and the
-rules about its keys. Reading, writing, the JSON Schema and the coverage follow from it.
+A fault type is its keys, its effect as a value, and the rules about its keys. Reading, writing, the
+JSON Schema and the coverage follow from it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from emulator.scenarios.entries import listed
 from emulator.scenarios.kinds import Word
@@ -19,18 +19,19 @@ Settings = Mapping[str, Any]
 """The keys of a fault that are given, without those that are false, and their values."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FaultType(Generic[E]):
+@dataclass(frozen=True)
+class FaultType:
     """A type of fault; it applies where its first key is given.
 
-    `effect` returns the fields of the effect that the settings change. Where the first key is
-    `true`, `excludes` are the keys that make no sense beside it, and why; `excludes_all` is the
-    reason if these are all other keys.
+    `effect` returns the fields of the effect that the settings change; without it, the first key
+    changes its own field. Where the first key is `true`, `excludes` are the keys that make no sense
+    beside it, and why; `excludes_all` is the reason if these are all other keys.
     `rules` are about the effect, and `rule_rules` about the rule that it is in.
     """
 
     keys: Mapping[str, Key]
-    effect: Callable[[Settings], Mapping[str, object]]
+    _: KW_ONLY
+    effect: Callable[[Settings], Mapping[str, object]] | None = None
     excludes: Mapping[str, str] = field(default_factory=dict)
     excludes_all: str = ""
     rules: Sequence[KeyRule] = ()
@@ -51,6 +52,12 @@ class FaultType(Generic[E]):
         is_word = isinstance(self.keys[self.name].kind, Word)
         return f"{self.name} {setting}" if is_word else self.name
 
+    def changes(self, settings: Settings) -> Mapping[str, object]:
+        """The fields of the effect that the settings change."""
+        if self.effect is not None:
+            return self.effect(settings)
+        return {self.keys[self.name].field or self.name: settings[self.name]}
+
 
 class FaultMapping(MappingOf[Fault[E]]):
     """The effect of a rule: the keys of all fault types, and keys that they share.
@@ -60,7 +67,7 @@ class FaultMapping(MappingOf[Fault[E]]):
 
     def __init__(
         self,
-        types: Sequence[FaultType[E]],
+        types: Sequence[FaultType],
         make_effect: Callable[..., E],
         shared: Mapping[str, Key] | None = None,
     ) -> None:
@@ -91,7 +98,7 @@ class FaultMapping(MappingOf[Fault[E]]):
         fields: dict[str, object] = {}
         for type_ in self._types:
             if type_.name in settings:
-                fields.update(type_.effect(settings))
+                fields.update(type_.changes(settings))
         fields.update({key: settings[key] for key in self._shared if key in settings})
         return self._make_effect(**fields)
 
@@ -104,14 +111,14 @@ class FaultMapping(MappingOf[Fault[E]]):
                 settings = others
         return {name: self.keys[name].kind.write(setting) for name, setting in settings.items()}
 
-    def exercised(self, written: Mapping[str, Json]) -> Iterator[tuple[FaultType[E], Json]]:
+    def exercised(self, written: Mapping[str, Json]) -> Iterator[tuple[FaultType, Json]]:
         """The fault types of a fault that is written as JSON, each with its setting."""
         for type_ in self._types:
             if setting := written.get(type_.name):
                 yield type_, setting
 
 
-def _excluded(type_: FaultType[Any], keys: Mapping[str, Key]) -> Mapping[str, str]:
+def _excluded(type_: FaultType, keys: Mapping[str, Key]) -> Mapping[str, str]:
     if not type_.excludes_all:
         return type_.excludes
     return {key: type_.excludes_all for key in keys if key not in type_.keys}

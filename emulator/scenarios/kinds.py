@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, Generic, TypeVar
 
 from emulator.domain.durations import MAX_DURATION_MS, duration_text, parse_duration_ms
+from emulator.files.yaml_nodes import ListNode, MapNode, ScalarKind, ScalarNode
 from emulator.scenarios.entries import (
     Entry,
     boolean,
@@ -24,7 +25,6 @@ from emulator.scenarios.entries import (
 )
 from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.values import Json
-from emulator.yaml_text import ListNode, MapNode, ScalarKind, ScalarNode
 
 JsonSchema = dict[str, Any]
 

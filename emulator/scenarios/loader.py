@@ -8,13 +8,15 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from emulator.domain.message_text import LINE_BREAK, escape_controls
+from emulator.domain.payment_methods import DEFAULT_METHODS
+from emulator.files.yaml_nodes import MapNode, Node, ScalarNode
+from emulator.files.yaml_tree import read_file_text, read_tree
 from emulator.scenarios.entries import Entry, FileContext, is_empty, listed
 from emulator.scenarios.faults import LONE_FAULT_RULE
 from emulator.scenarios.problems import Notes, Problem, ScenarioError, hint_nearest
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, SCENARIO, named_scenario
 from emulator.scenarios.values import FaultRule, Pay, Scenario, Transition
-from emulator.yaml_text import MapNode, Node, ScalarNode
-from emulator.yaml_text.tree import read_file_text, read_tree
 
 MAX_CACHED = 64
 MAX_CACHED_CHARACTERS = 16_384
@@ -191,6 +193,19 @@ def method_warnings(scenarios: Iterable[Scenario], methods: Collection[str]) -> 
             if method not in methods:
                 hint = f"{listed(methods, 'and')}{hint_nearest(method, methods)}"
                 yield f"scenario '{scenario.name}': the method '{method}' is not among {hint}"
+
+
+def check_files(
+    paths: Sequence[Path], methods: Collection[str] = DEFAULT_METHODS
+) -> tuple[int, str]:
+    """The exit code and the output of the command `check`."""
+    scenarios, problems, files_count = read_paths(paths)
+    if problems:
+        return 2, "".join(f"{escape_controls(str(problem))}\n" for problem in problems)
+    lines = [f"warning: {warning}\n" for warning in method_warnings(scenarios, methods)]
+    found = "no mistakes" if lines else "no problems"
+    lines.append(f"{files_count} {'file' if files_count == 1 else 'files'}: {found}\n")
+    return 0, escape_controls("".join(lines), besides=LINE_BREAK)
 
 
 def files_of_paths(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:

@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
+from emulator.files.yaml_nodes import MapNode
 from emulator.scenarios.entries import Entry, Pairs, is_empty, note_unknown_key, read_pairs
 from emulator.scenarios.kinds import Boolean, JsonSchema, Kind
 from emulator.scenarios.values import Json
-from emulator.yaml_text import MapNode
 
 T = TypeVar("T")
 
@@ -168,6 +168,13 @@ class MappingOf(Kind[T]):
 def is_on(key: str) -> JsonSchema:
     """The JSON Schema of a mapping in which `key` is true."""
     return {"type": "object", "properties": {key: {"const": True}}, "required": [key]}
+
+
+def conditional_rule(
+    condition: JsonSchema, consequence: JsonSchema, *, check: Callable[[Members], None]
+) -> KeyRule:
+    """A rule that applies to the mappings that satisfy a condition, a JSON Schema as the rule."""
+    return KeyRule(check=check, schema={"allOf": [{"if": condition, "then": consequence}]})
 
 
 def exclusions(table: Mapping[str, Mapping[str, str]]) -> KeyRule:

@@ -14,12 +14,12 @@ from emulator.domain.outcomes import (
 )
 from emulator.domain.payment import Status
 from emulator.domain.transitions import TRANSITIONS, Edge
+from emulator.files.yaml_nodes import ScalarNode
 from emulator.scenarios.conditions import REASON, REASON_RULE, WHEN, list_of_rules, rule_keys
 from emulator.scenarios.entries import Entry, listed, read_items
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.values import CheckoutRule, ExpiryRule, Json, OutcomeRule
-from emulator.yaml_text import ScalarNode
 
 HANDSET = "handset"
 MAX_STEPS = 100

@@ -99,8 +99,7 @@ def choose_outcome(
 
     None leaves it to DEFAULT_OUTCOME.
     """
-    rules = ((scenario.name, scenario.outcomes) for scenario in scenarios)
-    return _first(rules, RuleSection.OUTCOMES, lambda rule: matches(rule.when, facts), uses)
+    return _first(scenarios, RuleSection.OUTCOMES, lambda rule: matches(rule.when, facts), uses)
 
 
 def choose_payer(
@@ -111,11 +110,10 @@ def choose_payer(
     Without one, the first whose customer answers. Only rules that name a phone or a bank count,
     because the others decide about each customer.
     """
-    outcomes = [(scenario.name, scenario.outcomes) for scenario in scenarios]
     if facts.method == BANK_TRANSFER:
         payers = [replace(facts, bank=bank) for bank in BANKS]
     else:
-        whens = [rule.when for _, rules in outcomes for rule in rules]
+        whens = [rule.when for scenario in scenarios for rule in scenario.outcomes]
         payers = [replace(facts, phone=phone) for phone in _phones(whens, facts.method)]
     answering: PaymentFacts | None = None
     for payer in payers:
@@ -123,7 +121,7 @@ def choose_payer(
         def names(rule: OutcomeRule, payer: PaymentFacts = payer) -> bool:
             return bool(rule.when.phone or rule.when.bank) and matches(rule.when, payer)
 
-        chosen = _first(outcomes, RuleSection.OUTCOMES, names, uses)
+        chosen = _first(scenarios, RuleSection.OUTCOMES, names, uses)
         outcome = DEFAULT_OUTCOME if chosen is None else chosen.rule.then
         if isinstance(outcome, Handset):
             answering = answering or payer
@@ -136,25 +134,22 @@ def choose_expiry(
     scenarios: Iterable[Scenario], facts: PaymentFacts, uses: Uses
 ) -> Chosen[ExpiryRule] | None:
     """How long a new checkout stays open; None leaves it to `expires_in`."""
-    rules = ((scenario.name, scenario.expiry) for scenario in scenarios)
-    return _first(rules, RuleSection.EXPIRY, lambda rule: matches(rule.when, facts), uses)
+    return _first(scenarios, RuleSection.EXPIRY, lambda rule: matches(rule.when, facts), uses)
 
 
 def choose_checkout(
     scenarios: Iterable[Scenario], facts: PaymentFacts, uses: Uses
 ) -> Chosen[CheckoutRule] | None:
     """When the page of a completed payment redirects; None is at once."""
-    rules = ((scenario.name, scenario.checkout) for scenario in scenarios)
-    return _first(rules, RuleSection.CHECKOUT, lambda rule: matches(rule.when, facts), uses)
+    return _first(scenarios, RuleSection.CHECKOUT, lambda rule: matches(rule.when, facts), uses)
 
 
 def choose_webhook(
     scenarios: Iterable[Scenario], *, mode: Mode, event: str, uses: Uses
 ) -> Chosen[WebhookRule] | None:
     """The fault of the deliveries of an event of this type, if a rule matches."""
-    rules = ((scenario.name, scenario.webhooks) for scenario in scenarios)
     return _first(
-        rules,
+        scenarios,
         RuleSection.WEBHOOKS,
         lambda rule: rule.when.mode in (None, mode) and rule.when.event in (None, event),
         uses,
@@ -162,19 +157,14 @@ def choose_webhook(
 
 
 def _first(
-    named: Iterable[tuple[str, tuple[R, ...]]],
-    section: RuleSection,
-    applies: Callable[[R], bool],
-    uses: Uses,
+    scenarios: Iterable[Scenario], section: RuleSection, applies: Callable[[R], bool], uses: Uses
 ) -> Chosen[R] | None:
-    """The first rule that applies and is still active.
-
-    `named` are the rules of this section, with the names of their scenarios.
-    """
-    for scenario, rules in named:
+    """The first rule of a section that applies and is still active."""
+    for scenario in scenarios:
+        rules: tuple[R, ...] = getattr(scenario, section)
         for index, rule in enumerate(rules):
             if applies(rule):
-                key = RuleKey(scenario=scenario, section=section, index=index)
+                key = RuleKey(scenario=scenario.name, section=section, index=index)
                 if rule.times is None or uses(key) < rule.times:
                     return Chosen(rule=rule, key=key)
     return None

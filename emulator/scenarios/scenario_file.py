@@ -9,6 +9,7 @@ their default are left out.
 import json
 import re
 from dataclasses import replace
+from typing import Any
 
 from emulator.scenarios.entries import Entry, read_text, whole_number
 from emulator.scenarios.faults import FAULT_RULE, FAULTS
@@ -62,25 +63,17 @@ class _NameInAddress(Text):
         return self._name
 
 
+def _section(kind: Kind[Any], description: str) -> Key:
+    return Key(kind, description, default=(), default_text="empty")
+
+
 SECTIONS = {
-    "outcomes": Key(
-        OUTCOMES,
-        "What happens after the customer submits a method.",
-        default=(),
-        default_text="empty",
-    ),
-    "expiry": Key(EXPIRY, "How long a checkout stays open.", default=(), default_text="empty"),
-    "checkout": Key(
-        CHECKOUT,
-        "When the customer's browser is redirected after the payment.",
-        default=(),
-        default_text="empty",
-    ),
-    "faults": Key(FAULTS, "Which API requests fail, and how.", default=(), default_text="empty"),
-    "webhooks": Key(
-        WEBHOOKS, "Which webhook deliveries misbehave, and how.", default=(), default_text="empty"
-    ),
-    "script": Key(SCRIPT, "A complete case for `replay`.", default=(), default_text="empty"),
+    "outcomes": _section(OUTCOMES, "What happens after the customer submits a method."),
+    "expiry": _section(EXPIRY, "How long a checkout stays open."),
+    "checkout": _section(CHECKOUT, "When the customer's browser is redirected after the payment."),
+    "faults": _section(FAULTS, "Which API requests fail, and how."),
+    "webhooks": _section(WEBHOOKS, "Which webhook deliveries misbehave, and how."),
+    "script": _section(SCRIPT, "A complete case for `replay`."),
 }
 VERSION_KEY = Key(
     _Version(), "The version of this format.", required=f"version: {VERSION}", field=None

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from emulator.files.yaml_nodes import ListNode, MapNode
 from emulator.scenarios.entries import Entry, Pairs, listed, read_pairs
 from emulator.scenarios.expectations import EXPECT
 from emulator.scenarios.kinds import JsonSchema, Kind, ListOf, WholeNumber
@@ -10,7 +11,6 @@ from emulator.scenarios.mappings import Key, MappingOf
 from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.script_steps import ACTION_STEPS, REQUEST_STEPS, StepType
 from emulator.scenarios.values import Expect, Json, Place, Repeat, Step
-from emulator.yaml_text import ListNode, MapNode
 
 MAX_SCRIPT_STEPS = 1_000
 MAX_EXECUTED_STEPS = 100_000

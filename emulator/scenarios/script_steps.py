@@ -6,6 +6,7 @@ from typing import Any
 
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS, methods_of_phone
+from emulator.files.yaml_nodes import MapNode, ScalarNode
 from emulator.scenarios import values
 from emulator.scenarios.conditions import (
     BANK,
@@ -23,7 +24,6 @@ from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.payment_rules import REASON_KEY
 from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.values import Json, Step
-from emulator.yaml_text import MapNode, ScalarNode
 
 Fields = dict[str, Any]
 """The fields of a step, without its place."""
@@ -378,7 +378,7 @@ ACTION_STEPS = {
         {"payment": "order", "status": "refunded"},
     ),
     "advance": StepType(
-        values.Advance,
+        values.AdvanceStep,
         _Advance(),
         "Moves the clock by a duration and runs everything that becomes due; "
         f"`{NEXT}` moves the clock to the next due item.",

@@ -133,62 +133,59 @@ class Place(Struct, frozen=True, kw_only=True):
     column: int
 
 
-class Create(Struct, frozen=True, kw_only=True):
+class _Placed(Struct, frozen=True, kw_only=True):
+    place: Place
+
+
+class Create(_Placed, frozen=True, kw_only=True):
     """Creates a payment. `members` replace members of a default body, or are added to it.
 
     `name` is the name of the payment in later steps.
     """
 
-    place: Place
     name: str | None = None
     members: tuple[tuple[str, Json], ...] = ()
 
 
-class Retrieve(Struct, frozen=True, kw_only=True):
+class Retrieve(_Placed, frozen=True, kw_only=True):
     """Retrieves a payment, by its name in the script or by an id."""
 
-    place: Place
     payment: str | None = None
     id: str | None = None
 
 
-class List(Struct, frozen=True, kw_only=True):
+class List(_Placed, frozen=True, kw_only=True):
     """Lists payments, with these query parameters; `after` is the name of a payment."""
 
-    place: Place
     query: tuple[tuple[str, str], ...] = ()
     after: str | None = None
 
 
-class Pay(Struct, frozen=True, kw_only=True):
+class Pay(_Placed, frozen=True, kw_only=True):
     """Submits a method, as the customer does on the page; the phone decides if `method` is None."""
 
-    place: Place
     payment: str
     method: str | None = None
     phone: str | None = None
     bank: str | None = None
 
 
-class CustomerAnswer(Struct, frozen=True, kw_only=True):
+class CustomerAnswer(_Placed, frozen=True, kw_only=True):
     """The answer of a customer on the phone or at the bank."""
 
-    place: Place
     payment: str
     answer: str
 
 
-class Cancel(Struct, frozen=True, kw_only=True):
+class Cancel(_Placed, frozen=True, kw_only=True):
     """Presses the cancel button of the page."""
 
-    place: Place
     payment: str
 
 
-class Transition(Struct, frozen=True, kw_only=True):
+class Transition(_Placed, frozen=True, kw_only=True):
     """Changes the status directly, along any legal edge."""
 
-    place: Place
     payment: str
     status: Status
     method: str | None = None
@@ -196,40 +193,35 @@ class Transition(Struct, frozen=True, kw_only=True):
     unusual: bool = False
 
 
-class Advance(Struct, frozen=True, kw_only=True):
+class AdvanceStep(_Placed, frozen=True, kw_only=True):
     """Moves the clock by milliseconds of business time, or (None) to the next due item."""
 
-    place: Place
     by_ms: int | None
 
 
-class AddFault(Struct, frozen=True, kw_only=True):
+class AddFault(_Placed, frozen=True, kw_only=True):
     """Adds a fault rule, from this step on."""
 
-    place: Place
     rule: FaultRule
 
 
-class FieldCheck(Struct, frozen=True, kw_only=True):
+class FieldCheck(_Placed, frozen=True, kw_only=True):
     """A key of `expect` with its value and its position."""
 
-    place: Place
     key: str
     expected: Json
 
 
-class Expect(Struct, frozen=True, kw_only=True):
+class Expect(_Placed, frozen=True, kw_only=True):
     """Checks a payment, or without one the last response and the account."""
 
-    place: Place
     payment: str | None = None
     checks: tuple[FieldCheck, ...] = ()
 
 
-class Repeat(Struct, frozen=True, kw_only=True):
+class Repeat(_Placed, frozen=True, kw_only=True):
     """Runs steps several times."""
 
-    place: Place
     times: int
     steps: "tuple[Step, ...]"
 
@@ -242,7 +234,7 @@ Step = (
     | CustomerAnswer
     | Cancel
     | Transition
-    | Advance
+    | AdvanceStep
     | AddFault
     | Expect
     | Repeat

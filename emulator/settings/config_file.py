@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TypeGuard
 
 from emulator.domain.message_text import nearest_word
+from emulator.files.yaml_nodes import ListNode, MapNode, Node, ScalarKind, ScalarNode
+from emulator.files.yaml_tree import read_file_text, read_tree
 from emulator.settings.option_types import Form
 from emulator.settings.options import (
     MAX_SHOWN_CHARACTERS,
@@ -20,8 +22,6 @@ from emulator.settings.options import (
     show,
     wrong,
 )
-from emulator.yaml_text import ListNode, MapNode, Node, ScalarKind, ScalarNode
-from emulator.yaml_text.tree import read_file_text, read_tree
 
 # In YAML an unquoted 2026-01-01 is a timestamp and 10.1 a number; both are accepted as texts.
 _TEXTS = {ScalarKind.TEXT, ScalarKind.TIMESTAMP, ScalarKind.FLOAT}

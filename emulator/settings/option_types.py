@@ -8,13 +8,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import NamedTuple
 
-from emulator.domain.accounts import (
-    OTHER_LIVE_KEY,
-    OTHER_TEST_KEY,
-    SEEDS,
-    Mode,
-    is_well_formed_key,
-)
+from emulator.domain.accounts import OTHER_LIVE_KEY, OTHER_TEST_KEY, SEEDS, Mode, is_well_formed_key
 from emulator.domain.hosts import ACCEPTED_URL, MAX_PORT, is_ip_literal, parse_url
 from emulator.domain.instants import ACCEPTED_CLOCKS, parse_clock
 from emulator.domain.rate_limit import RateLimit
@@ -150,10 +144,7 @@ PORT = OptionType(
     form=Form.INTEGER,
 )
 SEED = OptionType(
-    _integer_parser(SEEDS),
-    "an integer of at most 64 bits",
-    "INTEGER",
-    form=Form.INTEGER,
+    _integer_parser(SEEDS), "an integer of at most 64 bits", "INTEGER", form=Form.INTEGER
 )
 SWITCH = OptionType(_parse_switch, "true or false", form=Form.SWITCH)
 DATABASE = OptionType(_parse_path, f"the path of a file, or {IN_MEMORY}", "FILE")
@@ -162,11 +153,7 @@ READY_FILE = OptionType(_parse_path, "the path of a file", "FILE")
 CONFIG_FILE = OptionType(_parse_path, "the path of a YAML file", "FILE")
 URL = OptionType(parse_url, ACCEPTED_URL, "URL")
 CHECKOUT_URL = OptionType(parse_checkout_url, f"{ACCEPTED_URL} without query and fragment", "URL")
-CLOCK = OptionType(
-    parse_clock,
-    ACCEPTED_CLOCKS,
-    "CLOCK",
-)
+CLOCK = OptionType(parse_clock, ACCEPTED_CLOCKS, "CLOCK")
 METHODS = OptionType(
     _text_if(_METHOD.fullmatch),
     "a lower-case letter followed by at most 39 lower-case letters, digits or _",

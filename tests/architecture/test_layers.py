@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 from tests.architecture.tools import PACKAGE, REPOSITORY, run_tool
+from tests.tables import rows
 
 
 def lint(directory: Path) -> tuple[int, str]:
@@ -18,33 +19,20 @@ def test_the_package_breaks_no_contract() -> None:
     assert "0 broken" in output
 
 
-TYPE_ONLY = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import {}\n"
-LATE = "def late() -> None:\n    import {}\n"
-# A module, the source that is added to it, and what the report says of it.
+SOURCES = {
+    "import": "import {}\n",
+    "for a type": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import {}\n",
+    "in a function": "def late() -> None:\n    import {}\n",
+}
+# Of each kind: a module, the source that is added to it, and what the report says of it.
 FORBIDDEN = {
-    "upwards": ("domain/added.py", "import {}\n", "emulator.server.storage.batch"),
-    "one layer upwards": (
-        "server/storage/added.py",
-        "import {}\n",
-        "emulator.server.engine.engine",
-    ),
-    "within a layer": ("server/api/added.py", "import {}\n", "emulator.server.control.app"),
-    "for a type only": ("files.py", TYPE_ONLY, "emulator.settings"),
-    "in a function": (
-        "server/engine/state/added.py",
-        LATE,
-        "emulator.server.engine.delivery.outbox",
-    ),
-    "within a layer of the engine": (
-        *("server/engine/accounts/added.py", "import {}\n"),
-        "emulator.server.engine.recording.recorder",
-    ),
-    "by a tool": ("tools/replay/added.py", "import {}\n", "emulator.server.webhooks.sender"),
-    "by another tool": ("tools/doctor/added.py", "import {}\n", "emulator.tools.replay.diff"),
-    "a library in the domain": ("domain/with_library.py", "import {}\n", "sqlite3"),
+    kind: (name, SOURCES[source], module)
+    for kind, name, source, module in rows(__file__, "forbidden imports")
 }
 OTHERS = {
-    "server/storage/events.py": TYPE_ONLY.format("emulator.server.storage.added_to_events"),
+    "server/storage/events.py": SOURCES["for a type"].format(
+        "emulator.server.storage.added_to_events"
+    ),
     "server/storage/added_to_events.py": "import emulator.server.storage.events\n",
     "utils/__init__.py": "",
 }

@@ -16,92 +16,17 @@ from typing import Any
 import pytest
 
 from emulator.domain import accounts
-from emulator.yaml_text import errors as yaml_errors
+from emulator.files import yaml_errors
 from tests.architecture.tools import modules, parsed
 from tests.depth import usually
+from tests.tables import values
 
 # Texts that the regular expressions match, or find something in.
-EXAMPLES = (
-    "https://user@shop.example:8443/a?b=c",
-    "HTTPS://[2001:db8::1]/",
-    "https://shop.example/a",
-    "http://127.0.0.1:3000/orders/1?a=b",
-    "POST http://127.0.0.1:3000/orders",
-    "GET /v1/payments HTTP/1.1\r\n",
-    "/v1/payments/pay_1a?limit=1",
-    "/v1/payments//",
-    "/_emulator/stream?account=acct_demo",
-    "/v1/*",
-    "/c/a1b2c3/pay",
-    "/static/checkout.css",
-    "/* eslint */ export const a = 1;",
-    "export interface Order {\n  id: string;\n}",
-    "type Order = string;",
-    "evt_1a2b",
-    "pay_000001Dz8o8aapLUyz3InHE9",
-    "test_demo_key",
-    "live_demo_key",
-    "%25%74est_demo_key",
-    "\\\\u0074est_demo_key",
-    "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
-    "payment.completed",
-    "payment_completed",
-    "telebirr",
-    "control.json",
-    "4xx",
-    "100",
-    "007",
-    "0x1F",
-    "x60.5",
-    "-12.50e+3",
-    "150.00",
-    "100/s",
-    "30s",
-    " 30 seconds ",
-    "2026-01-01",
-    "2026-01-01T00:00:00.000Z",
-    "2026-W01-4T12,5+03:00",
-    "2026-01-01T00:00:00 03:00",
-    "frozen@2026-01-01T00:00:00Z",
-    "01-02  03:04",
-    "+251900000001",
-    "127.0.0.1",
-    "0.75",
-    "09XX XXX XXX",
-    "shop.example.test",
-    "shop example",
-    "$.orders[0].id",
-    "lifeline 12\n",
-    "  API         http://127.0.0.1:8080\n",
-    "url('font.woff2')",
-    "\ue000amount\ue001",
-    "\r\x1b[2K",
-    "\\ud83d\\ude00\\n",
-    "%4",
-    "a\tb\x7f\u200b\ufeff\ufffd\ufffe\u3002\u2ff0“",
-    "\ud800",
-    "`amount` and `currency`",
-    "key:value",
-    "- 'amount': 1  # cents",
-    '- "amount" 15000 ',
-    "amount = 1",
-    "-amount: 1",
-    "- \t",
-    "-  \u00a0",
-    "<<<<<<< HEAD",
-    "```yaml",
-    "note, // a comment",
-    "text: |2- # a comment",
-    "list: [1, 2, {a: 1}",
-    "list: [a  ",
-    "[a, b] ",
-    "a mapping, a collection, an alias",
-    "order: [  ",
-)
+EXAMPLES = values(__file__, "texts")
 # The expressions that are not constants of their modules.
 COMPUTED: dict[str, Callable[[], list[re.Pattern[str]]]] = {
     "emulator/domain/accounts.py": lambda: [accounts._escaped_key_in_text()],
-    "emulator/yaml_text/errors.py": lambda: [*map(re.compile, yaml_errors._WRONG_LINES)],
+    "emulator/files/yaml_errors.py": lambda: [*map(re.compile, yaml_errors._WRONG_LINES)],
 }
 # These read texts of the program only.
 EXEMPT = {"emulator/server/assets.py", "emulator/cli/helper/__init__.py"}

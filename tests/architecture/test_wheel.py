@@ -1,7 +1,6 @@
 """The wheel contains everything that the program needs, and works outside of the repository."""
 
 import shutil
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.tools import PACKAGE, REPOSITORY
-from tests.cli.processes import HANGS_AFTER_S, environment
+from tests.cli.processes import run_program
 from tests.pytest_plugin.runs import PLUGIN, run, write
 
 pytestmark = pytest.mark.deep
@@ -36,14 +35,7 @@ assert Path(database_file.__file__).with_name("schema.sql").is_file()
 
 def run_python(*arguments: str, cwd: Path, path: Path | None = None) -> str:
     variables = {} if path is None else {"PYTHONPATH": str(path)}
-    ended = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=cwd,
-        env=environment(variables),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=HANGS_AFTER_S,
-    )
+    ended = run_program(sys.executable, *arguments, directory=cwd, variables=variables)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.cli.processes import run_program
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / "emulator"
 
@@ -15,13 +17,8 @@ def run_tool(
     name: str, *arguments: str, cwd: Path = REPOSITORY
 ) -> subprocess.CompletedProcess[str]:
     """Run a program of the environment that runs the tests."""
-    return subprocess.run(
-        [str(Path(sys.executable).parent / name), *arguments],
-        cwd=cwd,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=300,
-    )
+    program = str(Path(sys.executable).parent / name)
+    return run_program(program, *arguments, directory=cwd, timeout_s=300)
 
 
 def modules() -> Iterator[tuple[str, Path]]:

@@ -6,7 +6,9 @@ import platform
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 
@@ -111,55 +113,38 @@ def _conditions(plan: Plan) -> dict[str, str]:
 
 def _measure(plan: Plan, wanted: frozenset[str]) -> list[Row]:
     """All wanted rows; the control comes first, because it decides what the others are worth."""
-    rows: list[Row] = []
     generator = Generator()
-    try:
-        if wanted & HTTP_SECTIONS:
-            _say("the limit against itself")
-            rows += http_measures.control(plan, generator)
-        if "create" in wanted:
-            _say("create")
-            rows += http_measures.creates(plan, generator)
-        if wanted & {"retrieve", "list"}:
-            _say("retrieve, list")
-            rows += http_measures.reads(plan, generator, wanted)
-        if "page" in wanted:
-            _say("page")
-            rows += page_measures.pages(plan, generator)
-        if "dashboard" in wanted:
-            _say("dashboard")
-            rows += dashboard_measures.pages(plan, generator)
-            rows += dashboard_measures.open_dashboards(plan)
-        if "webhooks" in wanted:
-            _say("webhooks")
-            rows += webhook_measures.creates(plan, generator)
-            rows += webhook_measures.attempts(plan)
-        if "waiting" in wanted:
-            _say("waiting")
-            rows += waiting.measure(plan, generator)
-    finally:
-        generator.close()
-    if "start" in wanted:
-        _say("start")
-        rows += start.measure(plan)
-    if "expiry" in wanted:
-        _say("expiry")
-        rows += expiry.measure()
+    measures: Sequence[tuple[str, AbstractSet[str], Callable[[], list[Row]]]] = (
+        ("the limit against itself", HTTP_SECTIONS, lambda: http_measures.control(plan, generator)),
+        ("create", {"create"}, lambda: http_measures.creates(plan, generator)),
+        ("reads", {"retrieve", "list"}, lambda: http_measures.reads(plan, generator, wanted)),
+        ("page", {"page"}, lambda: page_measures.pages(plan, generator)),
+        ("dashboard", {"dashboard"}, lambda: dashboard_measures.pages(plan, generator)),
+        ("open dashboards", {"dashboard"}, lambda: dashboard_measures.open_dashboards(plan)),
+        ("webhooks", {"webhooks"}, lambda: webhook_measures.creates(plan, generator)),
+        ("attempts", {"webhooks"}, lambda: webhook_measures.attempts(plan)),
+        ("waiting", {"waiting"}, lambda: waiting.measure(plan, generator)),
+        ("start", {"start"}, lambda: start.measure(plan)),
+        ("expiry", {"expiry"}, expiry.measure),
+    )
+    rows: list[Row] = []
+    with closing(generator):
+        for title, sections, measure in measures:
+            if wanted & sections:
+                _say(title)
+                rows += measure()
     return rows
 
 
 def _measure_peers(plan: Plan, cache: Path) -> tuple[list[Row], list[peer_measures.Figures]]:
     """The control and what decides, and the figures of each program."""
-    generator = Generator()
-    try:
+    with closing(Generator()) as generator:
         _say("the limit against itself")
         controls = http_measures.control(plan, generator)
         measured = []
         for program in (OURS, *PEERS):
             _say(program.name)
             measured.append(peer_measures.figures(plan, generator, program, cache))
-    finally:
-        generator.close()
     return [*controls, *figures.gates(measured)], measured
 
 

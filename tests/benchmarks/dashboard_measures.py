@@ -10,7 +10,7 @@ from itertools import count, pairwise
 from statistics import geometric_mean, median
 from typing import NamedTuple
 
-from tests.benchmarks.http_measures import HEADERS, LIST, Measure, compare_as, row_of
+from tests.benchmarks.http_measures import HEADERS, LIST, Measure, measured
 from tests.benchmarks.load import p99_ms
 from tests.benchmarks.pairs import Generator, Plan, Quantity
 from tests.benchmarks.report import Gate, Row
@@ -75,8 +75,7 @@ def pages(plan: Plan, generator: Generator) -> list[Row]:
                 def traffic(server: Server, page: Reads = page) -> Reads:
                     return LIST if server is limit else page
 
-                comparison = compare_as(measure, plan, generator, traffic, (other, large))
-                rows.append(row_of(measure, comparison))
+                rows.append(measured(measure, plan, generator, traffic, (other, large)))
     return rows
 
 

@@ -7,9 +7,9 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from html import escape
 from pathlib import Path
 
+from emulator.reporting import template_environment
 from tests.benchmarks.peer_measures import CONNECTIONS, Figures
 from tests.benchmarks.peers import OURS
 from tests.benchmarks.report import Gate, Row, is_conclusive
@@ -27,18 +27,6 @@ PANELS = {
     "list c16": "List of ten, 16 connections (longer is faster)",
     "start": "Start to first response (shorter is faster)",
 }
-PANEL_WIDTH, BAR_HEIGHT, LABEL_WIDTH, VALUE_WIDTH = 430, 22, 150, 50  # pixels
-STYLE = """
-.page { fill: #ffffff }
-text { font: 13px system-ui, sans-serif; fill: #1f2328; stroke: #ffffff; stroke-width: 4px;
-  paint-order: stroke }
-.head { font-weight: 600 } .bar { fill: #8c959f } .ours { fill: #1a7f37 }
-.limit { stroke: #cf222e; stroke-dasharray: 4 3 }
-@media (prefers-color-scheme: dark) {
-  .page { fill: #0d1117 } text { fill: #e6edf3; stroke: #0d1117 }
-  .bar { fill: #6e7681 } .ours { fill: #3fb950 } .limit { stroke: #ff7b72 }
-}
-"""
 
 
 def gates(measured: Sequence[Figures]) -> list[Row]:
@@ -149,47 +137,9 @@ def _runtimes() -> str:
 def plot(measured: Sequence[Figures]) -> str:
     """Bars of each program in four panels; a line marks the bare route."""
     shown = [figures for figures in measured if figures.rows]
-    height = 64 + BAR_HEIGHT * len(shown)
-    panels = []
-    for number, (key, heading) in enumerate(PANELS.items()):
-        x, y = number % 2 * (PANEL_WIDTH + 20) + 16, number // 2 * height + 16
-        panels.append(f'<g transform="translate({x} {y})">{_panel(key, heading, shown)}</g>')
-    width, total = 2 * PANEL_WIDTH + 52, 2 * height + 16
-    described = "; ".join(
-        f"{heading}: "
-        + ", ".join(f"{figures.name} {figures.rows[key].median:.2f}" for figures in shown)
+    panels = [
+        (heading, [(figures, figures.rows[key].median) for figures in shown])
         for key, heading in PANELS.items()
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {total}" role="img"'
-        ' aria-labelledby="title description">\n'
-        '<title id="title">Speed relative to a bare Starlette route, which is 1.00</title>\n'
-        f'<desc id="description">{escape(described)}.</desc>\n'
-        f'<style>{STYLE}</style>\n<rect class="page" width="{width}" height="{total}" rx="6"/>\n'
-        + "\n".join(panels)
-        + "\n</svg>\n"
-    )
-
-
-def _panel(key: str, heading: str, shown: Sequence[Figures]) -> str:
-    medians = [figures.rows[key].median for figures in shown]
-    unit = (PANEL_WIDTH - LABEL_WIDTH - VALUE_WIDTH) / max(1.0, *medians)
-    x, end = LABEL_WIDTH + unit, 28 + len(shown) * BAR_HEIGHT
-    parts = [
-        f'<text class="head" y="14">{escape(heading)}</text>',
-        f'<text x="{x:.1f}" y="{end + 12}" text-anchor="middle">bare Starlette</text>',
     ]
-    values = []
-    for number, (figures, value) in enumerate(zip(shown, medians, strict=True)):
-        y = 28 + number * BAR_HEIGHT
-        kind = "bar ours" if figures.name == OURS.name else "bar"
-        width = value * unit
-        name = figures.name if figures.stores else f"{figures.name} (static)"
-        parts.append(
-            f'<text x="{LABEL_WIDTH - 8}" y="{y + 13}" text-anchor="end">{escape(name)}</text>'
-            f'<rect class="{kind}" x="{LABEL_WIDTH}" y="{y}" width="{width:.1f}"'
-            f' height="{BAR_HEIGHT - 5}"/>'
-        )
-        # After the line, which would cross it.
-        values.append(f'<text x="{x - unit + width + 6:.1f}" y="{y + 13}">{value:.2f}</text>')
-    return "\n".join([*parts, f'<path class="limit" d="M{x:.1f} 22V{end}"/>', *values])
+    environment = template_environment(Path(__file__).parent, panels=panels, ours=OURS.name)
+    return environment.get_template("figures.svg.jinja").render() + "\n"

@@ -91,9 +91,19 @@ def reads(plan: Plan, generator: Generator, wanted: frozenset[str]) -> list[Row]
         plans = [(m, retrieve) for m in RETRIEVES if "retrieve" in wanted]
         plans += [(m, LIST) for m in LISTS if "list" in wanted]
         for measure, traffic in plans:
-            comparison = compare_as(measure, plan, generator, _always(traffic), (limit, subject))
-            rows.append(row_of(measure, comparison))
+            rows.append(measured(measure, plan, generator, _always(traffic), (limit, subject)))
     return rows
+
+
+def measured(
+    measure: Measure,
+    plan: Plan,
+    generator: Generator,
+    traffic: Callable[[Server], Traffic],
+    servers: tuple[Server, Server],
+) -> Row:
+    """The line of a measure, for which nothing else of the comparison is needed."""
+    return row_of(measure, compare_as(measure, plan, generator, traffic, servers))
 
 
 def compare_as(

@@ -10,7 +10,7 @@ from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.benchmarks.http_measures import HEADERS, LIST, Measure, compare_as, row_of
+from tests.benchmarks.http_measures import HEADERS, LIST, Measure, measured
 from tests.benchmarks.pairs import Generator, Plan, Quantity
 from tests.benchmarks.report import Gate, Row
 from tests.benchmarks.servers import Server, ServerFailed, bare, emulator
@@ -112,7 +112,7 @@ def _cost(
             return LIST
         return Reads(paths=tuple(chance.choices(paths, k=DRAWN_PER_BURST)))
 
-    return row_of(page.measure, compare_as(page.measure, plan, generator, traffic, servers))
+    return measured(page.measure, plan, generator, traffic, servers)
 
 
 def _prove(listener: Server, page: Page, customers: list[Paid]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from emulator import __version__
 from tests.benchmarks import start
-from tests.benchmarks.http_measures import Measure, compare_as, row_of
+from tests.benchmarks.http_measures import Measure, measured
 from tests.benchmarks.load import LoadFailed
 from tests.benchmarks.pairs import Generator, Plan
 from tests.benchmarks.peers import LIST_SIZE, OURS, Installer, Program
@@ -189,7 +189,7 @@ class _Pair:
         servers = (self.limit, self.subject)
         for connections in CONNECTIONS:
             measure = Measure(name=name, connections=connections)
-            yield row_of(measure, compare_as(measure, self.plan, self.generator, traffic, servers))
+            yield measured(measure, self.plan, self.generator, traffic, servers)
 
 
 def _fill(program: Program, subject: Server) -> list[str]:

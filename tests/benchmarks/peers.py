@@ -9,6 +9,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 from tests.benchmarks.bare import PAYMENT
 from tests.benchmarks.traffic import COLLECTION, Posts, Reads, create_body
@@ -93,46 +94,8 @@ def _operation(status: int, content: object, *, has_body: bool = False) -> dict[
     return {"responses": responses, **({"requestBody": body} if has_body else {})}
 
 
-def _uuid(number: int) -> str:
-    return f"00000000-0000-4000-8000-{number:012}"
-
-
-def _crud_route() -> dict[str, object]:
-    """A route of Mockoon over a data bucket: it creates, retrieves and lists."""
-    response = {
-        "uuid": _uuid(3),
-        "statusCode": 200,
-        "bodyType": "DATABUCKET",
-        "databucketID": "pays",
-        "disableTemplating": True,
-        "default": True,
-        "crudKey": "id",
-    }
-    return {
-        "uuid": _uuid(2),
-        "type": "crud",
-        "endpoint": COLLECTION.removeprefix("/"),
-        "responses": [response],
-    }
-
-
-def _mockoon() -> dict[str, object]:
-    """An environment of Mockoon."""
-    bucket = {"uuid": _uuid(4), "id": "pays", "name": "p", "value": "[]"}
-    return {
-        "uuid": _uuid(1),
-        "lastMigration": 33,
-        "name": "payments",
-        "port": 3000,
-        "hostname": "127.0.0.1",
-        "routes": [_crud_route()],
-        "rootChildren": [{"type": "route", "uuid": _uuid(2)}],
-        "cors": False,
-        "headers": [{"key": "Content-Type", "value": "application/json"}],
-        "data": [bucket],
-    }
-
-
+# An environment with a route over a data bucket: it creates, retrieves and lists.
+MOCKOON = json.loads(Path(__file__).with_name("mockoon.json").read_text(encoding="utf-8"))
 # It has no option for an address, and one file for all who use the machine.
 LOCALSTRIPE = """
 import sys
@@ -232,7 +195,7 @@ PEERS = (
             *("--port", "{port}", "--hostname", "127.0.0.1"),
             *("--disable-log-to-file", "--disable-admin-api", "--repair"),
         ),
-        files={"environment.json": _mockoon()},
+        files={"environment.json": MOCKOON},
     ),
     Program(
         name="json-server",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
-from tests.benchmarks.http_measures import HEADERS, Measure, compare_as, row_of
+from tests.benchmarks.http_measures import HEADERS, Measure, measured
 from tests.benchmarks.pairs import Generator, Plan, Quantity
 from tests.benchmarks.report import Gate, Row
 from tests.benchmarks.servers import Server, ServerFailed, bare, emulator
@@ -71,17 +71,9 @@ def creates(plan: Plan, generator: Generator) -> list[Row]:
         emulator(plan.tree) as without,
         emulator(plan.tree, "--webhook-url", url) as with_endpoint,
     ):
+        servers = (without, with_endpoint)
         return [
-            row_of(
-                measure,
-                compare_as(
-                    measure,
-                    plan,
-                    generator,
-                    lambda _: generator.creates(),
-                    (without, with_endpoint),
-                ),
-            )
+            measured(measure, plan, generator, lambda _: generator.creates(), servers)
             for measure in CREATES
         ]
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from emulator.cli.commands import cli
 from emulator.cli.output import CliError
-from tests.cli.processes import COMMAND, REPOSITORY, environment
+from tests.cli.processes import COMMAND, REPOSITORY, environment, run_program
 
 END_OF_OUTPUT = b"\0"
 HEALTHY = (200, b'{"status":"ok","version":"0"}')
@@ -100,13 +100,7 @@ def run_with_closed_pipe(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def imported_modules(*arguments: str) -> set[str]:
     """The modules that a new process of the command imports."""
-    process = subprocess.run(
-        [sys.executable, "-X", "importtime", *COMMAND[1:], *arguments],
-        cwd=REPOSITORY,
-        env=environment(),
-        capture_output=True,
-        encoding="utf-8",
-    )
+    process = run_program(sys.executable, "-X", "importtime", *COMMAND[1:], *arguments)
     lines = process.stderr.splitlines()
     return {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}
 

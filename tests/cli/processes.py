@@ -13,11 +13,12 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
+from types import MappingProxyType
 from typing import IO, Any
 
 from tests.benchmarks.servers import free_ports
@@ -166,10 +167,10 @@ def ask(
     )
 
 
-def environment(variables: dict[str, str] | None = None) -> dict[str, str]:
+def environment(variables: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """The variables of the tests, without those that configure the emulator."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("EMULATOR_")}
-    return kept | (variables or {})
+    return {**kept, **variables}
 
 
 def launch(
@@ -189,13 +190,13 @@ def launch(
             arguments,
             stdout=stdout,
             stderr=stderr,
-            environment=environment(variables),
+            environment=environment(variables or {}),
             directory=directory,
         )
     return subprocess.Popen(
         [*(command or COMMAND), *arguments],
         cwd=directory,
-        env=environment(variables),
+        env=environment(variables or {}),
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=stderr,
@@ -283,6 +284,25 @@ def listens(port: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def run_program(
+    *command: str,
+    directory: Path = REPOSITORY,
+    variables: Mapping[str, str] = MappingProxyType({}),
+    sent: str = "",
+    timeout_s: float = HANGS_AFTER_S,
+) -> subprocess.CompletedProcess[str]:
+    """Run any program that ends by itself; `sent` is its standard input."""
+    return subprocess.run(
+        command,
+        cwd=directory,
+        env=environment(variables),
+        input=sent,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=timeout_s,
+    )
 
 
 def run(

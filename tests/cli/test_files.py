@@ -1,11 +1,7 @@
 """The commands `check` and `schema`, for authors of scenario files."""
 
-import json
 from pathlib import Path
 
-from jsonschema import Draft202012Validator
-
-from emulator.scenarios.scenario_file import scenario_schema
 from tests.cli.processes import run, serving, wait_for
 
 GOOD = "version: 1\nname: {}\n"
@@ -34,21 +30,6 @@ def test_every_problem_is_a_line_with_its_place(tmp_path: Path) -> None:
     assert lines[1].startswith(f"{bad}:5:21: ")
     assert lines[2] == f"{missing}:1:1: cannot be read: No such file or directory"
     assert len(lines) == 3
-
-
-def test_an_empty_directory_is_a_problem(tmp_path: Path) -> None:
-    ended = run("check", str(tmp_path))
-    assert ended.returncode == 2
-    assert ended.stdout.startswith(f"{tmp_path}:1:1: the directory must contain scenario files")
-
-
-def test_the_printed_schema_is_the_schema() -> None:
-    ended = run("schema")
-    assert ended.returncode == 0
-    printed = json.loads(ended.stdout)
-    assert printed == scenario_schema()
-    Draft202012Validator.check_schema(printed)
-    assert ended.stdout.startswith('{\n  "$schema"'), "a person may read it"
 
 
 def test_a_method_that_is_unknown_is_a_warning_of_check_and_at_start(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.cli.invocation import output, usage_error
+from tests.tables import rows
 
 
 @pytest.mark.parametrize(
@@ -29,15 +30,6 @@ def test_the_javascript_form_has_types_in_comments_only() -> None:
     assert "// export interface PaymentsAccount {" in text
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["nodejs"], "LANGUAGE: found 'nodejs', expected node or php. Did you mean 'node'?"),
-        (["PHP8"], "LANGUAGE: found 'PHP8', expected node or php. Did you mean 'php'?"),
-        (["ruby"], "LANGUAGE: found 'ruby', expected node or php"),
-        (["php", "--js"], "flag --js: expected the language 'node', found 'php'"),
-        ([], "Missing argument 'LANGUAGE'."),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), rows(__file__, "mistakes"))
 def test_a_wrong_language_is_refused(arguments: list[str], message: str) -> None:
     assert usage_error("helper", *arguments) == message

@@ -7,6 +7,7 @@ import pytest
 from emulator.domain.payment import EVENT_TYPES
 from tests.cli.invocation import HEALTHY, other_server, output, usage_error
 from tests.cli.processes import Server, free_port, serving
+from tests.tables import rows
 from tests.world import METHODS, START
 
 CLOCK = f"frozen@{START}"
@@ -105,34 +106,10 @@ def test_an_outcome_of_a_scenario_can_prevent_an_event(server: Server, key: str)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("payment.complete",), "Did you mean 'payment.completed'?"),
-        (("ping",), "EVENT: found 'ping', expected one of: payment.created, "),
-        ((), "Missing argument 'EVENT'"),
-        (("payment.created", "--amount", "99"), "found '99', expected an integer from 100 to 9007"),
-        (("payment.created", "--method", "cash"), "400 invalid_methods (methods): Each entry of"),
-        (
-            ("payment.created", "--metadata", "order"),
-            "flag --metadata: found 'order', expected NAME=VALUE, such as order=17",
-        ),
-        (("payment.created", "--metadata", ""), "flag --metadata: found '', expected NAME=VALUE"),
-        (("payment.created", "--metadata", "=17"), "found '=17', expected NAME=VALUE"),
-        (("payment.created", "--metadata", "a=\udcff"), "found 'a=\\udcff', expected NAME=VALUE"),
-        (
-            ("payment.created", "--metadata", "order=1", "--metadata", "order=2"),
-            "flag --metadata: found 'order' twice, expected each name once",
-        ),
+        *rows(__file__, "mistakes"),
         (
             ("payment.created", *(text for n in range(21) for text in ("--metadata", f"k{n}=v"))),
             '400 invalid_metadata (metadata): "metadata" must have at most 20 pairs (got 21).',
-        ),
-        (("payment.created", "--key", "test_unknown"), "401 invalid_api_key: The API key"),
-        (("payment.created", "--key", "x"), "flag --key: expected test_ or live_"),
-        (("payment.created", "--url", "ftp://x"), "flag --url: found 'ftp://x'"),
-        (("payment.created", "--url", "http://127.0.0.1:1"), "connection refused"),
-        (
-            ("payment.created", "--url", "http://127.0.0.1:1/v1/"),
-            "flag --url: found 'http://127.0.0.1:1/v1/', expected the address without /v1:"
-            " http://127.0.0.1:1",
         ),
     ],
 )

@@ -17,13 +17,13 @@ from pathlib import Path
 
 from tests.cli.processes import (
     FREE_PORTS,
-    HANGS_AFTER_S,
     Server,
     ended,
     environment,
     free_port,
     launch,
     listens,
+    run_program,
     wait_for,
 )
 from tests.docs.document import REPOSITORY, Block, Kind, Section
@@ -202,14 +202,8 @@ def _served(act: Act, directory: Path) -> Iterator[Server]:
 def _run(commands: list[str], directory: Path) -> list[str]:
     """What each block prints; one shell runs them all, so that variables last."""
     script = f"\nprintf '\\n%s\\n' '{_BREAK}'\n".join(commands)
-    ran = subprocess.run(
-        ["bash", "-euc", script],
-        cwd=directory,
-        env=_environment(directory),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=HANGS_AFTER_S,
+    ran = run_program(
+        "bash", "-euc", script, directory=directory, variables=_environment(directory)
     )
     assert ran.returncode == 0, f"exit code {ran.returncode}\n{ran.stdout}\n{ran.stderr}"
     return ran.stdout.split(f"\n{_BREAK}\n")

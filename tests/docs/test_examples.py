@@ -11,6 +11,7 @@ from tests.docs.document import Kind, Section, pages, sections, sections_of, tex
 from tests.docs.live import Act, acts, is_as_shown, missing, play, write_files
 from tests.docs.shops import language, marks, missing_for, prepare
 from tests.server.checkout.browsing import CHROMIUM
+from tests.tables import rows
 
 INTERPRETER = re.compile(r"\b(payments-emulator|pytest|python|node|php)\b")
 RUN = [section for section in sections() if section.is_run]
@@ -72,13 +73,7 @@ def test_there_are_examples() -> None:
     assert len(RUN) >= 10
 
 
-COMPARED = [
-    ('{"id":"pay_1","a":2}', '{"id":"pay_…",…}', True),
-    ('{"id":"evt_1","a":2}', '{"id":"pay_…",…}', False),
-    ("one\r\ntwo\nthree\n", "one\n…\nthree\n", True),
-    ("one\ntwo\nthree", "one\nthree", False),
-    ("one\nthree", "one\n…\nthree", True),
-]
+COMPARED = rows(__file__, "compared texts")
 
 
 def test_printed_and_shown_lines_are_compared_one_by_one() -> None:
@@ -90,22 +85,8 @@ def test_the_name_of_every_file_stands_before_it() -> None:
     assert {page: files for page, files in found.items() if files} == {}
 
 
-ANNOUNCED = {
-    "Save as `shop.py`:": True,
-    "This is the shop,\n`shop.py`, in short:": True,
-    "- A note.\n- Save as `shop.py`:": True,
-    "This is the shop:": False,
-    "Save as shop.py:": False,
-    "Save as `a_shop.py`:": False,
-    "Save as `shop.py`:\n\nIt takes payments:": False,
-    "- Save as `shop.py`.\n- A note:": False,
-    "```sh\ncat `shop.py`\n```": False,
-    "": False,
-}
-
-
 def test_the_name_has_to_stand_directly_before() -> None:
-    for before, is_announced in ANNOUNCED.items():
+    for before, is_announced in rows(__file__, "announced files"):
         text = f"## Shop\n\n{before}\n\n```python file=shop.py\npass\n```\n"
         line = before.count("\n") + 5
         assert unannounced(text) == ([] if is_announced else [f"line {line}: shop.py"]), before

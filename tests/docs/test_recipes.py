@@ -7,6 +7,7 @@ import tomllib
 import pytest
 
 from emulator.settings import OPTIONS
+from tests.cli.processes import run_program
 from tests.docs.document import REPOSITORY, command_after
 from tests.docs.live import missing
 from tests.docs.recipes import KINDS, Recipe, own_workflow, own_workflows, recipes
@@ -54,13 +55,7 @@ def test_every_variable_of_the_emulator_is_one_of_its_options(recipe: Recipe) ->
 def test_the_workflow_of_this_repository_runs_the_test_command_of_the_readme() -> None:
     script = (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8")
     [function] = re.findall(r"^test_command\(\) \{\n.*?^\}$", script, re.MULTILINE | re.DOTALL)
-    printed = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", f"{function}\ntest_command"],
-        cwd=REPOSITORY,
-        capture_output=True,
-        check=True,
-        encoding="utf-8",
-    )
+    printed = run_program("bash", "-euo", "pipefail", "-c", f"{function}\ntest_command")
     subprocess.run(["bash", "-n", str(REPOSITORY / ".ci" / "run")], check=True)
     assert printed.stdout == command_after("test command")
     assert "command=$(test_command)\n" in script

@@ -2,13 +2,12 @@
 
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.processes import HANGS_AFTER_S, environment
+from tests.cli.processes import run_program
 from tests.docs.document import README, REPOSITORY, sections_of, text_of
 from tests.docs.live import write_files
 
@@ -26,14 +25,7 @@ def test_pytest_without_arguments_collects_the_tests_of_the_project_alone(tmp_pa
     for directory in ("emulator", "tests"):
         shutil.copytree(REPOSITORY / directory, copy / directory, ignore=ignored)
     shutil.copy(REPOSITORY / "pyproject.toml", copy)
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q"],
-        cwd=project,
-        env=environment(),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=HANGS_AFTER_S,
-    )
+    ran = run_program(sys.executable, "-m", "pytest", "--collect-only", "-q", directory=project)
     collected = {line.partition("::")[0] for line in ran.stdout.splitlines() if "::" in line}
     assert collected == {path.name for path in project.glob("test_*.py")}, ran.stdout
     assert ran.returncode == 0

@@ -8,27 +8,17 @@ from emulator.settings import OPTIONS
 from tests.clauses import MarkedTest, clause_tests, marked_tests
 from tests.docs.document import REPOSITORY, rows, text_of
 from tests.server.api.calls import PARAMS
+from tests.tables import values
 
 # The sections of the contract with clauses; section 2 has only subsections.
-SECTIONS_OF_THE_CONTRACT = [
-    *("1", "2.1", "2.2", "2.3", "3", "4", "4.1", "4.2", "4.3", "4.4"),
-    *("5", "6", "7", "8", "9"),
-]
+SECTIONS_OF_THE_CONTRACT = values(__file__, "sections")
 # The places where the contract has "not shown". Several clauses answer one of them: payload shape,
 # delivery and signing are in one sentence with the kinds of events.
-NOT_SHOWN = {
-    *("2.1.17", "3.2", "4.1.13", "4.3.11", "4.3.12", "6.2", "6.3", "6.4", "6.5"),
-    *("7.13", "8.8", "8.9", "9.3"),
-}
+NOT_SHOWN = {*values(__file__, "not shown")}
 # What the contract does not mention at all, although every service decides it.
-UNMENTIONED = {*("3.3", "3.4", "4.0.6", "4.3.16", "4.3.17", "4.3.18", "4.4.8", "5.6", "7.14")}
+UNMENTIONED = {*values(__file__, "unmentioned")}
 # Clauses that the contract states in part: each has a detail that is ours.
-STATED_IN_PART = {
-    *("1.2", "1.6", "1.7", "1.8", "2.1.6", "2.1.7", "2.1.8", "2.1.12", "2.1.13", "2.1.14"),
-    *("4.0.1", "4.0.2", "4.1.1", "4.1.2", "4.1.11", "4.1.16", "4.1.17", "4.1.19", "4.2.1"),
-    *("4.2.5", "4.3.4", "4.3.6", "4.3.7", "4.3.8", "4.3.9", "4.3.15", "4.4.4", "4.4.5"),
-    *("5.1", "5.4", "6.1", "7.1", "7.8", "7.11", "8.4"),
-}
+STATED_IN_PART = {*values(__file__, "stated in part")}
 
 
 def test_each_clause_has_a_number_of_its_own_in_the_order_of_the_contract() -> None:
@@ -95,6 +85,4 @@ def test_the_server_does_not_load_the_clauses() -> None:
         for path in package.rglob("*.py")
         if "emulator.domain.clauses" in path.read_text(encoding="utf-8")
     }
-    assert (
-        importing - {"domain", "domain/clauses", "tools/verify", "server/dashboard", "cli"} == set()
-    )
+    assert importing - {"domain", "tools/verify", "server/dashboard", "cli"} == set()

@@ -12,36 +12,13 @@ from emulator.domain.hosts import (
     parse_url_host,
     split_host,
 )
+from tests.tables import rows, values
 
-LOCAL = [
-    *("127.0.0.1", "127.255.255.254", "[::1]", "::1"),
-    *("localhost", "LOCALHOST", "localhost.", "shop.localhost", "a.b.localhost"),
-    *("web", "merchant-app", "merchant_app", "ሱቅ.test", "shop.test", "SHOP.TEST", "shop.test."),
-    *("host.docker.internal", "Host.Docker.Internal", "host.containers.internal"),
-]
-NOT_LOCAL = [
-    *("", ".", ".test", "a,b", "a b", "evil.example/.test"),
-    *("shop.example", "localhost.example", "test.example", "shop.testing", "shop.local"),
-    *("shop.internal", "docker.internal", "evil.host.docker.internal"),
-    *("10.0.0.1", "192.168.0.1", "172.17.0.1", "169.254.169.254", "8.8.8.8", "128.0.0.1"),
-    "0.0.0.0",  # noqa: S104 - a name in a URL, nothing is bound
-    *("[::]", "[fe80::1]", "[2001:db8::1]", "127.0.0.1.example", "127.0.0.1.nip.io"),
-]
+LOCAL = values(__file__, "local hosts")
+NOT_LOCAL = values(__file__, "other hosts")
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("http://127.0.0.1:3000", "http://127.0.0.1:3000"),
-        ("http://127.0.0.1:3000/", "http://127.0.0.1:3000/"),
-        ("https://shop.example/hook", "https://shop.example/…"),
-        ("https://a:b@shop.example", "https://shop.example"),
-        ("https://a@b:c@[::1]:1/hook?token=1#end", "https://[::1]:1/…"),
-        ("https://shop.example?token=1", "https://shop.example/…"),
-        ("register http://a:b@c/d, or e://f/g?h: no", "register http://c/… or e://f/… no"),
-        ("no URL: /hook, a:b@c", "no URL: /hook, a:b@c"),
-    ],
-)
+@pytest.mark.parametrize(("text", "shown"), rows(__file__, "URLs in a text"))
 def test_secrets_of_urls_are_hidden(text: str, shown: str) -> None:
     assert hide_url_secrets(text) == shown
 
@@ -65,23 +42,7 @@ def test_an_address_is_an_ip_literal(host: str, is_address: bool) -> None:
     assert is_ip_literal(host) is is_address
 
 
-@pytest.mark.parametrize(
-    ("header", "host"),
-    [
-        ("localhost", "localhost"),
-        ("localhost:8080", "localhost"),
-        ("LocalHost:8080", "localhost"),
-        ("shop.example.", "shop.example"),
-        ("shop.example.:80", "shop.example"),
-        ("127.0.0.1:8080", "127.0.0.1"),
-        ("[::1]", "[::1]"),
-        ("[::1]:8080", "[::1]"),
-        ("[::1", ""),
-        (" localhost ", "localhost"),
-        ("", ""),
-        (":8080", ""),
-    ],
-)
+@pytest.mark.parametrize(("header", "host"), rows(__file__, "host headers"))
 def test_the_host_of_a_host_header_is_without_port_and_case(header: str, host: str) -> None:
     assert split_host(header) == host
 
@@ -89,6 +50,7 @@ def test_the_host_of_a_host_header_is_without_port_and_case(header: str, host: s
 @pytest.mark.parametrize(
     ("host", "parsed"),
     [
+        *rows(__file__, "hosts"),
         *(
             (host, host)
             for host in (
@@ -99,23 +61,6 @@ def test_the_host_of_a_host_header_is_without_port_and_case(header: str, host: s
                 *("xn--fsq.example", "xn--mgbh0fb.example", "127.0.0.1", "[::1]"),
             )
         ),
-        ("SHOP.Example", "shop.example"),
-        ("%6cocalhost", "localhost"),
-        ("shop%2eexample", "shop.example"),
-        ("%E1%88%B1%E1%89%85.example", "ሱቅ.example"),
-        ("shop。example", "shop.example"),
-        ("Straße.example", "straße.example"),
-        ("so\u00adft.example", "soft.example"),
-        ("XN--FSQ.example", "xn--fsq.example"),
-        ("[2001:DB8::1]", "[2001:db8::1]"),
-        *(
-            (host, "127.0.0.1")
-            for host in ("127.0.0.1.", "127.1", "0x7f.1", "0177.0.0.01", "2130706433")
-        ),
-        *((host, "8.8.8.8") for host in ("134744072", "１３４７４４０７２", "\u3164134744072")),
-        ("4294967295", "255.255.255.255"),
-        ("1.2.3", "1.2.0.3"),
-        ("0x1", "0.0.0.1"),
     ],
 )
 def test_a_host_is_parsed_as_browsers_do(host: str, parsed: str) -> None:
@@ -125,16 +70,8 @@ def test_a_host_is_parsed_as_browsers_do(host: str, parsed: str) -> None:
 @pytest.mark.parametrize(
     "host",
     [
-        # Forbidden characters, also percent-encoded.
-        *("<", "a|b", "a^b", "a>b", "a\\b", "%", "a%zz", "a%00.example", "a%20b", "a%2Fb", "a%25b"),
-        *("%ff.example", "a\u2488com", "a\ue000b", "a\ufffdb", "a\u200db.example", "\u00ad"),
-        # Labels that are empty, invalid or too long.
-        *("a..b", ".a", "a..", ".", "%2e", "\u0301a.example", "1א", "אa", "aאb", "1.א.example"),
-        *("xn--", "shop.xn--", "xn--a", "xn--a-", "xn--\u00e9"),
+        *values(__file__, "no hosts"),
         *("a" * 64 + ".example", "ሱ" * 58 + ".example", "a." * 150 + "example", "%61" * 100_000),
-        # Numbers that are no address.
-        *("999.1.1.1", "256.1.1.1", "1.2.3.256", "1.2.3.4.5", "1.2.256.4", "4294967296"),
-        *("a.1", "a.0x", "a.09", "08", "9" * 200),
     ],
     ids=ascii,
 )

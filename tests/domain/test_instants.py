@@ -19,6 +19,7 @@ from emulator.domain.instants import (
     parse_instant,
     parse_timestamp,
 )
+from tests.tables import rows, values
 
 END_OF_9999 = (datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC) - EPOCH) // timedelta(
     milliseconds=1
@@ -27,17 +28,7 @@ INSTANTS = st.integers(FIRST_INSTANT, END_OF_9999)
 OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59)
 
 
-@pytest.mark.parametrize(
-    ("instant", "text"),
-    [
-        (0, "1970-01-01T00:00:00.000Z"),
-        (1, "1970-01-01T00:00:00.001Z"),
-        (951_782_400_000, "2000-02-29T00:00:00.000Z"),
-        (1_767_225_600_000, "2026-01-01T00:00:00.000Z"),
-        (1_767_225_599_999, "2025-12-31T23:59:59.999Z"),
-        (END_OF_9999, "9999-12-31T23:59:59.999Z"),
-    ],
-)
+@pytest.mark.parametrize(("instant", "text"), rows(__file__, "instants"))
 def test_an_instant_is_utc_with_milliseconds(instant: int, text: str) -> None:
     assert format_instant(instant) == text
 
@@ -77,34 +68,7 @@ def test_a_finer_timestamp_lies_between_two_milliseconds(instant: int, digits: s
     assert parsed.ceiling == instant + (int(digits) > 0)
 
 
-@pytest.mark.parametrize(
-    ("text", "strict_text"),
-    [
-        *(("2026-01-01", "2026-01-01T00:00:00.000Z"), ("20260101", "2026-01-01T00:00:00.000Z")),
-        ("2026-W01-4", "2026-01-01T00:00:00.000Z"),
-        ("2026-01-01T05:06", "2026-01-01T05:06:00.000Z"),
-        ("2026-01-01T05:06:07.008", "2026-01-01T05:06:07.008Z"),
-        ("2026-01-01t05:06:07", "2026-01-01T05:06:07.000Z"),
-        ("2026-01-01T05:06:07 02:00", "2026-01-01T03:06:07.000Z"),
-        ("2026-01-01T05:06:07 0200", "2026-01-01T03:06:07.000Z"),
-        ("2026-W01-4T00:00:00Z", "2026-01-01T00:00:00.000Z"),
-        ("2026W014T000000Z", "2026-01-01T00:00:00.000Z"),
-        *(("2026-W01", "2025-12-29T00:00:00.000Z"), ("2026-W53-5", "2027-01-01T00:00:00.000Z")),
-        ("2026-001", "2026-01-01T00:00:00.000Z"),
-        ("2026001T000000Z", "2026-01-01T00:00:00.000Z"),
-        ("2026-060T12:00:00.500+03:00", "2026-03-01T09:00:00.500Z"),
-        *(("2024-366", "2024-12-31T00:00:00.000Z"), ("9999-365", "9999-12-31T00:00:00.000Z")),
-        ("2026-01-01T24:00:00Z", "2026-01-02T00:00:00.000Z"),
-        ("2026-12-31T24:00:00.000Z", "2027-01-01T00:00:00.000Z"),
-        ("2026-02-28T24Z", "2026-03-01T00:00:00.000Z"),
-        ("2026-01-01T24:00+03:00", "2026-01-01T21:00:00.000Z"),
-        ("2026-01-01T00:00:00+03:00:30", "2025-12-31T20:59:30.000Z"),
-        ("2026-01-01T00:00:00-030030", "2026-01-01T03:00:30.000Z"),
-        ("2026-01-01T00:00:00+00:00:00", "2026-01-01T00:00:00.000Z"),
-        ("2026-01-01T050607Z", "2026-01-01T05:06:07.000Z"),
-        ("20260101T05:06:07Z", "2026-01-01T05:06:07.000Z"),
-    ],
-)
+@pytest.mark.parametrize(("text", "strict_text"), rows(__file__, "loose timestamps"))
 def test_an_ambiguous_timestamp_is_loose(text: str, strict_text: str) -> None:
     """Without offset, date only, a blank where `+` was meant."""
     parsed = parse_timestamp(text)
@@ -113,15 +77,7 @@ def test_an_ambiguous_timestamp_is_loose(text: str, strict_text: str) -> None:
     assert parsed.floor == parsed.ceiling
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("2026-01-01T00:00:00Z", "2026-01-01T00:00:00z", "2026-01-01T00:00Z", "2026-01-01T00Z"),
-        *("20260101T000000Z", "2026-01-01T00:00:00,000Z", "2026-01-01T00:00:00-00:00"),
-        *("2026-01-01T03:00:00+03:00", "2026-01-01T03:00:00+0300", "2026-01-01T03:00:00+03"),
-        "2025-12-31T18:30:00-05:30",
-    ],
-)
+@pytest.mark.parametrize("text", values(__file__, "forms of one instant"))
 def test_iso_8601_in_its_forms_is_read(text: str) -> None:
     parsed = parse_timestamp(text)
     assert format_instant(parsed.floor) == "2026-01-01T00:00:00.000Z"
@@ -131,32 +87,8 @@ def test_iso_8601_in_its_forms_is_read(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        # Other forms of a date.
-        *("", "now", "1767225600", "Thu, 01 Jan 2026 00:00:00 GMT", "2026/01/01", "01.01.2026"),
-        *("2026", "2026-01", "2026-1", "2026-1-1", "26-01-01", "10000-01-01", "202601-01"),
-        *("2026-0101", "x2026-01-01", " 2026-01-01", "-2026-01-01T00:00:00Z", "T00:00:00Z"),
-        *("２０２６-01-01", "٢٠٢٦-٠١-٠١T00:00:00Z"),
-        # Days that do not exist.
-        *("2026-00-01", "2026-01-32", "2026-02-29", "2026-13-01", "0000-01-01T00:00:00Z"),
-        *("2026-000", "2026-366", "9999-366"),
-        *("2026-W54-1", "2025-W53-1", "2026-W00-1", "2026-W01-0", "2026-W01-8"),
-        *("2026-W011", "2026W01-1", "2026-w01-1"),
-        # Other forms of a time.
-        *("2026-01-01T", "2026-01-01Z", "2026-01-01 00:00:00", "2026-01-01_00:00:00Z"),
-        *("2026-01-01x00:00:00Z", "2026-01-01T1:00Z", "2026-01-01T0000:00Z"),
-        *("2026-01-01T00:00:00.Z", "2026-01-01T00.5Z", "2026-01-01T00:00.5Z"),
+        *values(__file__, "not a timestamp"),
         *("2026-01-01T00:00:00.5.5Z", "2026-01-01T00:00:00." + "9" * 5000 + "x"),
-        *("2026-01-01T00:00:00 ", "2026-01-01T00:00:00Z ", "2026-01-01T00:00:00Z\n"),
-        "2026-01-01T00:00:00ZZ",
-        # Times that do not exist.
-        *("2026-01-01T24:01Z", "2026-01-01T24:00:01Z", "2026-01-01T24:00:00.5Z"),
-        *("2026-01-01T23:60Z", "2026-01-01T25:00Z", "2026-01-01T12:00:60Z"),
-        *("2026-12-31T23:59:60+03:00", "2026-12-31T23:59:61Z"),
-        # Offsets.
-        *(
-            f"2026-01-01T00:00:00+{offset}"
-            for offset in ("", "3", "24:00", "99:00", "03:60", "03:00:60", "03:0030", "03:00:30.5")
-        ),
     ],
     ids=lambda text: text[:30],
 )
@@ -205,20 +137,13 @@ def test_any_text_is_a_timestamp_or_a_refusal(text: str) -> None:
     assert 0 <= parsed.ceiling - parsed.floor <= 1
 
 
-@pytest.mark.parametrize("text", ["1969-12-31T23:59:59.999Z", "9989-01-01T00:00:00Z", "0001-01-01"])
+@pytest.mark.parametrize("text", values(__file__, "instants outside the calendar"))
 def test_a_clock_stays_within_its_calendar(text: str) -> None:
     with pytest.raises(ValueError, match="from 1970 to 9988"):
         parse_instant(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "ms"),
-    [
-        *(("0s", 0), ("1ms", 1), ("30s", 30_000), ("1.5s", 1_500), ("0.001s", 1)),
-        *(("1.0000s", 1_000), ("5m", 300_000), ("0.5m", 30_000), ("24h", 86_400_000)),
-        *(("1.5h", 5_400_000), ("7d", 604_800_000), ("3650d", MAX_DURATION_MS), ("007s", 7_000)),
-    ],
-)
+@pytest.mark.parametrize(("text", "ms"), rows(__file__, "durations"))
 def test_a_number_and_a_unit_are_a_duration(text: str, ms: int) -> None:
     assert parse_duration_ms(text) == ms
 

@@ -1,5 +1,6 @@
-"""Received values in error messages (clause 7.3)."""
+"""Received values in error messages (clause 7.3), and the escaping of control characters."""
 
+import json
 from decimal import Decimal
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.domain.message_text import MAX_SHOWN_LENGTH, WrittenNumber, received
+from emulator.domain.message_text import MAX_SHOWN_LENGTH, WrittenNumber, escape_controls, received
+from tests.tables import rows
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.text("live_test\x00\x1b\u202e"),
@@ -54,3 +56,18 @@ def test_any_value_is_shown_in_few_printable_characters(value: Any) -> None:
     shown = received(value)
     assert 1 <= len(shown) <= MAX_SHOWN_LENGTH
     assert shown.isprintable()
+
+
+@pytest.mark.parametrize(("text", "shown"), rows(__file__, "control characters"))
+def test_control_characters_are_escaped(text: str, shown: str) -> None:
+    assert escape_controls(text) == shown
+
+
+def test_characters_of_besides_remain() -> None:
+    assert escape_controls("a\nb\x1b", besides="\n") == "a\nb\\u001b"
+
+
+@given(st.text())
+def test_inside_a_string_of_json_an_escape_is_the_same_character(text: str) -> None:
+    written = json.dumps({"text": text}, ensure_ascii=False)
+    assert json.loads(escape_controls(written)) == {"text": text}

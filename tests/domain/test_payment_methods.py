@@ -11,33 +11,18 @@ from emulator.domain.payment_methods import (
     method_of_phone,
     normalise_phone,
 )
+from tests.tables import rows, values
 
 DIGITS = st.from_regex(r"[79][0-9]{8}", fullmatch=True)
 PREFIXES = ["+251", "00251", "251", "0", ""]
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        *("+251 90 000 0001", "0900-00-00-01", " 09 00 00 00 01 ", "-0-9-0-0-0-0-0-0-0-1-"),
-        "+ 251900000001",
-    ],
-)
+@pytest.mark.parametrize("written", values(__file__, "numbers with blanks"))
 def test_blanks_and_dashes_are_dropped(written: str) -> None:
     assert normalise_phone(written) == "+251900000001"
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        *("", " ", "0", "+251", "phone"),
-        *("090000000", "09000000011", "0800000001", "0100000001"),
-        *("+252900000001", "+2510900000001", "++251900000001", "000251900000001"),
-        *("0251900000001", "+00251900000001", "0x900000001"),
-        *("(0900)000001", "0900.000.001", "0900\t000001", "0900000001\n", "0900\u00a0000001"),
-        *("٠٩٠٠٠٠٠٠٠١", "09០0000001", "0900000001;"),
-    ],
-)
+@pytest.mark.parametrize("written", values(__file__, "no phone numbers"))
 def test_any_other_text_is_not_a_number(written: str) -> None:
     with pytest.raises(ValueError, match="not an Ethiopian mobile number"):
         normalise_phone(written)
@@ -77,17 +62,7 @@ SHARED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("digit", "offered", "method"),
-    [
-        ("9", ["cbe_birr", "telebirr"], "cbe_birr"),
-        ("9", ["mpesa", "telebirr", "cbe_birr"], "telebirr"),
-        ("9", ["unknown", "bank_transfer", "cbe_birr"], "cbe_birr"),
-        *(("9", ["both"], "both"), ("7", ["both", "mpesa"], "both")),
-        # No offered method accepts it: the first of all, which the refusal names.
-        *(("9", ["mpesa"], "telebirr"), ("7", ["cbe_birr"], "mpesa"), ("9", [], "telebirr")),
-    ],
-)
+@pytest.mark.parametrize(("digit", "offered", "method"), rows(__file__, "shared digits"))
 def test_of_methods_with_a_shared_digit_the_first_offered_one_is_meant(
     digit: str, offered: list[str], method: str
 ) -> None:

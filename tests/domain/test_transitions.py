@@ -1,13 +1,13 @@
 """The status transitions of a payment (contract, section 3)."""
 
 from itertools import product
-from typing import Any
 
 import pytest
 
 from emulator.domain.errors import IllegalTransition, InvalidField
-from emulator.domain.payment import Payment, Reason, Status
+from emulator.domain.payment import Reason, Status
 from emulator.domain.transitions import Change, decide
+from tests.domain.sample_payments import sample_payment
 from tests.world import START_MS
 
 ORDINARY = {
@@ -16,22 +16,6 @@ ORDINARY = {
 }
 UNUSUAL = {("failed", "completed"), ("expired", "completed")}
 LATER = START_MS + 5_000
-
-
-def payment(status: Status = Status.PENDING, **members: Any) -> Payment:
-    return Payment(
-        **{
-            "position": 1,
-            "id": "pay_x",
-            "amount_minor": 15_000,
-            "methods": ("mpesa", "telebirr"),
-            "terms_json": "{}",
-            "created_at": START_MS,
-            "expires_at": START_MS + 1_800_000,
-            "status": status,
-            **members,
-        }
-    )
 
 
 @pytest.mark.clause("3.1", "3.2")
@@ -43,15 +27,15 @@ def test_unusual_transitions_are_permitted_only_on_request(
     """The unusual ones are a late success after `failed` or `expired`."""
     change = Change(to=after, unusual=unusual)
     if (before, after) in (ORDINARY | UNUSUAL if unusual else ORDINARY):
-        assert decide(payment(before), change, now=LATER).status is after
+        assert decide(sample_payment(before), change, now=LATER).status is after
         return
     with pytest.raises(IllegalTransition) as refusal:
-        decide(payment(before), change, now=LATER)
+        decide(sample_payment(before), change, now=LATER)
     assert refusal.value.param == "status"
 
 
 def test_a_change_keeps_the_terms() -> None:
-    before = payment(Status.PROCESSING, method="mpesa")
+    before = sample_payment(Status.PROCESSING, method="mpesa")
     after = decide(before, Change(to=Status.COMPLETED), now=LATER)
     assert after == before._replace(status=Status.COMPLETED, completed_at=LATER)
 
@@ -64,17 +48,17 @@ class TestMethod:
     )
     def test_the_submit_sets_the_method(self, chosen: str | None, taken: str) -> None:
         change = Change(to=Status.PROCESSING, method=chosen)
-        assert decide(payment(), change, now=LATER).method == taken
+        assert decide(sample_payment(), change, now=LATER).method == taken
 
     @pytest.mark.parametrize("method", ["bank_transfer", "", "Telebirr"])
     def test_a_method_that_is_not_offered_is_refused(self, method: str) -> None:
         with pytest.raises(InvalidField) as refusal:
-            decide(payment(), Change(to=Status.PROCESSING, method=method), now=LATER)
+            decide(sample_payment(), Change(to=Status.PROCESSING, method=method), now=LATER)
         assert refusal.value.param == "method"
 
     @pytest.mark.clause("2.1.6")
     def test_a_method_does_not_change(self) -> None:
-        before = payment(Status.PROCESSING, method="telebirr")
+        before = sample_payment(Status.PROCESSING, method="telebirr")
         for status in (Status.COMPLETED, Status.FAILED):
             assert decide(before, Change(to=status), now=LATER).method == "telebirr"
             same = Change(to=status, method="telebirr")
@@ -83,17 +67,17 @@ class TestMethod:
                 decide(before, Change(to=status, method="mpesa"), now=LATER)
 
     def test_an_expired_payment_has_no_method_until_a_late_success(self) -> None:
-        expired = decide(payment(), Change(to=Status.EXPIRED), now=LATER)
+        expired = decide(sample_payment(), Change(to=Status.EXPIRED), now=LATER)
         assert expired.method is None
         with pytest.raises(InvalidField):
-            decide(payment(), Change(to=Status.EXPIRED, method="mpesa"), now=LATER)
+            decide(sample_payment(), Change(to=Status.EXPIRED, method="mpesa"), now=LATER)
         late = decide(expired, Change(to=Status.COMPLETED, unusual=True), now=LATER)
         assert late.method == "mpesa"
 
 
 @pytest.mark.parametrize("reason", [None, *Reason])
 def test_a_failure_has_a_reason(reason: Reason | None) -> None:
-    before = payment(Status.PROCESSING, method="mpesa")
+    before = sample_payment(Status.PROCESSING, method="mpesa")
     after = decide(before, Change(to=Status.FAILED, reason=reason), now=LATER)
     assert after.reason is (reason or Reason.PROVIDER_ERROR)
 
@@ -104,12 +88,12 @@ def test_a_failure_has_a_reason(reason: Reason | None) -> None:
 def test_no_other_status_accepts_a_reason(before: str, after: str) -> None:
     change = Change(to=Status(after), reason=Reason.TIMEOUT, unusual=True)
     with pytest.raises(InvalidField) as refusal:
-        decide(payment(Status(before)), change, now=LATER)
+        decide(sample_payment(Status(before)), change, now=LATER)
     assert refusal.value.param == "reason"
 
 
 def test_a_late_success_removes_the_reason() -> None:
-    before = payment(Status.FAILED, method="mpesa", reason=Reason.TIMEOUT)
+    before = sample_payment(Status.FAILED, method="mpesa", reason=Reason.TIMEOUT)
     after = decide(before, Change(to=Status.COMPLETED, unusual=True), now=LATER)
     assert (after.reason, after.completed_at) == (None, LATER)
 
@@ -119,12 +103,12 @@ def test_a_late_success_removes_the_reason() -> None:
 def test_only_success_sets_completed_at(before: str, after: str) -> None:
     completed_at = START_MS if before == "completed" else None
     change = Change(to=Status(after), unusual=True)
-    decided = decide(payment(Status(before), completed_at=completed_at), change, now=LATER)
+    decided = decide(sample_payment(Status(before), completed_at=completed_at), change, now=LATER)
     assert decided.completed_at == (LATER if after == "completed" else completed_at)
 
 
 def test_a_change_keeps_the_payer() -> None:
     submit = Change(to=Status.PROCESSING, method="mpesa", phone="+251700000001")
-    submitted = decide(payment(), submit, now=LATER)
+    submitted = decide(sample_payment(), submit, now=LATER)
     assert (submitted.phone, submitted.bank) == ("+251700000001", None)
     assert decide(submitted, Change(to=Status.FAILED), now=LATER).phone == "+251700000001"

@@ -11,6 +11,7 @@ from emulator.domain.accounts import Mode
 from emulator.domain.payment import EVENT_TYPES, Event, Payment, Reason, Status
 from emulator.domain.transitions import Change, Timer, TimerKind
 from emulator.domain.wire import effect_json, event_json, payment_json
+from tests.domain.sample_payments import sample_payment
 from tests.world import METHODS, START_MS
 
 TEXT = st.text()
@@ -24,15 +25,10 @@ def payments(draw: st.DrawFn) -> tuple[Payment, dict[str, Any]]:
         "cancel_url": draw(TEXT),
         "metadata": draw(st.dictionaries(TEXT, TEXT, max_size=20)),
     }
-    payment = Payment(
-        position=1,
-        id="pay_x",
+    payment = sample_payment(
+        draw(st.sampled_from(Status)),
         amount_minor=draw(st.integers(100, 2**53 - 1)),
-        methods=METHODS,
         terms_json=json.dumps(terms),
-        created_at=START_MS,
-        expires_at=START_MS + 1_800_000,
-        status=draw(st.sampled_from(Status)),
         method=draw(st.none() | st.sampled_from(METHODS)),
         reason=draw(st.none() | st.sampled_from(Reason)),
         completed_at=draw(st.none() | st.just(START_MS + 1)),
@@ -105,8 +101,7 @@ def test_there_is_a_type_of_event_for_each_status() -> None:
 )
 def test_an_effect_names_the_change_and_the_payment(change: Change, more: dict[str, str]) -> None:
     timer = Timer(START_MS, 1, 1, TimerKind.EXPIRY, change)
-    payment = Payment(1, "pay_x", 100, ("mpesa",), "{}", START_MS, START_MS)
-    assert json.loads(effect_json(timer, payment)) == {
+    assert json.loads(effect_json(timer, sample_payment())) == {
         "at": "2026-01-01T00:00:00.000Z",
         "payment": "pay_x",
         "kind": "expiry",

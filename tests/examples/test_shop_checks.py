@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from string import Template
 
 import httpx
 import pytest
@@ -14,22 +15,7 @@ from tests.cli.invocation import output
 from tests.cli.processes import free_port
 
 PROGRAM = Path(__file__).with_name("program.py")
-INTEGRATION = """
-version: 1
-name: shop
-start:
-  request: POST http://127.0.0.1:{port}/orders
-  json: {{amount: 15000}}
-  order: $.order
-  checkout_url: $.pay_at
-state:
-  request: GET http://127.0.0.1:{port}/orders/{{order}}
-  paid: {{path: $.state, in: [paid]}}
-  fulfilled: {{path: $.parcels}}
-  closed: {{path: $.state, in: [failed, expired]}}
-webhook: http://127.0.0.1:{port}/webhooks
-run: {{command: exec {python} {program} {port}}}
-"""
+INTEGRATION = Template(PROGRAM.with_name("integration.yaml").read_text(encoding="utf-8"))
 DISTURBANCES = ("forged-webhooks", "duplicate-webhooks", "out-of-order-webhooks", "lost-answer")
 
 pytestmark = pytest.mark.deep
@@ -38,7 +24,7 @@ pytestmark = pytest.mark.deep
 def test_no_history_of_one_anomaly_fails(tmp_path: Path) -> None:
     file = tmp_path / "integration.yaml"
     paths = {"python": sys.executable, "program": PROGRAM, "port": free_port()}
-    file.write_text(INTEGRATION.format(**paths))
+    file.write_text(INTEGRATION.safe_substitute(paths))
     code, text = output("explore", str(file), "--port", "0", "--checkout-port", "0", "--depth", "1")
     assert (code, "none failed" in text) == (0, True), text
 

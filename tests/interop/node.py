@@ -2,12 +2,13 @@
 
 import os
 import shutil
-import subprocess
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+
+from tests.cli.processes import run_program
 
 QUIETLY = ("--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund")
 MAX_INSTALL_S = 240
@@ -31,14 +32,8 @@ def node_modules(factory: pytest.TempPathFactory, *packages: str) -> Path:
 
 def _install(target: Path, packages: tuple[str, ...]) -> None:
     fresh = Path(tempfile.mkdtemp(dir=target.parent))
-    ended = subprocess.run(
-        ["npm", "install", *QUIETLY, *packages],
-        cwd=fresh,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=MAX_INSTALL_S,
-    )
+    command = ("npm", "install", *QUIETLY, *packages)
+    ended = run_program(*command, directory=fresh, timeout_s=MAX_INSTALL_S)
     assert ended.returncode == 0, f"npm could not install {packages}: {ended.stderr}"
     # Where another process was faster, its directory is there and not empty.
     with suppress(OSError):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import Template
 
 import httpx
 
@@ -27,22 +28,7 @@ MAX_RESPONSE_S = 60.0
 PAGE = "docs/guides/several-processes.md"
 CONFIGURATION = "payments-emulator.conf"
 # The rest of the configuration, with paths that the user of the tests can write.
-AROUND = """
-daemon off;
-pid nginx.pid;
-error_log stderr;
-{user}
-events {{}}
-http {{
-    access_log off;
-    client_body_temp_path .;
-    proxy_temp_path .;
-    fastcgi_temp_path .;
-    uwsgi_temp_path .;
-    scgi_temp_path .;
-    include {configuration};
-}}
-"""
+AROUND = Template(Path(__file__).with_name("nginx.conf").read_text(encoding="utf-8"))
 
 _PORT = re.compile(r"(?<=:)\d{4}\b|(?<=-port )\d{4}\b")
 
@@ -105,7 +91,7 @@ def listening(nginx: str, directory: Path, port: int) -> Iterator[None]:
     """An nginx with the configuration in a directory, once it listens on a port."""
     # Root's workers would run as another user, who cannot write here.
     user = "user root;" if os.geteuid() == 0 else ""
-    around = AROUND.format(user=user, configuration=CONFIGURATION)
+    around = AROUND.substitute(user=user, configuration=CONFIGURATION)
     (directory / "nginx.conf").write_text(around, encoding="utf-8")
     with (directory / "nginx.log").open("w") as log:
         process = subprocess.Popen(

@@ -2,14 +2,13 @@
 
 import json
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.processes import SHARED_HANGS_AFTER_S, Server, serving
+from tests.cli.processes import SHARED_HANGS_AFTER_S, Server, run_program, serving
 from tests.world import TEST_KEY, order
 
 CLIENTS = Path(__file__).parent / "clients"
@@ -36,13 +35,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def run(*command: str, sent: Any) -> str:
     assert shutil.which(command[0]), f"not on this machine: {command[0]}"
-    ended = subprocess.run(
-        command,
-        input=json.dumps(sent, ensure_ascii=False),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=HANGS_AFTER_S,
-    )
+    content = json.dumps(sent, ensure_ascii=False)
+    ended = run_program(*command, sent=content, timeout_s=HANGS_AFTER_S)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 

@@ -7,19 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.dockerfile import DOCKERFILE
+from tests.cli.processes import run_program
 
 HADOLINT = Path(sys.executable).parent / "hadolint"
 
 
 def linted(text: str) -> subprocess.CompletedProcess[str]:
     assert HADOLINT.exists(), "there is no hadolint in this environment (the extra `interop`)"
-    return subprocess.run(
-        [str(HADOLINT), "--no-color", "-"],
-        input=text,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-    )
+    return run_program(str(HADOLINT), "--no-color", "-", sent=text)
 
 
 def test_there_is_nothing_to_find_in_the_dockerfile() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.dockerfile import of_image
-from tests.cli.processes import SHARED_HANGS_AFTER_S, serving
+from tests.cli.processes import SHARED_HANGS_AFTER_S, run_program, serving
 from tests.docs.document import REPOSITORY, Kind
 from tests.docs.generated.action import ACTION
 from tests.docs.recipes import OWN_WORKFLOWS, Recipe, own_workflow, own_workflows, recipes
@@ -39,9 +39,7 @@ each_that_starts_one = pytest.mark.parametrize(
 def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     path = PROGRAMS / program
     assert path.exists(), f"there is no {program} in this environment (the extra `interop`)"
-    return subprocess.run(
-        [str(path), *arguments], cwd=REPOSITORY, capture_output=True, encoding="utf-8", timeout=60
-    )
+    return run_program(str(path), *arguments)
 
 
 def checked(recipe: Recipe, text: str, directory: Path) -> subprocess.CompletedProcess[str]:
@@ -91,13 +89,7 @@ def test_actionlint_finds_nothing_in_the_workflows_but_a_mistake(
         (OWN_WORKFLOWS[0].parent, len(OWN_WORKFLOWS), 0),
         (tmp_path, 1, 1),
     ):
-        ended = subprocess.run(
-            ["node", program, "*.yml"],
-            cwd=directory,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=60,
-        )
+        ended = run_program("node", program, "*.yml", directory=directory)
         assert ended.returncode == code, ended.stdout + ended.stderr
         assert f"Checking {count} workflow" in ended.stdout
 

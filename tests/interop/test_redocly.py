@@ -1,14 +1,12 @@
 """Both OpenAPI documents, as the command prints them, under Redocly's recommended rules."""
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.processes import HANGS_AFTER_S
+from tests.cli.processes import HANGS_AFTER_S, run_program
 from tests.interop.node import node_modules
 from tests.server.openapi.conftest import printed
 
@@ -24,13 +22,10 @@ def redocly(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def lint(redocly: Path, document: Path) -> list[str]:
     """All errors and warnings; every rule is on."""
-    ended = subprocess.run(
-        [str(redocly), "lint", "--extends=recommended-strict", "--format=json", document.name],
-        cwd=document.parent,
-        env=os.environ | QUIET,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=HANGS_AFTER_S,
+    options = ("--extends=recommended-strict", "--format=json")
+    command = (str(redocly), "lint", *options, document.name)
+    ended = run_program(
+        *command, directory=document.parent, variables=QUIET, timeout_s=HANGS_AFTER_S
     )
     found: dict[str, Any] = json.loads(ended.stdout[ended.stdout.index("{") :])
     problems = [

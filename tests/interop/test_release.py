@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 import yaml
 
 from emulator import __version__
+from tests.cli.processes import run_program
 from tests.docs.document import REPOSITORY
 from tests.interop.jobs import Job
 
@@ -134,10 +134,5 @@ FILES = ("pyproject.toml", "Dockerfile", "action.yml")
 
 
 def test_the_version_is_written_in_one_place() -> None:
-    listed = subprocess.run(
-        ["git", "grep", "-lwF", __version__, "--", "emulator", ".github", *FILES],
-        cwd=REPOSITORY,
-        capture_output=True,
-        encoding="utf-8",
-    )
+    listed = run_program("git", "grep", "-lwF", __version__, "--", "emulator", ".github", *FILES)
     assert listed.stdout.split() == ["emulator/__init__.py"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.processes import environment
+from tests.cli.processes import run_program
 from tests.docs.document import shown_file
 from tests.interop.engine import Engine, engine
 from tests.interop.node import node_modules
@@ -40,15 +40,7 @@ def run(directory: Path, *command: str, docker: Engine) -> subprocess.CompletedP
         # That one is a container of its own, which removes others.
         "TESTCONTAINERS_RYUK_DISABLED": "true",
     }
-    return subprocess.run(
-        command,
-        cwd=directory,
-        env=environment(variables),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=MAX_RUN_S,
-    )
+    return run_program(*command, directory=directory, variables=variables, timeout_s=MAX_RUN_S)
 
 
 def link(directory: Path, factory: pytest.TempPathFactory, *packages: str) -> None:
@@ -102,13 +94,8 @@ def test_the_newest_version_for_node_has_every_call_of_the_recipe(
     wrong = tmp_path / "wrong.mjs"
     wrong.write_text(recipe.replace(".forHealthCheck()", ".forHealth()"), encoding="utf-8")
     compiler = tmp_path / "node_modules" / "typescript" / "lib" / "tsc.js"
-    ended = subprocess.run(
-        ["node", str(compiler), *COMPILER_OPTIONS, NODE_RECIPE, wrong.name],
-        cwd=tmp_path,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=MAX_RUN_S,
-    )
+    command = ("node", str(compiler), *COMPILER_OPTIONS, NODE_RECIPE, wrong.name)
+    ended = run_program(*command, directory=tmp_path, timeout_s=MAX_RUN_S)
     [found] = ended.stdout.splitlines()
     assert found.startswith(f"{wrong.name}(")
     assert "'forHealth' does not exist" in found

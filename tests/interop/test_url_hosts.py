@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any
@@ -17,6 +16,7 @@ from emulator.domain.hosts import (
     is_open_port,
     parse_url_host,
 )
+from tests.cli.processes import run_program
 from tests.server.checkout.browsing import CHROMIUM, running_chromium
 
 LETTERS = "axnAXN0189._-%<>^|!$&'()+,;=`{}~\""
@@ -48,14 +48,8 @@ OPENED_BY_CHROMIUM = {4190, 6679}
 
 def in_node(program: str, value: Any = None) -> Any:
     assert shutil.which("node") is not None, "not on this machine: node"
-    ended = subprocess.run(
-        ["node", "-e", program],
-        input=json.dumps(value),
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-        timeout=120,
-    )
+    ended = run_program("node", "-e", program, sent=json.dumps(value))
+    assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout)
 
 

@@ -16,6 +16,7 @@ from emulator.domain.faults import ApiRequest, Point
 from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import BANKS
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Tamper
+from emulator.files.yaml_tree import Loader, read_tree
 from emulator.scenarios.faults import FAULT_RULE
 from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.problems import Notes, ScenarioError
@@ -23,7 +24,6 @@ from emulator.scenarios.scenario_file import fault_rule_json, scenario_schema
 from emulator.scenarios.script import SCRIPT_STEPS
 from emulator.scenarios.script_steps import ANSWERS
 from emulator.scenarios.values import Scenario
-from emulator.yaml_text.tree import Loader, read_tree
 
 VALIDATOR = Draft202012Validator(scenario_schema())
 SHIPPED = [

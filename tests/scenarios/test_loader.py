@@ -1,5 +1,7 @@
 """Reads whole scenario files; `format.txt` has the mistakes of their keys."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 from msgspec.structs import fields
@@ -8,6 +10,7 @@ from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.scenario_file import FILE_KEYS, SCENARIO, SECTIONS
 from emulator.scenarios.values import AmountRange, ExpiryRule, RuleSection, Scenario, When
+from tests.tables import rows
 
 HEAD = "version: 1\nname: case\n"
 
@@ -18,39 +21,7 @@ def problems_of(text: str) -> tuple[Problem, ...]:
     return raised.value.problems
 
 
-WHOLE = """
-version: 1
-name: whole-case
-description: Everything at once.
-enabled: false
-outcomes:
-  - when: {mode: test, method: telebirr, phone: "0900 000-001", amount: {gte: 100, lte: 200}}
-    then:
-      - {status: failed, reason: timeout}
-      - {after: 1.5h, status: completed, unusual: true}
-      - {after: 2h, status: refunded}
-    times: 3
-  - when: {method: bank_transfer, bank: walia_test, amount: 500}
-    then: handset
-  - when: {}
-    then: []
-expiry:
-  - when: {metadata: {test_case: short, "1": "yes"}}
-    after: 5s
-  - when: {mode: live, amount: {gte: 7}}
-    then: {after: 10m}
-    times: 1
-faults:
-  - when: {request: create_payment, nth: 2}
-    then: {status: 500, point: after_commit}
-webhooks:
-  - when: {mode: test, event: payment.completed}
-    then: {copies: 2, delay: 10s}
-    times: 1
-script:
-  - create: {as: order, amount: 15000}
-  - advance: next
-"""
+WHOLE = Path(__file__).with_name("whole.yaml").read_text(encoding="utf-8")
 
 
 def test_every_part_of_a_file_becomes_a_value_which_is_written_in_its_usual_form() -> None:
@@ -171,26 +142,7 @@ def test_a_file_may_omit_a_name_from_the_address() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "line", "column", "key", "message"),
-    [
-        (HEAD, "other", 2, 7, "name", "name must be 'other', as in the address, not 'case'"),
-        ("name: Case", "case", 1, 7, "name", "name must be 'case', as in the address, not 'Case'"),
-        (
-            *("name: 7", "7", 1, 7, "name"),
-            'name must be text, not the integer 7; put it in quotes: "7"',
-        ),
-        ("version: 2", "case", 1, 10, "version", "version must be 1, not 2"),
-        (
-            "enabled: true",
-            "My case",
-            1,
-            1,
-            None,
-            "the name in the address must be 1 to 64 lower-case letters, digits, - and _, a letter "
-            "or digit first, not 'My case'",
-        ),
-        ("", "case", 1, 1, None, "the file must contain a scenario, but it is empty"),
-    ],
+    ("text", "name", "line", "column", "key", "message"), rows(__file__, "names in the address")
 )
 def test_a_file_must_not_contradict_a_name_from_the_address(
     text: str, name: str, line: int, column: int, key: str | None, message: str
@@ -201,25 +153,7 @@ def test_a_file_must_not_contradict_a_name_from_the_address(
     assert problem == Problem(source="body", line=line, column=column, message=message, key=key)
 
 
-@pytest.mark.parametrize(
-    ("text", "keys"),
-    [
-        ("", [None]),
-        ("[1]", [None]),
-        ("version: [1", [None]),
-        ("{}", [None, None]),
-        ("version: 1", [None]),
-        ("enabled: 1\nversion: 1", [None, "enabled"]),
-        ("{version: 1, name: case, enabled: 1}", ["enabled"]),
-        (f"{HEAD}zzz: {{}}\nfaults: []", [None]),
-        (f"zzz: 1\n{HEAD}", [None]),
-        (f"{HEAD}zzz: !tag 1\n", [None, "zzz"]),
-        (f"{HEAD}name: case\n", [None]),
-        (f"{HEAD}7: 1\n", [None]),
-        (f"{HEAD}enabled:\noutcomes:\n", ["enabled", "outcomes"]),
-        (f"{HEAD}expiry: [{{}}]\nfaults:\n  - {{when: {{}}}}\n", ["expiry", "expiry", "faults"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "keys"), rows(__file__, "keys of problems"))
 def test_a_problem_has_the_top_level_key_above_it(text: str, keys: list[str | None]) -> None:
     assert [problem.key for problem in problems_of(text)] == keys
 

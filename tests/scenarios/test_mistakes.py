@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from emulator.files.yaml_tree import read_tree
 from emulator.scenarios.problems import Notes
-from emulator.yaml_text.tree import read_tree
 from tests.cli.processes import run
 
 HEAD = "version: 1\nname: case\n"

@@ -7,6 +7,7 @@ from emulator.domain.outcomes import Outcome, Scripted, Step
 from emulator.domain.payment import Payment, Status
 from emulator.scenarios.rules import MAX_DECIDED_NUMBERS, NamedNumbers
 from emulator.scenarios.values import AmountRange, OutcomeRule, Scenario, When
+from tests.domain.sample_payments import sample_payment
 
 ONE, TWO, THREE = "+251900000001", "+251900000002", "+251900000003"
 COMPLETES = Scripted(steps=(Step(status=Status.COMPLETED),))
@@ -26,29 +27,17 @@ def named(*files: list[OutcomeRule]) -> NamedNumbers:
     )
 
 
-def payment(amount_minor: int = 15_000, metadata: str = "{}") -> Payment:
-    return Payment(
-        position=1,
-        id="pay_1",
-        amount_minor=amount_minor,
-        methods=("telebirr", "mpesa"),
-        terms_json=f'{{"metadata":{metadata}}}',
-        created_at=0,
-        expires_at=1,
-    )
-
-
 def phones(
     numbers: NamedNumbers, shown: Payment | None = None, mode: Mode = Mode.TEST
 ) -> list[str]:
-    return [phone for phone, _ in numbers.of(mode, shown or payment(), "telebirr")]
+    return [phone for phone, _ in numbers.of(mode, shown or sample_payment(), "telebirr")]
 
 
 def test_numbers_come_in_the_order_of_their_rules_each_once() -> None:
     numbers = named(
         [rule(phone=THREE), rule(phone=ONE)], [rule(FAILS, phone=THREE), rule(FAILS, phone=TWO)]
     )
-    assert numbers.of(Mode.TEST, payment(), "telebirr") == (
+    assert numbers.of(Mode.TEST, sample_payment(), "telebirr") == (
         (THREE, COMPLETES),
         (ONE, COMPLETES),
         (TWO, FAILS),
@@ -64,7 +53,7 @@ def test_a_number_that_a_rule_without_phone_decides_is_not_offered() -> None:
 )
 def test_a_number_may_depend_on_the_amount(amount_minor: int, expected: list[str]) -> None:
     numbers = named([rule(phone=ONE, amount=AmountRange(gte=100, lte=200)), rule(phone=TWO)])
-    assert phones(numbers, payment(amount_minor)) == expected
+    assert phones(numbers, sample_payment(amount_minor=amount_minor)) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,7 +74,7 @@ def test_a_number_may_depend_on_metadata(metadata: str, expected: list[str]) -> 
             rule(phone=THREE),
         ]
     )
-    assert phones(numbers, payment(metadata=metadata)) == expected
+    assert phones(numbers, sample_payment(terms_json=f'{{"metadata":{metadata}}}')) == expected
 
 
 def test_uses_are_required_only_for_rules_with_a_limit() -> None:

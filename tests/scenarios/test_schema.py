@@ -43,7 +43,10 @@ def test_every_mapping_describes_its_keys_and_permits_no_others() -> None:
 
 
 def test_the_schema_file_is_the_output_of_the_command() -> None:
-    assert (DIRECTORY / "schema.json").read_text(encoding="utf-8") == run("schema").stdout
+    printed = run("schema").stdout
+    assert (DIRECTORY / "schema.json").read_text(encoding="utf-8") == printed
+    assert json.loads(printed) == SCHEMA
+    assert printed.startswith('{\n  "$schema"'), "a person may read it"
 
 
 def test_the_schema_file_is_not_a_scenario_of_its_directory() -> None:

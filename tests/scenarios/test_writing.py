@@ -23,6 +23,7 @@ from emulator.scenarios.scenario_file import SCENARIO, fault_rule_json, scenario
 from emulator.scenarios.values import Place, Scenario
 from tests.scenarios.test_format import ESCAPED, TEMPLATES, cases
 from tests.scenarios.test_fuzz import SHIPPED
+from tests.tables import rows
 
 VALIDATOR = Draft202012Validator(scenario_schema())
 # Each valid text of `format.txt`, and each shipped file.
@@ -141,8 +142,7 @@ def test_any_text_and_any_value_is_read_as_it_was_written(
 # The section, an entry of it, and how it is written where that differs: with its keys in the order
 # of their declaration, and without those that are defaults or have no effect.
 WRITTEN: list[tuple[str, str, str | None]] = [
-    ("outcomes", "{when: {}, then: []}", None),
-    ("outcomes", "{when: {}, then: handset}", None),
+    *rows(__file__, "rules"),
     (
         "outcomes",
         "{times: 2, then: [{reason: timeout, after: 30s, status: failed},"
@@ -153,36 +153,12 @@ WRITTEN: list[tuple[str, str, str | None]] = [
         " then: [{after: 30s, status: failed, reason: timeout},"
         " {after: 1m, status: completed, unusual: true}], times: 2}",
     ),
-    ("expiry", "{after: 5000ms, when: {}}", "{when: {}, after: 5s}"),
-    ("faults", "{then: {truncate: false, drop: true}, when: {}}", "{when: {}, then: {drop: true}}"),
-    (
-        "faults",
-        "{then: {status: 429, retry_after: 1}, when: {}}",
-        "{when: {}, then: {status: 429}}",
-    ),
-    (
-        "faults",
-        "{then: {truncate: true, point: after_commit}, when: {}}",
-        "{when: {}, then: {truncate: true}}",
-    ),
     (
         "faults",
         "{times: 1, then: {point: after_commit, truncate: true, latency: 1500ms, retry_after: 30,"
         " status: 503}, when: {every: 3, request: list_payments, mode: live}}",
         "{when: {mode: live, request: list_payments, every: 3}, then: {status: 503,"
         " retry_after: 30, latency: 1.5s, truncate: true, point: after_commit}, times: 1}",
-    ),
-    ("webhooks", "{when: {}, then: {hold: true}}", None),
-    ("webhooks", "{when: {}, then: {copies: 1}}", None),
-    (
-        "webhooks",
-        "{then: {tamper: body, delay: 10s, copies: 2}, when: {event: payment.failed}}",
-        "{when: {event: payment.failed}, then: {copies: 2, delay: 10s, tamper: body}}",
-    ),
-    (
-        "webhooks",
-        "{when: {}, then: {copies: 1, delay: 10s, tamper: body}}",
-        "{when: {}, then: {delay: 10s, tamper: body}}",
     ),
 ]
 

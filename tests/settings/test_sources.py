@@ -9,36 +9,10 @@ import pytest
 from emulator.cli.serve import parse_flags
 from emulator.cli.server import serve as serve_command
 from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve, start_warnings
+from tests.tables import rows
 
 # Of each option: what the file, a variable and a flag state.
-VALUES: dict[str, tuple[str, str, object]] = {
-    "host": ('"::"', "0.0.0.0", "flag"),  # noqa: S104 - a value, nothing is bound
-    "port": ("3", "2", "1"),
-    "checkout-port": ("13", "12", "11"),
-    "checkout-url": ("https://f.example/pay/", "https://v.example", "https://flag.example"),
-    "database": ("file.sqlite", "variable.sqlite", "flag.sqlite"),
-    "clock": ("frozen@2026-01-01T00:00:00Z", "frozen", "frozen@2027-01-01"),
-    "seed": ("30", "-20", "10"),
-    "methods": ("[file_money]", "variable_money, other_money", ("flag_money",)),
-    "scenarios": ("[file.yaml]", "variable.yaml,other.yaml", ("flag,one.yaml", "two.yaml")),
-    "test-key": ("test_from_file", "test_from_variable", "test_from_flag"),
-    "live-key": ("live_from_file", "live_from_variable", "live_from_flag"),
-    "auto-provision": ("true", "1", True),
-    "webhook-url": ("http://f.example/hook", "http://v.example/hook", "http://flag.example/hook"),
-    "webhook-secret": (
-        "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz",
-        "whsec_MTEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz",
-        "whsec_MjEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz",
-    ),
-    "allow-http-localhost": ("yes", "true", True),
-    "allowed-hosts": ("[f.example]", "v.example", ("flag.example",)),
-    "rate-limit": ("3/s", "2/min", "1/s"),
-    "no-handset": ("on", "YES", True),
-    "strict": ("True", "On", True),
-    "log-format": ("json", "json", "json"),
-    "ready-file": ("f.json", "v.json", "flag.json"),
-    "watch": ("true", "1", True),
-}
+VALUES = {name: given for name, *given in rows(__file__, "values of a file, a variable and a flag")}
 FILE_OPTIONS = [option for option in OPTIONS if option.is_file_key]
 VARIABLES = {option.variable: VALUES[option.name][1] for option in FILE_OPTIONS}
 
@@ -128,37 +102,7 @@ def test_without_a_variable_of_ours_with_a_value_every_setting_has_its_default(
     assert resolve({}, variables) == Settings()
 
 
-PORT = "found 'x', expected an integer from 0 to 65535"
-SAME_PORT = "found the same port for the API and the checkout pages, expected two ports"
-NO_URL = "found a secret without a webhook URL, expected --webhook-url too"
-
-
-@pytest.mark.parametrize(
-    ("flags", "variables", "message"),
-    [
-        ({"port": "x"}, {}, f"flag --port: {PORT}"),
-        ({}, {"EMULATOR_PORT": "x"}, f"variable EMULATOR_PORT: {PORT}"),
-        (
-            {"log_format": "xml"},
-            {"EMULATOR_LOG_FORMAT": "json"},
-            "flag --log-format: found 'xml', expected text or json",
-        ),
-        (
-            {},
-            {"EMULATOR_STRICT": "maybe"},
-            "variable EMULATOR_STRICT: found 'maybe', expected true or false",
-        ),
-        ({"host": "a\nb"}, {}, "flag --host: found 'a\\nb', expected an IP address or a host name"),
-        ({"port": "8081"}, {}, f"flag --port: {SAME_PORT}"),
-        (
-            {"port": "7"},
-            {"EMULATOR_CHECKOUT_PORT": "7"},
-            f"variable EMULATOR_CHECKOUT_PORT: {SAME_PORT}",
-        ),
-        ({"webhook_secret": VALUES["webhook-secret"][2]}, {}, f"flag --webhook-secret: {NO_URL}"),
-        ({"methods": ("a", "a")}, {}, "flag --methods: found a method twice, expected each once"),
-    ],
-)
+@pytest.mark.parametrize(("flags", "variables", "message"), rows(__file__, "messages"))
 def test_a_message_has_the_source_the_value_and_the_expected_values(
     flags: dict[str, object], variables: dict[str, str], message: str
 ) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from emulator.domain.hosts import ACCEPTED_URL
+from emulator.files.yaml_tree import read_file_text, read_tree
 from emulator.http.addresses import is_web_url
 from emulator.scenarios.entries import Entry, FileContext, read_text
 from emulator.scenarios.kinds import (
@@ -31,7 +32,6 @@ from emulator.tools.explore.anomalies import parse_anomaly
 from emulator.tools.explore.histories import HistoryName
 from emulator.tools.explore.json_path import JSON_PATH, JsonPath
 from emulator.tools.explore.steps import Outcome
-from emulator.yaml_text.tree import read_file_text, read_tree
 
 ORDER = "{order}"
 _NO_VALUES = "in must have a value or more, or the condition is never true"

@@ -30,7 +30,7 @@ _BEGIN = Place(line=1, column=1)
 # Steps that cause webhooks; an advance waits for them itself.
 _WEBHOOK_STEPS = (values.Create, values.Pay, values.CustomerAnswer, values.Transition)
 # Steps whose response `expect` examines only if it is a refusal.
-_UNEXAMINED_STEPS = (values.Advance, values.AddFault)
+_UNEXAMINED_STEPS = (values.AdvanceStep, values.AddFault)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

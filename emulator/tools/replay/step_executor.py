@@ -101,7 +101,7 @@ class StepExecutor:
                 return _outcome(await self._client.send(call), payment_id)
             case values.List():
                 return await self._list(step)
-            case values.Advance():
+            case values.AdvanceStep():
                 return await self.advance(step.by_ms)
             case values.AddFault():
                 call = calls.ADD_FAULT(body=fault_rule_json(step.rule))

@@ -46,7 +46,7 @@ _ROWS: dict[type, str] = {
     values.Cancel: CUSTOMER,
     values.Transition: CONTROL_API,
     values.AddFault: CONTROL_API,
-    values.Advance: CLOCK,
+    values.AdvanceStep: CLOCK,
 }
 
 
@@ -198,7 +198,7 @@ def _advance_shapes(result: CaseResult, slots: _Slots) -> list[Shape]:
     before = result.began_at
     for step in result.steps:
         x = slots.edges.get(Moment(step.number, step.at))
-        if isinstance(step.step, values.Advance) and x is not None:
+        if isinstance(step.step, values.AdvanceStep) and x is not None:
             left = ends.get(before, MARGIN) if before != step.at else x
             right = x if before != step.at else x + SLOT_WIDTH
             label = step.text.partition(": ")[2].strip('"')

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -21,6 +20,7 @@ from emulator.server.app.documents import documents
 from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS
 from tests.docs.markdown import table
+from tests.tables import rows
 from tests.world import headers, order, world
 
 _LIMITS: dict[type[Refusal], str] = {
@@ -36,61 +36,8 @@ _MAX_LISTED = 10
 _ACCEPTED = re.compile(r'"(\w+)" must be (.+?)(?: \(got .*|\. .*)')
 
 
-_ACCOUNTS, _ENDPOINTS, _CLOCK = "/accounts", "/webhook_endpoints", "/clock"
-_URL = {"url": "http://127.0.0.1:3000/hook"}
 # Wrong values of the fields of the control API: the call, the path and the body.
-_REFUSED: tuple[tuple[str, str, Any], ...] = (
-    ("reset", "/reset", {"all": "x"}),
-    ("list_payments", "/payments?amount_gte=x", None),
-    ("list_payments", "/payments?amount_lte=x", None),
-    ("list_payments", "/payments?phone=x", None),
-    ("answer_payment", "{payment}/answer", {"answer": "x"}),
-    ("pay_payment", "{payment}/pay", {"method": "bank_transfer", "bank": "x"}),
-    ("pay_payment", "{payment}/pay", {"method": "telebirr", "phone": "x"}),
-    ("pay_payment", "{payment}/pay", {"method": "telebirr", "phone": "0700000001"}),
-    ("transition_payment", "{payment}/transition", {"status": "failed", "reason": "x"}),
-    ("transition_payment", "{payment}/transition", {"status": "expired", "reason": "timeout"}),
-    ("transition_payment", "{payment}/transition", {"status": "failed", "unusual": "x"}),
-    ("place_scenario", "{payment}/scenario", {"name": 1}),
-    ("wait_for_payment", "{payment}/wait?status=failed&timeout=x", None),
-    ("list_events", "/events?before=x", None),
-    ("list_deliveries", "/deliveries?before=x", None),
-    ("list_requests", "/requests?before=x", None),
-    ("list_deliveries", "/deliveries?event=x", None),
-    ("wait_for_delivery", "/deliveries/wait?event=x", None),
-    ("wait_for_delivery", "/deliveries/wait?event=payment.created&timeout=x", None),
-    ("set_delivery_pause", "/deliveries/paused", {"paused": "x"}),
-    ("get_recording", "/recording?deliveries=x", None),
-    ("create_account", _ACCOUNTS, {"clock": "x"}),
-    ("set_clock", _CLOCK, {"now": "x"}),
-    ("set_clock", _CLOCK, {"frozen": "x"}),
-    ("set_clock", _CLOCK, {"rate": 0}),
-    ("advance_clock", f"{_CLOCK}/advance", {"seconds": -1}),
-    ("advance_clock", f"{_CLOCK}/advance", {"until": "x"}),
-    ("advance_clock", f"{_CLOCK}/advance", {"to": "x"}),
-    ("advance_clock", f"{_CLOCK}/advance", {"to": "next", "webhooks": "x"}),
-    ("create_account", _ACCOUNTS, {"name": ""}),
-    ("create_account", _ACCOUNTS, {"test_key": "x"}),
-    ("create_account", _ACCOUNTS, {"live_key": "x"}),
-    ("create_account", _ACCOUNTS, {"seed": "x"}),
-    ("create_webhook_endpoint", _ENDPOINTS, {"url": "x"}),
-    ("set_checkout_url", "/checkout_url", {"url": "x"}),
-    ("create_webhook_endpoint", _ENDPOINTS, {**_URL, "events": []}),
-    ("create_webhook_endpoint", _ENDPOINTS, {**_URL, "profile": "x"}),
-    ("create_webhook_endpoint", _ENDPOINTS, {**_URL, "secret": "x"}),
-    ("update_webhook_endpoint", "{endpoint}", {"url": "x"}),
-    ("update_webhook_endpoint", "{endpoint}", {"events": []}),
-    ("update_webhook_endpoint", "{endpoint}", {"profile": "x"}),
-    ("update_webhook_endpoint", "{endpoint}", {"secret": "x"}),
-    ("update_webhook_endpoint", "{endpoint}", {"enabled": "x"}),
-    ("rotate_webhook_secret", "{endpoint}/rotate", {"secret": "x"}),
-    ("switch_scenario", "/scenarios/banks/enabled", {"enabled": "x"}),
-    ("save_snapshot", "/snapshots/-", None),
-    ("get_snapshot", "/snapshots/-", None),
-    ("delete_snapshot", "/snapshots/-", None),
-    ("restore_snapshot", "/snapshots/-/restore", None),
-    ("get_clock", f"{_CLOCK}?mode=x", None),
-)
+_REFUSED = rows(__file__, "refused values")
 
 
 def v1_codes_table() -> str:
@@ -174,10 +121,12 @@ async def _accepted_values() -> dict[str, dict[str, list[str]]]:
     found: dict[str, dict[str, list[str]]] = {}
     async with world() as emulator:
         payment = await emulator.create()
-        endpoint = await emulator.done("POST", _ENDPOINTS, _URL)
+        endpoint = await emulator.done(
+            "POST", "/webhook_endpoints", {"url": "http://127.0.0.1:3000/hook"}
+        )
         places = {
             "payment": f"/payments/{payment['id']}",
-            "endpoint": f"{_ENDPOINTS}/{endpoint['id']}",
+            "endpoint": f"/webhook_endpoints/{endpoint['id']}",
         }
         for operation, path, body in _REFUSED:
             method = methods[operation].upper()

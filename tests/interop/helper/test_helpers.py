@@ -27,60 +27,6 @@ PACKAGES = (
     *("@jest/globals@30", "@types/node@20", "jest@30", "standardwebhooks@1", "typescript@5"),
     "vitest@4",
 )
-# The strictest options that a merchant's project can have.
-COMPILER_OPTIONS = {
-    "strict": True,
-    "erasableSyntaxOnly": True,
-    "exactOptionalPropertyTypes": True,
-    "isolatedModules": True,
-    "noImplicitReturns": True,
-    "noPropertyAccessFromIndexSignature": True,
-    "noUncheckedIndexedAccess": True,
-    "noUnusedLocals": True,
-    "noUnusedParameters": True,
-    "verbatimModuleSyntax": True,
-    "target": "es2022",
-    "module": "nodenext",
-    "skipLibCheck": True,
-    "types": ["node"],
-    "outDir": "compiled",
-}
-JEST = {
-    "transform": {
-        r"\.ts$": [
-            "babel-jest",
-            {
-                "presets": ["@babel/preset-typescript"],
-                "plugins": ["@babel/plugin-transform-modules-commonjs"],
-            },
-        ]
-    },
-    "moduleNameMapper": {r"^(\./.*)\.js$": "$1"},
-}
-JAVASCRIPT = """
-import { startEmulator } from "./payments-emulator.js";
-try {
-  const emulator = await startEmulator(JSON.parse(process.argv[2]));
-  const account = await emulator.createAccount();
-  const webhooks = await account.webhooks();
-  console.log(emulator.baseUrl, emulator.checkoutUrl, webhooks.length);
-  if (process.argv[3]) await new Promise((resolve) => setTimeout(resolve, 600_000));
-  await emulator.stop();
-} catch (error) {
-  console.log(error.message);
-}
-"""
-PHP = """<?php
-require 'PaymentsEmulator.php';
-try {
-    $emulator = PaymentsEmulator::start(...json_decode($argv[1], true));
-    $webhooks = $emulator->createAccount()->webhooks();
-    echo "{$emulator->baseUrl} {$emulator->checkoutUrl} ", count($webhooks), "\\n";
-    sleep(isset($argv[2]) ? 600 : 0);
-} catch (PaymentsEmulatorError $error) {
-    echo $error->getMessage(), "\\n";
-}
-"""
 # They start an emulator with these options, print its addresses and wait until a signal.
 PROGRAMS = {"node": ("node", "compiled/program.js"), "php": ("php", "program.php")}
 
@@ -93,22 +39,21 @@ def printed(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with both helpers, the shops and their tests; TypeScript is compiled."""
+    """A directory with both helpers, the shops and their tests; TypeScript is compiled.
+
+    The options of `tsconfig.json` are the strictest that a merchant's project can have.
+    """
     need("node", "npx", "php")
     directory = tmp_path_factory.mktemp("shop")
-    for path in [*HERE.glob("*.ts"), *HERE.glob("*.php")]:
+    for path in [path for ending in ("ts", "php", "json") for path in HERE.glob(f"*.{ending}")]:
         shutil.copy(path, directory)
     (directory / "payments-emulator.ts").write_text(printed("node"))
     (directory / "PaymentsEmulator.php").write_text(printed("php"))
-    (directory / "package.json").write_text(json.dumps({"type": "module", "jest": JEST}))
-    settings = {"compilerOptions": COMPILER_OPTIONS, "include": ["*.ts"]}
-    (directory / "tsconfig.json").write_text(json.dumps(settings))
     (directory / "node_modules").symlink_to(node_modules(tmp_path_factory, *PACKAGES))
     ran(directory, "npx", "tsc")
     for name in ("payments-emulator.js", "payments-emulator.mjs"):
         (directory / "compiled" / name).write_text(printed("node", "--js"))
-    (directory / "compiled/program.js").write_text(JAVASCRIPT)
-    (directory / "program.php").write_text(PHP)
+    shutil.copy(HERE / "program.js", directory / "compiled")
     for name in ("compiled/payment.test.mjs", "PaymentTest.php"):
         (directory / name).write_text(shown_file(Path(name).name).text)
     return directory

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.cli.processes import Server, environment, serving
+from tests.cli.processes import Server, run_program, serving
 
 HERE = Path(__file__).parent
 EMULATOR = "http://127.0.0.1:8080"
@@ -64,17 +64,10 @@ def ran(directory: Path, *command: str, **variables: str) -> subprocess.Complete
     """A command that has ended well. Raises AssertionError with what it said otherwise."""
     programs = str(Path(sys.executable).parent)
     path = os.pathsep.join([programs, os.environ.get("PATH", os.defpath)])
-    ended = subprocess.run(
-        command,
-        cwd=directory,
-        # A zone that is not UTC, so that no client can take one for the other; and npm need not
-        # warn of what it finds in the configuration of this machine.
-        env=environment({"PATH": path, "TZ": "EAT-3", "npm_config_loglevel": "error", **variables}),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=MAX_S,
-    )
+    # A zone that is not UTC, so that no client can take one for the other; and npm need not warn of
+    # what it finds in the configuration of this machine.
+    usual = {"PATH": path, "TZ": "EAT-3", "npm_config_loglevel": "error"}
+    ended = run_program(*command, directory=directory, variables=usual | variables, timeout_s=MAX_S)
     assert ended.returncode == 0, f"{command}: {ended.stdout}{ended.stderr}"
     return ended
 

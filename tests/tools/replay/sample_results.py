@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.scenarios.loader import parse_scenario
-from emulator.scenarios.values import Advance, Place, Step
+from emulator.scenarios.values import AdvanceStep, Place, Step
 from emulator.tools.replay.results import (
     Case,
     CaseResult,
@@ -39,7 +39,7 @@ def step(script: str) -> Step:
 
 def played(number: int = 1, **changes: Any) -> PlayedStep:
     values: dict[str, Any] = {
-        "step": Advance(place=HERE, by_ms=1_000),
+        "step": AdvanceStep(place=HERE, by_ms=1_000),
         "number": number,
         "text": "advance: 1s",
         "outcome": "0 effects",

@@ -68,7 +68,7 @@ def arrival_steps(
 ) -> tuple[Step, ...]:
     """The steps that wait for delayed webhooks and expect the webhooks of each payment."""
     names = _names(len(history.payments))
-    waits = [values.Advance(place=_NOWHERE, by_ms=wait_ms)] if wait_ms else []
+    waits = [values.AdvanceStep(place=_NOWHERE, by_ms=wait_ms)] if wait_ms else []
     expected = [
         _expect(name, {"webhooks": arrivals[payment.position]})
         for name, (payment, _) in zip(names, history.payments, strict=True)
@@ -262,7 +262,7 @@ class _ScriptBuilder:
         self._changed.clear()
         while span_ms > 0:
             by_ms = min(span_ms, MAX_DURATION_MS)
-            self._steps.append(values.Advance(place=_NOWHERE, by_ms=by_ms))
+            self._steps.append(values.AdvanceStep(place=_NOWHERE, by_ms=by_ms))
             span_ms -= by_ms
         self._now = instant
 

@@ -1,0 +1,84 @@
+"""The contract, clause by clause: what it states, what the emulator does, what is assumed.
+
+The texts are in `clauses.json`, whose members are those of `Clause` and `Tolerance`. `WARNINGS`
+lists the tolerated deviations, each with its error under `--strict` and its clause.
+
+Tests name the clauses that they prove with the marker `clause`.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Basis(StrEnum):
+    """Whether the contract states a behaviour."""
+
+    STATED = "stated"
+    ASSUMED = "assumed"
+    """The contract is silent, and the real service may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A sentence or a table row of the contract, or something that it leaves open.
+
+    `number` is the section and an ordinal; the general rules of section 4, before 4.1, are 4.0.
+    `says` ends in "not shown" where the contract is silent. Of a stated clause, `assumed` is the
+    detail that is not stated. `configured_by` has options of `serve`, parameters, calls of the
+    control API and sections of a scenario file. Backquotes in texts mark code.
+    """
+
+    number: str
+    says: str
+    here: str
+    assumed: str | None = None
+    configured_by: Sequence[str] = ()
+
+    @property
+    def basis(self) -> Basis:
+        return Basis.ASSUMED if self.says.endswith("not shown") else Basis.STATED
+
+    @property
+    def section(self) -> str:
+        return self.number.rpartition(".")[0].removesuffix(".0")
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The position in the contract."""
+        return tuple(map(int, self.number.split(".")))
+
+
+class Tolerance(NamedTuple):
+    """A deviation that gets a warning; `strict_code` is None where it stays a warning.
+
+    Backquotes in `tolerated` mark code.
+    """
+
+    tolerated: str
+    clause: str
+    strict_code: str | None = None
+
+
+_TEXTS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+
+SECTIONS: Mapping[str, str] = _TEXTS["sections"]
+"""The sections of the contract that have clauses, with their titles."""
+CLAUSES = tuple(Clause(number, **members) for number, members in _TEXTS["clauses"].items())
+"""Every clause, in the order of the contract."""
+WARNINGS = {slug: Tolerance(**members) for slug, members in _TEXTS["warnings"].items()}
+"""Every warning, by its slug; NAME stands for the name of a parameter."""
+
+
+def clauses_of_code(code: str) -> tuple[Clause, ...]:
+    """The clauses whose text names an error code of `/v1`."""
+    return tuple(clause for clause in CLAUSES if f"`{code}`" in clause.here)
+
+
+def tolerance_of(slug: str) -> Tolerance:
+    """The deviation with a warning, as in the header `Emulator-Warning`. Raises KeyError."""
+    kind = slug.partition(":")[0]
+    return WARNINGS.get(slug) or WARNINGS[f"{kind}:NAME"]

@@ -1,0 +1,63 @@
+"""Opens the files that a user names, which must be regular files, and reads the YAML in them."""
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+# Of a YAML file that a person writes: scenarios, configuration.
+MAX_FILE_BYTES = 256 * 1024
+MAX_NESTING = 32
+MAX_NODES = 10_000
+
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+_ADVICE = {stat.S_IFIFO: "; write its content to a file first"}
+
+
+class NotRegularFile(OSError):
+    """The path is not that of a regular file; `strerror` has its kind."""
+
+    def __init__(self, mode: int) -> None:
+        kind = stat.S_IFMT(mode)
+        found, advice = _KINDS.get(kind, "a special file"), _ADVICE.get(kind, "")
+        message = f"found {found}, expected a regular file{advice}"
+        super().__init__(message)
+        self.strerror = message
+
+
+def check_regular(path: str | Path) -> None:
+    """Raises NotRegularFile for a pipe, a socket or a device, and OSError as `stat` does.
+
+    Opening a pipe would block until another program opens its other end. Opening a directory
+    fails by itself.
+    """
+    mode = Path(path).stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise NotRegularFile(mode)
+
+
+def create_private(path: Path, content: bytes) -> None:
+    """Create a file that only the user can read, in place of a file or a link. Raises OSError."""
+    path.unlink(missing_ok=True)
+    with open(path, "xb", opener=_open_private) as file:
+        file.write(content)
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading. Raises OSError, and ValueError for an impossible path."""
+    check_regular(path)
+    # It may have been replaced by a pipe since: without blocking, that reads as empty.
+    return open(path, "rb", opener=_open_without_blocking)
+
+
+def _open_without_blocking(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

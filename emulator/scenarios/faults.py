@@ -1,0 +1,304 @@
+"""Declares the section `faults`: which requests go wrong, and how.
+
+A fault type is a FaultType here and an entry in TYPES.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import combinations
+
+from emulator.domain.durations import parse_duration_ms
+from emulator.domain.faults import (
+    MAX_FAULT_STATUS,
+    MAX_RESPONSE_HOLD_MS,
+    MIN_FAULT_STATUS,
+    ApiRequest,
+    Cut,
+    Point,
+    RequestEffect,
+)
+from emulator.files.yaml_nodes import ScalarNode
+from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
+from emulator.scenarios.entries import Entry, decimal_number, listed, whole_number
+from emulator.scenarios.fault_types import FaultMapping, FaultType, Settings
+from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, WholeNumber, Word
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, conditional_rule, is_on
+from emulator.scenarios.values import FaultRule, FaultWhen, Json
+
+MAX_RETRY_AFTER_S = 86_400
+# The contract's 429 always has the header (section 7).
+RATE_LIMITED = 429
+RETRY_AFTER_S = 1
+MAX_LATENCY_MS = 300_000
+MAX_REQUESTS = 1_000_000
+ANY_REQUEST = "any"
+# At most one of these.
+FAULT_COUNTS = ("nth", "every", "chance")
+
+_COUNT = WholeNumber(at_most=MAX_REQUESTS)
+_AFTER_COMMIT = {"properties": {"point": {"const": Point.AFTER_COMMIT.value}}}
+
+
+class RetryAfter(Kind[int]):
+    """Seconds, as a number or as a duration."""
+
+    def read(self, entry: Entry) -> int | None:
+        seconds = whole_number(entry.node)
+        if seconds is None and isinstance(entry.node, ScalarNode):
+            seconds = _whole_seconds(entry.node.text)
+        if seconds is not None and 1 <= seconds <= MAX_RETRY_AFTER_S:
+            return seconds
+        entry.refuse(f"whole seconds from 1 to {MAX_RETRY_AFTER_S:,}, such as 30 or 30s")
+        return None
+
+    def schema(self) -> JsonSchema:
+        duration = Duration(at_least=1_000, at_most=MAX_RETRY_AFTER_S * 1_000)
+        return {"anyOf": [WholeNumber(at_most=MAX_RETRY_AFTER_S).schema(), duration.schema()]}
+
+
+def _whole_seconds(text: str) -> int | None:
+    try:
+        seconds, rest_ms = divmod(parse_duration_ms(text), 1_000)
+    except ValueError:
+        return None
+    return seconds if rest_ms == 0 else None
+
+
+def _need_status(members: Members) -> None:
+    given = members.given
+    if "retry_after" in given and "status" not in given and not members.is_on("drop"):
+        given["retry_after"].note("'retry_after' is a header of the response, so it needs 'status'")
+
+
+def _error_response(settings: Settings) -> dict[str, object]:
+    usual_s = RETRY_AFTER_S if settings["status"] == RATE_LIMITED else None
+    retry_after_s = settings.get("retry_after", usual_s)
+    return {"status": settings["status"], "retry_after_s": retry_after_s}
+
+
+STATUS = FaultType(
+    {
+        "status": Key(
+            WholeNumber(at_least=MIN_FAULT_STATUS, at_most=MAX_FAULT_STATUS),
+            "The response has this status, and the contract's error object for it.",
+        ),
+        "retry_after": Key(
+            RetryAfter(),
+            "The seconds of the header `Retry-After`; needs `status`.",
+            default_text=f"{RETRY_AFTER_S} for {RATE_LIMITED}, else none",
+        ),
+    },
+    effect=_error_response,
+    rules=[KeyRule(check=_need_status, schema={"dependentRequired": {"retry_after": ["status"]}})],
+)
+LATENCY = FaultType(
+    {
+        "latency": Key(
+            Duration(at_least=1, at_most=MAX_LATENCY_MS),
+            "The response is delayed by this time, in real time. "
+            "Without another key, the normal response follows.",
+            field="delay_ms",
+        )
+    }
+)
+DROP = FaultType(
+    {
+        "drop": Key(
+            Boolean(),
+            "The connection is closed without a response. "
+            "Not with `status`, `retry_after` or `truncate`.",
+            default=False,
+        )
+    },
+    effect=lambda _: {"cut": Cut.BEFORE_RESPONSE},
+    excludes=dict.fromkeys(
+        ("status", "retry_after", "truncate"), "a closed connection has no response"
+    ),
+)
+
+
+def _check_truncation(members: Members) -> None:
+    if not members.is_on("truncate") or members.is_on("drop") or "status" in members.known:
+        return
+    if members.values["point"] is Point.BEFORE_COMMIT:
+        members.known["point"].note(
+            f"'truncate' without 'status' needs 'point: {Point.AFTER_COMMIT}', "
+            "because only then is there a normal response to truncate"
+        )
+
+
+def _truncation(settings: Settings) -> dict[str, object]:
+    # Half of a normal response needs the response.
+    point = Point.BEFORE_COMMIT if "status" in settings else Point.AFTER_COMMIT
+    return {"cut": Cut.IN_BODY, "point": point}
+
+
+TRUNCATE = FaultType(
+    {
+        "truncate": Key(
+            Boolean(), "The connection is closed in the middle of the body.", default=False
+        )
+    },
+    effect=_truncation,
+    rules=[
+        conditional_rule(
+            {**is_on("truncate"), "not": {"required": ["status"]}},
+            _AFTER_COMMIT,
+            check=_check_truncation,
+        )
+    ],
+)
+
+_HELD_REQUESTS = [ApiRequest.RETRIEVE_PAYMENT, ApiRequest.LIST_PAYMENTS]
+_IS_HELD = {"type": "object", "required": ["hold"]}
+
+
+def _check_hold(members: Members) -> None:
+    if members.values["hold"] is not None and members.values["point"] is Point.BEFORE_COMMIT:
+        members.known["point"].note(
+            f"'hold' needs 'point: {Point.AFTER_COMMIT}', "
+            "because the response is computed before it is held"
+        )
+
+
+def _check_held_request(members: Members) -> None:
+    when, then = members.values["when"], members.values["then"]
+    if when is None or then is None or not then.effect.until_delivery:
+        return
+    if when.request not in _HELD_REQUESTS:
+        requests = listed([f"'request: {request}'" for request in _HELD_REQUESTS], "or")
+        members.known["then"].child("hold").note(f"'hold' needs {requests} in 'when'")
+
+
+HOLD = FaultType(
+    {
+        "hold": Key(
+            Word(["delivery"]),
+            "The response is computed when the request arrives. It is sent when an endpoint has "
+            "since answered a delivery of the payment (for a list: of any payment), after "
+            f"{MAX_RESPONSE_HOLD_MS // 1_000} s of real time, or with the next `advance`. "
+            f"Only for {' and '.join(f'`{request}`' for request in _HELD_REQUESTS)}.",
+        )
+    },
+    effect=lambda _: {"until_delivery": True, "point": Point.AFTER_COMMIT},
+    rules=[conditional_rule(_IS_HELD, _AFTER_COMMIT, check=_check_hold)],
+    rule_rules=[
+        KeyRule(
+            check=_check_held_request,
+            schema={
+                "if": {"properties": {"then": _IS_HELD}, "required": ["then"]},
+                "then": {
+                    "properties": {
+                        "when": {
+                            "type": "object",
+                            "properties": {
+                                "request": {"enum": [str(name) for name in _HELD_REQUESTS]}
+                            },
+                            "required": ["request"],
+                        }
+                    },
+                    "required": ["when"],
+                },
+            },
+        )
+    ],
+)
+TYPES = (STATUS, LATENCY, DROP, TRUNCATE, HOLD)
+
+
+class _Request(Word[str]):
+    """A request of the contract; None is any."""
+
+    def read(self, entry: Entry) -> str | None:
+        word = super().read(entry)
+        return None if word == ANY_REQUEST else word
+
+
+class _Chance(Kind[float]):
+    def read(self, entry: Entry) -> float | None:
+        whole = whole_number(entry.node)
+        chance = decimal_number(entry.node) if whole is None else float(whole)
+        if chance is not None and 0 < chance <= 1:
+            return chance
+        entry.refuse("a number above 0 and at most 1, such as 0.3")
+        return None
+
+    def schema(self) -> JsonSchema:
+        return {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+
+
+def _check_counts(members: Members) -> None:
+    first, *others = [key for key in members.known if key in FAULT_COUNTS] or [""]
+    for key in others:
+        members.known[key].note(
+            f"'{key}' is not allowed beside '{first}': "
+            "each of them selects the requests to which the rule applies"
+        )
+
+
+FAULT_WHEN = MappingOf(
+    FaultWhen,
+    {
+        "mode": mode_key("Requests with a key of this mode."),
+        "request": Key(
+            _Request((*ApiRequest, ANY_REQUEST)),
+            f"This API request; `{ANY_REQUEST}` matches all of them.",
+            default_text=f"`{ANY_REQUEST}`",
+        ),
+        "nth": Key(_COUNT, "Only the nth request, counted from 1."),
+        "every": Key(
+            _COUNT, "Every nth request: `every: 3` matches the third request, the sixth and so on."
+        ),
+        "chance": Key(_Chance(), "Each request with this probability. The seed decides."),
+    },
+    KeyRule(
+        check_keys=_check_counts,
+        schema={
+            "allOf": [{"not": {"required": list(pair)}} for pair in combinations(FAULT_COUNTS, 2)]
+        },
+    ),
+)
+
+
+FAULT_THEN = FaultMapping(
+    TYPES,
+    RequestEffect,
+    {
+        "point": Key(
+            Word(Point),
+            "Before anything is done, or after everything is done.",
+            default_text="`before_commit`; `after_commit` for `hold`, and for `truncate` without "
+            "`status`",
+        )
+    },
+)
+_KEYS = rule_keys(
+    FAULT_WHEN,
+    then=Key(
+        FAULT_THEN, "The effect on the request.", required="what goes wrong, such as {status: 500}"
+    ),
+)
+_RULES = [rule for type_ in TYPES for rule in type_.rule_rules]
+FAULT_RULE = MappingOf(FaultRule, _KEYS, *_RULES)
+# Where it stands alone, it applies to every request by default.
+LONE_FAULT_RULE = MappingOf(
+    FaultRule,
+    {**_KEYS, "when": replace(_KEYS["when"], required=None, default=FaultWhen())},
+    *_RULES,
+)
+FAULTS = list_of_rules(FAULT_RULE, "a fault rule")
+
+COVERAGE_NAMES = tuple(
+    f"{type_.name} {point}"
+    for type_ in TYPES
+    for point in Point
+    if type_ is not HOLD or point is Point.AFTER_COMMIT
+)
+
+
+def coverage_names_of(then: Mapping[str, Json]) -> Iterator[str]:
+    """What a fault that is written as JSON exercises."""
+    given = {key: value for key, value in then.items() if value}
+    point = FAULT_THEN.fault(given).effect.point
+    for type_, _ in FAULT_THEN.exercised(then):
+        yield f"{type_.name} {point}"

@@ -1,0 +1,190 @@
+"""Declares the section `webhooks`: which deliveries go wrong, and how.
+
+A webhook fault type is a FaultType here and an entry in TYPES.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from emulator.domain.payment import EVENT_TYPES, Status
+from emulator.domain.webhooks import (
+    EVENT_TYPES_IN_ORDER,
+    MAX_HEAD_START_MS,
+    MAX_POSTPONED_MS,
+    MAX_TIMEOUT_MS,
+    DeliveryEffect,
+    Tamper,
+)
+from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
+from emulator.scenarios.fault_types import FaultMapping, FaultType
+from emulator.scenarios.kinds import Boolean, Duration, WholeNumber, Word
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, conditional_rule, is_on
+from emulator.scenarios.values import Json, WebhookRule, WebhookWhen
+
+MAX_COPIES = 100
+MIN_CONCURRENT_COPIES = 2
+MIN_TIMEOUT_MS = 50
+# The only event that a response can wait for: that of the create call.
+AWAITED_EVENT = EVENT_TYPES[Status.PENDING]
+
+COPIES = FaultType(
+    {
+        "copies": Key(
+            WholeNumber(at_most=MAX_COPIES),
+            "The total number of deliveries to each endpoint, all with the same `webhook-id`.",
+            default_text="1",
+        )
+    }
+)
+
+
+def _need_copies(members: Members) -> None:
+    if not members.is_on("concurrent") or members.is_on("drop"):
+        return
+    is_wrong = "copies" in members.known and members.values["copies"] is None
+    if not is_wrong and (members.values["copies"] or 1) < MIN_CONCURRENT_COPIES:
+        members.known["concurrent"].note(
+            f"'concurrent: true' needs 'copies' of {MIN_CONCURRENT_COPIES} or more, "
+            "because one delivery has nothing to be concurrent with"
+        )
+
+
+CONCURRENT = FaultType(
+    {
+        "concurrent": Key(
+            Boolean(),
+            "The first attempts of all copies begin at the same moment, each on its own connection;"
+            f" otherwise one after the other. Needs `copies` of {MIN_CONCURRENT_COPIES} or more.",
+            default=False,
+        )
+    },
+    rules=[
+        conditional_rule(
+            is_on("concurrent"),
+            {"properties": {"copies": {"minimum": MIN_CONCURRENT_COPIES}}, "required": ["copies"]},
+            check=_need_copies,
+        )
+    ],
+)
+TIMEOUT = FaultType(
+    {
+        "timeout": Key(
+            Duration(at_least=MIN_TIMEOUT_MS, at_most=MAX_TIMEOUT_MS),
+            "Each attempt ends after this real time without a response, instead of after "
+            f"{MAX_TIMEOUT_MS // 1_000} s, so that a slow handler is retried while it still works.",
+            default_text=f"`{MAX_TIMEOUT_MS // 1_000}s`",
+            field="timeout_ms",
+        )
+    }
+)
+DELAY = FaultType(
+    {
+        "delay": Key(
+            Duration(at_least=1),
+            "The first attempt is delayed by this time, on the account's clock.",
+            field="delay_ms",
+        )
+    }
+)
+DROP = FaultType(
+    {
+        "drop": Key(
+            Boolean(),
+            "No attempt is made, and the delivery is listed as dropped. Not with any other key.",
+            default=False,
+        )
+    },
+    excludes_all="what is dropped is never sent",
+)
+HOLD = FaultType(
+    {
+        "hold": Key(
+            Boolean(),
+            "Delivered after the payment's next event, "
+            f"or after {MAX_POSTPONED_MS // 1_000} s. Not with `delay`.",
+            default=False,
+            field="until_next_event",
+        )
+    },
+    excludes={"delay": "a held event is delivered after the payment's next event"},
+)
+
+
+def _check_event(members: Members) -> None:
+    when, then = members.values["when"], members.values["then"]
+    if when is None or then is None or not then.effect.before_response:
+        return
+    if when.event not in (None, AWAITED_EVENT):
+        members.known["then"].child("before_response").note(
+            f"only {AWAITED_EVENT} can come before a response, that of the create call, "
+            f"and this rule is for {when.event}"
+        )
+
+
+BEFORE_RESPONSE = FaultType(
+    {
+        "before_response": Key(
+            Boolean(),
+            "Delivered before the create call returns, "
+            f"which waits up to {MAX_HEAD_START_MS // 1_000} s of real time. "
+            f"Only for `{AWAITED_EVENT}`; not with `delay` or `hold`.",
+            default=False,
+        )
+    },
+    excludes={
+        "delay": "an event before the response is sent immediately",
+        "hold": "an event before the response cannot wait for the next event",
+    },
+    rule_rules=[
+        KeyRule(
+            check=_check_event,
+            schema={
+                "if": {"properties": {"then": is_on("before_response")}, "required": ["then"]},
+                "then": {
+                    "properties": {"when": {"properties": {"event": {"const": AWAITED_EVENT}}}}
+                },
+            },
+        )
+    ],
+)
+TAMPER = FaultType(
+    {
+        "tamper": Key(
+            Word(Tamper),
+            "`body`, `signature` or `timestamp` is changed after signing; `stale` is well signed, "
+            "but an hour old; `unsigned` has no signature. In every attempt; a resend is genuine.",
+        )
+    }
+)
+TYPES = (COPIES, CONCURRENT, TIMEOUT, DELAY, DROP, HOLD, BEFORE_RESPONSE, TAMPER)
+
+WEBHOOK_WHEN = MappingOf(
+    WebhookWhen,
+    {
+        "mode": mode_key("The mode of the payment."),
+        "event": Key(
+            Word(EVENT_TYPES_IN_ORDER), "The type of the event.", default_text="all types"
+        ),
+    },
+)
+WEBHOOK_THEN = FaultMapping(TYPES, DeliveryEffect)
+WEBHOOK_RULE = MappingOf(
+    WebhookRule,
+    rule_keys(
+        WEBHOOK_WHEN,
+        then=Key(
+            WEBHOOK_THEN,
+            "The effect on the deliveries of the event.",
+            required="what goes wrong, such as {copies: 2}",
+        ),
+    ),
+    *(rule for type_ in TYPES for rule in type_.rule_rules),
+)
+WEBHOOKS = list_of_rules(WEBHOOK_RULE, "a webhook rule")
+
+COVERAGE_NAMES = tuple(name for type_ in TYPES for name in type_.coverage_names)
+
+
+def coverage_names_of(then: Mapping[str, Json]) -> Iterator[str]:
+    """What a fault that is written as JSON exercises."""
+    for type_, setting in WEBHOOK_THEN.exercised(then):
+        yield type_.coverage_name(setting)
