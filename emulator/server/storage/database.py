@@ -11,8 +11,12 @@ import aiosqlite
 
 from emulator.domain.errors import NotReady
 from emulator.server.storage.batch import Batch, Job, NoSpace, NotExecuted, Transaction
-from emulator.server.storage.database_file import FileLock, UnusableDatabase, create_schema
-from emulator.server.storage.write_ahead_log import WriteAheadLog
+from emulator.server.storage.database_file import (
+    FileLock,
+    UnusableDatabase,
+    WriteAheadLog,
+    create_schema,
+)
 
 Item = TypeVar("Item")
 P = ParamSpec("P")

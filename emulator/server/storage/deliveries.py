@@ -1,4 +1,7 @@
-"""The deliveries and attempts tables: events to be sent to endpoints, and the results."""
+"""The deliveries and attempts tables: events to be sent to endpoints, and the results.
+
+Also the redirects table: when the pages of completed payments redirect, by rules of scenarios.
+"""
 
 import json
 from collections.abc import Collection, Iterable, Sequence
@@ -7,13 +10,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from emulator.domain.instants import Instant
+from emulator.domain.outcomes import RedirectMoment
 from emulator.domain.payment import Status
 from emulator.domain.transitions import DueKey
-from emulator.domain.webhooks import (
-    Attempt,
-    DeliveryState,
-    Tamper,
-)
+from emulator.domain.webhooks import Attempt, DeliveryState, Tamper
 from emulator.server.storage import endpoints, payments
 from emulator.server.storage.batch import Transaction, of_row, positions_of
 
@@ -79,6 +79,13 @@ _NEWEST = (
 )
 _NEWEST_OF_ALL = _NEWEST.format("NOT INDEXED WHERE")
 _NEWEST_OF_PAYMENT = _NEWEST.format("INDEXED BY deliveries_by_payment WHERE payment = ?8 AND")
+_PUT_REDIRECT = "INSERT OR REPLACE INTO redirects (payment, moment, until) VALUES (?, ?, ?)"
+_GET_REDIRECT = "SELECT moment, until FROM redirects WHERE payment = ?"
+_IS_UNATTEMPTED = (
+    "SELECT EXISTS (SELECT 1 FROM deliveries INDEXED BY deliveries_by_payment WHERE payment = ?1"
+    " AND state = 'pending' AND attempts = 0 AND event IN (SELECT position FROM events"
+    " WHERE payment = ?1 AND status = 'completed'))"
+)
 
 
 class Delivery(NamedTuple):
@@ -250,6 +257,21 @@ def newest(
     else:
         rows = tx.execute(_NEWEST_OF_PAYMENT, (*values, payment))
     return [of_row(Delivery, row) for row in rows]
+
+
+def put_redirect(tx: Transaction, payment: int, moment: RedirectMoment, *, until: Instant) -> None:
+    tx.execute(_PUT_REDIRECT, (payment, moment.value, until))
+
+
+def redirect(tx: Transaction, payment: int) -> tuple[RedirectMoment, Instant] | None:
+    """The moment, and the last instant of the wait in real time; None where no rule applied."""
+    row = tx.execute(_GET_REDIRECT, (payment,)).fetchone()
+    return None if row is None else (RedirectMoment(row[0]), row[1])
+
+
+def is_unattempted(tx: Transaction, payment: int) -> bool:
+    """Whether a delivery of the payment's completion waits for its first attempt."""
+    return bool(tx.execute(_IS_UNATTEMPTED, (payment,)).fetchone()[0])
 
 
 def _marks(values: Collection[object]) -> str:

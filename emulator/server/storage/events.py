@@ -1,9 +1,11 @@
-"""Events: one for each status that a payment took on.
+"""Events, one for each status that a payment took on, and the actions that caused them.
 
-A payment is the event of its creation; the events table contains the others.
+A payment is the event of its creation; the events table contains the others. The actions table
+contains what the customer and the control API did to payments, in order.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Event, Payment, Status
@@ -40,6 +42,22 @@ _ALL = (
     f"SELECT {_COLUMNS} FROM events WHERE position BETWEEN ?1 AND ?2"
     f" UNION ALL {_CREATIONS} WHERE position BETWEEN ?1 AND ?2 ORDER BY 1"
 )
+_ACTION_COLUMNS = "at, verb, payment, event, detail"
+_INSERT_ACTION = f"INSERT INTO actions (position, {_ACTION_COLUMNS})"
+_ACTIONS = f"SELECT {_ACTION_COLUMNS} FROM actions WHERE position BETWEEN ? AND ? ORDER BY position"
+
+
+class Action(NamedTuple):
+    """An action on a payment, such as `pay`.
+
+    `event` is the position of the first event that it caused; without one, of the next event.
+    """
+
+    at: Instant
+    verb: str
+    payment: int
+    event: int
+    detail_json: str
 
 
 def insert(tx: Transaction, owner: int, changed: Sequence[tuple[Payment, Instant]]) -> int:
@@ -104,3 +122,12 @@ def newest(tx: Transaction, owner: int, limit: int, *, before: int | None = None
 def of_owner(tx: Transaction, owner: int) -> list[Event]:
     """All of an owner's events, oldest first."""
     return [of_row(Event, row) for row in tx.execute(_ALL, positions_of(owner))]
+
+
+def insert_action(tx: Transaction, owner: int, action: Action) -> None:
+    tx.insert(_INSERT_ACTION, [(tx.next_position("actions", owner), *action)])
+
+
+def actions_of_owner(tx: Transaction, owner: int) -> list[Action]:
+    """All of an owner's actions, oldest first."""
+    return [Action(*row) for row in tx.execute(_ACTIONS, positions_of(owner))]

@@ -11,7 +11,7 @@ import pytest
 
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import Database
-from emulator.server.storage.write_ahead_log import COPY_AFTER_BYTES, MAX_LOG_BYTES
+from emulator.server.storage.database_file import COPY_AFTER_BYTES, MAX_LOG_BYTES
 from tests.cli.processes import Server, ask, serving
 from tests.world import order
 

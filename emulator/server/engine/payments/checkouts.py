@@ -17,7 +17,7 @@ from emulator.server.engine.payments.customer import Customer, PhoneAnswer, Subm
 from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.journal import Departure
 from emulator.server.engine.state.rule_choice import numbers, uncounted_numbers
-from emulator.server.storage import redirects, timers
+from emulator.server.storage import deliveries, timers
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction
 from emulator.server.storage.database import reads
 
@@ -129,12 +129,12 @@ class Checkouts(EngineService):
         Raises UnknownCheckout, and NotReady when the program stops.
         """
         payment = checkout.payment.position
-        redirect = await self._database.read(partial(redirects.get, payment=payment))
+        redirect = await self._database.read(partial(deliveries.redirect, payment=payment))
         if redirect is None:
             return True
         moment, until = redirect
         if moment is RedirectMoment.AFTER_WEBHOOK:
-            is_unattempted = partial(redirects.is_unattempted, payment=payment)
+            is_unattempted = partial(deliveries.is_unattempted, payment=payment)
 
             async def query() -> tuple[bool, None]:
                 return not await self._database.read(is_unattempted), None

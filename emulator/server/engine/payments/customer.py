@@ -34,10 +34,10 @@ from emulator.domain.transitions import Change, TimerKind, is_asked, not_offered
 from emulator.server.engine.payments.context import EngineService
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.rule_choice import outcome_of, payer_of
-from emulator.server.storage import actions, events, payments, timers
-from emulator.server.storage.actions import Action
+from emulator.server.storage import events, payments, timers
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import writes
+from emulator.server.storage.events import Action
 
 _HANDSET = "handset"
 
@@ -220,7 +220,7 @@ class Customer(EngineService):
         event = events.next_position(tx, owner.number)
         after, action = perform(tx, owner, payment, now)
         stored = Action(now, action.name, payment.position, event, stored_action(action))
-        actions.insert(tx, owner.number, stored)
+        events.insert_action(tx, owner.number, stored)
         return after
 
     def _pay(

@@ -70,10 +70,10 @@ class StatusWriter(StateService):
             # Starting needs none of these.
             from emulator.domain.outcomes import MAX_REDIRECT_WAIT_MS, RedirectMoment
             from emulator.server.engine.delivery.gates import AwaitedPage
-            from emulator.server.storage import redirects
+            from emulator.server.storage import deliveries
 
             until = self._wall.now_ms() + MAX_REDIRECT_WAIT_MS
-            redirects.put(tx, payment.position, redirect.moment, until=until)
+            deliveries.put_redirect(tx, payment.position, redirect.moment, until=until)
             is_first = redirect.moment is RedirectMoment.BEFORE_WEBHOOK
             # An advance waits for the attempts, so that they cannot wait for a page.
             if is_first and owner.endpoints and not owner.account.advance.is_running:

@@ -1,22 +1,53 @@
-"""Records the history of an account and mode as a scenario file."""
+"""Records a history as a scenario file: a heading, the rules that reproduce it, and a script.
+
+The file contains the rules that it needs, whatever scenarios the account had. It is played in test
+mode, with the shipped scenarios that are on at start; where these do the same, it needs no rule.
+"""
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import groupby
+from typing import TypeVar
 
+from emulator.domain.accounts import Mode
+from emulator.domain.errors import TooMuchToRecord
+from emulator.domain.instants import format_instant
+from emulator.domain.outcomes import Outcome
+from emulator.domain.payment import MAX_EXPIRES_IN_S, Payment
+from emulator.domain.payment_methods import BANK_TRANSFER, DEFAULT_METHODS, PHONE_METHODS
+from emulator.files import MAX_FILE_BYTES, MAX_NODES
+from emulator.scenarios.loader import load_paths
+from emulator.scenarios.rules import DEFAULT_OUTCOME, RuleKey, choose_expiry, choose_outcome
+from emulator.scenarios.scenario_file import VERSION, expiry_rule_json, outcome_rule_json, step_json
+from emulator.scenarios.script import MAX_SCRIPT_STEPS
+from emulator.scenarios.values import ExpiryRule, OutcomeRule, Scenario, When
 from emulator.server.engine.payments.context import EngineService
+from emulator.server.engine.payments.customer import Paid, payment_action
+from emulator.server.engine.recording.delivery_rules import (
+    MAX_RECORDED_DELIVERIES,
+    DeliveryRules,
+    delivery_rules,
+)
+from emulator.server.engine.recording.script_builder import AccountHistory, arrival_steps, script_of
+from emulator.server.engine.recording.yaml_writer import Json, yaml_text
 from emulator.server.engine.state.account import Owner
-from emulator.server.storage import actions, deliveries, events, payments
+from emulator.server.engine.state.rule_choice import payment_facts
+from emulator.server.storage import deliveries, events, payments
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import reads
 from emulator.server.storage.deliveries import DeliveryFilter
+from emulator.settings import data_directory
 
-if TYPE_CHECKING:
-    from emulator.server.engine.recording.delivery_rules import DeliveryRules
-    from emulator.server.engine.recording.script_builder import AccountHistory
+NAME = "recording"
+# In JSON: in YAML, which needs fewer quotes and shorter escapes, that exceeds a file as well.
+MAX_METADATA_BYTES = 2 * MAX_FILE_BYTES
+
+T = TypeVar("T")
 
 
 class Recorder(EngineService):
-    """Reads a history in one transaction; the modules that write it are loaded when needed."""
+    """Reads a history in one transaction, and writes it as a file."""
 
     async def record(
         self, owner: Owner, payment_id: str | None = None, *, has_deliveries: bool = False
@@ -27,8 +58,6 @@ class Recorder(EngineService):
 
         Raises UnknownPayment, TooMuchToRecord, InvalidApiKey.
         """
-        from emulator.server.engine.recording.recording_file import recording_file
-
         await self._scheduler.fire_due(owner.account)
         history = await self._read(owner, payment_id)
         webhooks = None
@@ -41,53 +70,203 @@ class Recorder(EngineService):
 
     @reads(is_long=True)
     def _read_deliveries(
-        self, tx: Transaction, owner: Owner, history: "AccountHistory"
-    ) -> "DeliveryRules":
-        from emulator.server.engine.recording.delivery_rules import (
-            MAX_RECORDED_DELIVERIES,
-            delivery_rules,
-        )
-        from emulator.server.engine.recording.recording_file import check_deliveries
-
+        self, tx: Transaction, owner: Owner, history: AccountHistory
+    ) -> DeliveryRules:
         only = history.payments[0][0].id if len(history.payments) == 1 else None
-        found = deliveries.newest(
+        newest = deliveries.newest(
             tx, owner.number, DeliveryFilter(payment=only), limit=MAX_RECORDED_DELIVERIES + 1
         )
-        check_deliveries(history, len(found))
-        attempts = deliveries.attempts(tx, [each.position for each in found])
+        if len(newest) > MAX_RECORDED_DELIVERIES:
+            raise TooMuchToRecord(
+                payments=len(history.payments),
+                actions=len(history.actions),
+                excess=f"It has more than {MAX_RECORDED_DELIVERIES:,} deliveries.",
+            )
+        attempts = deliveries.attempts(tx, [each.position for each in newest])
         return delivery_rules(
-            history.events, [(each, attempts[each.position]) for each in reversed(found)]
+            history.events, [(each, attempts[each.position]) for each in reversed(newest)]
         )
 
     @reads(is_long=True)
-    def _read(self, tx: Transaction, owner: Owner, payment_id: str | None) -> "AccountHistory":
-        from emulator.server.engine.recording.recording_file import check_extent
-        from emulator.server.engine.recording.script_builder import AccountHistory
-
-        account = owner.account
+    def _read(self, tx: Transaction, owner: Owner, payment_id: str | None) -> AccountHistory:
+        account, number = owner.account, owner.number
         account.check_open()
-        # A flowing clock may have passed a timer that `fire_due` did not fire.
-        now = min(account.clock.now(), account.due_at - 1)
-        if payment_id is not None:
-            chosen = payments.find(tx, owner.number, payment_id)
-            return AccountHistory(
-                payments=payments.of_owner(tx, owner.number, only=chosen.position),
-                events=events.of_payment(tx, chosen.position),
-                actions=[
-                    action
-                    for action in actions.of_owner(tx, owner.number)
-                    if action.payment == chosen.position
-                ],
-                now=now,
-            )
-        check_extent(
-            tx.row_count("payments", owner.number),
-            tx.row_count("actions", owner.number),
-            metadata_bytes=lambda: payments.metadata_bytes(tx, owner.number),
-        )
+        only = None if payment_id is None else payments.find(tx, number, payment_id).position
+        if only is None:
+            _check_extent(tx, number)
+        of_payments = events.actions_of_owner(tx, number)
         return AccountHistory(
-            payments=payments.of_owner(tx, owner.number),
-            events=events.of_owner(tx, owner.number),
-            actions=actions.of_owner(tx, owner.number),
-            now=now,
+            payments=payments.of_owner(tx, number, only=only),
+            events=events.of_owner(tx, number) if only is None else events.of_payment(tx, only),
+            actions=[action for action in of_payments if only in (None, action.payment)],
+            # A flowing clock may have passed a timer that `fire_due` did not fire.
+            now=min(account.clock.now(), account.due_at - 1),
         )
+
+
+def _check_extent(tx: Transaction, owner: int) -> None:
+    """Raises TooMuchToRecord where there is too much to be read."""
+    payment_count, action_count = tx.row_count("payments", owner), tx.row_count("actions", owner)
+    # The creation and the final status of each payment.
+    steps, excess = 2 * payment_count + action_count, ""
+    if steps > MAX_SCRIPT_STEPS:
+        excess = f"That takes {steps:,} steps at least; a file can have {MAX_SCRIPT_STEPS:,}."
+    elif (size := payments.metadata_bytes(tx, owner)) > MAX_METADATA_BYTES:
+        excess = f"Its metadata has {size:,} bytes; a file can have {MAX_FILE_BYTES:,}."
+    if excess:
+        raise TooMuchToRecord(payments=payment_count, actions=action_count, excess=excess)
+
+
+def recording_file(
+    history: AccountHistory,
+    *,
+    account_id: str,
+    mode: Mode,
+    webhooks: DeliveryRules | None = None,
+) -> str:
+    """The file. Raises TooMuchToRecord where `check` would refuse it."""
+    outcomes = _outcome_rules(history)
+    expiry = _expiry_rules([payment for payment, _ in history.payments])
+    script = script_of(history, sets_expiry=not expiry)
+    if webhooks is not None:
+        script += arrival_steps(history, webhooks.arrivals, wait_ms=webhooks.wait_ms)
+    document = {
+        "version": VERSION,
+        "name": NAME,
+        "description": f"Recorded from {account_id} in {mode} mode.",
+        "outcomes": [outcome_rule_json(rule) for rule in outcomes],
+        "expiry": [expiry_rule_json(rule) for rule in expiry],
+        "webhooks": [] if webhooks is None else webhooks.rules,
+        "script": [step_json(step) for step in script],
+    }
+    document = {key: value for key, value in document.items() if value != []}
+    text = _heading(history, account_id, mode) + yaml_text(document)
+    excess = _excess(document, text)
+    if excess is not None:
+        counts = {"payments": len(history.payments), "actions": len(history.actions)}
+        raise TooMuchToRecord(**counts, excess=excess)
+    return text
+
+
+def _excess(document: Mapping[str, Json], text: str) -> str | None:
+    """The limit that the file would exceed, as a sentence."""
+    for size, limit, unit in (
+        (len(document["script"]), MAX_SCRIPT_STEPS, "steps"),
+        (_nodes(document), MAX_NODES, "nodes"),
+        (len(text.encode()), MAX_FILE_BYTES, "bytes"),
+    ):
+        if size > limit:
+            return f"That takes {size:,} {unit}; a file can have {limit:,}."
+    return None
+
+
+def _nodes(value: Json) -> int:
+    """The number of YAML nodes, as a reader counts them."""
+    if isinstance(value, dict):
+        return 1 + sum(1 + _nodes(inner) for inner in value.values())
+    return 1 + sum(map(_nodes, value)) if isinstance(value, list) else 1
+
+
+def _heading(history: AccountHistory, account_id: str, mode: Mode) -> str:
+    lines = [
+        f"The history of {account_id} in {mode} mode,",
+        _span(history),
+        "",
+        "To replay it:  payments-emulator replay case.yaml",
+        "To use it together with other scenarios, change its name.",
+    ]
+    if mode is Mode.LIVE:
+        lines.append("The script runs in test mode, with the same result.")
+    offered = {method for payment, _ in history.payments for method in payment.methods}
+    unknown = sorted(offered - set(DEFAULT_METHODS))
+    if unknown:
+        needed = ",".join((*DEFAULT_METHODS, *unknown))
+        lines += [
+            "The script needs an emulator with these methods:",
+            f"  payments-emulator serve --methods {needed}",
+            "  payments-emulator replay --url http://127.0.0.1:8080 case.yaml",
+        ]
+    return "".join(f"# {line}".rstrip() + "\n" for line in lines)
+
+
+def _span(history: AccountHistory) -> str:
+    if not history.events:
+        return "in which nothing has happened yet."
+    last = max(history.now, history.events[-1].at)
+    return f"from {format_instant(history.events[0].at)} to {format_instant(last)}."
+
+
+def _outcome_rules(history: AccountHistory) -> tuple[OutcomeRule, ...]:
+    """The outcomes of the submits, where the shipped scenarios would do something else.
+
+    A rule matches only submits with exactly its `when`, and it or its successor counts all of
+    these: so each submit gets the outcome that it had.
+    """
+    by_position = {payment.position: payment for payment, _ in history.payments}
+    outcomes: dict[When, list[Outcome]] = {}
+    unusual: set[When] = set()
+    for stored in history.actions:
+        action = payment_action(stored)
+        if isinstance(action, Paid):
+            when = _when(action)
+            outcomes.setdefault(when, []).append(action.outcome)
+            if action.outcome != _usual_outcome(by_position[stored.payment], action):
+                unusual.add(when)
+    return tuple(
+        OutcomeRule(when=when, then=outcome, times=times)
+        for when, submitted in outcomes.items()
+        if when in unusual
+        for outcome, times in _runs(submitted)
+    )
+
+
+def _when(action: Paid) -> When:
+    """The properties that distinguish a submit; of an unknown method only the method."""
+    return When(
+        method=action.method,
+        phone=action.phone if action.method in PHONE_METHODS else None,
+        bank=action.bank if action.method == BANK_TRANSFER else None,
+    )
+
+
+def _usual_outcome(payment: Payment, action: Paid) -> Outcome | None:
+    facts = payment_facts(Mode.TEST, payment, action.method, action.phone, action.bank)
+    chosen = choose_outcome(_shipped(), facts, _no_uses)
+    if chosen is None:
+        return DEFAULT_OUTCOME
+    return None if chosen.counts else chosen.rule.then
+
+
+def _expiry_rules(created: Sequence[Payment]) -> tuple[ExpiryRule, ...]:
+    """How long each checkout stays open, if `expires_in` cannot express it for all."""
+    if all(map(_is_expressible, created)):
+        return ()
+    lifetimes = [payment.expires_at - payment.created_at for payment in created]
+    return tuple(ExpiryRule(after_ms=after_ms, times=times) for after_ms, times in _runs(lifetimes))
+
+
+def _is_expressible(payment: Payment) -> bool:
+    """Whether `expires_in` can express the lifetime, and no shipped rule overrides it."""
+    lifetime_ms = payment.expires_at - payment.created_at
+    lifetime_s, rest_ms = divmod(lifetime_ms, 1000)
+    if rest_ms or not 1 <= lifetime_s <= MAX_EXPIRES_IN_S:
+        return False
+    chosen = choose_expiry(_shipped(), payment_facts(Mode.TEST, payment), _no_uses)
+    return chosen is None or (chosen.rule.after_ms == lifetime_ms and not chosen.counts)
+
+
+def _runs(values: Iterable[T]) -> list[tuple[T, int | None]]:
+    """Runs of equal values with their lengths; a single run needs no length."""
+    runs = [(value, len(list(run))) for value, run in groupby(values)]
+    return [(value, times if len(runs) > 1 else None) for value, times in runs]
+
+
+def _no_uses(_: RuleKey) -> int:
+    return 0
+
+
+@cache
+def _shipped() -> tuple[Scenario, ...]:
+    """The shipped scenarios that are on at start, whatever this account has switched."""
+    shipped = load_paths([data_directory("scenarios")])
+    return tuple(scenario for scenario in shipped if scenario.enabled)

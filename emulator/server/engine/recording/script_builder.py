@@ -33,7 +33,7 @@ from emulator.server.engine.payments.customer import (
     Transitioned,
     payment_action,
 )
-from emulator.server.storage.actions import Action
+from emulator.server.storage.events import Action
 
 # The control API returns so many events; a longer list is not expected.
 MAX_EXPECTED_EVENTS = 1_000

@@ -1,11 +1,11 @@
 """Chooses the rule that decides about a payment, a delivery or a request, and counts its use."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from emulator import ids
-from emulator.domain.payment import Payment, Status
+from emulator.domain.accounts import Mode
+from emulator.domain.payment import Payment
 from emulator.domain.transitions import Change
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.rules import FaultCandidate
@@ -16,8 +16,8 @@ from emulator.server.storage.database import Database, writes
 if TYPE_CHECKING:
     from emulator.domain.outcomes import Outcome, Redirect
     from emulator.domain.webhooks import DeliveryEffect
-    from emulator.scenarios.rules import Chosen, Numbers, PaymentFacts, R, RuleKey
-    from emulator.scenarios.values import Fault
+    from emulator.scenarios.rules import Chosen, NamedNumbers, Numbers, PaymentFacts, R, RuleKey
+    from emulator.scenarios.values import Fault, Scenario
 
 # As in `scenarios.values.RuleSection`, which starting does not need.
 FAULTS_SECTION = "faults"
@@ -45,10 +45,8 @@ def outcome_of(tx: Transaction, owner: Owner, payment: Payment, submit: Change) 
     """What the phone or the bank will do after a submit."""
     from emulator.scenarios.rules import DEFAULT_OUTCOME, choose_outcome
 
-    facts = _facts_after_submit(owner, payment, submit)
-    account = owner.account
-    candidates = account.rules.with_applied(account.scenario_of(payment.position))
-    chosen = choose_outcome(candidates, facts, _uses(tx, owner))
+    facts = payment_facts(owner.mode, payment, submit.method, submit.phone, submit.bank)
+    chosen = choose_outcome(_candidates(owner, payment.position), facts, _uses(tx, owner))
     return DEFAULT_OUTCOME if chosen is None else _applied(tx, owner, chosen).then
 
 
@@ -56,9 +54,8 @@ def payer_of(tx: Transaction, owner: Owner, payment: Payment, method: str) -> "P
     """The phone or bank of a method whose payments succeed; no use is counted."""
     from emulator.scenarios.rules import choose_payer
 
-    facts = _facts_after_submit(owner, payment, Change(to=Status.PROCESSING, method=method))
-    candidates = owner.account.rules.with_applied(owner.account.scenario_of(payment.position))
-    return choose_payer(candidates, facts, _uses(tx, owner))
+    facts = payment_facts(owner.mode, payment, method)
+    return choose_payer(_candidates(owner, payment.position), facts, _uses(tx, owner))
 
 
 def redirect_of(tx: Transaction, owner: Owner, payment: Payment) -> "Redirect | None":
@@ -69,24 +66,29 @@ def redirect_of(tx: Transaction, owner: Owner, payment: Payment) -> "Redirect | 
     from emulator.scenarios.rules import choose_checkout
 
     # A payment whose timer fires lacks its amount and terms.
-    facts = _facts_after_submit(owner, payments.get(tx, payment.position), payment)
-    candidates = account.rules.with_applied(account.scenario_of(payment.position))
-    chosen = choose_checkout(candidates, facts, _uses(tx, owner))
+    stored = payments.get(tx, payment.position)
+    facts = payment_facts(owner.mode, stored, payment.method, payment.phone, payment.bank)
+    chosen = choose_checkout(_candidates(owner, payment.position), facts, _uses(tx, owner))
     return None if chosen is None else _applied(tx, owner, chosen).then
 
 
-def _facts_after_submit(
-    owner: Owner, payment: Payment, submitted: "Change | Payment"
+def payment_facts(
+    mode: Mode,
+    payment: Payment,
+    method: str | None = None,
+    phone: str | None = None,
+    bank: str | None = None,
 ) -> "PaymentFacts":
+    """What rules compare of a payment, and of the submit of a method."""
     from emulator.scenarios.rules import PaymentFacts
 
     return PaymentFacts(
-        mode=owner.mode,
+        mode=mode,
         methods=payment.methods,
         amount_minor=payment.amount_minor,
-        method=submitted.method,
-        phone=submitted.phone,
-        bank=submitted.bank,
+        method=method,
+        phone=phone,
+        bank=bank,
         metadata=payment.terms.metadata,
     )
 
@@ -103,33 +105,34 @@ def delivery_fault(
         return None
     from emulator.scenarios.rules import choose_webhook
 
-    account = owner.account
-    candidates = account.rules.with_applied(account.scenario_of(payment))
-    uses = _uses(tx, owner)
+    candidates, uses = _candidates(owner, payment), _uses(tx, owner)
     chosen = choose_webhook(candidates, mode=owner.mode, event=event_type, uses=uses)
     return None if chosen is None else _applied(tx, owner, chosen).then
 
 
 def uncounted_numbers(owner: Owner, payment: Payment, method: str) -> "Numbers | None":
     """As `numbers`; None where the outcome depends on how often rules were used."""
-    account = owner.account
-    numbers = account.rules.named_numbers(account.scenario_of(payment.position))
+    numbers = _named_numbers(owner, payment)
     return None if numbers.is_counted else numbers.of(owner.mode, payment, method)
 
 
 def numbers(tx: Transaction, owner: Owner, payment: Payment, method: str) -> "Numbers":
     """The phones that the scenarios name, each with its `outcome_of`; no use is counted."""
+    return _named_numbers(owner, payment).of(owner.mode, payment, method, _uses(tx, owner))
+
+
+def _named_numbers(owner: Owner, payment: Payment) -> "NamedNumbers":
     account = owner.account
-    numbers = account.rules.named_numbers(account.scenario_of(payment.position))
-    return numbers.of(owner.mode, payment, method, _uses(tx, owner))
+    return account.rules.named_numbers(account.scenario_of(payment.position))
+
+
+def _candidates(owner: Owner, payment: int) -> "tuple[Scenario, ...]":
+    account = owner.account
+    return account.rules.with_applied(account.scenario_of(payment))
 
 
 def _uses(tx: Transaction, owner: Owner) -> "Callable[[RuleKey], int]":
-    return partial(_use_count, tx, owner.account.number)
-
-
-def _use_count(tx: Transaction, account: int, key: "RuleKey") -> int:
-    return scenarios.use_count(tx, account, _rule(key))
+    return lambda key: scenarios.use_count(tx, owner.account.number, _rule(key))
 
 
 def _applied(tx: Transaction, owner: Owner, chosen: "Chosen[R]") -> "R":
