@@ -63,6 +63,11 @@ def positions_of(owner: int) -> tuple[int, int]:
     return first, first | LAST_ORDINAL
 
 
+def positions_of_account(account: int) -> tuple[int, int]:
+    """As `positions_of`, for both owners of an account: their positions are neighbours."""
+    return positions_of(account * 2)[0], positions_of(account * 2 + 1)[1]
+
+
 def of_row(kind: type[Value], row: tuple[Any, ...]) -> Value:
     """The named tuple of a row whose columns are its fields, in order. Raises ValueError.
 

@@ -13,6 +13,8 @@ from emulator.server.storage.batch import Transaction, of_row, positions_of
 from emulator.server.storage.payments import STATUS_WORDS, STATUSES, first_after
 
 _INSERT = "INSERT INTO events (position, payment, at, status, method, reason, completed_at)"
+# The fields of a payment that an event has after its status.
+_OF_STATUS = slice(Payment._fields.index("method"), Payment._fields.index("phone"))
 _COLUMNS = "position, payment, at, status, method, reason, completed_at, request"
 _CREATIONS = (
     "SELECT first_event, position, created_at, 'pending', NULL, NULL, NULL, request FROM payments"
@@ -74,9 +76,7 @@ def insert(tx: Transaction, owner: int, changed: Sequence[tuple[Payment, Instant
                 payment.position,
                 at,
                 STATUS_WORDS[payment.status],
-                payment.method,
-                payment.reason,
-                payment.completed_at,
+                *tuple(payment)[_OF_STATUS],
             )
             for position, (payment, at) in enumerate(changed, start=first)
         ],

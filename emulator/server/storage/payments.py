@@ -148,45 +148,22 @@ def payment_of_row(row: tuple[Any, ...]) -> Payment:
 
     By position, which is also the order of its fields: by name it would take twice as long.
     """
-    return Payment(
-        row[0],
-        row[1],
-        row[2],
-        methods_of_text(row[3]),
-        row[4],
-        row[5],
-        row[6],
-        STATUSES[row[7]],
-        row[8],
-        REASONS[row[9]],
-        row[10],
-        row[11],
-        row[12],
-    )
+    values = list(row[: len(Payment._fields)])
+    values[3], values[7] = methods_of_text(row[3]), STATUSES[row[7]]
+    values[9] = REASONS[row[9]]
+    return Payment._make(values)
 
 
 def insert(tx: Transaction, created: Iterable[NewPayment]) -> list[int]:
     """Write new payments; returns the positions of the events of their creation."""
-    rows: list[tuple[Any, ...]] = [
-        (
-            payment.position,
-            payment.position >> ORDINAL_BITS,
-            payment.id,
-            payment.amount_minor,
-            ",".join(payment.methods),
-            payment.terms_json,
-            payment.created_at,
-            payment.expires_at,
-            tx.next_position("events", payment.position >> ORDINAL_BITS),
-            tx.next_timer(),
-            STATUS_WORDS[payment.status],
-            new.idempotency_key,
-            new.fingerprint,
-            new.request_id,
-        )
-        for new in created
-        for payment in (new.payment,)
-    ]
+    rows: list[tuple[Any, ...]] = []
+    for new in created:
+        position, payment_id, amount_minor, methods, *terms_and_instants = new.payment[:7]
+        owner = position >> ORDINAL_BITS
+        first_event, timer = tx.next_position("events", owner), tx.next_timer()
+        row = (position, owner, payment_id, amount_minor, ",".join(methods), *terms_and_instants)
+        key = (new.idempotency_key, new.fingerprint, new.request_id)
+        rows.append((*row, first_event, timer, STATUS_WORDS[new.payment.status], *key))
     tx.insert(_INSERT, rows)
     return [row[_FIRST_EVENT] for row in rows]
 

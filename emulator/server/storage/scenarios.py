@@ -1,9 +1,8 @@
 """The tables of an account's scenarios and faults: its own, its switches and their counts."""
 
-from collections.abc import Iterable
 from typing import Any
 
-from emulator.server.storage.batch import Transaction, positions_of
+from emulator.server.storage.batch import Transaction, positions_of_account
 
 _ACCOUNTS = (
     "SELECT account FROM scenarios UNION SELECT account FROM scenario_switches"
@@ -40,7 +39,7 @@ _COUNT_REQUEST = (
     " ON CONFLICT DO UPDATE SET count = count + 1 RETURNING count"
 )
 _RESET_USES = "DELETE FROM rule_uses WHERE account = ? AND scenario = ?"
-_RESET_COUNTS = "DELETE FROM request_counts WHERE owner IN (?, ?) AND scenario = ?"
+_RESET_COUNTS = "DELETE FROM request_counts WHERE owner IN (?1 * 2, ?1 * 2 + 1) AND scenario = ?2"
 
 
 def accounts(tx: Transaction) -> list[int]:
@@ -93,12 +92,9 @@ def delete_fault(tx: Transaction, account: int, fault_id: str) -> None:
     tx.execute(_DELETE_FAULT, (account, fault_id))
 
 
-def applied(tx: Transaction, owners: Iterable[int]) -> dict[int, str]:
-    """The scenarios that were applied to payments of these owners, by position."""
-    names: dict[int, str] = {}
-    for owner in owners:
-        names.update(tx.execute(_APPLIED, positions_of(owner)).fetchall())
-    return names
+def applied(tx: Transaction, account: int) -> dict[int, str]:
+    """The scenarios that were applied to payments of an account, by position."""
+    return dict(tx.execute(_APPLIED, positions_of_account(account)).fetchall())
 
 
 def apply(tx: Transaction, payment: int, scenario: str) -> None:
@@ -111,10 +107,10 @@ def count_request(tx: Transaction, owner: int, source: str, rule: int) -> int:
     return int(row[0])
 
 
-def reset_counts(tx: Transaction, account: int, owners: tuple[int, int], source: str) -> None:
+def reset_counts(tx: Transaction, account: int, source: str) -> None:
     """Reset the counts of a scenario's rules."""
     tx.execute(_RESET_USES, (account, source))
-    tx.execute(_RESET_COUNTS, (*owners, source))
+    tx.execute(_RESET_COUNTS, (account, source))
 
 
 def use_count(tx: Transaction, account: int, rule: tuple[str, str, int]) -> int:

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from emulator.domain.instants import Instant
-from emulator.server.storage.batch import Transaction, of_row, positions_of
+from emulator.server.storage.batch import Transaction, of_row, positions_of_account
 
 # The tables that have rows of an account, each with the column that names their owner.
 TABLES_OF_ACCOUNT = {
@@ -24,21 +24,12 @@ TABLES_OF_ACCOUNT = {
     "redirects": "payment",
 }
 
-_TAKE = {
-    table: f"SELECT * FROM {table} WHERE {column} BETWEEN ? AND ?"
-    for table, column in TABLES_OF_ACCOUNT.items()
-}
-_CLEAR = {
-    table: f"DELETE FROM {table} WHERE {column} BETWEEN ? AND ?"
-    for table, column in TABLES_OF_ACCOUNT.items()
-}
-_HAS_OTHERS = {
-    table: f"SELECT EXISTS (SELECT 1 FROM {table} WHERE {column} < ?)"
-    f" OR EXISTS (SELECT 1 FROM {table} WHERE {column} > ?)"
-    for table, column in TABLES_OF_ACCOUNT.items()
-}
-_EMPTY = {table: f"DELETE FROM {table}" for table in TABLES_OF_ACCOUNT}
-
+_TAKE = "SELECT * FROM {} WHERE {} BETWEEN ? AND ?"
+_CLEAR = "DELETE FROM {} WHERE {} BETWEEN ? AND ?"
+_HAS_OTHERS = (
+    "SELECT EXISTS (SELECT 1 FROM {0} WHERE {1} < ?) OR EXISTS (SELECT 1 FROM {0} WHERE {1} > ?)"
+)
+_EMPTY = "DELETE FROM {}"
 _SHOWN = "name, created_at, is_frozen, rate_thousandths, test_payments, live_payments"
 _NEWEST = f"SELECT {_SHOWN} FROM snapshots WHERE account = ? ORDER BY number DESC"
 _STATE = "SELECT state FROM snapshots WHERE account = ? AND name = ?"
@@ -70,9 +61,9 @@ class Snapshot(NamedTuple):
 def take(tx: Transaction, account: int) -> dict[str, Rows]:
     """All rows of an account, by table."""
     taken: dict[str, Rows] = {}
-    for table, statement in _TAKE.items():
-        cursor = tx.execute(statement, _bounds(table, account))
-        columns = tuple(column[0] for column in cursor.description)
+    for table, column in TABLES_OF_ACCOUNT.items():
+        cursor = tx.execute(_TAKE.format(table, column), _bounds(column, account))
+        columns = tuple(described[0] for described in cursor.description)
         taken[table] = Rows(columns, cursor.fetchall())
     return taken
 
@@ -91,21 +82,21 @@ def clear(tx: Transaction, account: int) -> None:
 
     SQLite empties a table ten times as fast as it deletes all of its rows.
     """
-    for table, statement in _CLEAR.items():
-        bounds = _bounds(table, account)
-        if tx.execute(_HAS_OTHERS[table], bounds).fetchone()[0]:
-            tx.execute(statement, bounds)
+    for table, column in TABLES_OF_ACCOUNT.items():
+        bounds = _bounds(column, account)
+        if tx.execute(_HAS_OTHERS.format(table, column), bounds).fetchone()[0]:
+            tx.execute(_CLEAR.format(table, column), bounds)
         else:
-            tx.execute(_EMPTY[table])
+            tx.execute(_EMPTY.format(table))
 
 
-def _bounds(table: str, account: int) -> tuple[int, int]:
-    """The account's range of the table's column: the values of its two owners are neighbours."""
-    column = TABLES_OF_ACCOUNT[table]
+def _bounds(column: str, account: int) -> tuple[int, int]:
+    """The account's range of a table's column."""
     if column == "account":
         return account, account
-    test, live = account * 2, account * 2 + 1
-    return (test, live) if column == "owner" else (positions_of(test)[0], positions_of(live)[1])
+    if column == "owner":
+        return account * 2, account * 2 + 1
+    return positions_of_account(account)
 
 
 def newest(tx: Transaction, account: int) -> list[Snapshot]:

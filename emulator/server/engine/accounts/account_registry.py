@@ -44,115 +44,6 @@ class NewAccount(NamedTuple):
     seed: int | None = None
 
 
-class AccountFactory(EngineService):
-    """Builds accounts from requests and rows; it writes nothing."""
-
-    def __init__(self, context: EngineContext, library: Library) -> None:
-        super().__init__(context)
-        self._library = library
-        self._stream = ids.stream_key(self._config.seed, "accounts")
-
-    def new(
-        self, number: int, profile: AccountProfile, *, clock: ClockSpec, seed: int | None
-    ) -> Account:
-        """A new account; a clock frozen at the present has that instant after a reset too."""
-        running = AccountClock.from_spec(self._wall, clock)
-        if clock.kind is ClockKind.FROZEN:
-            clock = ClockSpec(kind=ClockKind.FROZEN, instant=running.now())
-        account = Account(
-            number=number,
-            profile=profile,
-            seed=seed,
-            clock=running,
-            initial_clock=clock,
-            rules=self._library.initial_rules,
-        )
-        self._add_owners(
-            account,
-            ids.stream_key(seed, Mode.TEST, profile.test_key),
-            ids.stream_key(seed, Mode.LIVE, profile.live_key),
-        )
-        return account
-
-    def _add_owners(self, account: Account, test_stream: bytes, live_stream: bytes) -> None:
-        config = self._config
-        account.owners = (
-            Owner(account, Mode.TEST, stream=test_stream, config=config),
-            Owner(account, Mode.LIVE, stream=live_stream, config=config),
-        )
-        for owner in account.owners:
-            # Requests are counted from the start of the program: without a seed, their ids are
-            # of a new stream at each start, so that none is used twice.
-            key = account.profile.key(owner.mode)
-            owner.request_stream = ids.stream_key(account.seed, owner.mode, key, "requests")
-
-    def of_row(self, tx: Transaction, row: AccountRow) -> Account:
-        """The account of a row. Raises ArithmeticError, LookupError, ValueError."""
-        clock = AccountClock(
-            self._wall,
-            frozen_at=row.frozen_at,
-            offset_ms=row.offset_ms,
-            rate_thousandths=row.rate_thousandths,
-        )
-        account = Account(
-            number=row.number,
-            profile=row.profile,
-            seed=row.seed,
-            clock=clock,
-            initial_clock=parse_clock(row.initial_clock),
-            rules=self._library.initial_rules,
-        )
-        self._add_owners(account, row.test_stream, row.live_stream)
-        account.due_at = timers.next_due_at(tx, account.number) or NEVER
-        following = timers.next_of_account(tx, account.number)
-        latest = (events.newest(tx, owner.number, 1) for owner in account.owners)
-        latest_at = max((event.at for found in latest for event in found), default=0)
-        if clock.now() < latest_at:
-            # The system clock was set back while the program was not running.
-            clock.flow_from(latest_at)
-        for instant in (clock.now(), latest_at, following[0].due_at if following else 0):
-            format_instant(instant)  # It fails long before 1970, and so would `GET /clock`.
-        return account
-
-    def profile(self, number: int, request: NewAccount) -> AccountProfile:
-        """The name, id and keys of a new account. Raises InvalidField for a malformed key."""
-        for param, key, mode in (
-            ("test_key", request.test_key, Mode.TEST),
-            ("live_key", request.live_key, Mode.LIVE),
-        ):
-            if key is not None and not is_well_formed_key(key, mode):
-                raise InvalidField(
-                    param, f'"{param}" must be {mode}_ and 4 to 128 letters, digits or underscores.'
-                )
-        stream = self._stream
-        if request.test_key is not None:
-            # The same key gives the same account, whatever was created before.
-            seed = self._config.seed if request.seed is None else request.seed
-            stream, number = ids.stream_key(seed, "account", request.test_key), 0
-        return AccountProfile(
-            id=ids.account_id(stream, number),
-            name=request.name or DEFAULT_NAME,
-            test_key=request.test_key or ids.api_key(stream, Mode.TEST, number),
-            live_key=request.live_key or ids.api_key(stream, Mode.LIVE, number),
-        )
-
-
-def account_row(account: Account) -> AccountRow:
-    """The account as it is stored."""
-    clock = account.clock
-    return AccountRow(
-        number=account.number,
-        profile=account.profile,
-        seed=account.seed,
-        test_stream=account.test.stream,
-        live_stream=account.live.stream,
-        initial_clock=format_clock(account.initial_clock),
-        frozen_at=clock.now() if clock.is_frozen else None,
-        offset_ms=clock.offset_ms,
-        rate_thousandths=clock.rate_thousandths,
-    )
-
-
 FIRST_ACCOUNT = "acct_demo"
 SECOND_ACCOUNT = AccountProfile(
     id="acct_other",
@@ -167,7 +58,8 @@ class AccountRegistry(EngineService):
 
     def __init__(self, context: EngineContext, library: Library) -> None:
         super().__init__(context)
-        self._account_factory = AccountFactory(context, library)
+        self._library = library
+        self._stream = ids.stream_key(self._config.seed, "accounts")
         self.unauthorized = context.unauthorized
         # Deleted accounts included: no other account gets their rows or the ids of their streams.
         self._last_number = 2
@@ -293,13 +185,10 @@ class AccountRegistry(EngineService):
             live_key=config.first_live_key,
         )
         if not rows:
-            created = [
-                self._account_factory.new(number, profile, clock=config.clock, seed=config.seed)
+            return [
+                self._insert(tx, number, profile, config.clock, config.seed)
                 for number, profile in ((1, first), (2, SECOND_ACCOUNT))
             ]
-            for account in created:
-                accounts.insert(tx, account_row(account))
-            return created
         if rows[0].number != 1:
             raise ValueError("the first account, number 1, is missing")
         rows[0] = rows[0]._replace(profile=first._replace(name=rows[0].profile.name))
@@ -310,39 +199,117 @@ class AccountRegistry(EngineService):
                 "another account of the database already has the key of the first account"
             ) from None
         self._last_number = rows[-1].number
-        loaded = [self._account_factory.of_row(tx, row) for row in rows]
-        self._load_overrides(tx, loaded)
+        with_overrides = set(scenarios.accounts(tx))
+        loaded = [self._account_of(row) for row in rows]
+        for account in loaded:
+            self._load(tx, account, has_overrides=account.number in with_overrides)
         return loaded
 
     @staticmethod
-    def _load_overrides(tx: Transaction, loaded: Iterable[Account]) -> None:
-        with_overrides = set(scenarios.accounts(tx))
-        for account in loaded:
-            account.payment_scenarios = scenarios.applied(
-                tx, [owner.number for owner in account.owners]
-            )
-            if account.number in with_overrides:
-                overrides = stored_overrides(tx, account.number)
-                account.rules = account.rules.with_overrides(overrides)
+    def _load(tx: Transaction, account: Account, *, has_overrides: bool) -> None:
+        """Load what belongs to an account. Raises ArithmeticError, LookupError, ValueError."""
+        account.payment_scenarios = scenarios.applied(tx, account.number)
+        if has_overrides:
+            overrides = stored_overrides(tx, account.number)
+            account.rules = account.rules.with_overrides(overrides)
+        account.due_at = timers.next_due_at(tx, account.number) or NEVER
+        following = timers.next_of_account(tx, account.number)
+        latest = (events.newest(tx, owner.number, 1) for owner in account.owners)
+        latest_at = max((event.at for found in latest for event in found), default=0)
+        if account.clock.now() < latest_at:
+            # The system clock was set back while the program was not running.
+            account.clock.flow_from(latest_at)
+        for instant in (account.clock.now(), latest_at, following[0].due_at if following else 0):
+            format_instant(instant)  # It fails long before 1970, and so would `GET /clock`.
+
+    def _insert(
+        self,
+        tx: Transaction,
+        number: int,
+        profile: AccountProfile,
+        clock: ClockSpec,
+        seed: int | None,
+    ) -> Account:
+        """Write a new account; a clock frozen at the present has that instant after a reset too."""
+        running = AccountClock.from_spec(self._wall, clock)
+        frozen_at = running.now() if clock.kind is ClockKind.FROZEN else None
+        if frozen_at is not None:
+            clock = ClockSpec(kind=ClockKind.FROZEN, instant=frozen_at)
+        row = AccountRow(
+            number=number,
+            profile=profile,
+            seed=seed,
+            test_stream=ids.stream_key(seed, Mode.TEST, profile.test_key),
+            live_stream=ids.stream_key(seed, Mode.LIVE, profile.live_key),
+            initial_clock=format_clock(clock),
+            frozen_at=frozen_at,
+            offset_ms=running.offset_ms,
+            rate_thousandths=running.rate_thousandths,
+        )
+        accounts.insert(tx, row)
+        return self._account_of(row)
+
+    def _account_of(self, row: AccountRow) -> Account:
+        """The account of a row. Raises ValueError."""
+        account = Account(
+            number=row.number,
+            profile=row.profile,
+            seed=row.seed,
+            clock=AccountClock(
+                self._wall,
+                frozen_at=row.frozen_at,
+                offset_ms=row.offset_ms,
+                rate_thousandths=row.rate_thousandths,
+            ),
+            initial_clock=parse_clock(row.initial_clock),
+            rules=self._library.initial_rules,
+        )
+        account.owners = (
+            Owner(account, Mode.TEST, stream=row.test_stream, config=self._config),
+            Owner(account, Mode.LIVE, stream=row.live_stream, config=self._config),
+        )
+        for owner in account.owners:
+            # Requests are counted from the start of the program: without a seed, their ids are
+            # of a new stream at each start, so that none is used twice.
+            key = row.profile.key(owner.mode)
+            owner.request_stream = ids.stream_key(row.seed, owner.mode, key, "requests")
+        return account
 
     @writes()
     def _create(self, tx: Transaction, request: NewAccount) -> Account:
         number = self._last_number + 1
-        profile = self._account_factory.profile(number, request)
+        profile = self._profile(number, request)
         for param, key in (("test_key", profile.test_key), ("live_key", profile.live_key)):
             if accounts.has_key(tx, key):
                 raise InvalidField(
                     param, f'"{param}" must be a new key: another account has it already.'
                 )
-        account = self._account_factory.new(
-            number,
-            profile,
-            clock=request.clock or self._config.clock,
-            seed=self._config.seed if request.seed is None else request.seed,
-        )
-        accounts.insert(tx, account_row(account))
+        seed = self._config.seed if request.seed is None else request.seed
+        account = self._insert(tx, number, profile, request.clock or self._config.clock, seed)
         self._last_number = number
         return account
+
+    def _profile(self, number: int, request: NewAccount) -> AccountProfile:
+        """The name, id and keys of a new account. Raises InvalidField for a malformed key."""
+        for param, key, mode in (
+            ("test_key", request.test_key, Mode.TEST),
+            ("live_key", request.live_key, Mode.LIVE),
+        ):
+            if key is not None and not is_well_formed_key(key, mode):
+                raise InvalidField(
+                    param, f'"{param}" must be {mode}_ and 4 to 128 letters, digits or underscores.'
+                )
+        stream = self._stream
+        if request.test_key is not None:
+            # The same key gives the same account, whatever was created before.
+            seed = self._config.seed if request.seed is None else request.seed
+            stream, number = ids.stream_key(seed, "account", request.test_key), 0
+        return AccountProfile(
+            id=ids.account_id(stream, number),
+            name=request.name or DEFAULT_NAME,
+            test_key=request.test_key or ids.api_key(stream, Mode.TEST, number),
+            live_key=request.live_key or ids.api_key(stream, Mode.LIVE, number),
+        )
 
     def _remove(self, tx: Transaction, account: Account) -> None:
         """Delete all rows of an account."""
@@ -367,18 +334,14 @@ class AccountRegistry(EngineService):
         keys = (SECOND_ACCOUNT.test_key, SECOND_ACCOUNT.live_key)
         if 2 in self._by_number or any(accounts.has_key(tx, key) for key in keys):
             return None
-        config = self._config
-        second = self._account_factory.new(2, SECOND_ACCOUNT, clock=config.clock, seed=config.seed)
-        accounts.insert(tx, account_row(second))
-        return second
+        return self._insert(tx, 2, SECOND_ACCOUNT, self._config.clock, self._config.seed)
 
     @writes(is_long=True)
     def _reset(self, tx: Transaction, account: Account) -> None:
         self._remove(tx, account)
-        initial = self._account_factory.new(
-            account.number, account.profile, clock=account.initial_clock, seed=account.seed
+        initial = self._insert(
+            tx, account.number, account.profile, account.initial_clock, account.seed
         )
-        accounts.insert(tx, account_row(initial))
         initial.generation = account.generation + 1
         self._webhooks.restore_initial(tx, initial)
         tx.undo.append(partial(account.take_state, account.copy()))

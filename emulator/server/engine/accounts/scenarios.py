@@ -45,7 +45,7 @@ class Scenarios:
         for account in (account for account in accounts if not account.is_closed):
             own = {scenario.name for scenario in account.rules.overrides.scenarios}
             for name in set(names) - own:
-                scenarios.reset_counts(tx, account.number, _owners(account), name)
+                scenarios.reset_counts(tx, account.number, name)
             _override(tx, account)
 
     @writes()
@@ -85,7 +85,7 @@ class Scenarios:
 
     @staticmethod
     def _reset_counts(tx: Transaction, account: Account, source: str) -> None:
-        scenarios.reset_counts(tx, account.number, _owners(account), source)
+        scenarios.reset_counts(tx, account.number, source)
         scenarios.switch(tx, account.number, source, is_enabled=None)
 
     @writes()
@@ -169,13 +169,9 @@ def _remove_used_up(tx: Transaction, account: Account) -> None:
 def _remove_faults(tx: Transaction, account: Account, removed: list[PostedFault]) -> None:
     for fault in removed:
         scenarios.delete_fault(tx, account.number, fault.id)
-        scenarios.reset_counts(tx, account.number, _owners(account), fault.id)
+        scenarios.reset_counts(tx, account.number, fault.id)
     remaining = tuple(fault for fault in account.rules.overrides.faults if fault not in removed)
     _override(tx, account, faults=remaining)
-
-
-def _owners(account: Account) -> tuple[int, int]:
-    return account.test.number, account.live.number
 
 
 def _override(tx: Transaction, account: Account, **changes: object) -> None:

@@ -211,13 +211,12 @@ def _restore_extras(tx: Transaction, restored: Account, extras: SnapshotExtras |
 
     The journals are empty if an earlier process saved the snapshot.
     """
-    owners = restored.owners
-    restored.payment_scenarios = scenarios.applied(tx, [owner.number for owner in owners])
+    restored.payment_scenarios = scenarios.applied(tx, restored.number)
     if extras is None:
         overrides = stored_overrides(tx, restored.number)
         restored.rules = restored.rules.with_overrides(overrides)
     else:
         # Its files may have been edited since.
         restored.rules = extras.rules.with_overrides(extras.rules.overrides)
-    for index, owner in enumerate(owners):
+    for index, owner in enumerate(restored.owners):
         owner.journal = Journal() if extras is None else extras.journals[index].copy()
