@@ -19,9 +19,9 @@ from emulator.domain.webhooks import (
 from emulator.domain.wire import PING
 from emulator.server.control.app import RESOURCES
 from emulator.server.engine.accounts.clock_service import MAX_ADVANCE_MS
-from emulator.server.engine.delivery.attempt_slots import MAX_ATTEMPTS
+from emulator.server.engine.delivery.attempts import DELAYS_MS, MAX_RETRY_AFTER_MS
+from emulator.server.engine.delivery.gates import MAX_ATTEMPTS
 from emulator.server.engine.delivery.job_selection import MAX_CONCURRENT_ATTEMPTS
-from emulator.server.webhooks.retry_schedule import DELAYS_MS, MAX_RETRY_AFTER_MS
 from emulator.server.webhooks.sender import (
     MAX_BYTES_READ,
     MAX_RESPONSE_BYTES,

@@ -1,1 +1,1 @@
-"""Sends webhooks, and schedules their retries."""
+"""Sends webhooks."""

@@ -6,8 +6,15 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from emulator.domain.payment import Event, Payment
-from emulator.server.engine.accounts.checklist_items import ITEMS, MAX_EVIDENCE, Finding, Item
-from emulator.server.engine.accounts.observations import JournalledRequest, Observations, grouped
+from emulator.server.engine.accounts.checklist_items import (
+    ITEMS,
+    MAX_EVIDENCE,
+    Finding,
+    Item,
+    JournalledRequest,
+    Observations,
+    grouped,
+)
 from emulator.server.engine.delivery.deliveries import Deliveries, DeliveryDetail
 from emulator.server.engine.payments.payment_history import PaymentHistory
 from emulator.server.engine.state.account import Owner

@@ -12,9 +12,8 @@ from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant, format_instant
 from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
 from emulator.http.descriptor_limit import descriptor_limit
-from emulator.server.engine.delivery.attempt_slots import AttemptSlots
 from emulator.server.engine.delivery.attempts import Attempts, DeliveryJob, delivery_job
-from emulator.server.engine.delivery.gates import AwaitedPages, Pauses
+from emulator.server.engine.delivery.gates import AttemptSlots, AwaitedPages, Pauses
 from emulator.server.engine.delivery.job_selection import (
     MAX_CONCURRENT_ATTEMPTS,
     EndpointQueue,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.domain.webhooks import AttemptResult, Profile, WebhookResponse
-from emulator.server.webhooks.retry_schedule import MAX_RETRY_AFTER_MS, delay_ms_after, is_gone
+from emulator.server.engine.delivery.attempts import MAX_RETRY_AFTER_MS, delay_ms_after, is_gone
 
 # Wed, 21 Oct 2026 07:28:00 GMT, and a quarter of a second.
 NOW_MS = 1_792_567_680_250
