@@ -207,32 +207,22 @@ class ClockService(EngineService):
         wait_for_attempts = partial(self._webhooks.wait_for_due, account, plan.deadline_ms)
         is_late = plan.waits and not await wait_for_attempts()
         while not is_late:
-            step = self._step if account.due_at <= plan.until else self._short_step
-            reached = await step(account, plan)
+            # A step that fires no timer is short.
+            step = partial(self._step, account=account, plan=plan)
+            reached = await self._database.write(step, is_long=account.due_at <= plan.until)
             if reached is _Reached.END:
                 return True
-            is_late = self._has_reached_limit(account, plan) or (
-                reached is _Reached.ATTEMPTS and not await wait_for_attempts()
+            is_late = (
+                self._wall.monotonic_ms() > plan.deadline_ms
+                or account.advance.count >= self._max_effects
+                or (reached is _Reached.ATTEMPTS and not await wait_for_attempts())
             )
         if plan.waits:
             # The attempts in progress become effects of the next advance.
             await self._begin(account, plan)
         return False
 
-    def _has_reached_limit(self, account: Account, plan: "_AdvancePlan") -> bool:
-        is_late = self._wall.monotonic_ms() > plan.deadline_ms
-        return is_late or account.advance.count >= self._max_effects
-
-    @writes(is_long=True)
     def _step(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> "_Reached":
-        return self._step_in(tx, account, plan)
-
-    @writes()
-    def _short_step(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> "_Reached":
-        """A step that fires no timer."""
-        return self._step_in(tx, account, plan)
-
-    def _step_in(self, tx: Transaction, account: Account, plan: "_AdvancePlan") -> "_Reached":
         """Fire a chunk of timers, or allow the attempts of one instant, with the clock there."""
         clock, advance = account.clock, account.advance
         if not advance.is_running:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import re
 import sqlite3
 from functools import partial
@@ -26,7 +27,7 @@ from emulator.domain.webhooks import (
     WebhookResponse,
 )
 from emulator.domain.wire import PING, ping_json
-from emulator.http.addresses import host_and_port
+from emulator.http.addresses import host_and_port, is_in_container
 from emulator.http.webhook_messages import Message, webhook_request
 from emulator.server.engine.delivery.endpoints import put_endpoint
 from emulator.server.engine.delivery.gates import Holds
@@ -126,9 +127,9 @@ def delivery_job(tx: Transaction, owner: Owner, delivery: Delivery) -> DeliveryJ
 class Attempts(StateService):
     """Makes attempts and records their results."""
 
-    def __init__(self, context: StateContext, sender: Sender, holds: Holds) -> None:
+    def __init__(self, context: StateContext, holds: Holds) -> None:
         super().__init__(context)
-        self._sender = sender
+        self.sender = Sender(self._wall, is_in_container=is_in_container(os.environ))
         self._holds = holds
 
     async def make(self, job: DeliveryJob, endpoint: RegisteredEndpoint, trigger: Trigger) -> None:
@@ -153,7 +154,7 @@ class Attempts(StateService):
         span = AttemptSpan(job.payment_id, endpoint.id, self._wall.monotonic_ms())
         job.owner.journal.attempts.append(span)
         try:
-            result = await self._sender.send(sent, timeout_ms=timeout_ms or MAX_TIMEOUT_MS)
+            result = await self.sender.send(sent, timeout_ms=timeout_ms or MAX_TIMEOUT_MS)
         finally:
             span.ended_ms = self._wall.monotonic_ms()
         # Its number is known when it is stored.

@@ -13,14 +13,13 @@ from emulator.domain.instants import Instant, format_instant
 from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
 from emulator.http.descriptor_limit import descriptor_limit
 from emulator.server.engine.delivery.attempts import Attempts, DeliveryJob, delivery_job
-from emulator.server.engine.delivery.gates import AttemptSlots, AwaitedPages, Pauses
+from emulator.server.engine.delivery.gates import AttemptSlots, AwaitedPages, Holds, Pauses
 from emulator.server.engine.delivery.job_selection import (
     MAX_CONCURRENT_ATTEMPTS,
     EndpointQueue,
     NextJobs,
     horizon,
     next_jobs,
-    paused_jobs,
 )
 from emulator.server.engine.state.account import FAR_OFF, NEVER, Account, Owner
 from emulator.server.engine.state.context import StateContext, StateService
@@ -42,9 +41,9 @@ class _HeadStart(NamedTuple):
 class Dispatcher(StateService):
     """Makes attempts when they are due by the accounts' clocks; `run` is its task."""
 
-    def __init__(self, context: StateContext, attempts: Attempts) -> None:
+    def __init__(self, context: StateContext, holds: Holds) -> None:
         super().__init__(context)
-        self.attempts = attempts
+        self.attempts = Attempts(context, holds)
         self.slots = AttemptSlots(descriptor_limit())
         self.pauses = Pauses(self._wall)
         self.awaited_pages = AwaitedPages(self._wall)
@@ -161,10 +160,7 @@ class Dispatcher(StateService):
         *,
         is_paused: bool,
     ) -> NextJobs:
-        awaiting_page = self.awaited_pages.events
-        if is_paused:
-            return paused_jobs(tx, queue, in_progress, awaiting_page)
-        return next_jobs(tx, queue, in_progress, awaiting_page)
+        return next_jobs(tx, queue, in_progress, self.awaited_pages.events, is_paused=is_paused)
 
     def _begin_in(self, queue: EndpointQueue, next_jobs: NextJobs) -> None:
         pause = self.pauses.of(queue.owner)
@@ -334,7 +330,8 @@ class Dispatcher(StateService):
             self._wake(owner)
 
     async def close(self) -> None:
-        """Cancel the attempts in progress."""
+        """Cancel the attempts in progress, and close their connections."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.attempts.sender.close()

@@ -56,40 +56,44 @@ def next_jobs(
     queue: EndpointQueue,
     in_progress: dict[int, Delivery],
     awaiting_page: Collection[int],
+    *,
+    is_paused: bool = False,
 ) -> NextJobs:
-    free = MAX_CONCURRENT_ATTEMPTS - len(in_progress)
-    if free <= 0 or queue.endpoint not in queue.owner.endpoints:
+    """The jobs that can begin; in a pause none, but the number of the deliveries that wait."""
+    limit = MAX_PAUSED_DELIVERIES if is_paused else MAX_CONCURRENT_ATTEMPTS - len(in_progress)
+    if limit <= 0 or queue.endpoint not in queue.owner.endpoints:
         return NextJobs([], NEVER, has_more=False)
     # A first attempt of theirs is in progress: another first attempt waits for it.
-    busy = {delivery.payment for delivery in in_progress.values() if delivery.attempts == 0}
+    first = (delivery for delivery in in_progress.values() if delivery.attempts == 0)
+    busy = set() if is_paused else {delivery.payment for delivery in first}
     upcoming = deliveries.upcoming(
         tx,
         queue.endpoint,
         exclude=in_progress,
         busy_payments=busy,
         awaiting_page=awaiting_page,
-        limit=free + 1,
+        limit=limit + 1,
     )
     latest = horizon(queue.owner.account)
+    due = [delivery for delivery in upcoming if deliveries.due_key(delivery) <= latest]
+    due_at = upcoming[len(due)].due_at or NEVER if len(due) < len(upcoming) else NEVER
+    if is_paused:
+        return NextJobs([], due_at, has_more=False, paused=len(due))
     begun: list[Delivery] = []
-    due_at, has_more = NEVER, False
-    for delivery in upcoming:
-        if deliveries.due_key(delivery) > latest:
-            due_at, has_more = delivery.due_at or NEVER, False
-            break
+    has_more = False
+    for delivery in due:
         is_first = delivery.attempts == 0
         if delivery in begun:
             continue
-        if len(begun) >= free or (is_first and delivery.payment in busy):
+        if len(begun) >= limit or (is_first and delivery.payment in busy):
             has_more = True
             continue
         # Copies that are sent at the same moment may exceed the limit together.
         begun += _concurrent_copies(tx, delivery) if is_first else [delivery]
         if is_first:
             busy.add(delivery.payment)
-    return NextJobs(
-        [delivery_job(tx, queue.owner, delivery) for delivery in begun], due_at, has_more=has_more
-    )
+    jobs = [delivery_job(tx, queue.owner, delivery) for delivery in begun]
+    return NextJobs(jobs, due_at, has_more=has_more and len(due) == len(upcoming))
 
 
 def _concurrent_copies(tx: Transaction, delivery: Delivery) -> list[Delivery]:
@@ -103,24 +107,3 @@ def _concurrent_copies(tx: Transaction, delivery: Delivery) -> list[Delivery]:
         and (copy.event, copy.endpoint, copy.due_at)
         == (delivery.event, delivery.endpoint, delivery.due_at)
     ]
-
-
-def paused_jobs(
-    tx: Transaction,
-    queue: EndpointQueue,
-    in_progress: dict[int, Delivery],
-    awaiting_page: Collection[int],
-) -> NextJobs:
-    """No jobs, but the number of deliveries that are due and wait, and when the next is due."""
-    upcoming = deliveries.upcoming(
-        tx,
-        queue.endpoint,
-        exclude=in_progress,
-        busy_payments=(),
-        awaiting_page=awaiting_page,
-        limit=MAX_PAUSED_DELIVERIES + 1,
-    )
-    latest = horizon(queue.owner.account)
-    paused = sum(deliveries.due_key(delivery) <= latest for delivery in upcoming)
-    due_at = upcoming[paused].due_at if paused < len(upcoming) else None
-    return NextJobs([], due_at or NEVER, has_more=False, paused=paused)

@@ -4,7 +4,6 @@ Nothing here is loaded or started before there is an endpoint.
 """
 
 import asyncio
-import os
 from collections.abc import Iterable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -17,13 +16,11 @@ from emulator.server.storage.batch import ORDINAL_BITS, Transaction
 
 if TYPE_CHECKING:
     from emulator.domain.webhooks import RegisteredEndpoint
-    from emulator.server.engine.delivery.attempts import Attempts
     from emulator.server.engine.delivery.deliveries import Deliveries
     from emulator.server.engine.delivery.dispatcher import Dispatcher
     from emulator.server.engine.delivery.endpoints import Endpoints
     from emulator.server.engine.delivery.gates import Holds
     from emulator.server.engine.delivery.outbox import Outbox
-    from emulator.server.webhooks.sender import Sender
 
 
 class Webhooks(StateService):
@@ -55,23 +52,10 @@ class Webhooks(StateService):
         return Holds(self._context)
 
     @cached_property
-    def _sender(self) -> "Sender":
-        from emulator.http.addresses import is_in_container
-        from emulator.server.webhooks.sender import Sender
-
-        return Sender(self._wall, is_in_container=is_in_container(os.environ))
-
-    @cached_property
-    def attempts(self) -> "Attempts":
-        from emulator.server.engine.delivery.attempts import Attempts
-
-        return Attempts(self._context, self._sender, self.holds)
-
-    @cached_property
     def dispatcher(self) -> "Dispatcher":
         from emulator.server.engine.delivery.dispatcher import Dispatcher
 
-        return Dispatcher(self._context, self.attempts)
+        return Dispatcher(self._context, self.holds)
 
     @cached_property
     def outbox(self) -> "Outbox":
@@ -113,11 +97,10 @@ class Webhooks(StateService):
             self._dispatching.cancel()
             await asyncio.gather(self._dispatching, return_exceptions=True)
             await self.dispatcher.close()
-            await self._sender.close()
 
     def next_due(self, tx: Transaction, account: Account) -> tuple[DueKey, Due] | None:
         """The account's next attempt."""
-        return self.attempts.next_due(tx, account) if account.has_endpoints else None
+        return self.dispatcher.attempts.next_due(tx, account) if account.has_endpoints else None
 
     def wake(self, account: Account) -> None:
         """Read what is due, because the clock was moved."""

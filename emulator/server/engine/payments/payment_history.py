@@ -46,7 +46,7 @@ class PaymentHistory(EngineService):
         payment = payments.find(tx, owner.number, payment_id)
         scheduled: list[Timer | ComingAttempt] = [*timers.of_payment(tx, payment.position)]
         if owner.endpoints:
-            scheduled += self._webhooks.attempts.coming(tx, owner, payment.position)
+            scheduled += self._webhooks.dispatcher.attempts.coming(tx, owner, payment.position)
         return PaymentDetail(
             payment=payment,
             timeline=events.of_payment(tx, payment.position),

@@ -145,8 +145,12 @@ class StatusWriter(StateService):
                 self.write(tx, owner, changed[owner.number])
         if due:
             timers.delete_through(tx, account.number, due[-1][0])
-            self._collect(tx, account, due)
-        self._update_due_at(tx, account)
+            advance = account.advance
+            if advance.is_running:
+                tx.undo.append(partial(advance.truncate, advance.count))
+                advance.add([(timer[:2], effect_json(timer, payment)) for timer, payment in due])
+        next_due_at = timers.next_due_at(tx, account.number)
+        tx.set(account, "due_at", NEVER if next_due_at is None else next_due_at)
         return due[-1][0].due_at if due else None
 
     def _until_delivery(
@@ -157,21 +161,6 @@ class StatusWriter(StateService):
             if owner.endpoints and self._webhooks.outbox.may_deliver(owner, timer.change.to):
                 return [pair for pair in due if pair[0].due_at <= timer.due_at]
         return due
-
-    @staticmethod
-    def _collect(tx: Transaction, account: Account, due: list[tuple[Timer, Payment]]) -> None:
-        advance = account.advance
-        if not advance.is_running:
-            return
-        tx.undo.append(partial(advance.truncate, advance.count))
-        if account.has_endpoints:
-            advance.add([(timer[:2], effect_json(timer, payment)) for timer, payment in due])
-        else:
-            advance.add_ordered([effect_json(timer, payment) for timer, payment in due])
-
-    def _update_due_at(self, tx: Transaction, account: Account) -> None:
-        next_due_at = timers.next_due_at(tx, account.number)
-        tx.set(account, "due_at", NEVER if next_due_at is None else next_due_at)
 
 
 logger = logging.getLogger(__name__)

@@ -60,13 +60,12 @@ class Advance:
     stopped, the next one goes on with the same object.
     """
 
-    __slots__ = ("_horizon", "_ordered", "_pending", "_since", "is_running")
+    __slots__ = ("_effects", "_horizon", "_since", "is_running")
 
     def __init__(self) -> None:
         self.is_running = False
-        self._ordered: list[str] = []
-        # Those whose order is not known yet, each with its due key.
-        self._pending: list[tuple[DueKey, str]] = []
+        # Each with its due key: concurrent attempts end in any order.
+        self._effects: list[tuple[DueKey, str]] = []
         self._since: DueKey | None = None
         self._horizon: DueKey | None = None
 
@@ -90,38 +89,26 @@ class Advance:
 
     @property
     def count(self) -> int:
-        return len(self._ordered) + len(self._pending)
-
-    def add_ordered(self, effects: Iterable[str]) -> None:
-        """Add timers of an account without endpoints: no attempt can come between them."""
-        self._order_pending()
-        self._ordered.extend(effects)
+        return len(self._effects)
 
     def add(self, effects: Iterable[tuple[DueKey, str]]) -> None:
         """Add timers; the receiver of an event may cause other effects before it responds."""
-        self._pending.extend(effects)
+        self._effects.extend(effects)
 
     def add_attempt(self, due: DueKey, effect: str) -> None:
-        """Add an attempt; concurrent attempts end in any order."""
         since, horizon = self._since, self._horizon
         if since is not None and horizon is not None and since < due <= horizon:
-            self._pending.append((due, effect))
+            self._effects.append((due, effect))
 
     def truncate(self, count: int) -> None:
         """Remove all but the first so many: the transaction of the others failed."""
-        del self._pending[max(0, count - len(self._ordered)) :]
-        del self._ordered[count:]
+        del self._effects[count:]
 
     def take(self) -> list[str]:
         """Remove and return all effects, in order of due time and then of creation."""
-        self._order_pending()
-        ordered, self._ordered = self._ordered, []
-        return ordered
-
-    def _order_pending(self) -> None:
         # Another thread may add an attempt at the same time.
-        pending, self._pending = self._pending, []
-        self._ordered += [effect for _, effect in sorted(pending)]
+        effects, self._effects = self._effects, []
+        return [effect for _, effect in sorted(effects)]
 
 
 NEVER: Instant = 1 << 62
