@@ -326,30 +326,24 @@ _Awaitable = Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
 
 def writes(*, is_long: bool = False) -> Callable[[_Operation[S, P, T]], _Awaitable[S, P, T]]:
     """Makes an operation an awaitable method, executed as `Database.write` does."""
-
-    def decorate(operation: _Operation[S, P, T]) -> _Awaitable[S, P, T]:
-        @wraps(operation)
-        def execute(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
-            return self._database.write(
-                lambda tx: operation(self, tx, *args, **kwargs), is_long=is_long
-            )
-
-        return execute
-
-    return decorate
+    return lambda operation: _awaitable(operation, Database.write, is_long)
 
 
 def reads(*, is_long: bool = False) -> Callable[[_Operation[S, P, T]], _Awaitable[S, P, T]]:
     """Makes a query an awaitable method, executed as `Database.read` does."""
+    return lambda query: _awaitable(query, Database.read, is_long)
 
-    def decorate(query: _Operation[S, P, T]) -> _Awaitable[S, P, T]:
-        @wraps(query)
-        def execute(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
-            return self._database.read(lambda tx: query(self, tx, *args, **kwargs), is_long=is_long)
 
-        return execute
+def _awaitable(
+    operation: _Operation[S, P, T], submit: Callable[..., Coroutine[Any, Any, T]], is_long: bool
+) -> _Awaitable[S, P, T]:
+    @wraps(operation)
+    def execute(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+        return submit(
+            self._database, lambda tx: operation(self, tx, *args, **kwargs), is_long=is_long
+        )
 
-    return decorate
+    return execute
 
 
 def _fail(jobs: list[Job], error: Exception) -> None:

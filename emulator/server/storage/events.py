@@ -44,19 +44,18 @@ _ALL = (
     f"SELECT {_COLUMNS} FROM events WHERE position BETWEEN ?1 AND ?2"
     f" UNION ALL {_CREATIONS} WHERE position BETWEEN ?1 AND ?2 ORDER BY 1"
 )
-_ACTION_COLUMNS = "at, verb, payment, event, detail"
+_ACTION_COLUMNS = "at, payment, event, detail"
 _INSERT_ACTION = f"INSERT INTO actions (position, {_ACTION_COLUMNS})"
 _ACTIONS = f"SELECT {_ACTION_COLUMNS} FROM actions WHERE position BETWEEN ? AND ? ORDER BY position"
 
 
 class Action(NamedTuple):
-    """An action on a payment, such as `pay`.
+    """An action on a payment, such as the submit of a method.
 
     `event` is the position of the first event that it caused; without one, of the next event.
     """
 
     at: Instant
-    verb: str
     payment: int
     event: int
     detail_json: str

@@ -84,9 +84,6 @@ _COMPARED = (
 )
 
 
-_NO_BOUNDS = (None,) * 9
-
-
 class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
     """A page of an owner's payments, newest first; bounds are inclusive.
 
@@ -112,8 +109,7 @@ class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_of_newest(self) -> bool:
         """Whether it is the first page without a filter."""
-        bounds = (self.after, self.status, self.method, self.created_gte, self.created_lte)
-        return (*bounds, *self.compared) == _NO_BOUNDS
+        return self == PageQuery(limit=self.limit)
 
 
 class UsedKey(msgspec.Struct, frozen=True, kw_only=True):

@@ -184,7 +184,6 @@ CREATE TABLE request_counts (
 CREATE TABLE actions (
     position INTEGER PRIMARY KEY,
     at       INTEGER NOT NULL,
-    verb     TEXT    NOT NULL,   -- pay, answer, cancel, transition
     payment  INTEGER NOT NULL,
     event    INTEGER NOT NULL,   -- the first that it caused, or the next one
     detail   TEXT    NOT NULL    -- JSON

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import NamedTuple
 
 from emulator.domain.errors import NotReady
@@ -67,8 +68,12 @@ class Activity(EngineService):
         It ends when the listener is too slow, the account is deleted or the program stops. Raises
         UnknownPayment.
         """
-        topic = owner if payment is None else await self._position(owner, payment)
-        path = None if payment is None else f"/v1/payments/{payment}".encode()
+        topic: Owner | int = owner
+        path = None
+        if payment is not None:
+            find = partial(payments.find, owner=owner.number, payment_id=payment)
+            topic = (await self._database.read(find)).position
+            path = f"/v1/payments/{payment}".encode()
         state = await self._state(owner, path)
         feed = self._feeds.get(topic)
         if feed is None:
@@ -144,10 +149,6 @@ class Activity(EngineService):
             endpoints=owner.endpoints,
             unauthorized=self._unauthorized.count,
         )
-
-    @reads()
-    def _position(self, tx: Transaction, owner: Owner, payment: str) -> int:
-        return payments.find(tx, owner.number, payment).position
 
     @reads()
     def _event_count(self, tx: Transaction, owner: Owner) -> int:

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import ClassVar
+from typing import NamedTuple
 
 import msgspec
 
-from emulator.domain.durations import parse_duration_ms
 from emulator.domain.errors import (
     IllegalTransition,
     InvalidField,
@@ -39,61 +38,40 @@ from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import writes
 from emulator.server.storage.events import Action
 
-_HANDSET = "handset"
+
+class _StoredAction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag=True):
+    """What is stored of an action, as JSON."""
 
 
-class _StoredStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A step of an outcome, as in scenario files."""
+class Paid(_StoredAction, frozen=True):
+    """A method was submitted; `phone` is normalised.
 
-    after: str = "0ms"
-    status: Status
-    reason: Reason | None = None
-    unusual: bool = False
+    `steps` are those of the outcome that follows; None where the customer answers.
+    """
 
-
-class Paid(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A method was submitted; `phone` is normalised; the outcome is the one that follows."""
-
-    name: ClassVar[str] = "pay"
     method: str
     phone: str | None = None
     bank: str | None = None
-    stored_outcome: str | list[_StoredStep] = msgspec.field(name="outcome")
+    steps: tuple[Step, ...] | None = None
 
     @property
     def outcome(self) -> Outcome:
-        if isinstance(self.stored_outcome, str):
-            return Handset()
-        return Scripted(
-            steps=tuple(
-                Step(
-                    status=step.status,
-                    after_ms=parse_duration_ms(step.after),
-                    reason=step.reason,
-                    unusual=step.unusual,
-                )
-                for step in self.stored_outcome
-            )
-        )
+        return Handset() if self.steps is None else Scripted(steps=self.steps)
 
 
-class Answered(msgspec.Struct, frozen=True, kw_only=True):
+class Answered(_StoredAction, frozen=True):
     """A person answered on the phone or at the bank."""
 
-    name: ClassVar[str] = "answer"
     answer: str
 
 
-class Cancelled(msgspec.Struct, frozen=True):
+class Cancelled(_StoredAction, frozen=True):
     """The page's cancel button was pressed."""
 
-    name: ClassVar[str] = "cancel"
 
-
-class Transitioned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Transitioned(_StoredAction, frozen=True):
     """A status was changed through the control API; what is None was not in the request."""
 
-    name: ClassVar[str] = "transition"
     status: Status
     method: str | None = None
     reason: Reason | None = None
@@ -102,30 +80,19 @@ class Transitioned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 PaymentAction = Paid | Answered | Cancelled | Transitioned
 
-_ACTIONS: dict[str, type[PaymentAction]] = {
-    kind.name: kind for kind in (Paid, Answered, Cancelled, Transitioned)
-}
-
-
-def stored_outcome(outcome: Outcome) -> str | list[_StoredStep]:
-    """An outcome, as it is stored with the submit that it follows."""
-    if not isinstance(outcome, Scripted):
-        return _HANDSET
-    return [
-        _StoredStep(
-            after=f"{step.after_ms}ms", status=step.status, reason=step.reason, unusual=step.unusual
-        )
-        for step in outcome.steps
-    ]
-
-
-def stored_action(action: PaymentAction) -> str:
-    """The JSON of an action, as it is stored."""
-    return msgspec.json.encode(action).decode()
-
 
 def payment_action(action: Action) -> PaymentAction:
-    return msgspec.json.decode(action.detail_json, type=_ACTIONS[action.verb])
+    decoded: PaymentAction = msgspec.json.decode(action.detail_json, type=PaymentAction)
+    return decoded
+
+
+class _ActionContext(NamedTuple):
+    """The payment that a customer acts on, in a transaction at an instant."""
+
+    tx: Transaction
+    owner: Owner
+    payment: Payment
+    now: Instant
 
 
 _Done = tuple[Payment, PaymentAction]
@@ -204,7 +171,7 @@ class Customer(EngineService):
         return await self._perform(owner, payment_id, partial(self._transition, change=change))
 
     async def _perform(
-        self, owner: Owner, payment_id: str, perform: Callable[..., _Done]
+        self, owner: Owner, payment_id: str, perform: Callable[[_ActionContext], _Done]
     ) -> Payment:
         await self._scheduler.fire_due(owner.account)
         payment = await self._decide(owner, payment_id, perform)
@@ -213,51 +180,38 @@ class Customer(EngineService):
 
     @writes()
     def _decide(
-        self, tx: Transaction, owner: Owner, payment_id: str, perform: Callable[..., _Done]
+        self,
+        tx: Transaction,
+        owner: Owner,
+        payment_id: str,
+        perform: Callable[[_ActionContext], _Done],
     ) -> Payment:
         now = self._status_writer.fire_due(tx, owner.account)
         payment = payments.find(tx, owner.number, payment_id)
         event = events.next_position(tx, owner.number)
-        after, action = perform(tx, owner, payment, now)
-        stored = Action(now, action.name, payment.position, event, stored_action(action))
-        events.insert_action(tx, owner.number, stored)
+        after, action = perform(_ActionContext(tx, owner, payment, now))
+        detail_json = msgspec.json.encode(action).decode()
+        events.insert_action(tx, owner.number, Action(now, payment.position, event, detail_json))
         return after
 
-    def _pay(
-        self,
-        tx: Transaction,
-        owner: Owner,
-        payment: Payment,
-        now: Instant,
-        *,
-        submission: Submission,
-    ) -> _Done:
+    def _pay(self, context: _ActionContext, *, submission: Submission) -> _Done:
+        tx, owner, payment, _ = context
         if submission.is_completed:
             submission = _completed(tx, owner, payment, submission)
         method, phone, bank = _checked(submission, payment)
         if payment.status is not Status.PENDING:
             raise PaymentNotPayable(f"A payment that is {payment.status} cannot be paid.")
-        change = Change(
-            to=Status.PROCESSING,
-            method=method,
-            phone=phone,
-            bank=bank,
-        )
+        change = Change(to=Status.PROCESSING, method=method, phone=phone, bank=bank)
         outcome = outcome_of(tx, owner, payment, change)
         timers.cancel(tx, payment.position)
-        submitted = self._status_writer.apply(tx, owner, payment, change, now=now)
-        action = Paid(
-            method=method,
-            phone=phone,
-            bank=bank,
-            stored_outcome=stored_outcome(outcome),
-        )
-        return self._apply_outcome(tx, owner, submitted, outcome, now), action
+        submitted = self._apply(context, change)
+        steps = outcome.steps if isinstance(outcome, Scripted) else None
+        action = Paid(method=method, phone=phone, bank=bank, steps=steps)
+        return self._apply_outcome(context._replace(payment=submitted), outcome), action
 
-    def _apply_outcome(
-        self, tx: Transaction, owner: Owner, payment: Payment, outcome: Outcome, now: Instant
-    ) -> Payment:
+    def _apply_outcome(self, context: _ActionContext, outcome: Outcome) -> Payment:
         """Apply the immediate steps of an outcome, and schedule the others."""
+        tx, owner, payment, now = context
         schedule = partial(self._status_writer.schedule, tx, owner.account, payment)
         if not isinstance(outcome, Scripted):
             due_at = answer_due_at(payment.method, submitted_at=now, expires_at=payment.expires_at)
@@ -267,15 +221,14 @@ class Customer(EngineService):
         for step in outcome.steps:
             change = Change(to=step.status, reason=step.reason, unusual=step.unusual)
             if step.after_ms == 0:
-                payment = self._status_writer.apply(tx, owner, payment, change, now=now)
+                payment = self._apply(context._replace(payment=payment), change)
             else:
                 schedule(TimerKind.OUTCOME, change, due_at=now + step.after_ms)
         return payment
 
-    def _answer(
-        self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, *, answer: PhoneAnswer
-    ) -> _Done:
-        scheduled = timers.of_payment(tx, payment.position)
+    def _answer(self, context: _ActionContext, *, answer: PhoneAnswer) -> _Done:
+        payment = context.payment
+        scheduled = timers.of_payment(context.tx, payment.position)
         if not is_asked(scheduled):
             reason = _WITHOUT_ANSWER.get(payment.status, "the payment has ended")
             raise IllegalTransition(
@@ -288,31 +241,33 @@ class Customer(EngineService):
                 f"'{answer}' is not an answer {'at a bank' if is_bank else 'on a phone'}.",
                 param="answer",
             )
-        changed = self._change(tx, owner, payment, now, _CHANGE_OF_ANSWER[answer])
-        return changed, Answered(answer=answer)
+        return self._change(context, _CHANGE_OF_ANSWER[answer]), Answered(answer=answer)
 
-    def _cancel(self, _tx: Transaction, _owner: Owner, payment: Payment, _now: Instant) -> _Done:
-        if payment.status is not Status.PENDING:
+    @staticmethod
+    def _cancel(context: _ActionContext) -> _Done:
+        if context.payment.status is not Status.PENDING:
             raise IllegalTransition(
-                f"The payment is {payment.status}: on the page it can be cancelled only while it"
-                " is pending."
+                f"The payment is {context.payment.status}: on the page it can be cancelled only while"
+                " it is pending."
             )
-        return payment, Cancelled()
+        return context.payment, Cancelled()
 
-    def _transition(
-        self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, *, change: Change
-    ) -> _Done:
+    def _transition(self, context: _ActionContext, *, change: Change) -> _Done:
         action = Transitioned(
             status=change.to, method=change.method, reason=change.reason, unusual=change.unusual
         )
-        return self._change(tx, owner, payment, now, change), action
+        return self._change(context, change), action
 
-    def _change(
-        self, tx: Transaction, owner: Owner, payment: Payment, now: Instant, change: Change
-    ) -> Payment:
-        changed = self._status_writer.apply(tx, owner, payment, change, now=now)
-        timers.cancel(tx, payment.position)
+    def _change(self, context: _ActionContext, change: Change) -> Payment:
+        """Apply a change in place of those that are scheduled."""
+        changed = self._apply(context, change)
+        timers.cancel(context.tx, context.payment.position)
         return changed
+
+    def _apply(self, context: _ActionContext, change: Change) -> Payment:
+        return self._status_writer.apply(
+            context.tx, context.owner, context.payment, change, now=context.now
+        )
 
 
 def _completed(

@@ -1,10 +1,10 @@
 """The scenarios and faults of one account, in the order in which they are considered."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import msgspec
 import msgspec.structs
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from emulator.scenarios.rules import NamedNumbers
     from emulator.scenarios.values import FaultRule, Scenario
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
@@ -218,32 +219,30 @@ def stored_overrides(tx: Transaction, account: int) -> AccountOverrides:
     """
     sources, faults = scenarios.sources(tx, account), scenarios.faults(tx, account)
     return AccountOverrides(
-        scenarios=tuple(_read_scenarios(sources)) if sources else (),
+        scenarios=tuple(_readable("scenario", _read_scenario, sources)) if sources else (),
         switches=scenarios.switches(tx, account),
-        faults=tuple(_read_faults(faults)) if faults else (),
+        faults=tuple(_readable("fault", _read_fault, faults)) if faults else (),
     )
 
 
-def _read_scenarios(sources: list[tuple[str, str]]) -> "Iterator[Scenario]":
-    # Starting does not need these modules.
+def _read_scenario(name: str, source: str) -> "Scenario":
+    # Starting does not need this module.
     from emulator.scenarios.loader import parse_scenario
-    from emulator.scenarios.problems import ScenarioError
 
-    for name, source in sources:
-        try:
-            yield parse_scenario(source, name, name=name)
-        except ScenarioError as error:
-            logger.warning("a stored scenario cannot be read: %s", error)
+    return parse_scenario(source, name, name=name)
 
 
-def _read_faults(faults: list[tuple[int, str, str]]) -> Iterator[PostedFault]:
+def _read_fault(number: int, fault_id: str, source: str) -> PostedFault:
     from emulator.scenarios.loader import read_fault_rule_text
+
+    return PostedFault(id=fault_id, number=number, rule=read_fault_rule_text(source, fault_id))
+
+
+def _readable(kind: str, read: Callable[..., T], rows: Iterable[tuple[Any, ...]]) -> Iterator[T]:
     from emulator.scenarios.problems import ScenarioError
 
-    for number, fault_id, source in faults:
+    for row in rows:
         try:
-            rule = read_fault_rule_text(source, fault_id)
+            yield read(*row)
         except ScenarioError as error:
-            logger.warning("a stored fault cannot be read: %s", error)
-        else:
-            yield PostedFault(id=fault_id, number=number, rule=rule)
+            logger.warning("a stored %s cannot be read: %s", kind, error)
