@@ -13,7 +13,7 @@ from emulator.server.control.calls import Call, operation
 from emulator.server.control.types import YAML, Count, InstantText, PaymentId
 from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS, MAX_SNAPSHOTS_IN_MEMORY
 from emulator.server.openapi.declarations import Resource, SuccessResponse, doc, parsed
-from emulator.server.storage.snapshots import Snapshot
+from emulator.server.storage.accounts import Snapshot
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import httpx
 
+from emulator.server.storage.accounts import Rows, take
 from emulator.server.storage.batch import Transaction
-from emulator.server.storage.snapshots import Rows, take
 from tests.world import TEST_KEY, World, headers, order
 
 

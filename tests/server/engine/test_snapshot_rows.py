@@ -5,9 +5,9 @@ import sqlite3
 
 import pytest
 
+from emulator.server.storage.accounts import TABLES_OF_ACCOUNT, put_back, take
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database_file import create_schema
-from emulator.server.storage.snapshots import TABLES_OF_ACCOUNT, put_back, take
 
 # What is no part of an account's state: who it is, and its snapshots themselves.
 BESIDE = {"accounts", "snapshots"}

@@ -25,7 +25,7 @@ from emulator.domain.instants import ClockKind, ClockSpec, format_clock, format_
 from emulator.server.engine.payments.context import EngineContext, EngineService
 from emulator.server.engine.state.account import NEVER, Account, Owner
 from emulator.server.engine.state.rules import Library, stored_overrides
-from emulator.server.storage import accounts, events, scenarios, snapshots, timers
+from emulator.server.storage import accounts, events, scenarios, timers
 from emulator.server.storage.accounts import AccountRow
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import writes
@@ -313,8 +313,6 @@ class AccountRegistry(EngineService):
 
     def _remove(self, tx: Transaction, account: Account) -> None:
         """Delete all rows of an account."""
-        snapshots.clear(tx, account.number)
-        snapshots.delete_all(tx, account.number)
         accounts.delete(tx, account.number)
         tx.forget_ordinals()
         self._webhooks.drop(tx, account)

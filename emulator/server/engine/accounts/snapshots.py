@@ -17,10 +17,10 @@ from emulator.server.engine.state.account import (
 )
 from emulator.server.engine.state.journal import Journal
 from emulator.server.engine.state.rules import stored_overrides
-from emulator.server.storage import accounts, endpoints, scenarios, snapshots, timers
+from emulator.server.storage import accounts, endpoints, scenarios, timers
+from emulator.server.storage.accounts import Rows, Snapshot
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import reads, writes
-from emulator.server.storage.snapshots import Rows, Snapshot
 
 MAX_SNAPSHOTS = 100
 # Full journals of both modes, of as many snapshots, take 320 MiB.
@@ -54,7 +54,7 @@ class Snapshots(EngineService):
     @reads()
     def all(self, tx: Transaction, account: Account) -> list[Snapshot]:
         """Newest first."""
-        return snapshots.newest(tx, account.number)
+        return accounts.newest_snapshots(tx, account.number)
 
     @reads()
     def get(self, tx: Transaction, account: Account, name: str) -> Snapshot:
@@ -90,12 +90,12 @@ class Snapshots(EngineService):
         counts: tuple[_Counts, _Counts],
         journals: tuple[Journal, Journal],
     ) -> tuple[Snapshot, bool]:
-        names = {other.name for other in snapshots.newest(tx, account.number)}
+        names = {other.name for other in accounts.newest_snapshots(tx, account.number)}
         if name not in names and len(names) >= MAX_SNAPSHOTS:
             raise TooManySnapshots(MAX_SNAPSHOTS)
         now = self._status_writer.fire_due(tx, account)
         state = _State(
-            last_timer=tx.next_timer(), counts=counts, rows=snapshots.take(tx, account.number)
+            last_timer=tx.next_timer(), counts=counts, rows=accounts.take(tx, account.number)
         )
         snapshot = Snapshot(
             name=name,
@@ -105,7 +105,7 @@ class Snapshots(EngineService):
             test_payments=tx.row_count("payments", account.test.number),
             live_payments=tx.row_count("payments", account.live.number),
         )
-        snapshots.put(tx, account.number, snapshot, msgspec.msgpack.encode(state))
+        accounts.put_snapshot(tx, account.number, snapshot, msgspec.msgpack.encode(state))
         extras = _extras_without(account, name)
         extras[name] = SnapshotExtras(rules=account.rules, journals=journals)
         newest = dict(list(extras.items())[-MAX_SNAPSHOTS_IN_MEMORY:])
@@ -130,14 +130,14 @@ class Snapshots(EngineService):
     @reads(is_long=True)
     def _load(self, tx: Transaction, account: Account, name: str) -> tuple[Snapshot, _State]:
         snapshot = _find(tx, account, name)
-        state = snapshots.state(tx, account.number, name)
+        state = accounts.snapshot_state(tx, account.number, name)
         return snapshot, msgspec.msgpack.decode(state, type=_State)
 
     @writes(is_long=True)
     def _restore(
         self, tx: Transaction, account: Account, snapshot: Snapshot, state: _State
     ) -> None:
-        snapshots.put_back(tx, account.number, state.rows)
+        accounts.put_back(tx, account.number, state.rows)
         tx.forget_ordinals()
         tx.pass_timer(state.last_timer)
         restored = self._restored(tx, account, snapshot, state)
@@ -181,13 +181,13 @@ class Snapshots(EngineService):
     @writes()
     def _delete(self, tx: Transaction, account: Account, name: str) -> None:
         _find(tx, account, name)
-        snapshots.delete(tx, account.number, name)
+        accounts.delete_snapshot(tx, account.number, name)
         tx.set(account, "snapshot_extras", _extras_without(account, name))
 
 
 def _find(tx: Transaction, account: Account, name: str) -> Snapshot:
     """Raises UnknownSnapshot."""
-    for snapshot in snapshots.newest(tx, account.number):
+    for snapshot in accounts.newest_snapshots(tx, account.number):
         if snapshot.name == name:
             return snapshot
     raise UnknownSnapshot(name)

@@ -17,7 +17,7 @@ from emulator.scenarios.scenario_file import delivery_fault_json
 from emulator.scenarios.values import Fault
 from emulator.server.engine.delivery.dispatcher import Dispatcher
 from emulator.server.engine.state.account import Owner
-from emulator.server.engine.state.change_notifier import ChangeNotifier
+from emulator.server.engine.state.context import ChangeNotifier
 from emulator.server.engine.state.rule_choice import delivery_fault, may_have_delivery_faults
 from emulator.server.storage import deliveries
 from emulator.server.storage.batch import Transaction

@@ -6,8 +6,7 @@ from emulator.clock import SystemClock
 from emulator.server.engine.delivery.webhooks import Webhooks
 from emulator.server.engine.payments.scheduler import Scheduler, StatusWriter
 from emulator.server.engine.state.account import EngineConfig
-from emulator.server.engine.state.change_notifier import ChangeNotifier
-from emulator.server.engine.state.context import StateContext, StateService
+from emulator.server.engine.state.context import ChangeNotifier, StateContext, StateService
 from emulator.server.engine.state.journal import UnauthorizedRequests
 from emulator.server.engine.state.payment_cache import PaymentCache
 from emulator.server.storage.database import Database

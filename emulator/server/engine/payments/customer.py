@@ -247,8 +247,8 @@ class Customer(EngineService):
     def _cancel(context: _ActionContext) -> _Done:
         if context.payment.status is not Status.PENDING:
             raise IllegalTransition(
-                f"The payment is {context.payment.status}: on the page it can be cancelled only while"
-                " it is pending."
+                f"The payment is {context.payment.status}: on the page it can be cancelled only"
+                " while it is pending."
             )
         return context.payment, Cancelled()
 

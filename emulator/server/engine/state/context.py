@@ -1,13 +1,90 @@
-"""Groups the parts that all operations share, and passes them to each group of operations."""
+"""The parts that all operations share, among them the notifier of changes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
 
 import msgspec
 
 from emulator.clock import SystemClock
-from emulator.server.engine.state.account import EngineConfig
-from emulator.server.engine.state.change_notifier import ChangeNotifier
+from emulator.domain.errors import NotReady
+from emulator.domain.instants import Instant
+from emulator.server.engine.state.account import Account, EngineConfig, Owner
 from emulator.server.engine.state.journal import UnauthorizedRequests
 from emulator.server.engine.state.payment_cache import PaymentCache
 from emulator.server.storage.database import Database
+
+T = TypeVar("T")
+Query = Callable[[], Awaitable[tuple[bool, T]]]
+
+Topic = int | Account | Owner | None
+"""A payment and its deliveries, by its position; the clock of an account; or the deliveries of an
+owner. None, the payment of a ping, is nobody's."""
+
+
+class ChangeNotifier:
+    """Notified after a commit, on any thread; wakes the waiting tasks on the event loop."""
+
+    def __init__(self, wall: SystemClock) -> None:
+        self._wall = wall
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[Topic, set[asyncio.Event]] = {}
+        self.closed = asyncio.Event()
+
+    async def watch(
+        self, topics: tuple[Topic, ...], query: Query[T], *, until: Instant
+    ) -> tuple[bool, T]:
+        """Query until it is enough: now, after each change of a topic, and at `until`.
+
+        Returns the last result of the query. Raises NotReady when the program stops.
+        """
+        with self.woken_by(topics) as changed:
+            is_over = self._wall.now_ms() >= until
+            while not self.closed.is_set():
+                is_enough, result = await query()
+                if is_enough or is_over:
+                    return is_enough, result
+                await self._wall.wait(changed, until=until)
+                is_over = not changed.is_set()
+                changed.clear()
+        raise NotReady
+
+    @contextmanager
+    def woken_by(self, topics: tuple[Topic, ...]) -> Iterator[asyncio.Event]:
+        """An event that is set after each change of a topic, and when the program stops."""
+        event = asyncio.Event()
+        for topic in topics:
+            self._waiting.setdefault(topic, set()).add(event)
+        try:
+            yield event
+        finally:
+            for topic in topics:
+                waiting = self._waiting[topic]
+                waiting.discard(event)
+                if not waiting:
+                    del self._waiting[topic]
+
+    def changed(self, topics: Iterable[Topic]) -> None:
+        if not self._waiting:
+            return
+        awaited = [topic for topic in topics if topic in self._waiting]
+        if awaited:
+            # In one call, so that a task that waits for several topics queries once.
+            self._loop.call_soon_threadsafe(self._wake, awaited)
+
+    def all_changed(self) -> None:
+        """As `changed`, for all topics: rows of an account were removed or restored."""
+        self.changed(tuple(self._waiting))
+
+    def _wake(self, topics: Iterable[Topic]) -> None:
+        for topic in topics:
+            for event in self._waiting.get(topic, ()):
+                event.set()
+
+    def close(self) -> None:
+        self.closed.set()
+        self._wake(self._waiting)
 
 
 class StateContext(msgspec.Struct, frozen=True, kw_only=True):
