@@ -1,7 +1,5 @@
 """The steps and rules of a recording, for each action (design 10, 12)."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -442,103 +440,20 @@ class TestExpiry:
             await check_replay(emulator, tmp_path)
 
 
-class TestOldDatabases:
-    """Of older databases, which store no actions, only the events are recorded."""
-
-    async def forget_actions(self, path: Path, *, but_the_last: int = 0) -> None:
-        with closing(sqlite3.connect(path)) as database, database:
-            database.execute(
-                "DELETE FROM actions WHERE position NOT IN"
-                " (SELECT position FROM actions ORDER BY position DESC LIMIT ?)",
-                (but_the_last,),
-            )
-
-    def settings(self, path: Path) -> Settings:
-        return Settings(clock=parse_clock(f"frozen@{START}"), seed=1, database=str(path))
-
-    async def test_actions_are_recorded_as_transitions(self, tmp_path: Path) -> None:
-        path = tmp_path / "old.sqlite3"
-        async with world(self.settings(path)) as emulator:
-            paid, failed, expired, late = [await emulator.create() for _ in range(4)]
-            await emulator.create(expires_in=60)
-            await act(emulator, paid, "pay", method="mpesa", phone="0700000001")
-            await act(emulator, paid, "transition", status="refunded")
-            await pay(emulator, failed, "0911111111")
-            await emulator.advance(5)
-            await act(emulator, failed, "answer", answer="wrong_pin")
-            await act(emulator, expired, "transition", status="expired")
-            await act(emulator, late, "transition", status="expired")
-            unusual = {"method": "mpesa", "unusual": True}
-            await act(emulator, late, "transition", status="completed", **unusual)
-            await emulator.advance(60)
-        await self.forget_actions(path)
-        async with world(self.settings(path)) as emulator:
-            done = await steps(emulator)
-            assert [step["transition"] for step in done if "transition" in step] == [
-                {"payment": "order_1", "status": "processing", "method": "mpesa"},
-                {"payment": "order_1", "status": "completed"},
-                {"payment": "order_1", "status": "refunded"},
-                {"payment": "order_2", "status": "processing", "method": "telebirr"},
-                {"payment": "order_2", "status": "failed", "reason": "wrong_pin"},
-                {"payment": "order_3", "status": "expired"},
-                {"payment": "order_4", "status": "expired"},
-                {"payment": "order_4", "status": "completed"} | unusual,
-            ]
-            assert [step for step in done if step.keys() & {"pay", "answer"}] == []
-            await check_replay(emulator, tmp_path)
-
-    async def test_an_answer_without_a_stored_submit_is_recorded_as_a_transition(
-        self, tmp_path: Path
-    ) -> None:
-        path = tmp_path / "old.sqlite3"
-        async with world(self.settings(path)) as emulator:
-            payment, stuck = await emulator.create(), await emulator.create()
-            await pay(emulator, payment, "0911111111")
-            await pay(emulator, stuck, "0911111111")
-        async with world(self.settings(path)) as emulator:
-            await act(emulator, payment, "answer", answer="cancel")
-            await emulator.advance(30)
-        await self.forget_actions(path, but_the_last=1)
-        async with world(self.settings(path)) as emulator:
-            done = await steps(emulator)
-            assert [step["transition"] for step in done if "transition" in step][2:] == [
-                {"payment": "order_1", "status": "failed", "reason": "user_cancelled"},
-                {"payment": "order_2", "status": "failed", "reason": "timeout"},
-            ]
-            await check_replay(emulator, tmp_path)
-
-    async def test_an_unknown_order_of_events_is_not_expected(self, tmp_path: Path) -> None:
-        path = tmp_path / "old.sqlite3"
-        async with world(self.settings(path)) as emulator:
-            payment = await emulator.create()
-            await pay(emulator, payment, "0911111111")
-            await emulator.create(expires_in=30)
-            await emulator.advance(30)
-            assert [event[:2] for event in await history(emulator)][-2:] == [
-                (0, "payment.failed"),
-                (1, "payment.expired"),
-            ]
-        await self.forget_actions(path)
-        async with world(self.settings(path)) as emulator:
-            text = await recorded(emulator)
-            for step in await script(emulator):
-                assert "payment" in step.get("expect", "payment")
-            async with replayed(text, tmp_path) as again:
-                assert sorted(await history(again)) == sorted(await history(emulator))
-
-    async def test_a_history_survives_a_restart(self, tmp_path: Path) -> None:
-        path = tmp_path / "kept.sqlite3"
-        async with world(self.settings(path)) as emulator:
-            payment = await emulator.create()
-            await act(emulator, payment, "cancel")
-            await pay(emulator, payment, "0911111111")
-        async with world(self.settings(path)) as emulator:
-            await act(emulator, payment, "answer", answer="approve")
-            await act(emulator, await emulator.create(), "cancel")
-            assert [next(iter(step)) for step in await steps(emulator)] == [
-                *("create", "cancel", "pay", "answer", "create", "cancel"),
-            ]
-            await check_replay(emulator, tmp_path)
+async def test_a_history_survives_a_restart(tmp_path: Path) -> None:
+    database = str(tmp_path / "kept.sqlite3")
+    settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1, database=database)
+    async with world(settings) as emulator:
+        payment = await emulator.create()
+        await act(emulator, payment, "cancel")
+        await pay(emulator, payment, "0911111111")
+    async with world(settings) as emulator:
+        await act(emulator, payment, "answer", answer="approve")
+        await act(emulator, await emulator.create(), "cancel")
+        assert [next(iter(step)) for step in await steps(emulator)] == [
+            *("create", "cancel", "pay", "answer", "create", "cancel"),
+        ]
+        await check_replay(emulator, tmp_path)
 
 
 async def test_a_reset_ends_the_history(emulator: World) -> None:

@@ -1,28 +1,18 @@
 """Converts an account's history into scenario steps that reproduce it.
 
 A scheduled change (an expiry, a timeout, a later step of an outcome) needs no step of its own: the
-clock is advanced to its instant. A change that neither an action nor a schedule explains comes from
-a version that stored no actions; it becomes a `transition` step.
+clock is advanced to its instant.
 """
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from emulator.domain.durations import MAX_DURATION_MS
 from emulator.domain.instants import Instant
-from emulator.domain.outcomes import Outcome, Scripted, answer_due_at
-from emulator.domain.payment import (
-    DEFAULT_EXPIRES_IN_S,
-    DEFAULT_REASON,
-    Event,
-    Payment,
-    Reason,
-    Status,
-)
+from emulator.domain.payment import DEFAULT_EXPIRES_IN_S, Event, Payment, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS, local_phone
-from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.scenarios import values
 from emulator.scenarios.values import Json, Step
 from emulator.server.engine.payments.customer import (
@@ -77,38 +67,22 @@ def arrival_steps(
     return (*waits, *expected)
 
 
-class _ScheduledChange(NamedTuple):
-    """A change that occurs without a step, unless a step prevents it."""
-
-    at: Instant
-    status: Status
-    reason: Reason | None
-
-
 @dataclass(slots=True, kw_only=True)
 class _PaymentSteps:
     """A payment, as the steps so far have changed it."""
 
     name: str
-    payment: Payment
-    scheduled: deque[_ScheduledChange]
     latest: Event
-    awaits_answer: bool = False
-    types: list[str] = field(default_factory=list)
+    types: list[str]
     shown_method: str | None = None
 
     def apply(self, event: Event, action: PaymentAction | None) -> Step | None:
         """Apply an event; returns the step that causes it, or None for a scheduled change."""
-        before, self.latest = self.latest, event
+        self.latest = event
         self.types.append(event.type)
         if isinstance(action, Paid):
-            self._schedule(action.outcome, event)
             return _pay(self.name, action)
-        awaited_answer, self.awaits_answer = self.awaits_answer, False
-        if action is None and self._was_scheduled(event):
-            return None
-        self.scheduled.clear()
-        if isinstance(action, Answered) and awaited_answer:
+        if isinstance(action, Answered):
             return values.CustomerAnswer(place=_NOWHERE, payment=self.name, answer=action.answer)
         if isinstance(action, Transitioned):
             return values.Transition(
@@ -119,39 +93,7 @@ class _PaymentSteps:
                 reason=action.reason,
                 unusual=action.unusual,
             )
-        return self._transition(before, event)
-
-    def _was_scheduled(self, event: Event) -> bool:
-        """Whether this is the next scheduled change."""
-        if not self.scheduled or self.scheduled[0] != (event.at, event.status, event.reason):
-            return False
-        self.scheduled.popleft()
-        return True
-
-    def _schedule(self, outcome: Outcome, submitted: Event) -> None:
-        self.scheduled.clear()
-        if isinstance(outcome, Scripted):
-            for step in outcome.steps:
-                reason = DEFAULT_REASON if step.status is Status.FAILED else None
-                due_at = submitted.at + step.after_ms
-                self.scheduled.append(_ScheduledChange(due_at, step.status, step.reason or reason))
-            return
-        due_at = answer_due_at(
-            submitted.method, submitted_at=submitted.at, expires_at=self.payment.expires_at
-        )
-        self.scheduled.append(_ScheduledChange(due_at, Status.FAILED, Reason.TIMEOUT))
-        self.awaits_answer = True
-
-    def _transition(self, before: Event, event: Event) -> Step:
-        is_new_method = event.method is not None and before.method is None
-        return values.Transition(
-            place=_NOWHERE,
-            payment=self.name,
-            status=event.status,
-            method=event.method if is_new_method else None,
-            reason=event.reason,
-            unusual=TRANSITIONS.get((before.status, event.status)) is Edge.UNUSUAL,
-        )
+        return None
 
     def expected(self) -> dict[str, Json]:
         """The checks of its present status that no earlier step has made."""
@@ -176,9 +118,6 @@ class _ScriptBuilder:
         self._changed: dict[int, _PaymentSteps] = {}
         self._now: Instant | None = None
         self._steps: list[Step] = []
-        # A step takes effect after all scheduled changes of the same instant.
-        self._forced_at: Instant | None = None
-        self._keeps_order = True
 
     def build(self) -> tuple[Step, ...]:
         cancels: deque[Action] = deque()
@@ -208,28 +147,16 @@ class _ScriptBuilder:
         if event.status is Status.PENDING:
             self._add_create(event)
         else:
-            self._add_change(self._payments[event.payment], event, action)
+            step = self._payments[event.payment].apply(event, action)
+            if step is not None:
+                self._steps.append(step)
         self._changed.pop(event.payment, None)
         self._changed[event.payment] = self._payments[event.payment]
-
-    def _add_change(
-        self, payment: _PaymentSteps, event: Event, action: PaymentAction | None
-    ) -> None:
-        is_immediate = payment.latest.at == event.at
-        step = payment.apply(event, action)
-        if step is not None:
-            self._steps.append(step)
-            if action is None:
-                self._forced_at = event.at
-        elif event.at == self._forced_at and not is_immediate:
-            self._keeps_order = False
 
     def _add_create(self, event: Event) -> None:
         payment, idempotency_key = self._stored[event.payment]
         steps_of_payment = _PaymentSteps(
             name=next(self._names),
-            payment=payment,
-            scheduled=deque([_ScheduledChange(payment.expires_at, Status.EXPIRED, None)]),
             latest=event,
             types=[event.type],
         )
@@ -273,7 +200,7 @@ class _ScriptBuilder:
                 _expect(payment.name, {**payment.expected(), "events": payment.types})
             )
         types = [event.type for event in self._history.events]
-        if len(self._payments) > 1 and len(types) <= MAX_EXPECTED_EVENTS and self._keeps_order:
+        if len(self._payments) > 1 and len(types) <= MAX_EXPECTED_EVENTS:
             self._steps.append(_expect(None, {"events": types}))
 
 
