@@ -63,6 +63,9 @@ _PUT_SNAPSHOT = (
 _DELETE_SNAPSHOT = "DELETE FROM snapshots WHERE account = ? AND name = ?"
 _DELETE_SNAPSHOTS = "DELETE FROM snapshots WHERE account = ?"
 
+Rows = dict[str, list[tuple[Any, ...]]]
+"""Rows with all of their columns, by table."""
+
 
 class AccountRow(NamedTuple):
     """An account as it is stored; the streams are the keys of its random numbers."""
@@ -76,13 +79,6 @@ class AccountRow(NamedTuple):
     frozen_at: Instant | None
     offset_ms: int
     rate_thousandths: int
-
-
-class Rows(NamedTuple):
-    """An account's rows of one table, with their columns."""
-
-    columns: tuple[str, ...]
-    rows: list[tuple[Any, ...]]
 
 
 class Snapshot(NamedTuple):
@@ -148,23 +144,20 @@ def set_clock(tx: Transaction, number: int, clock: AccountClock) -> None:
     tx.execute(_SET_CLOCK, (frozen_at, clock.saved_offset_ms, clock.rate_thousandths, number))
 
 
-def take(tx: Transaction, account: int) -> dict[str, Rows]:
+def take(tx: Transaction, account: int) -> Rows:
     """All rows of an account, by table."""
-    taken: dict[str, Rows] = {}
-    for table, column in TABLES_OF_ACCOUNT.items():
-        cursor = tx.execute(_TAKE.format(table, column), _bounds(column, account))
-        columns = tuple(described[0] for described in cursor.description)
-        taken[table] = Rows(columns, cursor.fetchall())
-    return taken
+    return {
+        table: tx.execute(_TAKE.format(table, column), _bounds(column, account)).fetchall()
+        for table, column in TABLES_OF_ACCOUNT.items()
+    }
 
 
-def put_back(tx: Transaction, account: int, taken: dict[str, Rows]) -> None:
+def put_back(tx: Transaction, account: int, taken: Rows) -> None:
     """Replace all rows of an account."""
     clear(tx, account)
-    for table in TABLES_OF_ACCOUNT:
-        columns, rows = taken.get(table, ((), ()))
+    for table, rows in taken.items():
         if rows:
-            tx.insert(f"INSERT INTO {table} ({', '.join(columns)})", rows)
+            tx.insert(f"INSERT INTO {table}", rows)
 
 
 def clear(tx: Transaction, account: int) -> None:

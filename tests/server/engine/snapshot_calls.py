@@ -39,5 +39,5 @@ def connection(emulator: World) -> sqlite3.Connection:
     return emulator.running.engine.snapshots._database._raw
 
 
-def rows(emulator: World, account: int) -> dict[str, Rows]:
+def rows(emulator: World, account: int) -> Rows:
     return take(Transaction(connection(emulator), {}), account)

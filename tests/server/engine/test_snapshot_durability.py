@@ -33,7 +33,7 @@ async def test_a_snapshot_that_cannot_be_restored_changes_nothing(emulator: Worl
     payment = await emulator.create()
     await emulator.advance(5)
     spoiled = msgspec.msgpack.decode(_state(emulator))
-    spoiled["rows"]["endpoints"][1] *= 2
+    spoiled["rows"]["endpoints"] *= 2
     connection(emulator).execute(
         "UPDATE snapshots SET state = ?", (msgspec.msgpack.encode(spoiled),)
     )

@@ -32,10 +32,10 @@ def test_of_every_table_the_rows_of_one_account_are_taken_and_no_others(table: s
             for place in _outermost(TABLES_OF_ACCOUNT[table], number):
                 _plant(database, table, place)
         before = {number: take(tx, number) for number in (1, 2, 3)}
-        assert len(before[2][table].rows) == len(_outermost(TABLES_OF_ACCOUNT[table], 2))
+        assert len(before[2][table]) == len(_outermost(TABLES_OF_ACCOUNT[table], 2))
         put_back(tx, 2, {})
         assert {number: take(tx, number) for number in (1, 3)} == {1: before[1], 3: before[3]}
-        assert [kept.rows for kept in take(tx, 2).values()] == [[]] * len(TABLES_OF_ACCOUNT)
+        assert list(take(tx, 2).values()) == [[]] * len(TABLES_OF_ACCOUNT)
         put_back(tx, 2, before[2])
         assert {number: take(tx, number) for number in (1, 2, 3)} == before
 

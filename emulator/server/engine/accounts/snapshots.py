@@ -45,7 +45,7 @@ class _State(msgspec.Struct, frozen=True, kw_only=True):
 
     last_timer: int
     counts: tuple[_Counts, _Counts]
-    rows: dict[str, Rows]
+    rows: Rows
 
 
 class Snapshots(EngineService):
@@ -121,7 +121,7 @@ class Snapshots(EngineService):
         async with account.advancing:
             account.check_open()
             snapshot, state = await self._load(account, name)
-            if state.rows["endpoints"].rows:
+            if state.rows["endpoints"]:
                 self._webhooks.start()
             await self._restore(account, snapshot, state)
         self._scheduler.reschedule(account)

@@ -205,32 +205,26 @@ class Payments(EngineService):
     def _new_payment(self, tx: Transaction, owner: Owner, order: Order, now: Instant) -> Payment:
         position = tx.next_position("payments", owner.number)
         token = ids.checkout_token(owner.stream, position & LAST_ORDINAL)
-        expires_in_ms = order.expires_in_s * 1000
-        rules = owner.account.rules
-        if rules.with_expiry:
-            scripted_ms = expiry_ms(
-                tx,
-                owner,
-                methods=order.methods,
-                amount_minor=order.amount_minor,
-                metadata=order.metadata,
-            )
-            expires_in_ms = expires_in_ms if scripted_ms is None else scripted_ms
         terms = {
             "checkout_url": f"{self._checkout.base}/c/{token}",
             "success_url": order.success_url,
             "cancel_url": order.cancel_url,
             "metadata": order.metadata,
         }
-        return Payment(
+        payment = Payment(
             position=position,
             id=ids.payment_id(token),
             amount_minor=order.amount_minor,
             methods=order.methods,
             terms_json=msgspec.json.encode(terms).decode(),
             created_at=now,
-            expires_at=now + expires_in_ms,
+            expires_at=now + order.expires_in_s * 1000,
         )
+        if owner.account.rules.with_expiry:
+            scripted_ms = expiry_ms(tx, owner, payment)
+            if scripted_ms is not None:
+                payment = payment._replace(expires_at=now + scripted_ms)
+        return payment
 
     async def retrieve(self, owner: Owner, payment_id: str) -> bytes:
         """The payment object. Raises UnknownPayment (contract, 4.2)."""

@@ -1,6 +1,6 @@
 """Chooses the rule that decides about a payment, a delivery or a request, and counts its use."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from emulator import ids
@@ -23,20 +23,11 @@ if TYPE_CHECKING:
 FAULTS_SECTION = "faults"
 
 
-def expiry_ms(
-    tx: Transaction,
-    owner: Owner,
-    *,
-    methods: tuple[str, ...],
-    amount_minor: int,
-    metadata: Mapping[str, str],
-) -> int | None:
+def expiry_ms(tx: Transaction, owner: Owner, payment: Payment) -> int | None:
     """How long a rule keeps the checkout of a new payment open, if one applies."""
-    from emulator.scenarios.rules import PaymentFacts, choose_expiry
+    from emulator.scenarios.rules import choose_expiry
 
-    facts = PaymentFacts(
-        mode=owner.mode, methods=methods, amount_minor=amount_minor, metadata=metadata
-    )
+    facts = payment_facts(owner.mode, payment)
     chosen = choose_expiry(owner.account.rules.with_expiry, facts, _uses(tx, owner))
     return None if chosen is None else _applied(tx, owner, chosen).after_ms
 
