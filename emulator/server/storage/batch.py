@@ -157,12 +157,7 @@ class Job:
     __slots__ = ("error", "is_long", "item", "result", "work", "writes")
 
     def __init__(
-        self,
-        work: Callable[..., Any],
-        *,
-        writes: bool,
-        item: Any = _NO_ITEM,
-        is_long: bool = False,
+        self, work: Callable[..., Any], *, writes: bool, item: Any = _NO_ITEM, is_long: bool = False
     ) -> None:
         self.work = work
         self.writes = writes

@@ -451,7 +451,7 @@ async def test_a_history_survives_a_restart(tmp_path: Path) -> None:
         await act(emulator, payment, "answer", answer="approve")
         await act(emulator, await emulator.create(), "cancel")
         assert [next(iter(step)) for step in await steps(emulator)] == [
-            *("create", "cancel", "pay", "answer", "create", "cancel"),
+            *("create", "cancel", "pay", "answer", "create", "cancel")
         ]
         await check_replay(emulator, tmp_path)
 

@@ -190,9 +190,7 @@ async def test_a_read_does_not_wait_for_a_lock_of_another_program(
     other.execute("ROLLBACK")
 
 
-async def test_work_of_a_cancelled_caller_is_executed(
-    database: Database,
-) -> None:
+async def test_work_of_a_cancelled_caller_is_executed(database: Database) -> None:
     abandoned = asyncio.create_task(database.write(partial(add, note="a")))
     stayed = asyncio.create_task(database.write(partial(add, note="b")))
     await asyncio.wait({stayed}, timeout=0)

@@ -15,12 +15,7 @@ from emulator.domain.accounts import (
     Mode,
     is_well_formed_key,
 )
-from emulator.domain.errors import (
-    AccountIsPermanent,
-    InvalidApiKey,
-    InvalidField,
-    UnknownAccount,
-)
+from emulator.domain.errors import AccountIsPermanent, InvalidApiKey, InvalidField, UnknownAccount
 from emulator.domain.instants import ClockKind, ClockSpec, format_clock, format_instant, parse_clock
 from emulator.server.engine.payments.context import EngineContext, EngineService
 from emulator.server.engine.state.account import NEVER, Account, Owner
@@ -46,10 +41,7 @@ class NewAccount(NamedTuple):
 
 FIRST_ACCOUNT = "acct_demo"
 SECOND_ACCOUNT = AccountProfile(
-    id="acct_other",
-    name="Other Merchant",
-    test_key=OTHER_TEST_KEY,
-    live_key=OTHER_LIVE_KEY,
+    id="acct_other", name="Other Merchant", test_key=OTHER_TEST_KEY, live_key=OTHER_LIVE_KEY
 )
 
 

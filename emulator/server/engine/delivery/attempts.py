@@ -201,11 +201,7 @@ class Attempts(StateService):
             tx.after_commit.append(partial(advance.add_attempt, deliveries.due_key(sent), effect))
 
     def _state_after(
-        self,
-        stored: Delivery,
-        endpoint: RegisteredEndpoint | None,
-        attempt: Attempt,
-        now: Instant,
+        self, stored: Delivery, endpoint: RegisteredEndpoint | None, attempt: Attempt, now: Instant
     ) -> Delivery:
         """A delivery after an attempt, which may not have been a scheduled one.
 

@@ -118,11 +118,7 @@ def _check_extent(tx: Transaction, owner: int) -> None:
 
 
 def recording_file(
-    history: AccountHistory,
-    *,
-    account_id: str,
-    mode: Mode,
-    webhooks: DeliveryRules | None = None,
+    history: AccountHistory, *, account_id: str, mode: Mode, webhooks: DeliveryRules | None = None
 ) -> str:
     """The file. Raises TooMuchToRecord where `check` would refuse it."""
     outcomes = _outcome_rules(history)

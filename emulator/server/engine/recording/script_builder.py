@@ -155,11 +155,7 @@ class _ScriptBuilder:
 
     def _add_create(self, event: Event) -> None:
         payment, idempotency_key = self._stored[event.payment]
-        steps_of_payment = _PaymentSteps(
-            name=next(self._names),
-            latest=event,
-            types=[event.type],
-        )
+        steps_of_payment = _PaymentSteps(name=next(self._names), latest=event, types=[event.type])
         self._payments[event.payment] = steps_of_payment
         members: dict[str, Json] = {"amount": payment.amount_minor}
         if payment.methods != DEFAULT_METHODS:

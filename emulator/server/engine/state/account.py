@@ -256,9 +256,5 @@ class Owner:
 
 
 # All but the parts of the object itself.
-_ACCOUNT_STATE = {item.name for item in fields(Account)} - {
-    "advancing",
-    "is_closed",
-    "owners",
-}
+_ACCOUNT_STATE = {item.name for item in fields(Account)} - {"advancing", "is_closed", "owners"}
 _OWNER_STATE = set(Owner.__slots__) - {"account", "mode", "number"}
