@@ -125,7 +125,7 @@ async def open_engine(
                 f"the database {database_path} has an invalid row ({error!r});"
                 " repair the row, or use a new file"
             ) from error
-        tasks = [asyncio.create_task(context.scheduler.run(accounts))]
+        tasks = [asyncio.create_task(context.scheduler.run(accounts.all))]
         if database_path != MEMORY:
             tasks.append(asyncio.create_task(_check_file(context)))
         try:

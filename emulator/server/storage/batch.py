@@ -17,6 +17,7 @@ executed again on the thread that may wait. Any other error of the transaction f
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
@@ -151,20 +152,16 @@ def _forget(ordinals: dict[Any, int]) -> None:
         ordinals[_TIMERS] = timers
 
 
+@dataclass(slots=True, eq=False)
 class Job:
     """One unit of work: a read, a write, or an item of a bulk write."""
 
-    __slots__ = ("error", "is_long", "item", "result", "work", "writes")
-
-    def __init__(
-        self, work: Callable[..., Any], *, writes: bool, item: Any = _NO_ITEM, is_long: bool = False
-    ) -> None:
-        self.work = work
-        self.writes = writes
-        self.item = item
-        self.is_long = is_long
-        self.result: Any = None
-        self.error: BaseException | None = None
+    work: Callable[..., Any]
+    writes: bool
+    item: Any = _NO_ITEM
+    is_long: bool = False
+    result: Any = None
+    error: BaseException | None = None
 
     @property
     def is_bulk(self) -> bool:

@@ -105,7 +105,8 @@ class Endpoints(StateService):
         Returns the endpoints as a reset creates them, by the number of their owner.
         """
         self._before_first()
-        present = await self._ensure(account, configured)
+        secret = configured.secret or ids.webhook_secret(account.test.stream, 0)
+        present = await self._ensure(account, configured.url, EndpointTerms(secret=secret))
         terms = EndpointTerms(secret=configured.secret)
         return {number: terms.of(endpoint.as_new()) for number, endpoint in present.items()}
 
@@ -130,13 +131,13 @@ class Endpoints(StateService):
 
     @writes()
     def _ensure(
-        self, tx: Transaction, account: Account, configured: ConfiguredEndpoint
+        self, tx: Transaction, account: Account, url: str, terms: EndpointTerms
     ) -> dict[int, RegisteredEndpoint]:
-        secret = configured.secret or ids.webhook_secret(account.test.stream, 0)
-        terms = EndpointTerms(secret=secret)
         return {
-            owner.number: _with_url(owner, configured.url)
-            or self._create(tx, owner=owner, url=configured.url, terms=terms)
+            owner.number: next(
+                (endpoint for endpoint in owner.endpoints.values() if endpoint.url == url), None
+            )
+            or self._create(tx, owner=owner, url=url, terms=terms)
             for owner in account.owners
         }
 
@@ -155,8 +156,3 @@ def put_endpoint(tx: Transaction, owner: Owner, endpoint: RegisteredEndpoint) ->
         deliveries.cancel_all(tx, endpoint.position)
     endpoints.update(tx, endpoint)
     tx.set(owner, "endpoints", {**owner.endpoints, endpoint.position: endpoint})
-
-
-def _with_url(owner: Owner, url: str) -> RegisteredEndpoint | None:
-    same = (endpoint for endpoint in owner.endpoints.values() if endpoint.url == url)
-    return next(same, None)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from emulator.domain.instants import Instant
@@ -18,20 +19,18 @@ from emulator.server.storage.deliveries import Delivery
 MAX_CONCURRENT_ATTEMPTS = 5
 
 
+@dataclass(slots=True, eq=False)
 class EndpointQueue:
     """The attempts in progress for one endpoint, and when its next delivery is due.
 
     `due_at` is NEVER also where nothing can begin before an attempt in progress ends.
     """
 
-    __slots__ = ("due_at", "endpoint", "in_progress", "owner", "tasks")
-
-    def __init__(self, owner: Owner, endpoint: int) -> None:
-        self.owner = owner
-        self.endpoint = endpoint
-        self.due_at: Instant = NEVER
-        self.in_progress: dict[int, Delivery] = {}
-        self.tasks: set[asyncio.Task[None]] = set()
+    owner: Owner
+    endpoint: int
+    due_at: Instant = NEVER
+    in_progress: dict[int, Delivery] = field(default_factory=dict)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
 
 class NextJobs(NamedTuple):

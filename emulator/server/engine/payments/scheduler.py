@@ -2,9 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Protocol
 
 from emulator.clock import PAUSE_AFTER_FAILURE_MS
 from emulator.domain.errors import NotReady
@@ -166,12 +165,6 @@ class StatusWriter(StateService):
 logger = logging.getLogger(__name__)
 
 
-class AllAccounts(Protocol):
-    """Returns all accounts."""
-
-    def all(self) -> Iterable[Account]: ...
-
-
 class Scheduler(StateService):
     """Fires due timers in chunks, in one transaction each; `run` sleeps until the next one."""
 
@@ -199,7 +192,7 @@ class Scheduler(StateService):
     def _wall_due_at(account: Account) -> Instant:
         return account.clock.wall_instant(account.due_at)
 
-    async def run(self, accounts: AllAccounts) -> None:
+    async def run(self, accounts: Callable[[], Iterable[Account]]) -> None:
         """Fire timers as real time passes; the owner of the task cancels it."""
         while True:
             # While it fires timers, any new timer makes it read again.
@@ -216,9 +209,9 @@ class Scheduler(StateService):
             await self._wall.wait(self._woken, until=None if due_at >= FAR_OFF else due_at)
             self._woken.clear()
 
-    async def _fire_all(self, accounts: AllAccounts) -> Instant:
+    async def _fire_all(self, accounts: Callable[[], Iterable[Account]]) -> Instant:
         """Fire the due timers of flowing clocks; returns the real time of the next timer."""
-        flowing = [account for account in accounts.all() if not account.clock.is_standing]
+        flowing = [account for account in accounts() if not account.clock.is_standing]
         for account in flowing:
             await self.fire_due(account)
         return min((self._wall_due_at(account) for account in flowing), default=NEVER)

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 import msgspec.structs
@@ -72,12 +72,8 @@ class FaultCandidate(msgspec.Struct, frozen=True, kw_only=True):
     rule: "FaultRule"
 
 
-class LoadScenarios(Protocol):
-    """Reads the scenarios of the settings, and shipped ones: all, those on at start, or none."""
-
-    def __call__(
-        self, shipped: Literal["all", "on", "none"]
-    ) -> "tuple[tuple[Origin, Scenario], ...]": ...
+LoadScenarios = Callable[[Literal["all", "on", "none"]], "tuple[tuple[Origin, Scenario], ...]"]
+"""Reads the scenarios of the settings, and shipped ones: all, those on at start, or none."""
 
 
 class Library:
