@@ -115,7 +115,7 @@ async def open_engine(
     Raises UnusableDatabase.
     """
     async with Database(database_path) as database:
-        context = EngineContext.of(database, wall, config)
+        context = EngineContext(database, wall, config)
         library = Library(load_scenarios)
         accounts = AccountRegistry(context, library)
         try:

@@ -296,16 +296,15 @@ class Sender:
     ) -> AttemptResult:
         response = exchange.response
         diagnosis: Diagnosis | None
+        failed = FailedRequest(
+            url=exchange.url, stage=exchange.stage, is_in_container=self._is_in_container
+        )
         if response is not None:
             diagnosis = diagnose_response(response, exchange.url)
+        elif exchange.failure is None:
+            diagnosis = diagnose_timeout(failed, timeout_ms)
         else:
-            failed = FailedRequest(
-                url=exchange.url, stage=exchange.stage, is_in_container=self._is_in_container
-            )
-            if exchange.failure is None:
-                diagnosis = diagnose_timeout(failed, timeout_ms)
-            else:
-                diagnosis = diagnose_failure(exchange.failure, failed)
+            diagnosis = diagnose_failure(exchange.failure, failed)
         return AttemptResult(
             response=response,
             error=diagnosis.error if diagnosis else None,

@@ -49,16 +49,8 @@ DELAYS_MS = {
     Profile.DEFAULT: (0, _SECOND, 5 * _SECOND, 15 * _SECOND, _MINUTE),
     # The schedule that the specification of Standard Webhooks recommends.
     Profile.STANDARD: (
-        0,
-        5 * _SECOND,
-        5 * _MINUTE,
-        30 * _MINUTE,
-        2 * _HOUR,
-        5 * _HOUR,
-        10 * _HOUR,
-        14 * _HOUR,
-        20 * _HOUR,
-        24 * _HOUR,
+        *(0, 5 * _SECOND, 5 * _MINUTE, 30 * _MINUTE),
+        *(hours * _HOUR for hours in (2, 5, 10, 14, 20, 24)),
     ),
 }
 # A longer `Retry-After` is shortened to this.

@@ -135,7 +135,7 @@ class Pauses:
         return min((pause.until for pause in self._pauses.values()), default=NEVER)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class AwaitedPage:
     """A page of a payment; `event` and `payment` are positions.
 

@@ -77,13 +77,7 @@ class StatusWriter(StateService):
             # An advance waits for the attempts, so that they cannot wait for a page.
             if is_first and owner.endpoints and not owner.account.advance.is_running:
                 pages = self._webhooks.dispatcher.awaited_pages
-                page = AwaitedPage(
-                    owner=owner,
-                    payment=payment.position,
-                    event=event,
-                    delay_ms=redirect.delay_ms,
-                    until=until,
-                )
+                page = AwaitedPage(owner, payment.position, event, redirect.delay_ms, until)
                 tx.after_commit.append(partial(pages.add, page))
 
     def schedule(

@@ -5,8 +5,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-import msgspec
-
 from emulator.clock import SystemClock
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
@@ -87,15 +85,16 @@ class ChangeNotifier:
         self._wake(self._waiting)
 
 
-class StateContext(msgspec.Struct, frozen=True, kw_only=True):
+class StateContext:
     """One of each part that reads, writes, caches and notifies."""
 
-    config: EngineConfig
-    database: Database
-    wall: SystemClock
-    payment_cache: PaymentCache
-    change_notifier: ChangeNotifier
-    unauthorized: UnauthorizedRequests
+    def __init__(self, database: Database, wall: SystemClock, config: EngineConfig) -> None:
+        self.config = config
+        self.database = database
+        self.wall = wall
+        self.payment_cache = PaymentCache()
+        self.change_notifier = ChangeNotifier(wall)
+        self.unauthorized = UnauthorizedRequests()
 
 
 class StateService:
