@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from hypothesis import strategies as st
 
 from emulator.domain.durations import parse_duration_ms
 from emulator.domain.instants import parse_clock, parse_instant
@@ -17,6 +18,15 @@ from tests.world import TEST_KEY, World, headers, world
 
 # Later than any history begins: only how far things are apart may count.
 ANOTHER_START = "frozen@2031-07-01T12:34:56Z"
+# Texts that parsers may misread, and texts that people cannot read.
+HOSTILE = (
+    *("", " ", "yes", "No", "y", "null", "~", "0700", "1e3", "0x1F", "1_000", "12:30:45"),
+    *("=", "<<", "2026-01-01", ".inf", "-", "- a", "a: b", "a #b", "#", "{a}", "[a]", "!a", "&a"),
+    *("*a", "@a", " lead", "trail ", "tab\t", "line\nline", "\r\n", "\x00", "\x85", "\u2028"),
+    *("\ufeff", "\ufffe", "it's", '"', "\\", "%", "?", "|", ">", "ሰላም ለዓለም", "👩🏽‍🚀"),
+    *("\u202egnp.exe", "30s", "-1.5"),
+)
+TEXTS = st.sampled_from(HOSTILE) | st.text(max_size=20)
 
 
 async def recorded(emulator: World, key: str = TEST_KEY) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from emulator.server.engine.delivery.job_selection import MAX_CONCURRENT_ATTEMPTS
-from tests.server.engine.webhook_world import TIMES_OUT, pay, register, reply_after, webhook_world
+from tests.server.engine.webhook_world import pay, register, reply_after, webhook_world
 from tests.server.webhooks.receiver import HANG_UP, NEVER, Received, Reply, receiving
 from tests.turns import turn
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world
@@ -36,15 +36,6 @@ async def test_an_event_contains_the_payment_at_its_instant() -> None:
         ]
         assert bodies[0]["data"] == payment
         assert bodies[1]["data"]["method"] == "telebirr"
-
-
-async def test_a_failure_and_an_expiry_are_sent_too() -> None:
-    async with webhook_world() as hooks:
-        failing = await hooks.emulator.create()
-        await hooks.emulator.create(expires_in=60)
-        await hooks.pay(failing, TIMES_OUT)
-        await hooks.advance(60)
-        assert hooks.types[-2:] == ["payment.failed", "payment.expired"]
 
 
 async def test_a_body_is_the_bytes_of_the_list_of_events() -> None:

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.depth import usually
-from tests.server.engine.hostile_texts import TEXTS
-from tests.server.engine.recording_player import check_replay
+from tests.server.engine.recording_player import TEXTS, check_replay
 from tests.server.engine.scenario_world import scenario_world
 from tests.world import LIVE_KEY, METHODS, TEST_KEY, World, headers, order
 

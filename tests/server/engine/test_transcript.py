@@ -12,7 +12,7 @@ from emulator.files.yaml_tree import read_tree
 from emulator.scenarios.problems import Notes
 from emulator.server.engine.recording.yaml_writer import WIDEST_LINE, yaml_text
 from tests.depth import usually
-from tests.server.engine.hostile_texts import TEXTS
+from tests.server.engine.recording_player import TEXTS
 
 LOADERS = (yaml.SafeLoader, yaml.CSafeLoader)
 VALUES = st.recursive(

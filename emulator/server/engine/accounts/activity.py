@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -170,15 +171,15 @@ class Activity(EngineService):
 _Queue = asyncio.Queue[StreamMessage | None]
 
 
+@dataclass(slots=True, eq=False)
 class _Feed:
     """The listeners of one owner, or of the payment with a position and a path."""
 
-    def __init__(self, owner: Owner, topic: Owner | int, path: bytes | None) -> None:
-        self.owner = owner
-        self.topic = topic
-        self.path = path
-        self.queues: set[_Queue] = set()
-        self.task: asyncio.Task[None]
+    owner: Owner
+    topic: Owner | int
+    path: bytes | None
+    queues: set[_Queue] = field(default_factory=set)
+    task: asyncio.Task[None] = field(init=False)
 
     def messages(self) -> AsyncIterator[StreamMessage]:
         """The messages to a new listener."""

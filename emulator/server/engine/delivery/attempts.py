@@ -155,7 +155,10 @@ class Attempts(StateService):
         if result.response is not None and job.payment_id is not None:
             self._holds.release(job.owner, job.payment_id)
         if not result.has_succeeded:
-            logger.warning("webhook %s to %s failed: %s", *_failure(job, attempt))
+            status = "" if result.response is None else f"status {result.response.status}"
+            reason = hide_url_secrets(". ".join(filter(None, (status, result.error, result.cause))))
+            host = host_and_port(attempt.url)
+            logger.warning("webhook %s to %s failed: %s", job.event_type, host, reason)
 
     async def _record(
         self, job: DeliveryJob, endpoint: RegisteredEndpoint, attempt: Attempt
@@ -241,14 +244,6 @@ class Attempts(StateService):
             return None
         key, payment = min(due)
         return key, Due(key[0], ATTEMPT, payments.get(tx, payment).id)
-
-
-def _failure(job: DeliveryJob, attempt: Attempt) -> tuple[str, str, str]:
-    """The event type, the host and the reason, for the log."""
-    result = attempt.result
-    status = "" if result.response is None else f"status {result.response.status}"
-    reason = ". ".join(filter(None, (status, result.error, result.cause)))
-    return job.event_type, host_and_port(attempt.url), hide_url_secrets(reason)
 
 
 def _effect(

@@ -130,17 +130,11 @@ class Dispatcher(StateService):
         Raises NotReady, DatabaseLost.
         """
         failed: set[EndpointQueue] = set()
-        results = await asyncio.gather(
-            *(
-                self._next_jobs(
-                    queue,
-                    dict(queue.in_progress),
-                    is_paused=self.pauses.of(queue.owner) is not None,
-                )
-                for queue in queues
-            ),
-            return_exceptions=True,
-        )
+        reading = [
+            self._next_jobs(queue, dict(queue.in_progress), self.pauses.of(queue.owner) is not None)
+            for queue in queues
+        ]
+        results = await asyncio.gather(*reading, return_exceptions=True)
         for queue, result in zip(queues, results, strict=True):
             if isinstance(result, NotReady | DatabaseLost):
                 raise result
@@ -157,7 +151,6 @@ class Dispatcher(StateService):
         tx: Transaction,
         queue: EndpointQueue,
         in_progress: dict[int, Delivery],
-        *,
         is_paused: bool,
     ) -> NextJobs:
         return next_jobs(tx, queue, in_progress, self.awaited_pages.events, is_paused=is_paused)

@@ -24,12 +24,14 @@ from emulator.scenarios.script import MAX_SCRIPT_STEPS
 from emulator.scenarios.values import ExpiryRule, OutcomeRule, Scenario, When
 from emulator.server.engine.payments.context import EngineService
 from emulator.server.engine.payments.customer import Paid, payment_action
-from emulator.server.engine.recording.delivery_rules import (
+from emulator.server.engine.recording.reproduction import (
     MAX_RECORDED_DELIVERIES,
+    AccountHistory,
     DeliveryRules,
+    arrival_steps,
     delivery_rules,
+    script_of,
 )
-from emulator.server.engine.recording.script_builder import AccountHistory, arrival_steps, script_of
 from emulator.server.engine.recording.yaml_writer import Json, yaml_text
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.rule_choice import payment_facts

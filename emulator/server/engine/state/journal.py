@@ -133,16 +133,6 @@ class Journal:
     It also stores the first departure of each payment's customer, and when webhooks were sent.
     """
 
-    __slots__ = (
-        "_departures",
-        "_index",
-        "_max_bytes",
-        "_raw",
-        "_total_bytes",
-        "attempts",
-        "has_overflowed",
-    )
-
     def __init__(self, max_bytes: int = MAX_JOURNAL_BYTES) -> None:
         self._max_bytes = max_bytes
         self._raw: deque[Raw] = deque()

@@ -1,6 +1,7 @@
 """Caches the JSON of payments, so that most retrieve calls query no database."""
 
 from collections.abc import Set
+from dataclasses import dataclass, field
 
 from emulator.server.storage.batch import ORDINAL_BITS
 
@@ -13,15 +14,13 @@ ENTRY_BYTES = 350
 _CREATED, _READ = 0, 2
 
 
+@dataclass(slots=True, eq=False)
 class _Generation:
     """Some payments, by position and by id."""
 
-    __slots__ = ("by_id", "by_position", "size_bytes")
-
-    def __init__(self) -> None:
-        self.by_position: dict[int, tuple[str, bytes]] = {}
-        self.by_id: dict[str, tuple[int, bytes]] = {}
-        self.size_bytes = 0
+    by_position: dict[int, tuple[str, bytes]] = field(default_factory=dict)
+    by_id: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    size_bytes: int = 0
 
 
 class PaymentCache:
