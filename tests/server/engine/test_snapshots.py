@@ -18,7 +18,6 @@ from emulator.settings import Settings
 from tests.server.engine.observed_world import observed, run_pending, timeline
 from tests.server.engine.snapshot_calls import (
     clock,
-    connection,
     kept,
     listed,
     posted,
@@ -103,18 +102,6 @@ async def test_the_same_requests_get_the_same_bytes_again(emulator: World) -> No
     assert await day() == first
 
 
-async def test_a_later_idempotency_key_is_free_after_a_restore(emulator: World) -> None:
-    before = await posted(emulator, idempotency_key="before")
-    await save(emulator)
-    await posted(emulator, **KEY)
-    await restore(emulator)
-    again = await posted(emulator, **KEY, amount=200)
-    assert (again.status_code, again.json()["amount"]) == (201, 200)
-    replay = await posted(emulator, idempotency_key="before")
-    assert replay.headers["idempotent-replayed"] == "true"
-    assert replay.content == before.content
-
-
 async def test_a_restore_restores_the_rate_limit() -> None:
     async with world(rate_limit=RateLimit(requests=3, period_ms=60_000)) as emulator:
         await posted(emulator)
@@ -143,16 +130,6 @@ async def test_a_restore_restores_the_read_counts_of_live_payments(emulator: Wor
     assert await reads_until_warned() == 11
     await restore(emulator)
     assert await reads_until_warned() == 11
-
-
-async def test_a_restore_restores_the_uses_of_rules(emulator: World) -> None:
-    connection(emulator).execute("INSERT INTO rule_uses VALUES (1, 'mine', 'outcomes', 0, 2)")
-    await save(emulator)
-    connection(emulator).execute("UPDATE rule_uses SET uses = 3")
-    connection(emulator).execute("INSERT INTO rule_uses VALUES (1, 'mine', 'outcomes', 1, 1)")
-    await restore(emulator)
-    found = connection(emulator).execute("SELECT * FROM rule_uses").fetchall()
-    assert found == [(1, "mine", "outcomes", 0, 2)]
 
 
 async def test_a_restore_does_not_change_other_accounts(emulator: World) -> None:

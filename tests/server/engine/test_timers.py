@@ -100,15 +100,6 @@ async def test_a_create_call_fires_due_timers_first() -> None:
         assert types == ["payment.created", "payment.expired", "payment.created"]
 
 
-async def test_timers_of_one_instant_fire_in_order_of_creation(emulator: World) -> None:
-    """Design 6: in order of due time and then of creation."""
-    created = [(await emulator.create(expires_in=60))["id"] for _ in range(20)]
-    effects = (await emulator.advance(60))["effects"]
-    assert [effect["payment"] for effect in effects] == created
-    events = (await emulator.shown("/events"))["data"]
-    assert [event["data"]["id"] for event in events[:20]] == created[::-1]
-
-
 async def test_more_timers_than_a_chunk_fire_completely(emulator: World) -> None:
     """Design 5: however much is due at once."""
     for _ in range(1_001):
