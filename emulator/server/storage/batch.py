@@ -246,7 +246,9 @@ class Batch:
             for group in groups:
                 if len(group) == 1 or not self._write_bulk(group):
                     for job in group:
-                        self._write_one(job)
+                        transaction = self._open()
+                        job.attempt(transaction)
+                        self._close(transaction, job.error)
             self._before_commit()
             self._connection.execute(_COMMIT)
         except Busy:
@@ -277,11 +279,6 @@ class Batch:
             self._undo(transaction)
         for job in jobs:
             job.error = error
-
-    def _write_one(self, job: Job) -> None:
-        transaction = self._open()
-        job.attempt(transaction)
-        self._close(transaction, job.error)
 
     def _write_bulk(self, group: list[Job]) -> bool:
         """Execute a bulk work for all its items; returns whether it succeeded."""

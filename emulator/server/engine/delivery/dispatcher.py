@@ -308,8 +308,6 @@ class Dispatcher(StateService):
         self._loop.call_soon_threadsafe(self._drop, account)
 
     def _drop(self, account: Account) -> None:
-        for owner in self.pauses.of_account(account):
-            self.pauses.end(owner)
         for queue in self._queues_of(account):
             del self._queues[queue.endpoint]
             self._to_read.discard(queue)
@@ -319,6 +317,7 @@ class Dispatcher(StateService):
         for key in [key for key in self._head_starts if key[0].account is account]:
             self._head_starts.pop(key).has_arrived.set()
         for owner in account.owners:
+            self.pauses.end(owner)
             # There may have been new events meanwhile.
             self._wake(owner)
 

@@ -127,9 +127,6 @@ class Pauses:
             owner for owner, pause in self._pauses.items() if pause.until <= now or pause.is_full
         ]
 
-    def of_account(self, account: Account) -> list[Owner]:
-        return [owner for owner in self._pauses if owner.account is account]
-
     def next_end(self) -> Instant:
         """The end of the first pause in real time; NEVER without one."""
         return min((pause.until for pause in self._pauses.values()), default=NEVER)

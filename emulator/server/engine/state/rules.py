@@ -105,8 +105,7 @@ class Library:
 
     def replace(self, load: LoadScenarios) -> None:
         """Use other scenarios; `with_overrides` applies them to the rules of an account."""
-        for name in ("scenarios", "on_at_start", "beyond_outcomes", "initial_rules"):
-            vars(self).pop(name, None)
+        vars(self).clear()
         self._load = load
 
 
