@@ -193,25 +193,12 @@ def _gateway(
 def _control(
     settings: Settings, engine: Engine, checkout: CheckoutAddress, api: PaymentsApi
 ) -> ASGIApp:
-    from emulator.server.api.bodies import read_optional_object
-    from emulator.server.api.exchange import bearer_key
-    from emulator.server.api.yaml_bodies import read_source
     from emulator.server.app.documents import documents
     from emulator.server.control.app import build
-    from emulator.server.control.calls import RequestReaders, Services
+    from emulator.server.control.calls import Services
 
     return build(
-        Services(
-            engine=engine,
-            checkout=checkout,
-            documents=documents(settings.methods),
-            list_payments=lambda owner, values: api.page_body(owner, values, []),
-        ),
-        RequestReaders(
-            bearer_key=bearer_key,
-            read_object=read_optional_object,
-            read_source=read_source,
-        ),
+        Services(engine=engine, checkout=checkout, documents=documents(settings.methods), api=api)
     )
 
 

@@ -17,8 +17,7 @@ def _v1(methods: tuple[str, ...], base_url: str) -> dict[str, Any]:
 
 
 def _control(methods: tuple[str, ...], base_url: str) -> dict[str, Any]:
-    from emulator.server.api.document.schemas import contract_schemas
-    from emulator.server.api.errors import ANSWERS
+    from emulator.server.control.app import RESOURCES
     from emulator.server.control.document import build
 
-    return build(base_url=base_url, schemas=contract_schemas(methods), refusals=ANSWERS)
+    return build(RESOURCES, base_url=base_url, methods=methods)

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator.domain.errors import UnknownRoute
 from emulator.server.control.accounts import ACCOUNTS
-from emulator.server.control.calls import RequestReaders, Responder, Services
+from emulator.server.control.calls import Responder, Services
 from emulator.server.control.checklist import CHECKLIST
 from emulator.server.control.clock import CLOCKS
 from emulator.server.control.deliveries import DELIVERIES
@@ -45,9 +45,9 @@ _WITH_SLASH = "/_emulator/openapi"
 _RESPONDER = "emulator.responder"
 
 
-def build(services: Services, readers: RequestReaders) -> ASGIApp:
+def build(services: Services) -> ASGIApp:
     """The application; it raises refusals."""
-    responder = Responder(services, readers)
+    responder = Responder(services)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         scope[_RESPONDER] = responder

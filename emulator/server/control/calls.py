@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import cleandoc
-from typing import Annotated, Any, Protocol, get_args
+from typing import Annotated, Any, get_args
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -16,6 +16,9 @@ from emulator.domain import errors
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import DuplicateParameter, Refusal, UnknownParameter
 from emulator.domain.message_text import WrittenNumber, nearest_word_hint
+from emulator.server.api.app import PaymentsApi
+from emulator.server.api.bodies import read_optional_object, read_source
+from emulator.server.api.exchange import bearer_key
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.payments.payments import CheckoutAddress
 from emulator.server.engine.state.account import OWNER_OF_REQUEST, Account, Owner
@@ -37,34 +40,6 @@ LATEST = "latest"
 Handler = Callable[..., Awaitable[Any]]
 BuildDocument = Callable[[str], dict[str, Any]]
 """Builds an OpenAPI document for a base URL."""
-ListPayments = Callable[[Owner, Mapping[str, str]], Awaitable[bytes]]
-"""Returns the page of payments for the parameters of the list call of `/v1`."""
-
-
-class Source(Protocol):
-    """A body that is parsed as YAML; for JSON also its members, and those that occur twice."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def members(self) -> Mapping[str, Any]: ...
-    @property
-    def repeated(self) -> list[str]: ...
-
-
-class RequestReaders(Struct, frozen=True, kw_only=True):
-    """What reads API keys and bodies.
-
-    `bearer_key` returns the key of an `Authorization` header, `read_object` the members of a
-    body and the names that occur twice, `read_source` a body of `(headers, receive, *,
-    takes_yaml)`.
-    """
-
-    bearer_key: Callable[[bytes | None], str]
-    read_object: Callable[
-        [Mapping[bytes, bytes], Receive], Awaitable[tuple[dict[str, Any], list[str]]]
-    ]
-    read_source: Callable[..., Awaitable[Source]]
 
 
 class Services(Struct, frozen=True, kw_only=True):
@@ -73,17 +48,19 @@ class Services(Struct, frozen=True, kw_only=True):
     engine: Engine
     checkout: CheckoutAddress
     documents: Mapping[str, BuildDocument]
-    list_payments: ListPayments
+    api: PaymentsApi
 
 
 class Call(Struct, frozen=True, kw_only=True):
     """A call on an account and mode."""
 
     owner: Owner
-    engine: Engine
-    checkout: CheckoutAddress
-    list_payments: ListPayments
+    services: Services
     request: Request
+
+    @property
+    def engine(self) -> Engine:
+        return self.services.engine
 
     @property
     def account(self) -> Account:
@@ -213,9 +190,8 @@ def _common_refusals(method: str, *, has_account: bool) -> Iterable[type[Refusal
 class Responder:
     """Answers the requests of operations."""
 
-    def __init__(self, services: Services, readers: RequestReaders) -> None:
+    def __init__(self, services: Services) -> None:
         self._services = services
-        self._readers = readers
 
     async def respond(self, operation: Operation, request: Request) -> Response:
         """Raises Unauthenticated, UnknownAccount, InvalidRequest and what the handler raises."""
@@ -248,8 +224,7 @@ class Responder:
         authorization = headers.get(b"authorization")
         owner: Owner | None = None
         if authorization is not None:
-            key = self._readers.bearer_key(authorization)
-            owner = await services.engine.accounts.owner_of(key)
+            owner = await services.engine.accounts.owner_of(bearer_key(authorization))
         values = _query_values(request, [AccountQuery, operation.query_type])
         # Decoded beside a key as well: an unknown mode is a mistake in any request.
         named = decode(values, AccountQuery, max_length=None)
@@ -258,16 +233,10 @@ class Responder:
             account = accounts.first if named.account is None else accounts.get(named.account)
             owner = account.owner(named.mode)
         request.scope[OWNER_OF_REQUEST] = owner
-        call = Call(
-            owner=owner,
-            engine=services.engine,
-            checkout=services.checkout,
-            list_payments=services.list_payments,
-            request=request,
-        )
+        call = Call(owner=owner, services=services, request=request)
         arguments: dict[str, Any] = {"call": call}
         if operation.method != "GET":
-            arguments |= await self._body(operation, headers, request.receive)
+            arguments |= await _body(operation, headers, request.receive)
         if operation.takes_query_texts:
             arguments["query"] = values
         elif operation.query_type is not NoParameters:
@@ -276,28 +245,29 @@ class Responder:
             arguments["query"] = decode(values, operation.query_type, max_length=None)
         return arguments
 
-    async def _body(
-        self, operation: Operation, headers: Mapping[bytes, bytes], receive: Receive
-    ) -> dict[str, Any]:
-        structs = operation.body_structs
-        if operation.body is not None and not structs:
-            takes_yaml = operation.body.media_types != (JSON,)
-            source = await self._readers.read_source(headers, receive, takes_yaml=takes_yaml)
-            return {"body": source}
-        known = {member.name: None for struct in structs for member in members_of(struct)}
-        members, repeated = await self._readers.read_object(headers, receive)
-        check_names(members, repeated, known)
-        values = {
-            name: value.exact() if isinstance(value, WrittenNumber) else value
-            for name, value in members.items()
-            if value is not None
-        }
-        match structs:
-            case ():
-                return {}
-            case (struct,):
-                return {"body": decode(values, struct)}
-        return {"body": decode_one_of(values, structs)}
+
+async def _body(
+    operation: Operation, headers: Mapping[bytes, bytes], receive: Receive
+) -> dict[str, Any]:
+    structs = operation.body_structs
+    if operation.body is not None and not structs:
+        takes_yaml = operation.body.media_types != (JSON,)
+        source = await read_source(headers, receive, takes_yaml=takes_yaml)
+        return {"body": source}
+    known = {member.name: None for struct in structs for member in members_of(struct)}
+    members, repeated = await read_optional_object(headers, receive)
+    check_names(members, repeated, known)
+    values = {
+        name: value.exact() if isinstance(value, WrittenNumber) else value
+        for name, value in members.items()
+        if value is not None
+    }
+    match structs:
+        case ():
+            return {}
+        case (struct,):
+            return {"body": decode(values, struct)}
+    return {"body": decode_one_of(values, structs)}
 
 
 async def _with_latest(call: Call, values: Mapping[str, str]) -> dict[str, str]:

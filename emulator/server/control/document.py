@@ -1,14 +1,21 @@
-"""The control API as an OpenAPI 3.1 document."""
+"""The control API as an OpenAPI 3.1 document, with the schemas of scenarios and faults.
+
+These are derived from the JSON Schema of scenario files.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 from emulator import __version__
-from emulator.domain.errors import Refusal
-from emulator.server.control.app import RESOURCES
+from emulator.scenarios.faults import LONE_FAULT_RULE
+from emulator.scenarios.scenario_file import scenario_schema
+from emulator.scenarios.script import STEP
+from emulator.scenarios.values import RuleSection
+from emulator.server.api.document_schemas import contract_schemas
+from emulator.server.api.errors import ANSWERS
 from emulator.server.control.types import ENUMERATIONS
-from emulator.server.openapi.declarations import JsonObject
-from emulator.server.openapi.document import Conventions, DocumentWriter, StatusAndCode
+from emulator.server.openapi.declarations import JsonObject, Resource, ref
+from emulator.server.openapi.document import Conventions, DocumentWriter
 
 _DESCRIPTION = """\
 Tests use the control API to control the emulator: the actions of the customer, the clock and the
@@ -33,7 +40,6 @@ _MEANINGS = {
     409: "The current state does not allow this call.",
     503: "The emulator is starting or stopping.",
 }
-_SHARED_RESPONSES = {401: "Unauthorized", 403: "Forbidden", 503: "NotReady"}
 _SECURITY_SCHEMES = {
     "bearerKey": {
         "type": "http",
@@ -58,27 +64,66 @@ _HEADERS = {
         "schema": {"type": "string", "const": "Bearer"},
     },
 }
+_RULES = {
+    RuleSection.OUTCOMES: "OutcomeRule",
+    RuleSection.EXPIRY: "ExpiryRule",
+    RuleSection.CHECKOUT: "CheckoutRule",
+    RuleSection.FAULTS: "FaultRule",
+    RuleSection.WEBHOOKS: "WebhookRule",
+}
+_PARTS = {
+    ("OutcomeRule", "when"): "PaymentWhen",
+    ("ExpiryRule", "when"): "PaymentWhen",
+    ("CheckoutRule", "when"): "PaymentWhen",
+    ("FaultRule", "when"): "FaultWhen",
+    ("FaultRule", "then"): "FaultThen",
+    ("WebhookRule", "when"): "WebhookWhen",
+    ("WebhookRule", "then"): "WebhookThen",
+}
+_STEP = "ScenarioStep"
+_EXAMPLE: JsonObject = {
+    "description": "The second create request fails after it was processed.",
+    "outcomes": [
+        {
+            "when": {"method": "telebirr", "phone": "+251911111111"},
+            "then": [{"after": "5s", "status": "failed", "reason": "limit_exceeded"}],
+        }
+    ],
+    "expiry": [{"when": {"metadata": {"order": "1043"}}, "after": "5m"}],
+    "checkout": [{"when": {}, "then": {"redirect": "after_webhook"}}],
+    "faults": [
+        {
+            "when": {"request": "create_payment", "nth": 2},
+            "then": {"status": 500, "point": "after_commit"},
+        }
+    ],
+    "webhooks": [{"when": {"event": "payment.completed"}, "then": {"copies": 2, "delay": "10s"}}],
+    "script": [{"advance": "5m"}],
+}
+_CONDITIONS = {"allOf", "if", "then", "else", "not"}
+
+
+def _headers(status: int) -> dict[str, str]:
+    """The header components of a response, by header."""
+    names = ("Request-Id", "Cache-Control", *(("WWW-Authenticate",) if status == 401 else ()))
+    return {name: name for name in names}
+
+
+_CONVENTIONS = Conventions(
+    refusals=ANSWERS,
+    meanings=_MEANINGS,
+    headers=_headers,
+    enumerations=ENUMERATIONS,
+    shared_responses={401: "Unauthorized", 403: "Forbidden", 503: "NotReady"},
+    has_closed_codes=True,
+)
 
 
 def build(
-    *,
-    base_url: str,
-    schemas: Mapping[str, JsonObject],
-    refusals: Mapping[type[Refusal], StatusAndCode],
-) -> dict[str, Any]:
-    """The document of an emulator at `base_url`.
-
-    `schemas` are those of the contract's payment and error envelope, by component.
-    """
-    conventions = Conventions(
-        refusals=refusals,
-        meanings=_MEANINGS,
-        headers=_headers,
-        enumerations=ENUMERATIONS,
-        shared_responses=_SHARED_RESPONSES,
-        has_closed_codes=True,
-    )
-    writer = DocumentWriter(RESOURCES, conventions, schemas)
+    resources: tuple[Resource, ...], *, base_url: str, methods: tuple[str, ...]
+) -> JsonObject:
+    """The document of an emulator at `base_url` with these payment methods."""
+    writer = DocumentWriter(resources, _CONVENTIONS, contract_schemas(methods))
     return {
         "openapi": "3.1.0",
         "info": {
@@ -100,7 +145,94 @@ def build(
     }
 
 
-def _headers(status: int) -> dict[str, str]:
-    """The header components of a response, by header."""
-    names = ("Request-Id", "Cache-Control", *(("WWW-Authenticate",) if status == 401 else ()))
-    return {name: name for name in names}
+def scenario_schemas() -> dict[str, JsonObject]:
+    """The schemas by component; rules and their parts are components that others refer to."""
+    file = _as_component(scenario_schema())
+    rules = {name: file["properties"][section]["items"] for section, name in _RULES.items()}
+    parts = {part: _extracted(rules[rule], key, part) for (rule, key), part in _PARTS.items()}
+    for section, name in _RULES.items():
+        file["properties"][section]["items"] = ref(name)
+    step = file.pop("$defs")[STEP]
+    # The name of the component is the title.
+    whole = {key: value for key, value in file.items() if key not in ("$schema", "title")}
+    fault = rules["FaultRule"]["properties"]
+    schemas = {
+        **rules,
+        **parts,
+        _STEP: step,
+        "ScenarioFile": whole,
+        "PutScenario": {
+            **whole,
+            "required": [],
+            "description": "A scenario as in a file; `version` and `name` are optional, and `name`"
+            " must equal the name in the path.",
+        },
+        "AddFault": {
+            "type": "object",
+            "description": "A fault rule; without `when` it applies to every request.",
+            "properties": {
+                **fault,
+                "when": _or_null(fault["when"]),
+                "times": _or_null(fault["times"]),
+            },
+            "required": LONE_FAULT_RULE.schema()["required"],
+            "additionalProperties": False,
+            **{key: rules["FaultRule"][key] for key in ("if", "then")},
+        },
+    }
+    for name, example in _examples().items():
+        schemas[name] = {**schemas[name], "examples": [example]}
+    return {**schemas, "Fault": {"properties": fault}}
+
+
+def _examples() -> JsonObject:
+    """By component: the whole example, its rules and their parts."""
+    rules = {name: _EXAMPLE[section][0] for section, name in _RULES.items()}
+    return {
+        "ScenarioFile": {"version": 1, "name": "double-success", **_EXAMPLE},
+        "PutScenario": _EXAMPLE,
+        "AddFault": rules["FaultRule"],
+        _STEP: _EXAMPLE["script"][0],
+        **rules,
+        **{part: rules[rule][key] for (rule, key), part in _PARTS.items()},
+    }
+
+
+def _or_null(schema: JsonObject) -> JsonObject:
+    if "$ref" in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+def _extracted(rule: JsonObject, key: str, name: str) -> JsonObject:
+    """A part of a rule, which refers to it from now on."""
+    part: JsonObject = rule["properties"][key]
+    rule["properties"][key] = {**ref(name), "description": part["description"]}
+    return part
+
+
+def _as_component(schema: Any, *, is_condition: bool = False) -> Any:
+    """The schema as a part of this document: what it refers to is among the components.
+
+    Some tools treat a condition on some members as an object without other members. Therefore a
+    condition lists its members and permits others. Some tools do not support the schemas `true`
+    and `false`.
+    """
+    if isinstance(schema, list):
+        return [_as_component(entry, is_condition=is_condition) for entry in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    component: JsonObject = {
+        key: f"#/components/schemas/{_STEP}"
+        if key == "$ref"
+        else _as_component(value, is_condition=key in _CONDITIONS)
+        for key, value in schema.items()
+    }
+    spoken_of = [*schema.get("properties", ()), *schema.get("required", ())]
+    if is_condition and spoken_of and "additionalProperties" not in schema:
+        properties = dict.fromkeys(spoken_of, True) | component.get("properties", {})
+        component |= {"properties": properties, "additionalProperties": True}
+    for name, member in component.get("properties", {}).items():
+        if isinstance(member, bool):
+            component["properties"][name] = {} if member else {"not": {}}
+    return component

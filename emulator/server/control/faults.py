@@ -9,7 +9,8 @@ from emulator.domain.errors import InvalidFault, MissingParameter
 from emulator.scenarios.loader import read_fault_rule_text
 from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.scenario_file import fault_rule_json
-from emulator.server.control.calls import Call, Source, check_names, operation
+from emulator.server.api.bodies import YamlBody
+from emulator.server.control.calls import Call, check_names, operation
 from emulator.server.control.scenarios import MAX_PROBLEMS_SHOWN, read_text
 from emulator.server.control.types import FaultId
 from emulator.server.engine.accounts.scenarios import MAX_FAULTS
@@ -74,7 +75,7 @@ async def list_faults(call: Call) -> FaultList:
     body=RequestBody("The fault rule.", "AddFault"),
     status=201,
 )
-async def add_fault(call: Call, body: Source) -> FaultJson:
+async def add_fault(call: Call, body: YamlBody) -> FaultJson:
     # Unlike for other bodies, an unknown member takes precedence over one that occurs twice.
     """Add a fault."""
     check_names(body.members, [], _MEMBERS)

@@ -14,6 +14,7 @@ from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.transitions import Change
 from emulator.http.disconnection import unless_disconnected
 from emulator.scenarios.conditions import METHOD, PHONE
+from emulator.server.api.document_schemas import ListPaymentsQuery
 from emulator.server.control.calls import Call, Handler, operation
 from emulator.server.control.payment_details import (
     PaymentPath,
@@ -41,7 +42,6 @@ from emulator.server.openapi.declarations import (
     doc,
     refers_to,
 )
-from emulator.server.openapi.payment_list import ListPaymentsQuery
 from emulator.server.storage.payments import MAX_COMPARED_PAYMENTS
 
 _PHONE_DIGITS_OF_METHODS = ", ".join(
@@ -189,7 +189,7 @@ async def list_payments(call: Call, query: Mapping[str, str]) -> Response:
     Lists the payments of the account and mode, as the list call of `/v1` does: newest first, with
     the same parameters and pages, and with further filters.
     """
-    body = await call.list_payments(call.owner, query)
+    body = await call.services.api.page_body(call.owner, query, [])
     return Response(body, media_type=JSON)
 
 

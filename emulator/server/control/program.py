@@ -105,7 +105,7 @@ async def get_checkout_url(call: Call) -> CheckoutUrl:
 
     Returns the base of `checkout_url`, which is the same for all accounts.
     """
-    return CheckoutUrl(call.checkout.base)
+    return CheckoutUrl(call.services.checkout.base)
 
 
 @operation("PUT /checkout_url", "The address.", body="The address.")
@@ -115,8 +115,8 @@ async def set_checkout_url(call: Call, body: SetCheckoutUrl) -> CheckoutUrl:
     Sets the base of `checkout_url` for payments of all accounts that are created after this
     call, for example when a mapped port is known late.
     """
-    call.checkout.base = body.url
-    return CheckoutUrl(call.checkout.base)
+    call.services.checkout.base = body.url
+    return CheckoutUrl(call.services.checkout.base)
 
 
 def _base_url(request: Request) -> str:

@@ -21,7 +21,8 @@ from emulator.scenarios.scenario_file import (
     step_json,
     webhook_rule_json,
 )
-from emulator.server.control.calls import Call, Source, operation
+from emulator.server.api.bodies import YamlBody
+from emulator.server.control.calls import Call, operation
 from emulator.server.control.types import YAML, Body, Count, ScenarioName
 from emulator.server.engine.accounts.scenarios import MAX_SCENARIOS
 from emulator.server.engine.state.rules import Listed, Origin
@@ -152,7 +153,9 @@ async def get_scenario(call: Call, path: ScenarioPath) -> ScenarioJson:
     f" {MAX_SCENARIOS} scenarios.",
     body=RequestBody("The scenario, in JSON or in YAML.", "PutScenario", media_types=(JSON, YAML)),
 )
-async def put_scenario(call: Call, path: ScenarioPath, body: Source) -> tuple[int, ScenarioSummary]:
+async def put_scenario(
+    call: Call, path: ScenarioPath, body: YamlBody
+) -> tuple[int, ScenarioSummary]:
     """Create or replace a scenario."""
     try:
         scenario = await read_text(partial(parse_scenario, name=path.name), body.text)
@@ -224,7 +227,7 @@ def _summary(listed: Listed, uses: Mapping[tuple[str, str, int], int]) -> Scenar
 
 
 def _schemas() -> dict[str, JsonObject]:
-    from emulator.server.control.scenario_schemas import scenario_schemas
+    from emulator.server.control.document import scenario_schemas
 
     return scenario_schemas()
 

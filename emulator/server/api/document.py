@@ -1,32 +1,53 @@
-"""The contract's three calls as declared operations (contract, section 4)."""
+"""The contract as an OpenAPI 3.1 document: its calls as declared operations, and its events."""
 
 import json
 
+from emulator import __version__
 from emulator.domain import errors
 from emulator.domain.faults import ApiRequest
+from emulator.domain.payment import EVENT_TYPES, Status
 from emulator.server.api.app import COLLECTION
-from emulator.server.api.document.schemas import (
+from emulator.server.api.document_schemas import (
     ENUMERATIONS,
     CreatePayment,
+    ListPaymentsQuery,
     PaymentEvent,
     PaymentJson,
     PaymentList,
     RetrievePaymentPath,
+    contract_schemas,
     request_schemas,
 )
 from emulator.server.api.errors import ANSWERS, INTERNAL_ERROR_BODY
 from emulator.server.engine.payments.payments import MAX_WAIT_FOR_KEY_MS
 from emulator.server.openapi.declarations import (
+    JSON,
     JsonObject,
     Operation,
     RequestBody,
     Resource,
     SuccessResponse,
+    ref,
 )
-from emulator.server.openapi.document import Conventions
-from emulator.server.openapi.payment_list import ListPaymentsQuery
+from emulator.server.openapi.document import Conventions, DocumentWriter
+from emulator.server.openapi.schemas import example_of
 
-HEADERS: JsonObject = {
+_DESCRIPTION = """\
+Create, retrieve and list customer checkout payments in ETB. The merchant creates a payment \
+server-side and redirects the customer to its `checkout_url`; afterwards the customer is \
+redirected to `success_url` or `cancel_url`.
+
+The ETB payments sandbox emulator serves this API under `/v1`. It accepts what the contract \
+leaves open with an `Emulator-Warning` header or, with `--strict`, refuses it with 400. Other \
+paths and methods get 404 `route_not_found`, because the statuses of the contract do not include \
+405."""
+
+_BEARER = """\
+The secret key of an account. A key with the prefix `test_` uses the test mode, one with the \
+prefix `live_` the live mode; both are simulated. A missing or invalid key gets 401, a payment \
+of another account or mode 404."""
+
+_HEADERS: JsonObject = {
     "RequestId": {
         "description": "The identifier of the request, also in the journal.",
         "required": True,
@@ -94,6 +115,26 @@ _REFUSALS_OF_EVERY_CALL = (
     errors.DuplicateParameter,
     errors.IdempotencyKeyHeader,
 )
+_MEANINGS_OF_EVENTS = {
+    Status.PENDING: "A payment was created.",
+    Status.PROCESSING: "The customer has submitted a method.",
+    Status.COMPLETED: "A payment was confirmed.",
+    Status.FAILED: "A payment failed.",
+    Status.EXPIRED: "The checkout of a payment expired before the customer submitted a method.",
+    Status.REFUNDED: "A completed payment was refunded.",
+}
+_HEADERS_OF_EVENTS = {
+    "webhook-id": ("The event's id, the same on every attempt.", {"type": "string"}),
+    "webhook-timestamp": (
+        "The time of this attempt, in seconds since 1970.",
+        {"type": "integer", "format": "int64"},
+    ),
+    "webhook-signature": (
+        "Blank-separated signatures, each `v1,` and the base64 of an HMAC-SHA256 over id,"
+        " timestamp and body, joined by full stops, under the endpoint's secret.",
+        {"type": "string"},
+    ),
+}
 
 
 def _headers(status: int) -> dict[str, str]:
@@ -164,3 +205,79 @@ PAYMENTS = Resource(
     types=(PaymentEvent,),
     schemas=request_schemas,
 )
+
+
+def build(*, base_url: str, methods: tuple[str, ...]) -> JsonObject:
+    """The document of an emulator at `base_url` with these payment methods."""
+    writer = DocumentWriter((PAYMENTS,), CONVENTIONS, contract_schemas(methods))
+    events = {"name": "events", "description": "The events of payments, sent to endpoints."}
+    components = {name: part for name, part in writer.components().items() if part}
+    event = example_of(ref("PaymentEvent"), components["schemas"])
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "ETB payments",
+            "version": __version__,
+            "summary": "The payments API of the sandbox emulator.",
+            "description": _DESCRIPTION,
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "servers": [{"url": base_url, "description": "The emulator."}],
+        "security": [{"bearer": []}],
+        "tags": [*writer.tags(), events],
+        "paths": writer.paths(),
+        "webhooks": webhooks(event, methods[0]),
+        "components": {
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer", "description": _BEARER}
+            },
+            "headers": _HEADERS,
+            **components,
+        },
+    }
+
+
+def webhooks(event: JsonObject, method: str) -> JsonObject:
+    """One webhook for each type of event, by its name.
+
+    `event` and `method` are examples.
+    """
+    return {
+        EVENT_TYPES[status]: {"post": _webhook(status, meaning, event, method)}
+        for status, meaning in _MEANINGS_OF_EVENTS.items()
+    }
+
+
+def _webhook(status: Status, meaning: str, event: JsonObject, method: str) -> JsonObject:
+    event_type = EVENT_TYPES[status]
+    has_method = status not in (Status.PENDING, Status.EXPIRED)
+    is_paid = status in (Status.COMPLETED, Status.REFUNDED)
+    payment: JsonObject = event["data"]
+    changes = {
+        "status": status,
+        "method": method if has_method else None,
+        "completed_at": event["timestamp"] if is_paid else None,
+    }
+    example = {**event, "type": event_type, "data": {**payment, **changes}}
+    return {
+        "operationId": f"on_{event_type.replace('.', '_')}",
+        "tags": ["events"],
+        "summary": meaning,
+        "description": "Sent according to Standard Webhooks, and retried unless the endpoint"
+        " responds with 2xx in time. An event can arrive more than once, and events can arrive out"
+        " of order.",
+        "security": [],
+        "parameters": [
+            {"name": name, "in": "header", "required": True, "description": text, "schema": schema}
+            for name, (text, schema) in _HEADERS_OF_EVENTS.items()
+        ],
+        "requestBody": {
+            "description": "The event: the same bytes on every attempt.",
+            "required": True,
+            "content": {JSON: {"schema": ref("PaymentEvent"), "example": example}},
+        },
+        "responses": {
+            "2XX": {"description": "The endpoint received the event."},
+            "410": {"description": "The endpoint is gone; the emulator disables it."},
+        },
+    }

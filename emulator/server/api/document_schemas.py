@@ -8,10 +8,12 @@ from emulator.domain.accounts import Mode
 from emulator.domain.payment import (
     CURRENCY,
     DEFAULT_EXPIRES_IN_S,
+    DEFAULT_PAGE_LENGTH,
     MAX_AMOUNT_MINOR,
     MAX_EXPIRES_IN_S,
     MAX_METADATA_PAIRS,
     MIN_AMOUNT_MINOR,
+    PAGE_LENGTHS,
     Status,
 )
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
@@ -19,7 +21,6 @@ from emulator.server.api import parameters
 from emulator.server.api.bodies import MAX_BODY_BYTES, MAX_NESTING
 from emulator.server.engine.payments.payments import KEY_RETENTION_MS
 from emulator.server.openapi.declarations import JsonObject, doc, ref, refers_to
-from emulator.server.openapi.payment_list import PaymentId, PaymentMethod, Timestamp
 from emulator.server.openapi.schemas import Enumerations, component_schemas
 
 ENUMERATIONS: Enumerations = {Status: ("PaymentStatus", "The status of a payment.")}
@@ -30,6 +31,12 @@ _CANCEL_URL = "https://shop.example/cart"
 _METADATA = {"order": "1042"}
 _CHECKOUT_URL = "http://127.0.0.1:8081/c/000001FXnjOasxbc3T6lG61rwPZf0Pqm"
 
+# Of any length: the contract names the prefix only.
+PaymentId = Annotated[
+    str, Meta(pattern="^pay_[A-Za-z0-9]+$", examples=["pay_000001Dz8o8aapLUyz3InHE9"])
+]
+PaymentMethod = Annotated[Any, refers_to("PaymentMethod")]
+Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 AmountMinor = Annotated[
     int,
     Meta(
@@ -98,6 +105,38 @@ class CreatePayment(Struct):
             f"The seconds until the checkout expires, {DEFAULT_EXPIRES_IN_S} by default. An"
             f" integer; a value that is not {parameters.USUAL_EXPIRES_IN_S.start:,} to"
             f" {parameters.USUAL_EXPIRES_IN_S.stop - 1:,} gets a warning."
+        ),
+    ] = None
+
+
+class ListPaymentsQuery(Struct):
+    limit: Annotated[
+        int,
+        Meta(
+            ge=PAGE_LENGTHS.start,
+            le=PAGE_LENGTHS.stop - 1,
+            description="The maximum number of results on a page.",
+        ),
+    ] = DEFAULT_PAGE_LENGTH
+    # The codes of `after` name the cursor that it takes.
+    after: Annotated[
+        PaymentId | None,
+        Meta(description="The `next_cursor` of the previous page.", extra={"kind": "cursor"}),
+    ] = None
+    status: Annotated[Status | None, doc("Only payments of this status.")] = None
+    method: Annotated[PaymentMethod, doc("Only payments of this method.")] = None
+    created_gte: Annotated[
+        Timestamp | None,
+        Meta(
+            description="Only payments created at this instant or later.",
+            extra={"kind": "created_gte"},
+        ),
+    ] = None
+    created_lte: Annotated[
+        Timestamp | None,
+        Meta(
+            description="Only payments created at this instant or earlier.",
+            extra={"kind": "created_lte"},
         ),
     ] = None
 
