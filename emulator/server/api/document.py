@@ -193,9 +193,7 @@ LIST = Operation(
     summary="List payments",
     description="Newest first. New payments do not shift later pages.",
     query_type=ListPaymentsQuery,
-    responses={
-        200: SuccessResponse("A page of payments.", PaymentList),
-    },
+    responses={200: SuccessResponse("A page of payments.", PaymentList)},
     refusals=_REFUSALS_OF_EVERY_CALL,
 )
 PAYMENTS = Resource(

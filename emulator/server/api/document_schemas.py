@@ -266,5 +266,5 @@ def request_schemas() -> dict[str, JsonObject]:
         "CreatePayment": {
             "description": "The payment to create. Unknown members get a warning. The body"
             f" may have {MAX_BODY_BYTES // 1024} KiB and {MAX_NESTING} levels of nesting."
-        },
+        }
     }

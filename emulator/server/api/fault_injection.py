@@ -19,10 +19,7 @@ _BODIES = {
         "idempotency_key",
     ),
 }
-_HEADERS: dict[int, Header] = {
-    401: (b"www-authenticate", b"Bearer"),
-    409: (b"retry-after", b"1"),
-}
+_HEADERS: dict[int, Header] = {401: (b"www-authenticate", b"Bearer"), 409: (b"retry-after", b"1")}
 
 
 def is_late(effect: RequestEffect) -> bool:

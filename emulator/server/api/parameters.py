@@ -239,9 +239,7 @@ def _metadata(value: Any, warnings: list[RequestWarning]) -> dict[str, str]:
         return {}
     if not isinstance(value, dict):
         raise not_accepted(
-            "metadata",
-            value,
-            f"an object of at most {MAX_METADATA_PAIRS} pairs with string values",
+            "metadata", value, f"an object of at most {MAX_METADATA_PAIRS} pairs with string values"
         )
     if len(value) > MAX_METADATA_PAIRS:
         raise InvalidField(

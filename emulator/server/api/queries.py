@@ -7,12 +7,7 @@ from urllib.parse import parse_qsl
 
 from emulator.domain.instants import ParsedTimestamp, parse_timestamp
 from emulator.domain.message_text import not_accepted
-from emulator.domain.payment import (
-    DEFAULT_PAGE_LENGTH,
-    MAX_AMOUNT_MINOR,
-    PAGE_LENGTHS,
-    Status,
-)
+from emulator.domain.payment import DEFAULT_PAGE_LENGTH, MAX_AMOUNT_MINOR, PAGE_LENGTHS, Status
 from emulator.domain.payment_methods import normalise_phone
 from emulator.server.api.request_warnings import (
     RequestWarning,

@@ -13,14 +13,13 @@ import msgspec
 
 from emulator import ids
 from emulator.clock import SystemClock
-from emulator.domain.accounts import Mode
 from emulator.server.api.app import PaymentsApi
 from emulator.server.api.exchange import ASGIApp, Message, Scope
 from emulator.server.api.parameters import CreateRules
 from emulator.server.app.gateway import Gateway, Lazily, RequestLog
 from emulator.server.engine.engine import Engine, open_engine
 from emulator.server.engine.payments.payments import CheckoutAddress
-from emulator.server.engine.state.account import Account, ConfiguredEndpoint, EngineConfig
+from emulator.server.engine.state.account import ConfiguredEndpoint, EngineConfig
 from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES
 from emulator.server.engine.state.rules import Origin
 from emulator.settings import Settings, data_directory
@@ -211,37 +210,18 @@ def _guarded(app: ASGIApp, settings: Settings, checkout: CheckoutAddress) -> ASG
 def _dashboard(
     settings: Settings, engine: Engine, checkout: CheckoutAddress, control: ASGIApp
 ) -> ASGIApp:
-    from emulator.server.api.errors import status_of
-    from emulator.server.api.exchange import bearer_key
     from emulator.server.dashboard.app import Dashboard
-
-    def account_of(account_id: str | None) -> Account:
-        accounts = engine.accounts
-        return accounts.first if account_id is None else accounts.get(account_id)
-
-    def revision_of(subject: Mapping[str, str]) -> str:
-        account = account_of(subject.get("account"))
-        return engine.activity.revision(account.owner(Mode(subject.get("mode", Mode.TEST))))
-
-    async def subject_of(authorization: str) -> dict[str, str]:
-        owner = await engine.accounts.owner_of(bearer_key(authorization.encode("latin-1")))
-        return {"account": owner.account.profile.id, "mode": owner.mode}
 
     return Dashboard(
         templates=data_directory("templates"),
         control=LocalControl(control),
         methods=settings.methods,
-        checkout_base=lambda: checkout.base,
-        test_key=lambda account_id: account_of(account_id).profile.test_key,
-        revision_of=revision_of,
-        subject_of=subject_of,
-        status_of=status_of,
-        monotonic_ms=engine.wall.monotonic_ms,
+        checkout=checkout,
+        engine=engine,
     )
 
 
 def _checkout(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
-    from emulator.server.api.exchange import log_failure
     from emulator.server.app.guard import HostGuard
     from emulator.server.checkout.app import CheckoutApp
 
@@ -250,7 +230,6 @@ def _checkout(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> 
         templates=data_directory("templates"),
         shows_handset=not settings.no_handset,
         check_host=HostGuard(settings, checkout).check,
-        log_failure=log_failure,
     )
 
 

@@ -18,6 +18,7 @@ from emulator.domain.errors import (
     UnknownCheckout,
     UnknownRoute,
 )
+from emulator.server.api.exchange import log_failure
 from emulator.server.assets import DIRECTORY, Assets
 from emulator.server.checkout import views
 from emulator.server.checkout.pages import Pages
@@ -27,7 +28,6 @@ from emulator.server.engine.payments.checkouts import Checkouts
 
 Endpoint = Callable[[Request, str], Awaitable[Response]]
 CheckHost = Callable[[Scope], object]
-LogFailure = Callable[[str, str, Exception], None]
 
 STATUS = "status"
 ICON = "/favicon.ico"
@@ -54,20 +54,13 @@ class CheckoutApp:
     """Responds in HTML, errors included."""
 
     def __init__(
-        self,
-        *,
-        checkouts: Checkouts,
-        templates: Path,
-        shows_handset: bool,
-        check_host: CheckHost,
-        log_failure: LogFailure,
+        self, *, checkouts: Checkouts, templates: Path, shows_handset: bool, check_host: CheckHost
     ) -> None:
         """`shows_handset` shows the simulated phone beside the pages.
 
         `check_host` raises ForbiddenOrigin for a request with a foreign `Host`.
         """
         self._check_host = check_host
-        self._log_failure = log_failure
         self._assets, self._renderer = _renderer(
             templates / "checkout", shows_handset=shows_handset
         )
@@ -96,7 +89,7 @@ class CheckoutApp:
         except ClientDisconnect:
             return
         except Exception as error:  # noqa: BLE001 - logged; the customer gets a page
-            self._log_failure(request.method, request.scope["path"], error)
+            log_failure(request.method, request.scope["path"], error)
             response = self._problem(request, views.problem("wrong", None, status=500))
         _protect(response)
         await response(scope, receive, send)

@@ -1,6 +1,6 @@
 """Decodes the requests of declared operations, calls their handlers and encodes the results."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from inspect import cleandoc
 from typing import Annotated, Any, get_args
 from urllib.parse import parse_qsl
@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive
 
 from emulator.domain import errors
@@ -290,6 +290,13 @@ def _query_values(request: Request, structs: Iterable[type[Struct]]) -> dict[str
             raise DuplicateParameter(name)
         values[name] = value
     return values
+
+
+def json_in_parts(parts: Iterator[bytes], *, is_small: bool) -> Response:
+    """A response in JSON; a small one is computed at once, and not on another thread."""
+    if is_small:
+        return Response(b"".join(parts), media_type=JSON)
+    return StreamingResponse(parts, media_type=JSON)
 
 
 def check_names(members: Iterable[str], repeated: list[str], known: Iterable[str]) -> None:

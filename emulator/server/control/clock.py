@@ -5,14 +5,14 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from emulator.domain.instants import LAST_INSTANT, format_instant, rate_number
 from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import EVENT_TYPES, Reason, Status
 from emulator.domain.transitions import ATTEMPT, TimerKind
 from emulator.domain.webhooks import DeliveryState
-from emulator.server.control.calls import Call, operation
+from emulator.server.control.calls import Call, json_in_parts, operation
 from emulator.server.control.types import (
     CLOCK,
     At,
@@ -208,10 +208,7 @@ class AdvancedJson(Struct, frozen=True):
     ]
 
 
-@operation(
-    "GET /clock",
-    "The clock.",
-)
+@operation("GET /clock", "The clock.")
 async def get_clock(call: Call) -> ClockJson:
     """Retrieve the clock.
 
@@ -259,10 +256,8 @@ async def advance_clock(
         case AdvanceToNext():
             param, target = "to", Target(waits=waits)
     advanced = await service.advance(call.account, target, param=param)
-    parts = _parts(advanced)
-    if len(advanced.effects) <= EFFECTS_A_PART:
-        return Response(b"".join(parts), media_type="application/json")
-    return StreamingResponse(parts, media_type="application/json")
+    is_small = len(advanced.effects) <= EFFECTS_A_PART
+    return json_in_parts(_parts(advanced), is_small=is_small)
 
 
 def _json(state: ClockState) -> ClockJson:

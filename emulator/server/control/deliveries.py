@@ -1,11 +1,11 @@
-"""The calls on events and on their deliveries to webhook endpoints."""
+"""The calls on deliveries to webhook endpoints: each delivery, and their pause."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from emulator.domain import errors
 from emulator.domain.instants import format_instant
@@ -14,13 +14,14 @@ from emulator.domain.payment import STATUS_OF_EVENT, Status
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
 from emulator.domain.wire import PING
 from emulator.http.disconnection import unless_disconnected
-from emulator.server.control.calls import Call, operation
+from emulator.server.control.calls import Call, json_in_parts, operation
 from emulator.server.control.events import EventJson, get_event, list_events
 from emulator.server.control.types import (
     DEFAULT_LIMIT,
     DEFAULT_TIMEOUT_S,
     EXAMPLE_URL,
     OLDER,
+    Body,
     Count,
     DeliveryId,
     DurationMs,
@@ -35,7 +36,8 @@ from emulator.server.control.types import (
     json_text,
 )
 from emulator.server.engine.delivery.deliveries import DeliveryDetail
-from emulator.server.openapi.declarations import JSON, JsonObject, Resource, doc, parsed, refers_to
+from emulator.server.engine.delivery.gates import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
+from emulator.server.openapi.declarations import JsonObject, Resource, doc, parsed, refers_to
 from emulator.server.storage.deliveries import DeliveryFilter
 
 # A page of the dashboard is one part: each part of a stream is computed on another thread.
@@ -161,6 +163,22 @@ class WaitedForDelivery(Struct, frozen=True):
     ]
 
 
+class SetDeliveryPause(Body, frozen=True):
+    """Whether deliveries wait."""
+
+    paused: Annotated[bool, doc("True begins a pause, false ends it.")]
+
+
+class DeliveryPause(Struct, frozen=True):
+    """Whether deliveries wait."""
+
+    paused: bool
+    seconds_left: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        doc("The real time until the pause ends; null without a pause."),
+    ]
+
+
 @operation(
     "GET /deliveries",
     "The deliveries.",
@@ -177,9 +195,7 @@ async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
     deliveries = call.engine.webhooks.deliveries
     found = await deliveries.newest(call.owner, chosen, limit=query.limit + 1)
     parts = _parts(found[: query.limit], has_more=len(found) > query.limit)
-    if min(len(found), query.limit) <= DELIVERIES_A_PART:
-        return Response(b"".join(parts), media_type=JSON)
-    return StreamingResponse(parts, media_type=JSON)
+    return json_in_parts(parts, is_small=min(len(found), query.limit) <= DELIVERIES_A_PART)
 
 
 @operation(
@@ -228,6 +244,71 @@ async def resend_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
     """
     deliveries = call.engine.webhooks.deliveries
     return delivery_json(await deliveries.resend(call.owner, path.delivery_id))
+
+
+@operation("GET /deliveries/paused", "Whether deliveries wait.")
+async def get_delivery_pause(call: Call) -> DeliveryPause:
+    """Retrieve the pause of deliveries.
+
+    Returns whether the deliveries of the account and mode wait.
+    """
+    return _pause(call)
+
+
+@operation(
+    "PUT /deliveries/paused",
+    "Whether deliveries wait.",
+    description="Begins or ends a pause of the account and mode. In a pause no scheduled attempt"
+    " is made; `release`, `drop` and `resend` act on single deliveries. The pause ends, and all"
+    f" that is due is sent, after {MAX_PAUSE_MS // 60_000} minutes of real time, with delivery"
+    f" {MAX_PAUSED_DELIVERIES + 1} that is due, with an advance of the clock, a reset or the"
+    " restore of a snapshot, and when the emulator restarts.",
+    body="Whether deliveries wait.",
+)
+async def set_delivery_pause(call: Call, body: SetDeliveryPause) -> DeliveryPause:
+    """Pause deliveries."""
+    webhooks = call.engine.webhooks
+    if body.paused:
+        await webhooks.deliveries.pause(call.owner)
+    else:
+        webhooks.dispatcher.resume(call.owner)
+    return _pause(call)
+
+
+@operation(
+    "POST /deliveries/{delivery_id}/release",
+    "The delivery.",
+    errors.UnknownDelivery,
+    errors.DeliveryNotPending,
+)
+async def release_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
+    """Release a delivery.
+
+    Makes the next scheduled attempt of a pending delivery now, in a pause and without one, waits
+    for the result and returns the delivery. After a failure its schedule continues.
+    """
+    deliveries = call.engine.webhooks.deliveries
+    return delivery_json(await deliveries.release(call.owner, path.delivery_id))
+
+
+@operation(
+    "POST /deliveries/{delivery_id}/drop",
+    "The delivery.",
+    errors.UnknownDelivery,
+    errors.DeliveryNotPending,
+)
+async def drop_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
+    """Drop a delivery.
+
+    Makes no further attempt of a pending delivery.
+    """
+    deliveries = call.engine.webhooks.deliveries
+    return delivery_json(await deliveries.drop(call.owner, path.delivery_id))
+
+
+def _pause(call: Call) -> DeliveryPause:
+    left_ms = call.engine.webhooks.deliveries.pause_left_ms(call.owner)
+    return DeliveryPause(left_ms is not None, None if left_ms is None else left_ms / 1000)
 
 
 def _parts(details: Sequence[DeliveryDetail], *, has_more: bool) -> Iterator[bytes]:
@@ -315,4 +396,10 @@ DELIVERIES = Resource(
     ),
     types=(EventJson,),
     schemas=_schemas,
+)
+DELIVERY_PAUSE = Resource(
+    tag="Paused deliveries",
+    description="Deliveries that wait, so that they can be released in any order, repeated or"
+    " dropped.",
+    operations=(get_delivery_pause, set_delivery_pause, release_delivery, drop_delivery),
 )

@@ -74,10 +74,7 @@ class EventList(Struct, frozen=True):
     has_more: HasMore
 
 
-@operation(
-    "GET /events",
-    "The events.",
-)
+@operation("GET /events", "The events.")
 async def list_events(call: Call, query: EventListQuery) -> EventList:
     """List events.
 

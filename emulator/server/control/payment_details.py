@@ -88,11 +88,7 @@ class PaymentDetailJson(Struct, frozen=True):
     scheduled: Annotated[list[Scheduled], doc("The scheduled changes and attempts, soonest first.")]
 
 
-@operation(
-    "GET /payments/{payment_id}",
-    "The payment with its details.",
-    errors.UnknownPayment,
-)
+@operation("GET /payments/{payment_id}", "The payment with its details.", errors.UnknownPayment)
 async def get_payment(call: Call, path: PaymentPath) -> PaymentDetailJson:
     """Retrieve a payment with its details.
 

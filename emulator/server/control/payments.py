@@ -142,12 +142,7 @@ def _change(
 ) -> Callable[[Handler], Operation]:
     """Declares a call that changes a payment and returns it."""
     return operation(
-        request_line,
-        "The payment.",
-        errors.UnknownPayment,
-        refusal,
-        content="Payment",
-        body=body,
+        request_line, "The payment.", errors.UnknownPayment, refusal, content="Payment", body=body
     )
 
 
@@ -178,10 +173,7 @@ async def count_transitions(call: Call) -> TransitionCounts:
 
 
 @operation(
-    "GET /payments",
-    "A page of payments.",
-    content="PaymentList",
-    query=ControlListPaymentsQuery,
+    "GET /payments", "A page of payments.", content="PaymentList", query=ControlListPaymentsQuery
 )
 async def list_payments(call: Call, query: Mapping[str, str]) -> Response:
     """List payments.

@@ -1,4 +1,4 @@
-"""The calls on the journal of requests to `/v1`."""
+"""The calls on the journal of requests to `/v1`, and on the requests without a valid key."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from emulator.domain import errors
 from emulator.domain.accounts import mask_key, mask_keys
@@ -17,7 +17,7 @@ from emulator.domain.faults import MAX_FAULT_STATUS
 from emulator.domain.instants import format_instant
 from emulator.domain.message_text import not_accepted
 from emulator.scenarios.scenario_file import fault_rule_json
-from emulator.server.control.calls import Call, operation
+from emulator.server.control.calls import Call, json_in_parts, operation
 from emulator.server.control.types import (
     DEFAULT_LIMIT,
     OLDER,
@@ -29,7 +29,6 @@ from emulator.server.control.types import (
     RequestId,
     ScenarioName,
 )
-from emulator.server.control.unauthorized import list_unauthorized
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.journal import (
     HEADERS,
@@ -37,6 +36,7 @@ from emulator.server.engine.state.journal import (
     MAX_HEADER_BYTES,
     MAX_JOURNAL_BYTES,
     MAX_STORED_BODY_BYTES,
+    MAX_UNAUTHORIZED,
     Conditions,
     JournalEntry,
     warning_kind,
@@ -179,6 +179,27 @@ class RequestKinds(Struct, frozen=True):
     warnings: list[WarningKind]
 
 
+class UnauthorizedJson(Struct, frozen=True):
+    """A request that was answered with status 401."""
+
+    at: Annotated[
+        str, doc("When it was answered, by the system clock.", "2026-01-01T00:00:00.000Z")
+    ]
+    method: Annotated[str, doc("Its method.", "GET")]
+    path: Annotated[str, doc("Its path, with masked keys.", "/v1/payments")]
+    code: Annotated[str, doc("The error code.", "invalid_api_key")]
+    key: Annotated[str | None, doc("Its key, masked; null without a Bearer key.", "test_my…key")]
+
+
+class UnauthorizedList(Struct, frozen=True):
+    """The requests without a valid key."""
+
+    data: Annotated[
+        list[UnauthorizedJson], doc(f"The requests, newest first, at most {MAX_UNAUTHORIZED}.")
+    ]
+    count: Annotated[Count, doc("The number of all since the start or the last reset of all.")]
+
+
 @operation(
     "GET /requests",
     "The requests.",
@@ -195,9 +216,7 @@ async def list_requests(call: Call, query: RequestQuery) -> Response:
         msgspec.json.encode(call.owner.journal.has_overflowed),
     )
     parts = _parts(call, found[: query.limit], end)
-    if sum(entry.size_bytes for entry in found) <= BYTES_A_PART:
-        return Response(b"".join(parts), media_type=JSON)
-    return StreamingResponse(parts, media_type=JSON)
+    return json_in_parts(parts, is_small=sum(each.size_bytes for each in found) <= BYTES_A_PART)
 
 
 @operation("GET /requests/count", "The number of requests.")
@@ -238,6 +257,23 @@ async def get_request(call: Call, path: RequestPath) -> Response:
     Returns one request of the journal.
     """
     return Response(_masked(call, call.owner.journal.entry(path.request_id)), media_type=JSON)
+
+
+@operation("GET /unauthorized", "The requests.")
+async def list_unauthorized(call: Call) -> UnauthorizedList:
+    """List requests without a valid key.
+
+    Lists the newest requests that got status 401 because they have no valid key. They belong to no
+    account, so the list is the same for all.
+    """
+    unauthorized = call.engine.accounts.unauthorized
+    return UnauthorizedList(
+        [
+            UnauthorizedJson(format_instant(each.at), *each[1:])
+            for each in reversed(unauthorized.newest)
+        ],
+        unauthorized.count,
+    )
 
 
 def _parts(call: Call, entries: Sequence[JournalEntry], end: bytes) -> Iterator[bytes]:

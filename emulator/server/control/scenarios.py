@@ -1,16 +1,16 @@
-"""The calls on the scenarios of an account."""
+"""The calls on the scenarios of an account, and on fault rules that belong to no scenario."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 
 from emulator.domain import errors
-from emulator.domain.errors import InvalidScenario
-from emulator.scenarios.loader import parse_scenario
+from emulator.domain.errors import InvalidFault, InvalidScenario, MissingParameter
+from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.scenario_file import (
     NAME_PATTERN,
@@ -22,10 +22,11 @@ from emulator.scenarios.scenario_file import (
     webhook_rule_json,
 )
 from emulator.server.api.bodies import YamlBody
-from emulator.server.control.calls import Call, operation
-from emulator.server.control.types import YAML, Body, Count, ScenarioName
-from emulator.server.engine.accounts.scenarios import MAX_SCENARIOS
-from emulator.server.engine.state.rules import Listed, Origin
+from emulator.server.control.calls import Call, check_names, operation
+from emulator.server.control.types import YAML, Body, Count, FaultId, ScenarioName
+from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
+from emulator.server.engine.state.rule_choice import FAULTS_SECTION
+from emulator.server.engine.state.rules import Listed, Origin, PostedFault
 from emulator.server.openapi.declarations import (
     JSON,
     JsonObject,
@@ -104,10 +105,7 @@ class ScenarioList(Struct, frozen=True):
     data: list[ScenarioSummary]
 
 
-@operation(
-    "GET /scenarios",
-    "The scenarios.",
-)
+@operation("GET /scenarios", "The scenarios.")
 async def list_scenarios(call: Call) -> ScenarioList:
     """List scenarios.
 
@@ -140,9 +138,7 @@ async def get_scenario(call: Call, path: ScenarioPath) -> ScenarioJson:
     "PUT /scenarios/{name}",
     {
         200: SuccessResponse("The scenario, which replaced an earlier one."),
-        201: SuccessResponse(
-            "The new scenario.",
-        ),
+        201: SuccessResponse("The new scenario."),
     },
     errors.InvalidScenario,
     errors.TooManyScenarios,
@@ -238,4 +234,109 @@ SCENARIOS = Resource(
     " the shipped scenarios and store its own.",
     operations=(list_scenarios, get_scenario, put_scenario, delete_scenario, switch_scenario),
     schemas=_schemas,
+)
+
+
+_MEMBERS = ("when", "then", "times")
+
+
+class FaultPath(Struct, frozen=True):
+    fault_id: Annotated[FaultId, Meta(min_length=1, description="The identifier of a fault rule.")]
+
+
+class FaultJson(Struct, frozen=True):
+    """A fault rule that was added by this API."""
+
+    id: Annotated[FaultId, doc("Its identifier, with the prefix `flt_`.")]
+    # The schemas of these three are those of a rule in a scenario.
+    when: JsonObject
+    then: JsonObject
+    times: int | UnsetType = UNSET
+    used: (
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                description="The number of times that it was applied; present only with `times`.",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class FaultList(Struct, frozen=True):
+    """The fault rules, newest and highest precedence first."""
+
+    data: list[FaultJson]
+
+
+@operation("GET /faults", "The fault rules.")
+async def list_faults(call: Call) -> FaultList:
+    """List faults.
+
+    Lists the fault rules that were added by this API, newest and highest precedence first. For
+    a rule with `times`, `used` is the number of times that it was applied.
+    """
+    uses = await call.engine.scenarios.uses(call.account)
+    faults = call.account.rules.overrides.faults
+    return FaultList(
+        [_fault_json(fault, uses.get((fault.id, FAULTS_SECTION, 0), 0)) for fault in faults]
+    )
+
+
+@operation(
+    "POST /faults",
+    "The fault rule.",
+    errors.MissingParameter,
+    errors.InvalidFault,
+    errors.TooManyFaults,
+    description="Adds a fault rule, without a file, for requests to `/v1` after this"
+    f" call. An account has at most {MAX_FAULTS} such rules. A rule that was applied"
+    " `times` times does not count.",
+    body=RequestBody("The fault rule.", "AddFault"),
+    status=201,
+)
+async def add_fault(call: Call, body: YamlBody) -> FaultJson:
+    # Unlike for other bodies, an unknown member takes precedence over one that occurs twice.
+    """Add a fault."""
+    check_names(body.members, [], _MEMBERS)
+    check_names((), body.repeated, _MEMBERS)
+    if body.members.get("then") is None:
+        raise MissingParameter("then")
+    try:
+        rule = await read_text(read_fault_rule_text, body.text)
+    except ScenarioError as error:
+        messages = (problem.message for problem in error.problems[:MAX_PROBLEMS_SHOWN])
+        raise InvalidFault("; ".join(messages), param=error.problems[0].key) from None
+    return _fault_json(await call.engine.scenarios.add_fault(call.account, rule, body.text), 0)
+
+
+@operation("DELETE /faults", "Deleted.")
+async def clear_faults(call: Call) -> None:
+    """Delete all faults.
+
+    Deletes all fault rules that were added by this API. The faults of scenarios remain.
+    """
+    await call.engine.scenarios.remove_fault(call.account, None)
+
+
+@operation("DELETE /faults/{fault_id}", "Deleted.", errors.UnknownFault)
+async def delete_fault(call: Call, path: FaultPath) -> None:
+    """Delete a fault.
+
+    Deletes one fault rule.
+    """
+    await call.engine.scenarios.remove_fault(call.account, path.fault_id)
+
+
+def _fault_json(fault: PostedFault, uses: int) -> FaultJson:
+    """A fault rule; for one with `times`, also the number of its uses."""
+    used = UNSET if fault.rule.times is None else uses
+    return FaultJson(id=fault.id, **fault_rule_json(fault.rule), used=used)
+
+
+POSTED_FAULTS = Resource(
+    tag="Faults",
+    description="Rules that make requests to `/v1` fail, without a scenario file.",
+    operations=(list_faults, add_fault, clear_faults, delete_fault),
 )

@@ -218,8 +218,7 @@ ClockText = Annotated[str, Meta(pattern=_CLOCK_PATTERN, examples=[_CLOCK_EXAMPLE
 GivenClock = Annotated[
     Any,
     Meta(
-        examples=[_CLOCK_EXAMPLE],
-        extra_json_schema={"type": "string", "pattern": _CLOCK_PATTERN},
+        examples=[_CLOCK_EXAMPLE], extra_json_schema={"type": "string", "pattern": _CLOCK_PATTERN}
     ),
     parsed(clock_value(parse_clock, ACCEPTED_CLOCKS), kind=CLOCK),
 ]

@@ -180,11 +180,7 @@ async def update_webhook_endpoint(
     return _json(await endpoints.change(call.owner, path.endpoint_id, terms))
 
 
-@operation(
-    "DELETE /webhook_endpoints/{endpoint_id}",
-    "Deleted.",
-    errors.UnknownEndpoint,
-)
+@operation("DELETE /webhook_endpoints/{endpoint_id}", "Deleted.", errors.UnknownEndpoint)
 async def delete_webhook_endpoint(call: Call, path: EndpointPath) -> None:
     """Delete a webhook endpoint.
 
@@ -209,11 +205,7 @@ async def rotate_webhook_secret(
     return _json(await endpoints.rotate(call.owner, path.endpoint_id, body.secret))
 
 
-@operation(
-    "POST /webhook_endpoints/{endpoint_id}/ping",
-    "The delivery.",
-    errors.UnknownEndpoint,
-)
+@operation("POST /webhook_endpoints/{endpoint_id}/ping", "The delivery.", errors.UnknownEndpoint)
 async def ping_webhook_endpoint(call: Call, path: EndpointPath) -> DeliveryJson:
     """Ping a webhook endpoint.
 

@@ -14,15 +14,21 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from emulator import __version__
+from emulator.domain.accounts import Mode
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.message_text import escape_controls
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import METHODS
 from emulator.reporting import template_environment
+from emulator.server.api.errors import status_of
+from emulator.server.api.exchange import bearer_key
 from emulator.server.assets import DIRECTORY, Assets
-from emulator.server.dashboard import fidelity, payments, requests, scenarios, webhooks
+from emulator.server.dashboard import sections
 from emulator.server.dashboard.shared_renders import SharedRenders
 from emulator.server.dashboard.view_request import ROOT, ControlApi, ViewRequest
+from emulator.server.engine.engine import Engine
+from emulator.server.engine.payments.payments import CheckoutAddress
+from emulator.server.engine.state.account import Account
 
 ICON = "/favicon.ico"
 FIRST_SECTION = "payments"
@@ -34,11 +40,11 @@ Page = Callable[[ViewRequest], Awaitable[Mapping[str, Any]]]
 
 # A list and one item of it, by the name of the section, in the order of the navigation.
 SECTIONS: Mapping[str, tuple[Page, Page | None]] = {
-    "payments": (payments.payment_list, payments.payment_story),
-    "webhooks": (webhooks.delivery_list, webhooks.delivery_details),
-    "requests": (requests.request_list, requests.request_details),
-    "scenarios": (scenarios.scenario_list, scenarios.scenario_details),
-    "fidelity": (fidelity.fidelity, None),
+    "payments": (sections.payment_list, sections.payment_story),
+    "webhooks": (sections.delivery_list, sections.delivery_details),
+    "requests": (sections.request_list, sections.request_details),
+    "scenarios": (sections.scenario_list, sections.scenario_details),
+    "fidelity": (sections.fidelity, None),
 }
 # The section that shows an item, by the prefix of its id.
 SECTION_OF_PREFIX = {"pay": "payments", "dlv": "webhooks", "evt": "webhooks", "req": "requests"}
@@ -66,28 +72,15 @@ class Dashboard:
         templates: Path,
         control: ControlApi,
         methods: Sequence[str],
-        checkout_base: Callable[[], str],
-        test_key: Callable[[str | None], str],
-        revision_of: Callable[[Mapping[str, str]], str],
-        subject_of: Callable[[str], Awaitable[Mapping[str, str]]],
-        status_of: Callable[[Refusal], int],
-        monotonic_ms: Callable[[], float],
+        checkout: CheckoutAddress,
+        engine: Engine,
     ) -> None:
-        """`methods` are those that are offered.
-
-        `checkout_base` returns the public address of the checkout pages.
-        `test_key` returns the test key of an account, by default of the first one.
-        `revision_of` returns what differs after each change of an account and a mode that exist.
-        `subject_of` returns the account and the mode of an `Authorization` header.
-        """
+        """`methods` are those that are offered."""
         self._control = control
         self._methods = methods
-        self._checkout_base = checkout_base
-        self._test_key = test_key
-        self._revision_of = revision_of
-        self._subject_of = subject_of
-        self._status_of = status_of
-        self._renders = SharedRenders(monotonic_ms)
+        self._checkout = checkout
+        self._engine = engine
+        self._renders = SharedRenders(engine.wall.monotonic_ms)
         self._assets, self._templates = _templates(templates)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -116,7 +109,10 @@ class Dashboard:
         try:
             # A browser may send other credentials, to a proxy in front.
             if authorization.lower().startswith("bearer "):
-                page = replace(page, subject=await self._subject_of(authorization))
+                key = bearer_key(authorization.encode("latin-1"))
+                owner = await self._engine.accounts.owner_of(key)
+                subject = {"account": owner.account.profile.id, "mode": owner.mode}
+                page = replace(page, subject=subject)
             query = request.scope["query_string"]
             address = f"{page.base_url} {path}?{query!r} {page.subject}"
             return await self._renders.response(
@@ -127,7 +123,7 @@ class Dashboard:
                 raise
             is_route = isinstance(refusal, UnknownRoute)
             message = f"There is no page {path}." if is_route else str(refusal)
-            return await self._problem(page, self._status_of(refusal), message)
+            return await self._problem(page, status_of(refusal), message)
 
     async def _view(self, page: ViewRequest) -> Response:
         """The response for a page. Raises the refusals of the control API, and UnknownRoute."""
@@ -137,7 +133,7 @@ class Dashboard:
             case "search", None:
                 return RedirectResponse(_address_of(page, page.query.get("q", "").strip()), 303)
             case "test-key", None:
-                key = self._test_key(page.subject.get("account"))
+                key = self._account(page).profile.test_key
                 return Response(key, media_type="text/plain", headers=_HEADERS)
         list_page, item_page = SECTIONS.get(page.section, (None, None))
         view = list_page if page.item is None else item_page
@@ -171,7 +167,8 @@ class Dashboard:
     async def _header(self, page: ViewRequest) -> Mapping[str, Any]:
         """The clock and the newest accounts; also that of the page and the first one, the last."""
         clock = await page.get("/clock")
-        revision = self._revision_of(page.subject)
+        mode = Mode(page.subject.get("mode", Mode.TEST))
+        revision = self._engine.activity.revision(self._account(page).owner(mode))
         accounts = (await page.control.get("/accounts", {}))["data"]
         listed = {page.subject.get("account"), accounts[-1]["id"]}
         more = [each for each in accounts[MAX_LISTED_ACCOUNTS:] if each["id"] in listed]
@@ -181,6 +178,11 @@ class Dashboard:
             "pause": await page.get("/deliveries/paused"),
             "accounts": accounts[:MAX_LISTED_ACCOUNTS] + more,
         }
+
+    def _account(self, page: ViewRequest) -> Account:
+        """The account of a page, by default the first one. Raises UnknownAccount."""
+        account_id, accounts = page.subject.get("account"), self._engine.accounts
+        return accounts.first if account_id is None else accounts.get(account_id)
 
     def _page_request(self, request: Request, section: str, item: str | None) -> ViewRequest:
         query = dict(parse_qsl(request.scope["query_string"].decode("latin-1")))
@@ -199,7 +201,7 @@ class Dashboard:
             "name": "etb-payments-emulator",
             "version": __version__,
             "api": f"{base}/v1",
-            "checkout": self._checkout_base(),
+            "checkout": self._checkout.base,
             "control": f"{base}/_emulator",
             "dashboard": f"{base}{ROOT}/{FIRST_SECTION}",
             "health": f"{base}/_emulator/health",

@@ -6,7 +6,6 @@ import httpx
 import pytest
 
 from emulator.domain.errors import IllegalTransition, UnknownAccount
-from emulator.server.api.exchange import log_failure
 from emulator.server.checkout.app import CheckoutApp
 from emulator.server.engine.payments.checkouts import Checkout, Checkouts
 from emulator.settings import data_directory
@@ -42,7 +41,6 @@ async def test_an_unexpected_error_is_a_page_without_details(
         templates=data_directory("templates"),
         shows_handset=True,
         check_host=lambda _: None,
-        log_failure=log_failure,
     )
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as pages:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from emulator.scenarios.loader import parse_scenario
-from emulator.server.dashboard.scenarios import EXAMPLE, ONE_CLICK_FAULTS
+from emulator.server.dashboard.sections import EXAMPLE, ONE_CLICK_FAULTS
 from tests.server.dashboard import get
 from tests.server.dashboard.pages import count, shown
 from tests.world import World, headers, order

@@ -4,7 +4,7 @@ import pytest
 from playwright.async_api import expect
 
 from emulator.domain.clauses import CLAUSES
-from emulator.server.dashboard.fidelity import MAX_JUDGED_PAYMENTS
+from emulator.server.dashboard.sections import MAX_JUDGED_PAYMENTS
 from tests.server.checkout.browser.tabs import Device, Scheme
 from tests.server.dashboard.browser.tabs import LOOK_NAMES, LOOKS, OpenTab, Tab
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import expect
 
-from emulator.server.dashboard.scenarios import ONE_CLICK_FAULTS
+from emulator.server.dashboard.sections import ONE_CLICK_FAULTS
 from tests.server.checkout.browser.tabs import Device, Scheme
 from tests.server.dashboard.browser.tabs import HOSTILE, LOOK_NAMES, LOOKS, OpenTab, Tab
 
