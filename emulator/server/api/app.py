@@ -8,16 +8,8 @@ from collections.abc import Mapping
 
 from emulator import ids
 from emulator.clock import SystemClock
+from emulator.domain import errors
 from emulator.domain.accounts import Mode
-from emulator.domain.errors import (
-    IdempotencyKeyHeader,
-    InvalidField,
-    NotReady,
-    RateLimitExceeded,
-    Refusal,
-    UnknownRoute,
-    UnsupportedContentType,
-)
 from emulator.domain.instants import REAL_RATE
 from emulator.domain.rate_limit import TokenBucket
 from emulator.server.api.bodies import ClientDisconnected, check_content_type, decode_object
@@ -95,10 +87,10 @@ class PaymentsApi:
             owner = self._accounts.known_owner(key) or await self._accounts.owner_of(key)
             exchange.owner, exchange.generation = owner, owner.account.generation
             reply = await self._reply(exchange, owner)
-        except (NotReady, DatabaseLost):
+        except (errors.NotReady, DatabaseLost):
             # At shutdown, or after the loss of the database: the contract has no 503.
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
-        except Refusal as refusal:
+        except errors.Refusal as refusal:
             reply = _refused(refusal)
         except ClientDisconnected:
             reply = no_reply() if client.body_error is None else _refused(client.body_error)
@@ -136,13 +128,13 @@ class PaymentsApi:
         if owner.bucket is not None:
             try:
                 _check_rate(owner, owner.bucket)
-            except RateLimitExceeded:
+            except errors.RateLimitExceeded:
                 # The checklist compares the body with that of a repetition.
                 await exchange.read_for_journal()
                 raise
         if b"idempotency-key" in exchange.headers:
             exchange.warnings.append(
-                RequestWarning("idempotency-key-header", IdempotencyKeyHeader())
+                RequestWarning("idempotency-key-header", errors.IdempotencyKeyHeader())
             )
         operation = _operation(exchange.method, exchange.path)
         if owner.account.rules.faults:
@@ -183,7 +175,7 @@ class PaymentsApi:
         warnings, query = exchange.warnings, exchange.query
         try:
             check_content_type(exchange.headers.get(b"content-type"))
-        except UnsupportedContentType:
+        except errors.UnsupportedContentType:
             await exchange.read_for_journal()
             raise
         body, repeated = decode_object(await exchange.read())
@@ -228,14 +220,14 @@ class PaymentsApi:
         """The page of payments for the parameters of a list call. Raises InvalidField."""
         try:
             query = page_query(values, self._rules.methods, warnings)
-        except InvalidField as refusal:
+        except errors.InvalidField as refusal:
             # The cursor is second in the contract's table, but its check reads the payments.
             if refusal.param != "limit" and "after" in values:
                 await self._payments.page(owner, PageQuery(limit=1, after=values["after"]))
             raise
         return await self._payments.page(owner, query)
 
-    def _strict_error(self, warnings: list[RequestWarning]) -> Refusal | None:
+    def _strict_error(self, warnings: list[RequestWarning]) -> errors.Refusal | None:
         return first_strict_error(warnings) if warnings and self._is_strict else None
 
     def _check_strict(self, warnings: list[RequestWarning]) -> None:
@@ -250,7 +242,7 @@ _COMMON_LINES = (
 )
 
 
-def _refused(refusal: Refusal) -> Reply:
+def _refused(refusal: errors.Refusal) -> Reply:
     return Reply(status_of(refusal), error_body(refusal), error_headers(refusal))
 
 
@@ -265,7 +257,7 @@ def _operation(method: str, path: str) -> str:
         payment_id = path[len(_ITEM) :]
         if payment_id and "/" not in payment_id:
             return _RETRIEVE
-    raise UnknownRoute(method, path)
+    raise errors.UnknownRoute(method, path)
 
 
 def _check_rate(owner: Owner, bucket: TokenBucket) -> None:
@@ -274,7 +266,7 @@ def _check_rate(owner: Owner, bucket: TokenBucket) -> None:
     if wait_ms:
         # In seconds of real time, because that is what the client waits.
         rate = REAL_RATE if clock.is_frozen else clock.rate_thousandths
-        raise RateLimitExceeded(
+        raise errors.RateLimitExceeded(
             retry_after_s=max(1, -(-wait_ms // rate)), clock_is_frozen=clock.is_frozen
         )
 

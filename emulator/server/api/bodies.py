@@ -10,12 +10,7 @@ from typing import Any
 
 import msgspec
 
-from emulator.domain.errors import (
-    InvalidJson,
-    InvalidRequestBody,
-    RequestTooLarge,
-    UnsupportedContentType,
-)
+from emulator.domain import errors
 from emulator.domain.message_text import WrittenNumber, received
 
 MAX_BODY_BYTES = 256 * 1024
@@ -82,9 +77,9 @@ async def read_source(
         try:
             return YamlBody(text=raw.decode())
         except UnicodeDecodeError:
-            raise InvalidRequestBody("The request body is not UTF-8.") from None
+            raise errors.InvalidRequestBody("The request body is not UTF-8.") from None
     if takes_yaml and media_type.strip() != _JSON_TYPE:
-        raise UnsupportedContentType(
+        raise errors.UnsupportedContentType(
             f"The Content-Type must be application/yaml or {_JSON_TYPE} (got {received(declared)})."
         )
     check_content_type(headers.get(b"content-type"))
@@ -129,12 +124,12 @@ def check_content_type(value: bytes | None) -> None:
     if value == b"application/json":
         return
     if value is None:
-        raise UnsupportedContentType(
+        raise errors.UnsupportedContentType(
             "The request needs the header 'Content-Type: application/json'."
         )
     media_type, *parameters = value.decode("latin-1").lower().split(";")
     if media_type.strip() != _JSON_TYPE:
-        raise UnsupportedContentType(
+        raise errors.UnsupportedContentType(
             f"The Content-Type must be application/json (got {received(value.decode('latin-1'))})."
         )
     check_charset(parameters)
@@ -146,13 +141,13 @@ def check_charset(parameters: Iterable[str]) -> None:
         name, _, charset = parameter.strip().partition("=")
         if name.strip() == "charset" and charset.strip().strip('"') not in ("utf-8", "utf8"):
             shown = received(charset.strip().strip('"'))
-            raise UnsupportedContentType(f"The charset must be UTF-8 (got {shown}).")
+            raise errors.UnsupportedContentType(f"The charset must be UTF-8 (got {shown}).")
 
 
 def check_size(length: int) -> None:
     """Raises RequestTooLarge."""
     if length > MAX_BODY_BYTES:
-        raise RequestTooLarge(limit_bytes=MAX_BODY_BYTES)
+        raise errors.RequestTooLarge(limit_bytes=MAX_BODY_BYTES)
 
 
 def decode_object(raw: bytes) -> tuple[dict[str, Any], list[str]]:
@@ -168,7 +163,7 @@ def decode_object(raw: bytes) -> tuple[dict[str, Any], list[str]]:
         # A number that is too large for the fast decoder.
         return _decode_slowly(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidJson(_reason(raw, error)) from None
+        raise errors.InvalidJson(_reason(raw, error)) from None
     if not isinstance(value, dict):
         raise _no_object(value)
     if _may_repeat_members(raw, value):
@@ -186,10 +181,10 @@ def _reason(raw: bytes, error: Exception) -> str:
         return "The request body is not JSON: it is not UTF-8."
     if b"\\u" in raw:
         # The standard library then refuses only the lone surrogate.
-        with suppress(InvalidRequestBody):
+        with suppress(errors.InvalidRequestBody):
             try:
                 _decode_slowly(raw)
-            except InvalidJson as refusal:
+            except errors.InvalidJson as refusal:
                 if refusal.message != _NO_JSON:
                     return refusal.message
     detail = str(error).removeprefix("JSON is malformed: ")
@@ -215,7 +210,7 @@ def _check_nesting(raw: bytes) -> None:
         elif byte in b"{[":
             depth += 1
             if depth > MAX_NESTING:
-                raise InvalidJson(
+                raise errors.InvalidJson(
                     f"The request body is nested more than {MAX_NESTING} levels deep."
                 )
         elif byte in b"}]":
@@ -270,19 +265,21 @@ def _decode_slowly(raw: bytes) -> tuple[dict[str, Any], list[str]]:
         json.dumps(value, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError as error:
         half = json.dumps(error.object[error.start])[1:-1]
-        raise InvalidJson(
+        raise errors.InvalidJson(
             f"A string in the request body has half of a surrogate pair ({half}); send both halves,"
             " or the character in UTF-8."
         ) from None
     except (ValueError, RecursionError):
-        raise InvalidJson(_NO_JSON) from None
+        raise errors.InvalidJson(_NO_JSON) from None
     if not isinstance(value, dict):
         raise _no_object(value)
     return value, value.repeated if isinstance(value, _Repeating) else []
 
 
-def _no_object(value: object) -> InvalidRequestBody:
-    return InvalidRequestBody(f"The request body must be a JSON object (got {received(value)}).")
+def _no_object(value: object) -> errors.InvalidRequestBody:
+    return errors.InvalidRequestBody(
+        f"The request body must be a JSON object (got {received(value)})."
+    )
 
 
 def _integer(token: str) -> object:

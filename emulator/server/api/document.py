@@ -6,18 +6,8 @@ from emulator import __version__
 from emulator.domain import errors
 from emulator.domain.faults import ApiRequest
 from emulator.domain.payment import EVENT_TYPES, Status
+from emulator.server.api import document_schemas
 from emulator.server.api.app import COLLECTION
-from emulator.server.api.document_schemas import (
-    ENUMERATIONS,
-    CreatePayment,
-    ListPaymentsQuery,
-    PaymentEvent,
-    PaymentJson,
-    PaymentList,
-    RetrievePaymentPath,
-    contract_schemas,
-    request_schemas,
-)
 from emulator.server.api.errors import ANSWERS, INTERNAL_ERROR_BODY
 from emulator.server.engine.payments.payments import MAX_WAIT_FOR_KEY_MS
 from emulator.server.openapi.declarations import (
@@ -147,7 +137,7 @@ CONVENTIONS = Conventions(
     refusals=ANSWERS,
     meanings=_MEANINGS,
     headers=_headers,
-    enumerations=ENUMERATIONS,
+    enumerations=document_schemas.ENUMERATIONS,
     other_errors={500: json.loads(INTERNAL_ERROR_BODY)["error"]},
     has_closed_codes=False,
 )
@@ -158,11 +148,11 @@ CREATE = Operation(
     id=ApiRequest.CREATE_PAYMENT.value,
     summary="Create a payment",
     description="Then redirect the customer to its `checkout_url`.",
-    body=RequestBody("The payment to create.", CreatePayment),
+    body=RequestBody("The payment to create.", document_schemas.CreatePayment),
     responses={
         201: SuccessResponse(
             "The new payment; a repeated idempotency key gets the same bytes again.",
-            PaymentJson,
+            document_schemas.PaymentJson,
             headers={"Location": "Location", "Idempotent-Replayed": "IdempotentReplayed"},
         )
     },
@@ -182,8 +172,8 @@ RETRIEVE = Operation(
     id=ApiRequest.RETRIEVE_PAYMENT.value,
     summary="Retrieve a payment",
     description="Poll only before going live; in production, webhooks report changes.",
-    path_type=RetrievePaymentPath,
-    responses={200: SuccessResponse("The payment.", PaymentJson)},
+    path_type=document_schemas.RetrievePaymentPath,
+    responses={200: SuccessResponse("The payment.", document_schemas.PaymentJson)},
     refusals=(*_REFUSALS_OF_EVERY_CALL, errors.UnknownPayment, errors.UnknownRoute),
 )
 LIST = Operation(
@@ -192,22 +182,22 @@ LIST = Operation(
     id=ApiRequest.LIST_PAYMENTS.value,
     summary="List payments",
     description="Newest first. New payments do not shift later pages.",
-    query_type=ListPaymentsQuery,
-    responses={200: SuccessResponse("A page of payments.", PaymentList)},
+    query_type=document_schemas.ListPaymentsQuery,
+    responses={200: SuccessResponse("A page of payments.", document_schemas.PaymentList)},
     refusals=_REFUSALS_OF_EVERY_CALL,
 )
 PAYMENTS = Resource(
     tag="payments",
     description="Customer checkouts.",
     operations=(CREATE, LIST, RETRIEVE),
-    types=(PaymentEvent,),
-    schemas=request_schemas,
+    types=(document_schemas.PaymentEvent,),
+    schemas=document_schemas.request_schemas,
 )
 
 
 def build(*, base_url: str, methods: tuple[str, ...]) -> JsonObject:
     """The document of an emulator at `base_url` with these payment methods."""
-    writer = DocumentWriter((PAYMENTS,), CONVENTIONS, contract_schemas(methods))
+    writer = DocumentWriter((PAYMENTS,), CONVENTIONS, document_schemas.contract_schemas(methods))
     events = {"name": "events", "description": "The events of payments, sent to endpoints."}
     components = {name: part for name, part in writer.components().items() if part}
     event = example_of(ref("PaymentEvent"), components["schemas"])

@@ -4,18 +4,8 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from emulator.domain import payment
 from emulator.domain.accounts import Mode
-from emulator.domain.payment import (
-    CURRENCY,
-    DEFAULT_EXPIRES_IN_S,
-    DEFAULT_PAGE_LENGTH,
-    MAX_AMOUNT_MINOR,
-    MAX_EXPIRES_IN_S,
-    MAX_METADATA_PAIRS,
-    MIN_AMOUNT_MINOR,
-    PAGE_LENGTHS,
-    Status,
-)
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.server.api import parameters
 from emulator.server.api.bodies import MAX_BODY_BYTES, MAX_NESTING
@@ -23,7 +13,7 @@ from emulator.server.engine.payments.payments import KEY_RETENTION_MS
 from emulator.server.openapi.declarations import JsonObject, doc, ref, refers_to
 from emulator.server.openapi.schemas import Enumerations, component_schemas
 
-ENUMERATIONS: Enumerations = {Status: ("PaymentStatus", "The status of a payment.")}
+ENUMERATIONS: Enumerations = {payment.Status: ("PaymentStatus", "The status of a payment.")}
 
 _HOUR_MS = 3_600_000
 _SUCCESS_URL = "https://shop.example/orders/1042"
@@ -40,8 +30,8 @@ Timestamp = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 AmountMinor = Annotated[
     int,
     Meta(
-        ge=MIN_AMOUNT_MINOR,
-        le=MAX_AMOUNT_MINOR,
+        ge=payment.MIN_AMOUNT_MINOR,
+        le=payment.MAX_AMOUNT_MINOR,
         examples=[15_000],
         extra_json_schema={"format": "int64"},
     ),
@@ -99,10 +89,12 @@ class CreatePayment(Struct):
     ] = None
     # No `default`: types generated for TypeScript would make it a required member.
     expires_in: Annotated[
-        Annotated[int, Meta(ge=1, le=MAX_EXPIRES_IN_S, extra_json_schema={"format": "int64"})]
+        Annotated[
+            int, Meta(ge=1, le=payment.MAX_EXPIRES_IN_S, extra_json_schema={"format": "int64"})
+        ]
         | None,
         doc(
-            f"The seconds until the checkout expires, {DEFAULT_EXPIRES_IN_S} by default. An"
+            f"The seconds until the checkout expires, {payment.DEFAULT_EXPIRES_IN_S} by default. An"
             f" integer; a value that is not {parameters.USUAL_EXPIRES_IN_S.start:,} to"
             f" {parameters.USUAL_EXPIRES_IN_S.stop - 1:,} gets a warning."
         ),
@@ -113,17 +105,17 @@ class ListPaymentsQuery(Struct):
     limit: Annotated[
         int,
         Meta(
-            ge=PAGE_LENGTHS.start,
-            le=PAGE_LENGTHS.stop - 1,
+            ge=payment.PAGE_LENGTHS.start,
+            le=payment.PAGE_LENGTHS.stop - 1,
             description="The maximum number of results on a page.",
         ),
-    ] = DEFAULT_PAGE_LENGTH
+    ] = payment.DEFAULT_PAGE_LENGTH
     # The codes of `after` name the cursor that it takes.
     after: Annotated[
         PaymentId | None,
         Meta(description="The `next_cursor` of the previous page.", extra={"kind": "cursor"}),
     ] = None
-    status: Annotated[Status | None, doc("Only payments of this status.")] = None
+    status: Annotated[payment.Status | None, doc("Only payments of this status.")] = None
     method: Annotated[PaymentMethod, doc("Only payments of this method.")] = None
     created_gte: Annotated[
         Timestamp | None,
@@ -150,7 +142,7 @@ class PaymentJson(Struct):
     ]
     amount: Annotated[AmountMinor, doc("The amount in ETB cents: 100 are 1 ETB.")]
     currency: Currency
-    status: Status
+    status: payment.Status
     method: str | None
     checkout_url: Annotated[str, doc("The URL of the hosted checkout page.", _CHECKOUT_URL)]
     success_url: Annotated[str, doc("The redirect URL after success.", _SUCCESS_URL)]
@@ -244,13 +236,13 @@ def contract_schemas(methods: tuple[str, ...]) -> dict[str, JsonObject]:
     }
     return {
         **schemas,
-        "Currency": {"type": "string", "description": "Always `ETB`.", "enum": [CURRENCY]},
+        "Currency": {"type": "string", "description": "Always `ETB`.", "enum": [payment.CURRENCY]},
         "Metadata": {
             "type": "object",
             "description": "The key-value pairs of the merchant, in their order.",
             "examples": [_METADATA],
             "additionalProperties": {"type": "string"},
-            "maxProperties": MAX_METADATA_PAIRS,
+            "maxProperties": payment.MAX_METADATA_PAIRS,
         },
         "PaymentMethod": {
             "type": "string",

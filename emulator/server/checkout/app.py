@@ -9,15 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from emulator.domain.errors import (
-    ForbiddenOrigin,
-    InvalidRequest,
-    NotFound,
-    NotReady,
-    Refusal,
-    UnknownCheckout,
-    UnknownRoute,
-)
+from emulator.domain import errors
 from emulator.server.api.exchange import log_failure
 from emulator.server.assets import DIRECTORY, Assets
 from emulator.server.checkout import views
@@ -82,7 +74,7 @@ class CheckoutApp:
         try:
             self._check_host(scope)
             response = await self._respond(request)
-        except Refusal as refusal:
+        except errors.Refusal as refusal:
             if _needs_no_page(request, refusal):
                 raise
             response = self._problem(request, _view_of(refusal, request))
@@ -105,14 +97,14 @@ class CheckoutApp:
             if endpoint is not None:
                 return await endpoint(request, match["token"])
         elif method == "GET" and _ANY_CHECKOUT.fullmatch(path):
-            raise UnknownCheckout
+            raise errors.UnknownCheckout
         elif method == "GET" and (match := _FILE.fullmatch(path)):
             file = self._assets.response(match["name"])
             if file is not None:
                 return file
         elif method == "GET" and path == ICON:
             return self._assets.icon()
-        raise UnknownRoute(request.method, path)
+        raise errors.UnknownRoute(request.method, path)
 
 
 @cache
@@ -122,33 +114,33 @@ def _renderer(directory: Path, *, shows_handset: bool) -> tuple[Assets, Renderer
     return assets, Renderer(directory, assets, shows_handset=shows_handset)
 
 
-def _view_of(refusal: Refusal, request: Request) -> PageView:
+def _view_of(refusal: errors.Refusal, request: Request) -> PageView:
     match = _CHECKOUT.fullmatch(request.scope["path"])
     token = match and match["token"]
     match refusal:
-        case UnknownRoute():
+        case errors.UnknownRoute():
             return views.problem("page_not_found", None, status=404)
-        case NotFound():
+        case errors.NotFound():
             return views.problem("not_found", "not_found_body", status=404)
-        case NotReady():
+        case errors.NotReady():
             return views.problem("wrong", None, status=503)
-        case ForbiddenOrigin() if request.method in _READING:
+        case errors.ForbiddenOrigin() if request.method in _READING:
             # Only the operator can solve this, so the page shows the whole message.
             return views.problem("forbidden_host", None, status=403, detail=refusal.message)
-        case ForbiddenOrigin():
+        case errors.ForbiddenOrigin():
             return views.problem("forbidden", "nothing_changed", status=403, token=token)
-        case InvalidRequest():
+        case errors.InvalidRequest():
             return views.problem("bad_request", "nothing_changed", status=400, token=token)
     return views.problem("wrong", "nothing_changed", status=409, token=token)
 
 
-def _needs_no_page(request: Request, refusal: Refusal) -> bool:
+def _needs_no_page(request: Request, refusal: errors.Refusal) -> bool:
     """Whether no person sees the response: the client is our script, or no browser."""
     match = _CHECKOUT.fullmatch(request.scope["path"])
     if match is not None and match["leaf"] == STATUS:
         return True
     # At a foreign `Host`, and for a submit at an unknown path, only browsers get a page.
-    expected = ForbiddenOrigin if request.method in _READING else UnknownRoute
+    expected = errors.ForbiddenOrigin if request.method in _READING else errors.UnknownRoute
     is_browser = "text/html" in request.headers.get("accept", "")
     return isinstance(refusal, expected) and not is_browser
 

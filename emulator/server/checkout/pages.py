@@ -9,16 +9,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from emulator.domain.errors import (
-    ForbiddenOrigin,
-    IllegalTransition,
-    InvalidField,
-    InvalidRequestBody,
-    MissingParameter,
-    PaymentNotPayable,
-    RequestTooLarge,
-    UnsupportedContentType,
-)
+from emulator.domain import errors
 from emulator.domain.hosts import authority
 from emulator.domain.instants import rate_number
 from emulator.domain.payment import Payment, Status
@@ -141,11 +132,11 @@ class Pages:
             payment = await self._checkouts.pay(
                 checkout, Submission(method=method, phone=phone, bank=bank)
             )
-        except MissingParameter:
+        except errors.MissingParameter:
             return _redirect(page, token, method=method)
-        except PaymentNotPayable:
+        except errors.PaymentNotPayable:
             return _redirect(page, token, "wait")
-        except InvalidField as refusal:
+        except errors.InvalidField as refusal:
             if refusal.param != "phone" or method not in PHONE_METHODS:
                 raise
             wrong = views.wrong_phone(phone or "", method)
@@ -160,9 +151,9 @@ class Pages:
         try:
             answer = PhoneAnswer(form.get("answer", ""))
         except ValueError:
-            raise InvalidField("answer", "There is no such answer.") from None
+            raise errors.InvalidField("answer", "There is no such answer.") from None
         # After an earlier answer, or without a pending question, the page shows the present state.
-        with suppress(IllegalTransition):
+        with suppress(errors.IllegalTransition):
             payment = await self._checkouts.answer(checkout, answer)
         return _redirect(page, token, _leaf_after_submit(payment))
 
@@ -172,7 +163,7 @@ class Pages:
         checkout, _ = await self._form(request, token)
         try:
             await self._checkouts.cancel(checkout)
-        except IllegalTransition:
+        except errors.IllegalTransition:
             return _redirect(page, token)
         return _redirect(page, token, "cancelled")
 
@@ -206,7 +197,7 @@ async def read_form(request: Request) -> dict[str, str]:
             text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FORM_FIELDS
         )
     except (ValueError, ClientDisconnect):
-        raise InvalidRequestBody from None
+        raise errors.InvalidRequestBody from None
     return dict(pairs)
 
 
@@ -219,20 +210,20 @@ def check_origin(headers: Mapping[str, str], *, public_url: str) -> None:
     scheme = (origin or "").partition("://")[0]
     ours = (authority(f"{scheme}://{headers.get('host', '')}"), authority(public_url))
     if origin is not None and (scheme not in _SCHEMES or authority(origin) not in ours):
-        raise ForbiddenOrigin("A web page of another origin may not pay.")
+        raise errors.ForbiddenOrigin("A web page of another origin may not pay.")
 
 
 def check_token(form: Mapping[str, str], expected: str) -> None:
     """Refuse a form of another page than this checkout's. Raises ForbiddenOrigin."""
     if not hmac.compare_digest(form.get(TOKEN_FIELD, "").encode(), expected.encode()):
-        raise ForbiddenOrigin("The form does not come from this checkout's page.")
+        raise errors.ForbiddenOrigin("The form does not come from this checkout's page.")
 
 
 def _check_content_type(content_type: str) -> None:
     media_type, _, parameters = content_type.partition(";")
     charset = parameters.strip().lower().removeprefix("charset=").strip('"')
     if media_type.strip().lower() != _FORM_TYPE or charset not in ("", "utf-8", "utf8"):
-        raise UnsupportedContentType(f"Expected a form: {_FORM_TYPE} in UTF-8.")
+        raise errors.UnsupportedContentType(f"Expected a form: {_FORM_TYPE} in UTF-8.")
 
 
 async def _read_body(request: Request) -> bytes:
@@ -240,7 +231,7 @@ async def _read_body(request: Request) -> bytes:
     async for chunk in request.stream():
         body += chunk
         if len(body) > MAX_FORM_BYTES:
-            raise RequestTooLarge(limit_bytes=MAX_FORM_BYTES)
+            raise errors.RequestTooLarge(limit_bytes=MAX_FORM_BYTES)
     return bytes(body)
 
 

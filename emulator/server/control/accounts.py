@@ -12,19 +12,8 @@ from emulator.domain import errors
 from emulator.domain.accounts import KEY_PATTERN, mask_key
 from emulator.domain.instants import format_clock, format_instant
 from emulator.domain.message_text import not_accepted
+from emulator.server.control import types
 from emulator.server.control.calls import Call, operation
-from emulator.server.control.types import (
-    YAML,
-    AccountId,
-    Body,
-    ClockText,
-    Count,
-    GivenClock,
-    InstantText,
-    Name,
-    PaymentId,
-    Seed,
-)
 from emulator.server.engine.accounts.account_registry import NewAccount
 from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS, MAX_SNAPSHOTS_IN_MEMORY
 from emulator.server.engine.state.account import Account
@@ -36,10 +25,12 @@ TestKey = Annotated[str, Meta(pattern=f"^test{_KEY_AFTER_MODE}$", examples=["tes
 LiveKey = Annotated[str, Meta(pattern=f"^live{_KEY_AFTER_MODE}$", examples=["live_addis_books"])]
 
 
-class CreateAccount(Body, frozen=True):
+class CreateAccount(types.Body, frozen=True):
     """The properties of the account; an omitted member gets its default."""
 
-    name: Annotated[Name | None, doc("The name of the merchant on pages.", "Addis Books")] = None
+    name: Annotated[types.Name | None, doc("The name of the merchant on pages.", "Addis Books")] = (
+        None
+    )
     test_key: Annotated[
         TestKey | None,
         doc("The key of its test mode; by default a new one. No other account may have it."),
@@ -49,7 +40,7 @@ class CreateAccount(Body, frozen=True):
         doc("The key of its live mode; by default a new one. No other account may have it."),
     ] = None
     clock: Annotated[
-        GivenClock | None,
+        types.GivenClock | None,
         doc(
             "`real`, `frozen` at the present instant, `frozen@` and an instant, such as"
             " `frozen@2026-01-01T00:00:00Z`, or a rate: `x60` runs sixty times as fast as real"
@@ -58,7 +49,7 @@ class CreateAccount(Body, frozen=True):
         ),
     ] = None
     seed: Annotated[
-        Seed | None,
+        types.Seed | None,
         doc(
             "Determines ids, tokens, secrets and random values; the default is that of `serve"
             " --seed`."
@@ -66,7 +57,7 @@ class CreateAccount(Body, frozen=True):
     ] = None
 
 
-class Reset(Body, frozen=True):
+class Reset(types.Body, frozen=True):
     """What is reset."""
 
     all: Annotated[bool | None, doc("Resets everything: the first two accounts remain.")] = None
@@ -74,14 +65,14 @@ class Reset(Body, frozen=True):
 
 class AccountPath(Struct, frozen=True):
     account_id: Annotated[
-        AccountId, Meta(min_length=1, description="The identifier of an account.")
+        types.AccountId, Meta(min_length=1, description="The identifier of an account.")
     ]
 
 
 class AccountJson(Struct, frozen=True):
     """An account."""
 
-    id: Annotated[AccountId, doc("Its identifier, with the prefix `acct_`.")]
+    id: Annotated[types.AccountId, doc("Its identifier, with the prefix `acct_`.")]
     name: Annotated[str, doc("The name of the merchant on pages.", "Addis Books")]
     test_key: Annotated[
         str,
@@ -97,7 +88,7 @@ class AccountJson(Struct, frozen=True):
             "live_addis_books",
         ),
     ]
-    clock: Annotated[ClockText, doc("The clock at its creation, which a reset restores.")]
+    clock: Annotated[types.ClockText, doc("The clock at its creation, which a reset restores.")]
 
 
 class AccountList(Struct, frozen=True):
@@ -202,22 +193,24 @@ class SnapshotPath(Struct, frozen=True):
 class SavedClock(Struct, frozen=True):
     """The clock after a restore."""
 
-    now: InstantText
+    now: types.InstantText
     frozen: bool
 
 
 class SavedPayments(Struct, frozen=True):
     """The number of payments, by mode."""
 
-    test: Count
-    live: Count
+    test: types.Count
+    live: types.Count
 
 
 class SnapshotJson(Struct, frozen=True):
     """A saved state of an account."""
 
     name: Annotated[SnapshotName, doc("Its name.")]
-    created_at: Annotated[InstantText, doc("The instant of its creation, on the account's clock.")]
+    created_at: Annotated[
+        types.InstantText, doc("The instant of its creation, on the account's clock.")
+    ]
     clock: SavedClock
     payments: SavedPayments
 
@@ -228,21 +221,15 @@ class SnapshotList(Struct, frozen=True):
     data: list[SnapshotJson]
 
 
-def _true_or_false(name: str, value: str) -> bool:
-    if value not in ("true", "false"):
-        raise not_accepted(name, value, '"true" or "false"')
-    return value == "true"
-
-
 class RecordingQuery(Struct, frozen=True):
-    payment: Annotated[PaymentId | None, doc("Only this payment.")] = None
+    payment: Annotated[types.PaymentId | None, doc("Only this payment.")] = None
     deliveries: Annotated[
         Any,
         Meta(
             description="Whether webhook rules reproduce the order of the deliveries.",
             extra_json_schema={"type": "boolean"},
         ),
-        parsed(_true_or_false),
+        types.text_parser({"true": True, "false": False}.__getitem__, '"true" or "false"'),
     ] = False
 
 
@@ -302,7 +289,7 @@ async def restore_snapshot(call: Call, path: SnapshotPath) -> SnapshotJson:
 
 @operation(
     "GET /recording",
-    {200: SuccessResponse("The file.", "ScenarioFile", media_type=YAML)},
+    {200: SuccessResponse("The file.", "ScenarioFile", media_type=types.YAML)},
     errors.UnknownPayment,
     errors.TooMuchToRecord,
 )
@@ -316,7 +303,7 @@ async def get_recording(call: Call, query: RecordingQuery) -> Response:
     text = await call.engine.recording.record(
         call.owner, query.payment, has_deliveries=query.deliveries
     )
-    return Response(text, media_type=YAML)
+    return Response(text, media_type=types.YAML)
 
 
 def _snapshot_json(snapshot: Snapshot) -> SnapshotJson:

@@ -14,7 +14,6 @@ from starlette.types import Receive
 
 from emulator.domain import errors
 from emulator.domain.accounts import Mode
-from emulator.domain.errors import DuplicateParameter, Refusal, UnknownParameter
 from emulator.domain.message_text import WrittenNumber, nearest_word_hint
 from emulator.server.api.app import PaymentsApi
 from emulator.server.api.bodies import read_optional_object, read_source
@@ -101,7 +100,7 @@ class AccountQuery(Struct, frozen=True):
     )
 
 
-_REFUSALS_OF_ACCOUNTS: tuple[type[Refusal], ...] = (
+_REFUSALS_OF_ACCOUNTS: tuple[type[errors.Refusal], ...] = (
     errors.UnknownParameter,
     errors.DuplicateParameter,
     errors.UnknownAccount,
@@ -109,7 +108,7 @@ _REFUSALS_OF_ACCOUNTS: tuple[type[Refusal], ...] = (
     errors.InvalidApiKey,
     errors.NotReady,
 )
-_REFUSALS_OF_BODIES: tuple[type[Refusal], ...] = (
+_REFUSALS_OF_BODIES: tuple[type[errors.Refusal], ...] = (
     errors.InvalidJson,
     errors.UnsupportedContentType,
     errors.RequestTooLarge,
@@ -119,7 +118,7 @@ _REFUSALS_OF_BODIES: tuple[type[Refusal], ...] = (
 def operation(
     request_line: str,
     responses: str | Mapping[int, SuccessResponse],
-    *refusals: type[Refusal],
+    *refusals: type[errors.Refusal],
     status: int | None = None,
     content: SchemaSource | None = None,
     description: str | None = None,
@@ -178,7 +177,7 @@ def _request_body(description: str, annotation: Any) -> RequestBody:
     return RequestBody(description, structs[0].__base__.__name__, alternatives=structs)
 
 
-def _common_refusals(method: str, *, has_account: bool) -> Iterable[type[Refusal]]:
+def _common_refusals(method: str, *, has_account: bool) -> Iterable[type[errors.Refusal]]:
     yield errors.ForbiddenOrigin
     yield errors.InvalidRequestBody
     if has_account:
@@ -287,7 +286,7 @@ def _query_values(request: Request, structs: Iterable[type[Struct]]) -> dict[str
         if name not in known:
             raise unknown_parameter(name, known)
         if name in values:
-            raise DuplicateParameter(name)
+            raise errors.DuplicateParameter(name)
         values[name] = value
     return values
 
@@ -302,13 +301,13 @@ def json_in_parts(parts: Iterator[bytes], *, is_small: bool) -> Response:
 def check_names(members: Iterable[str], repeated: list[str], known: Iterable[str]) -> None:
     """Raises DuplicateParameter, UnknownParameter."""
     if repeated:
-        raise DuplicateParameter(repeated[0][:MAX_SHOWN_NAME_CHARACTERS])
+        raise errors.DuplicateParameter(repeated[0][:MAX_SHOWN_NAME_CHARACTERS])
     for name in members:
         if name not in known:
             raise unknown_parameter(name, known)
 
 
-def unknown_parameter(name: str, known: Iterable[str]) -> UnknownParameter:
+def unknown_parameter(name: str, known: Iterable[str]) -> errors.UnknownParameter:
     shown = name[:MAX_SHOWN_NAME_CHARACTERS]
     hint = nearest_word_hint(shown, known)
-    return UnknownParameter(f"There is no parameter '{shown}'.{hint}", param=shown)
+    return errors.UnknownParameter(f"There is no parameter '{shown}'.{hint}", param=shown)

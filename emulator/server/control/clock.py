@@ -12,32 +12,9 @@ from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import EVENT_TYPES, Reason, Status
 from emulator.domain.transitions import ATTEMPT, TimerKind
 from emulator.domain.webhooks import DeliveryState
+from emulator.server.control import types
 from emulator.server.control.calls import Call, json_in_parts, operation
-from emulator.server.control.types import (
-    CLOCK,
-    At,
-    Body,
-    ClockFlag,
-    Count,
-    DeliveryId,
-    EndpointId,
-    EventId,
-    EventType,
-    GivenInstant,
-    GivenRate,
-    InstantText,
-    OfPayment,
-    PaymentId,
-    one_of,
-    span_ms,
-)
-from emulator.server.engine.accounts.clock_service import (
-    MAX_ADVANCE_MS,
-    MAX_EFFECTS,
-    Advanced,
-    ClockState,
-    Target,
-)
+from emulator.server.engine.accounts import clock_service
 from emulator.server.openapi.declarations import (
     JsonObject,
     Resource,
@@ -64,22 +41,22 @@ def _background(name: str, value: str) -> str:
 
 def _next(name: str, value: str) -> str:
     if value != _NEXT:
-        raise not_accepted(name, value, f'"{_NEXT}"', kind=CLOCK)
+        raise not_accepted(name, value, f'"{_NEXT}"', kind=types.CLOCK)
     return value
 
 
-class SetClock(Body, frozen=True):
+class SetClock(types.Body, frozen=True):
     """The new state of the clock; an omitted member does not change."""
 
     now: Annotated[
-        GivenInstant | None,
+        types.GivenInstant | None,
         doc("Sets the clock forward and processes everything that becomes due."),
     ] = None
     frozen: Annotated[
-        ClockFlag | None, doc("Freezes the clock, or lets it run at its last rate.")
+        types.ClockFlag | None, doc("Freezes the clock, or lets it run at its last rate.")
     ] = None
     rate: Annotated[
-        GivenRate | None,
+        types.GivenRate | None,
         doc("Lets the clock run so many times as fast as real time, with at most three decimals."),
     ] = None
 
@@ -87,7 +64,7 @@ class SetClock(Body, frozen=True):
 Webhooks = Annotated[str, refers_to("Background"), parsed(_background)] | None
 
 
-class AdvanceClock(Body, frozen=True):
+class AdvanceClock(types.Body, frozen=True):
     """Exactly one of `seconds`, `until` and `to`."""
 
 
@@ -101,7 +78,7 @@ class AdvanceBySeconds(AdvanceClock, frozen=True):
             description="The seconds, with at most three decimals; 0 processes what is due now.",
             extra_json_schema={"type": "number", "minimum": 0, "maximum": LAST_INSTANT // 1000},
         ),
-        parsed(span_ms, kind=CLOCK),
+        parsed(types.span_ms, kind=types.CLOCK),
     ]
     webhooks: Webhooks = None
 
@@ -109,7 +86,9 @@ class AdvanceBySeconds(AdvanceClock, frozen=True):
 class AdvanceUntil(AdvanceClock, frozen=True):
     """Advances until an instant."""
 
-    until: Annotated[GivenInstant, doc("The instant to stop at; not before the current instant.")]
+    until: Annotated[
+        types.GivenInstant, doc("The instant to stop at; not before the current instant.")
+    ]
     webhooks: Webhooks = None
 
 
@@ -123,7 +102,7 @@ class AdvanceToNext(AdvanceClock, frozen=True):
             " change.",
             extra_json_schema={"const": _NEXT},
         ),
-        parsed(_next, kind=CLOCK),
+        parsed(_next, kind=types.CLOCK),
     ]
     webhooks: Webhooks = None
 
@@ -131,20 +110,20 @@ class AdvanceToNext(AdvanceClock, frozen=True):
 class DueJson(Struct, frozen=True):
     """The next scheduled change or attempt."""
 
-    at: At
+    at: types.At
     kind: Annotated[
         str,
         Meta(
             description="The kind of the change.", extra_json_schema={"enum": [*TimerKind, ATTEMPT]}
         ),
     ]
-    payment: OfPayment
+    payment: types.OfPayment
 
 
 class ClockJson(Struct, frozen=True):
     """An account's clock and the next scheduled change or attempt."""
 
-    now: Annotated[InstantText, doc("The current instant of the clock.")]
+    now: Annotated[types.InstantText, doc("The current instant of the clock.")]
     frozen: Annotated[bool, doc("Whether the clock is frozen.")]
     rate: Annotated[
         float | None, doc("How many times as fast as real time it runs; null when frozen.", 1)
@@ -163,9 +142,9 @@ class ClockJson(Struct, frozen=True):
 class PaymentEffect(Struct, frozen=True):
     """The status of a payment changed."""
 
-    at: At
-    type: Annotated[EventType, doc("The type of the event.", EVENT_TYPES[Status.EXPIRED])]
-    payment: OfPayment
+    at: types.At
+    type: Annotated[types.EventType, doc("The type of the event.", EVENT_TYPES[Status.EXPIRED])]
+    payment: types.OfPayment
     kind: Annotated[TimerKind, doc("The cause of the change.")]
     status: Annotated[Status, Meta(examples=[Status.EXPIRED])]
     reason: Reason | UnsetType = UNSET
@@ -174,16 +153,16 @@ class PaymentEffect(Struct, frozen=True):
 class AttemptEffect(Struct, frozen=True):
     """An attempt to send a webhook."""
 
-    at: At
+    at: types.At
     # What the engine writes for an attempt where a change has the type of its event.
     type: Annotated[str, const("webhook.attempt")]
-    payment: Annotated[PaymentId, doc("The identifier of the payment of the event.")]
+    payment: Annotated[types.PaymentId, doc("The identifier of the payment of the event.")]
     kind: Annotated[str, const(ATTEMPT)]
-    event: Annotated[EventId, doc("The identifier of the event.")]
-    event_type: EventType
-    delivery: Annotated[DeliveryId, doc("The identifier of the delivery.")]
-    endpoint: Annotated[EndpointId, doc("The identifier of the endpoint.")]
-    number: Annotated[Count, doc("The number of the attempt in its delivery, from 1.", 1)]
+    event: Annotated[types.EventId, doc("The identifier of the event.")]
+    event_type: types.EventType
+    delivery: Annotated[types.DeliveryId, doc("The identifier of the delivery.")]
+    endpoint: Annotated[types.EndpointId, doc("The identifier of the endpoint.")]
+    number: Annotated[types.Count, doc("The number of the attempt in its delivery, from 1.", 1)]
     response_status: Annotated[
         int | None, doc("The status of the response; null without a response.")
     ]
@@ -194,7 +173,7 @@ class AttemptEffect(Struct, frozen=True):
 class AdvancedJson(Struct, frozen=True):
     """The clock after the advance, and the effects."""
 
-    now: Annotated[InstantText, doc("The current instant of the clock.")]
+    now: Annotated[types.InstantText, doc("The current instant of the clock.")]
     effects: Annotated[
         list[Annotated[msgspec.Raw, refers_to("Effect")]],
         doc("In order of due time and then of creation."),
@@ -202,8 +181,8 @@ class AdvancedJson(Struct, frozen=True):
     settled: Annotated[
         bool,
         doc(
-            f"False if a limit stopped the advance: {MAX_EFFECTS:,} effects, or"
-            f" {MAX_ADVANCE_MS // 1_000} s of real time. The next call continues."
+            f"False if a limit stopped the advance: {clock_service.MAX_EFFECTS:,} effects, or"
+            f" {clock_service.MAX_ADVANCE_MS // 1_000} s of real time. The next call continues."
         ),
     ]
 
@@ -250,17 +229,17 @@ async def advance_clock(
     waits = body.webhooks is None
     match body:
         case AdvanceBySeconds(seconds=by_ms):
-            param, target = "seconds", Target(by_ms=by_ms, waits=waits)
+            param, target = "seconds", clock_service.Target(by_ms=by_ms, waits=waits)
         case AdvanceUntil(until=until):
-            param, target = "until", Target(until=until, waits=waits)
+            param, target = "until", clock_service.Target(until=until, waits=waits)
         case AdvanceToNext():
-            param, target = "to", Target(waits=waits)
+            param, target = "to", clock_service.Target(waits=waits)
     advanced = await service.advance(call.account, target, param=param)
     is_small = len(advanced.effects) <= EFFECTS_A_PART
     return json_in_parts(_parts(advanced), is_small=is_small)
 
 
-def _json(state: ClockState) -> ClockJson:
+def _json(state: clock_service.ClockState) -> ClockJson:
     following = None
     if state.next is not None:
         at, kind, payment_id = state.next
@@ -274,7 +253,7 @@ def _json(state: ClockState) -> ClockJson:
     )
 
 
-def _parts(advanced: Advanced) -> Iterator[bytes]:
+def _parts(advanced: clock_service.Advanced) -> Iterator[bytes]:
     """The response in parts, so that a hundred thousand effects do not delay other requests."""
     yield f'{{"now":"{format_instant(advanced.now)}","effects":['.encode()
     effects = advanced.effects
@@ -298,7 +277,7 @@ def _schemas() -> dict[str, JsonObject]:
         },
         "Effect": {
             "description": "One effect of an advance.",
-            **one_of({**changes, ATTEMPT: "AttemptEffect"}),
+            **types.one_of({**changes, ATTEMPT: "AttemptEffect"}),
         },
     }
 

@@ -9,100 +9,76 @@ from starlette.responses import Response
 
 from emulator.domain import errors
 from emulator.domain.instants import format_instant
-from emulator.domain.message_text import not_accepted
-from emulator.domain.payment import STATUS_OF_EVENT, Status
+from emulator.domain.payment import STATUS_OF_EVENT
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
 from emulator.domain.wire import PING
 from emulator.http.disconnection import unless_disconnected
+from emulator.server.control import types
 from emulator.server.control.calls import Call, json_in_parts, operation
 from emulator.server.control.events import EventJson, get_event, list_events
-from emulator.server.control.types import (
-    DEFAULT_LIMIT,
-    DEFAULT_TIMEOUT_S,
-    EXAMPLE_URL,
-    OLDER,
-    Body,
-    Count,
-    DeliveryId,
-    DurationMs,
-    EndpointId,
-    EventId,
-    HasMore,
-    Headers,
-    InstantText,
-    Limit,
-    PaymentId,
-    Timeout,
-    json_text,
-)
 from emulator.server.engine.delivery.deliveries import DeliveryDetail
 from emulator.server.engine.delivery.gates import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
-from emulator.server.openapi.declarations import JsonObject, Resource, doc, parsed, refers_to
+from emulator.server.openapi.declarations import Resource, doc, refers_to
 from emulator.server.storage.deliveries import DeliveryFilter
 
 # A page of the dashboard is one part: each part of a stream is computed on another thread.
 DELIVERIES_A_PART = 25
 
 
-def _status_of_event(name: str, value: str) -> Status:
-    """The status of the payment at events of a type. Raises InvalidField."""
-    if value not in STATUS_OF_EVENT:
-        raise not_accepted(name, value, f"one of: {', '.join(STATUS_OF_EVENT)}")
-    return STATUS_OF_EVENT[value]
-
-
+# Read as the status of the payment at such an event.
 _GivenEventType = Annotated[
     Any,
     doc("Only deliveries of events of this type."),
     refers_to("EventType"),
-    parsed(_status_of_event),
+    types.text_parser(STATUS_OF_EVENT.__getitem__, f"one of: {', '.join(STATUS_OF_EVENT)}"),
 ]
 _OF_PAYMENT = doc("Only deliveries of events of this payment, or of the `latest`.")
 _TO_ENDPOINT = doc("Only deliveries to this endpoint, which may have been deleted.")
 
 
 class DeliveryListQuery(Struct, frozen=True):
-    limit: Limit = DEFAULT_LIMIT
-    before: Annotated[DeliveryId | None, OLDER] = None
+    limit: types.Limit = types.DEFAULT_LIMIT
+    before: Annotated[types.DeliveryId | None, types.OLDER] = None
     event: _GivenEventType | None = None
-    payment: Annotated[PaymentId | None, _OF_PAYMENT] = None
-    endpoint: Annotated[EndpointId | None, _TO_ENDPOINT] = None
+    payment: Annotated[types.PaymentId | None, _OF_PAYMENT] = None
+    endpoint: Annotated[types.EndpointId | None, _TO_ENDPOINT] = None
     status: Annotated[DeliveryState | None, doc("Only deliveries with this status.")] = None
 
 
 class DeliveryWaitQuery(Struct, frozen=True):
     event: _GivenEventType
-    payment: Annotated[PaymentId | None, _OF_PAYMENT] = None
-    endpoint: Annotated[EndpointId | None, _TO_ENDPOINT] = None
-    timeout: Timeout = DEFAULT_TIMEOUT_S
+    payment: Annotated[types.PaymentId | None, _OF_PAYMENT] = None
+    endpoint: Annotated[types.EndpointId | None, _TO_ENDPOINT] = None
+    timeout: types.Timeout = types.DEFAULT_TIMEOUT_S
 
 
 class DeliveryPath(Struct, frozen=True):
     delivery_id: Annotated[
-        DeliveryId, Meta(min_length=1, description="The identifier of a delivery, or `latest`.")
+        types.DeliveryId,
+        Meta(min_length=1, description="The identifier of a delivery, or `latest`."),
     ]
 
 
 class WebhookRequestJson(Struct, frozen=True):
     """The request."""
 
-    url: Annotated[str, doc("The URL of the request.", EXAMPLE_URL)]
-    headers: Headers
+    url: Annotated[str, doc("The URL of the request.", types.EXAMPLE_URL)]
+    headers: types.Headers
     body: Annotated[str, doc("The event, as signed.", "{}")]
 
 
 class WebhookResponseJson(Struct, frozen=True):
     """The response of the endpoint."""
 
-    headers: Headers
+    headers: types.Headers
     body: Annotated[str, doc("The stored part of the body.", "ok")]
 
 
 class DeliveryAttempt(Struct, frozen=True):
     """One attempt to deliver."""
 
-    number: Annotated[Count, doc("The number of the attempt, from 1.", 1)]
-    at: Annotated[InstantText, doc("The start of the attempt, on the account's clock.")]
+    number: Annotated[types.Count, doc("The number of the attempt, from 1.", 1)]
+    at: Annotated[types.InstantText, doc("The start of the attempt, on the account's clock.")]
     trigger: Annotated[Trigger, doc("The reason for the attempt.")]
     tampered: Tamper | None
     request: WebhookRequestJson
@@ -110,14 +86,14 @@ class DeliveryAttempt(Struct, frozen=True):
     response: WebhookResponseJson | None
     error: Annotated[str | None, doc("The error, if any.")]
     cause: Annotated[str | None, doc("The likely cause and a solution.")]
-    duration_ms: DurationMs
+    duration_ms: types.DurationMs
 
 
 class DeliveryJson(Struct, frozen=True):
     """The delivery of one event to one endpoint."""
 
-    id: Annotated[DeliveryId, doc("Its identifier, with the prefix `dlv_`.")]
-    event: Annotated[EventId, doc("The identifier of the event.")]
+    id: Annotated[types.DeliveryId, doc("Its identifier, with the prefix `dlv_`.")]
+    event: Annotated[types.EventId, doc("The identifier of the event.")]
     type: Annotated[
         str,
         Meta(
@@ -126,20 +102,22 @@ class DeliveryJson(Struct, frozen=True):
         ),
     ]
     payment: Annotated[
-        PaymentId | None, doc("The identifier of the payment of the event; null for a ping.")
+        types.PaymentId | None, doc("The identifier of the payment of the event; null for a ping.")
     ]
     endpoint: Annotated[
-        EndpointId, doc("The identifier of the endpoint, which may have been deleted.")
+        types.EndpointId, doc("The identifier of the endpoint, which may have been deleted.")
     ]
     status: DeliveryState
-    created_at: Annotated[InstantText, doc("The instant of its creation, on the account's clock.")]
+    created_at: Annotated[
+        types.InstantText, doc("The instant of its creation, on the account's clock.")
+    ]
     fault: Annotated[msgspec.Raw, refers_to("WebhookThen")] | None
     oddity: Annotated[
         Annotated[msgspec.Raw, refers_to("WebhookThen")] | None,
         doc("The former name of `fault`, for one release."),
     ]
     next_attempt_at: Annotated[
-        InstantText | None, doc("The instant of the next attempt, on the account's clock.")
+        types.InstantText | None, doc("The instant of the next attempt, on the account's clock.")
     ]
     attempts: Annotated[list[DeliveryAttempt], doc("Oldest first.")]
 
@@ -148,7 +126,7 @@ class DeliveryList(Struct, frozen=True):
     """The deliveries, newest first."""
 
     data: list[DeliveryJson]
-    has_more: HasMore
+    has_more: types.HasMore
 
 
 class WaitedForDelivery(Struct, frozen=True):
@@ -163,7 +141,7 @@ class WaitedForDelivery(Struct, frozen=True):
     ]
 
 
-class SetDeliveryPause(Body, frozen=True):
+class SetDeliveryPause(types.Body, frozen=True):
     """Whether deliveries wait."""
 
     paused: Annotated[bool, doc("True begins a pause, false ends it.")]
@@ -323,7 +301,7 @@ def _parts(details: Sequence[DeliveryDetail], *, has_more: bool) -> Iterator[byt
 def delivery_json(detail: DeliveryDetail) -> DeliveryJson:
     job = detail.job
     delivery = job.delivery
-    fault = None if delivery.fault_json is None else json_text(delivery.fault_json)
+    fault = None if delivery.fault_json is None else types.json_text(delivery.fault_json)
     return DeliveryJson(
         id=detail.id,
         event=job.event_id,
@@ -372,16 +350,6 @@ def _headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return headers
 
 
-def _schemas() -> dict[str, JsonObject]:
-    return {
-        "EventType": {
-            "type": "string",
-            "description": "The type of an event.",
-            "enum": [*EVENT_TYPES_IN_ORDER],
-        }
-    }
-
-
 DELIVERIES = Resource(
     tag="Events and deliveries",
     description="The events, and their deliveries to endpoints. Each attempt is stored with its"
@@ -395,7 +363,13 @@ DELIVERIES = Resource(
         resend_delivery,
     ),
     types=(EventJson,),
-    schemas=_schemas,
+    schemas=lambda: {
+        "EventType": {
+            "type": "string",
+            "description": "The type of an event.",
+            "enum": [*EVENT_TYPES_IN_ORDER],
+        }
+    },
 )
 DELIVERY_PAUSE = Resource(
     tag="Paused deliveries",

@@ -12,19 +12,8 @@ from starlette.responses import Response, StreamingResponse
 from emulator import __version__
 from emulator.domain import errors
 from emulator.domain.accounts import Mode
+from emulator.server.control import types
 from emulator.server.control.calls import Call, operation
-from emulator.server.control.types import (
-    DEFAULT_LIMIT,
-    OLDER,
-    EventId,
-    EventType,
-    HasMore,
-    InstantText,
-    Limit,
-    PaymentId,
-    PaymentText,
-    json_text,
-)
 from emulator.server.engine.accounts.activity import (
     KINDS,
     MAX_EVENTS_PER_MESSAGE,
@@ -38,17 +27,19 @@ _RETRY_MS = 1_000
 
 
 class EventListQuery(Struct, frozen=True):
-    limit: Limit = DEFAULT_LIMIT
-    before: Annotated[EventId | None, OLDER] = None
+    limit: types.Limit = types.DEFAULT_LIMIT
+    before: Annotated[types.EventId | None, types.OLDER] = None
 
 
 class EventPath(Struct, frozen=True):
-    event_id: Annotated[EventId, Meta(min_length=1, description="The identifier of an event.")]
+    event_id: Annotated[
+        types.EventId, Meta(min_length=1, description="The identifier of an event.")
+    ]
 
 
 class StreamQuery(Struct, frozen=True):
     payment: Annotated[
-        PaymentId | None,
+        types.PaymentId | None,
         doc(
             "Of payments, requests and deliveries, only what concerns this payment, or the `latest`"
             " one. A message `payments` then has no data, and also stands for deliveries."
@@ -59,19 +50,23 @@ class StreamQuery(Struct, frozen=True):
 class EventJson(Struct, frozen=True):
     """An event, with the payment at that instant."""
 
-    id: Annotated[EventId, doc("Its identifier, with the prefix `evt_`; the header `webhook-id`.")]
+    id: Annotated[
+        types.EventId, doc("Its identifier, with the prefix `evt_`; the header `webhook-id`.")
+    ]
     object: Annotated[str, const("event")]
-    type: EventType
-    timestamp: Annotated[InstantText, doc("The instant of the event, on the account's clock.")]
+    type: types.EventType
+    timestamp: Annotated[
+        types.InstantText, doc("The instant of the event, on the account's clock.")
+    ]
     mode: Mode
-    data: PaymentText
+    data: types.PaymentText
 
 
 class EventList(Struct, frozen=True):
     """The events, newest first."""
 
     data: list[Annotated[msgspec.Raw, refers_to("Event")]]
-    has_more: HasMore
+    has_more: types.HasMore
 
 
 @operation("GET /events", "The events.")
@@ -83,7 +78,7 @@ async def list_events(call: Call, query: EventListQuery) -> EventList:
     """
     limit = query.limit
     found = await call.engine.history.events(call.owner, limit=limit + 1, before=query.before)
-    return EventList([json_text(body) for body in found[:limit]], has_more=len(found) > limit)
+    return EventList([types.json_text(body) for body in found[:limit]], has_more=len(found) > limit)
 
 
 @operation("GET /events/{event_id}", "The event.", errors.UnknownEvent, content="Event")
@@ -92,7 +87,7 @@ async def get_event(call: Call, path: EventPath) -> object:
 
     Returns one event, as it is sent.
     """
-    return json_text(await call.engine.history.event(call.owner, path.event_id))
+    return types.json_text(await call.engine.history.event(call.owner, path.event_id))
 
 
 @operation(

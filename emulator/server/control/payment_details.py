@@ -10,18 +10,8 @@ from emulator.domain.instants import format_instant
 from emulator.domain.payment import Event, Payment, Reason, Status
 from emulator.domain.transitions import ATTEMPT, ComingAttempt, Timer, TimerKind
 from emulator.domain.wire import payment_json
+from emulator.server.control import types
 from emulator.server.control.calls import Call, operation
-from emulator.server.control.types import (
-    At,
-    DeliveryId,
-    EventId,
-    EventType,
-    OfPayment,
-    PaymentId,
-    PaymentText,
-    json_text,
-    one_of,
-)
 from emulator.server.engine.payments.payment_history import PaymentDetail
 from emulator.server.engine.state.account import Owner
 from emulator.server.openapi.declarations import JsonObject, const, doc, ref, refers_to
@@ -29,16 +19,16 @@ from emulator.server.openapi.declarations import JsonObject, const, doc, ref, re
 
 class PaymentPath(Struct, frozen=True):
     payment_id: Annotated[
-        PaymentId, Meta(min_length=1, description="The identifier of a payment, or `latest`.")
+        types.PaymentId, Meta(min_length=1, description="The identifier of a payment, or `latest`.")
     ]
 
 
 class TimelineEntry(Struct, frozen=True):
     """A change of the status."""
 
-    id: Annotated[EventId, doc("The identifier of the event.")]
-    at: At
-    type: EventType
+    id: Annotated[types.EventId, doc("The identifier of the event.")]
+    at: types.At
+    type: types.EventType
     status: Status
     method: Annotated[str | None, doc("The method at that instant.")]
     reason: Reason | None
@@ -50,9 +40,9 @@ class TimelineEntry(Struct, frozen=True):
 class ScheduledChange(Struct, frozen=True):
     """A scheduled change of the status."""
 
-    at: At
+    at: types.At
     kind: TimerKind
-    payment: OfPayment
+    payment: types.OfPayment
     status: Annotated[Status, Meta(examples=[Status.EXPIRED])]
     reason: Reason | None
 
@@ -60,11 +50,11 @@ class ScheduledChange(Struct, frozen=True):
 class ScheduledAttempt(Struct, frozen=True):
     """A scheduled attempt to send an event."""
 
-    at: At
+    at: types.At
     kind: Annotated[str, const(ATTEMPT)]
-    payment: OfPayment
-    delivery: Annotated[DeliveryId, doc("The identifier of the delivery.")]
-    event_type: EventType
+    payment: types.OfPayment
+    delivery: Annotated[types.DeliveryId, doc("The identifier of the delivery.")]
+    event_type: types.EventType
 
 
 # A change or an attempt: msgspec generates no schema of a union whose tags vary.
@@ -74,7 +64,7 @@ Scheduled = Annotated[Any, refers_to("Scheduled")]
 class PaymentDetailJson(Struct, frozen=True):
     """A payment with the data that `/v1` does not return."""
 
-    payment: PaymentText
+    payment: types.PaymentText
     reason: Reason | None
     mode: Mode
     methods: Annotated[
@@ -99,8 +89,8 @@ async def get_payment(call: Call, path: PaymentPath) -> PaymentDetailJson:
     return _detail(call.owner, detail)
 
 
-def payment_text(payment: Payment) -> PaymentText:
-    return json_text(payment_json(payment))
+def payment_text(payment: Payment) -> types.PaymentText:
+    return types.json_text(payment_json(payment))
 
 
 def _detail(owner: Owner, detail: PaymentDetail) -> PaymentDetailJson:
@@ -153,6 +143,6 @@ def detail_schemas() -> dict[str, JsonObject]:
     return {
         "Scheduled": {
             "description": "A scheduled change or attempt.",
-            **one_of({**changes, ATTEMPT: "ScheduledAttempt"}),
+            **types.one_of({**changes, ATTEMPT: "ScheduledAttempt"}),
         }
     }

@@ -15,6 +15,7 @@ from emulator.domain.transitions import Change
 from emulator.http.disconnection import unless_disconnected
 from emulator.scenarios.conditions import METHOD, PHONE
 from emulator.server.api.document_schemas import ListPaymentsQuery
+from emulator.server.control import types
 from emulator.server.control.calls import Call, Handler, operation
 from emulator.server.control.payment_details import (
     PaymentPath,
@@ -23,14 +24,6 @@ from emulator.server.control.payment_details import (
     detail_schemas,
     get_payment,
     payment_text,
-)
-from emulator.server.control.types import (
-    DEFAULT_TIMEOUT_S,
-    Body,
-    Count,
-    PaymentText,
-    ShortText,
-    Timeout,
 )
 from emulator.server.engine.payments.customer import PhoneAnswer, Submission
 from emulator.server.engine.payments.payment_history import MAX_COUNTED_EVENTS
@@ -79,7 +72,7 @@ class ControlListPaymentsQuery(ListPaymentsQuery):
     ] = None
 
 
-class PayPayment(Body, frozen=True):
+class PayPayment(types.Body, frozen=True):
     """A method, with its phone or bank."""
 
     method: Annotated[
@@ -99,13 +92,13 @@ class PayPayment(Body, frozen=True):
     bank: Annotated[Annotated[str, refers_to("Bank")] | None, doc("The customer's bank.")] = None
 
 
-class AnswerPayment(Body, frozen=True):
+class AnswerPayment(types.Body, frozen=True):
     """The answer of the customer."""
 
     answer: PhoneAnswer
 
 
-class TransitionPayment(Body, frozen=True):
+class TransitionPayment(types.Body, frozen=True):
     """The new status."""
 
     status: Status
@@ -119,22 +112,22 @@ class TransitionPayment(Body, frozen=True):
     ] = None
 
 
-class PlaceScenario(Body, frozen=True):
+class PlaceScenario(types.Body, frozen=True):
     """The name of the scenario."""
 
-    name: Annotated[ShortText, doc("The name of a scenario of the account.", "banks")]
+    name: Annotated[types.ShortText, doc("The name of a scenario of the account.", "banks")]
 
 
 class WaitQuery(Struct, frozen=True):
     status: Annotated[Status, doc("The status to wait for.")]
-    timeout: Timeout = DEFAULT_TIMEOUT_S
+    timeout: types.Timeout = types.DEFAULT_TIMEOUT_S
 
 
 class WaitedForPayment(Struct, frozen=True):
     """The result of the wait."""
 
     reached: Annotated[bool, doc("Whether the payment has or had the status.")]
-    payment: PaymentText
+    payment: types.PaymentText
 
 
 def _change(
@@ -151,7 +144,7 @@ class TransitionCount(Struct, frozen=True):
 
     source: Annotated[Status, doc("The status before.")]
     target: Annotated[Status, doc("The status after.")]
-    count: Count
+    count: types.Count
 
 
 class TransitionCounts(Struct, frozen=True):

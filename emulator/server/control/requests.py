@@ -17,30 +17,10 @@ from emulator.domain.faults import MAX_FAULT_STATUS
 from emulator.domain.instants import format_instant
 from emulator.domain.message_text import not_accepted
 from emulator.scenarios.scenario_file import fault_rule_json
+from emulator.server.control import types
 from emulator.server.control.calls import Call, json_in_parts, operation
-from emulator.server.control.types import (
-    DEFAULT_LIMIT,
-    OLDER,
-    At,
-    Count,
-    DurationMs,
-    HasMore,
-    Limit,
-    RequestId,
-    ScenarioName,
-)
+from emulator.server.engine.state import journal
 from emulator.server.engine.state.account import Owner
-from emulator.server.engine.state.journal import (
-    HEADERS,
-    MAX_ENTRIES,
-    MAX_HEADER_BYTES,
-    MAX_JOURNAL_BYTES,
-    MAX_STORED_BODY_BYTES,
-    MAX_UNAUTHORIZED,
-    Conditions,
-    JournalEntry,
-    warning_kind,
-)
 from emulator.server.engine.state.rules import FaultCandidate
 from emulator.server.openapi.declarations import JSON, JsonObject, Resource, doc, refers_to
 
@@ -48,7 +28,7 @@ STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
 NO_STATUS = "none"
 BYTES_A_PART = 64 * 1024
 
-_STORED = f"up to {MAX_STORED_BODY_BYTES // 1024} KiB of it"
+_STORED = f"up to {journal.MAX_STORED_BODY_BYTES // 1024} KiB of it"
 
 
 class CountQuery(Struct, frozen=True):
@@ -76,13 +56,13 @@ class CountQuery(Struct, frozen=True):
 
 
 class RequestQuery(CountQuery, frozen=True):
-    before: Annotated[RequestId | None, OLDER] = None
-    limit: Limit = DEFAULT_LIMIT
+    before: Annotated[types.RequestId | None, types.OLDER] = None
+    limit: types.Limit = types.DEFAULT_LIMIT
 
 
 class RequestPath(Struct, frozen=True):
     request_id: Annotated[
-        RequestId, Meta(min_length=1, description="The identifier of a request, or `latest`.")
+        types.RequestId, Meta(min_length=1, description="The identifier of a request, or `latest`.")
     ]
 
 
@@ -98,9 +78,9 @@ class StruckFault(Struct, frozen=True, kw_only=True):
     """The fault rule that was applied to a request."""
 
     source: Annotated[
-        ScenarioName, doc("The name of the scenario, or the identifier of the posted fault.")
+        types.ScenarioName, doc("The name of the scenario, or the identifier of the posted fault.")
     ]
-    rule: Annotated[Count, doc("The index of the rule in its source, from 0.")]
+    rule: Annotated[types.Count, doc("The index of the rule in its source, from 0.")]
     when: Annotated[JsonObject, refers_to("FaultWhen")]
     then: Annotated[JsonObject, refers_to("FaultThen")]
     times: Annotated[int, Meta(ge=1, description="The maximum number of uses.")] | UnsetType = UNSET
@@ -110,8 +90,8 @@ class StruckFault(Struct, frozen=True, kw_only=True):
 class LoggedRequest(Struct, frozen=True):
     """A request of the merchant and its response."""
 
-    id: Annotated[RequestId, doc("Its identifier: the header `Request-Id` of the response.")]
-    at: At
+    id: Annotated[types.RequestId, doc("Its identifier: the header `Request-Id` of the response.")]
+    at: types.At
     method: Annotated[str, doc("Its method.", "GET")]
     path: Annotated[str, doc("Its path, as received.", "/v1/payments")]
     query: Annotated[str, doc("Its query, as received, without the question mark.", "limit=1")]
@@ -123,8 +103,8 @@ class LoggedRequest(Struct, frozen=True):
     headers: Annotated[
         dict[str, str],
         doc(
-            f"Of its headers {', '.join(f'`{name}`' for name in HEADERS)}; the first"
-            f" {MAX_HEADER_BYTES} bytes of each, with a masked key.",
+            f"Of its headers {', '.join(f'`{name}`' for name in journal.HEADERS)}; the first"
+            f" {journal.MAX_HEADER_BYTES} bytes of each, with a masked key.",
             {"accept": "*/*", "authorization": "Bearer test_de…key"},
         ),
     ]
@@ -140,21 +120,21 @@ class LoggedRequest(Struct, frozen=True):
         bool, doc("Whether the response was replayed for an idempotency key.", False)
     ]
     fault: StruckFault | None
-    duration_ms: DurationMs
+    duration_ms: types.DurationMs
 
 
 class LoggedRequestList(Struct, frozen=True):
     """A part of the journal."""
 
     data: Annotated[list[LoggedRequest], doc("The requests, newest first.")]
-    has_more: HasMore
+    has_more: types.HasMore
     overflowed: Annotated[bool, doc("Whether older requests were removed.", False)]
 
 
 class RequestCount(Struct, frozen=True):
     """The number of requests."""
 
-    count: Annotated[Count, doc("The number of matching requests in the journal.")]
+    count: Annotated[types.Count, doc("The number of matching requests in the journal.")]
 
 
 class RequestKind(Struct, frozen=True):
@@ -162,14 +142,14 @@ class RequestKind(Struct, frozen=True):
 
     status: Annotated[int | None, doc("The status; null without a response.", 400)]
     code: Annotated[str | None, doc("The error code; null without an error.", "invalid_amount")]
-    count: Count
+    count: types.Count
 
 
 class WarningKind(Struct, frozen=True):
     """Requests with the same warning."""
 
     warning: Annotated[str, doc("Its slug, up to a colon.", "unknown-parameter")]
-    count: Count
+    count: types.Count
 
 
 class RequestKinds(Struct, frozen=True):
@@ -195,17 +175,20 @@ class UnauthorizedList(Struct, frozen=True):
     """The requests without a valid key."""
 
     data: Annotated[
-        list[UnauthorizedJson], doc(f"The requests, newest first, at most {MAX_UNAUTHORIZED}.")
+        list[UnauthorizedJson],
+        doc(f"The requests, newest first, at most {journal.MAX_UNAUTHORIZED}."),
     ]
-    count: Annotated[Count, doc("The number of all since the start or the last reset of all.")]
+    count: Annotated[
+        types.Count, doc("The number of all since the start or the last reset of all.")
+    ]
 
 
 @operation(
     "GET /requests",
     "The requests.",
     description="Lists the journal of requests to `/v1`, newest first, with masked keys."
-    f" The journal contains at most {MAX_ENTRIES:,} requests and"
-    f" {MAX_JOURNAL_BYTES // 1024**2} MiB.",
+    f" The journal contains at most {journal.MAX_ENTRIES:,} requests and"
+    f" {journal.MAX_JOURNAL_BYTES // 1024**2} MiB.",
     content=LoggedRequestList,
 )
 async def list_requests(call: Call, query: RequestQuery) -> Response:
@@ -276,7 +259,7 @@ async def list_unauthorized(call: Call) -> UnauthorizedList:
     )
 
 
-def _parts(call: Call, entries: Sequence[JournalEntry], end: bytes) -> Iterator[bytes]:
+def _parts(call: Call, entries: Sequence[journal.JournalEntry], end: bytes) -> Iterator[bytes]:
     """The response in parts, since to mask the keys of a whole journal takes a second."""
     yield b'{"data":['
     part, left = b"", BYTES_A_PART
@@ -289,12 +272,12 @@ def _parts(call: Call, entries: Sequence[JournalEntry], end: bytes) -> Iterator[
     yield part + end
 
 
-def _masked(call: Call, entry: JournalEntry) -> bytes:
+def _masked(call: Call, entry: journal.JournalEntry) -> bytes:
     text = msgspec.json.encode(_json(entry, call.owner)).decode()
     return mask_keys(text, call.engine.accounts.is_known).encode()
 
 
-def _conditions(query: CountQuery) -> Conditions:
+def _conditions(query: CountQuery) -> journal.Conditions:
     """The fields of the entries that match the query. Raises InvalidField."""
     conditions: dict[str, Callable[[Any], bool]] = {}
     if query.method is not None:
@@ -306,7 +289,9 @@ def _conditions(query: CountQuery) -> Conditions:
     if (code := query.code) is not None:
         conditions["error"] = lambda error: bool(error) and _code(error) == code
     if (warning := query.warning) is not None:
-        conditions["warnings"] = lambda slugs: any(warning in (warning_kind(s), s) for s in slugs)
+        conditions["warnings"] = lambda slugs: any(
+            warning in (journal.warning_kind(s), s) for s in slugs
+        )
     return conditions
 
 
@@ -334,7 +319,7 @@ def _status_filter(text: str) -> Callable[[int], bool]:
     return lambda status: str(status).startswith(prefix)
 
 
-def _entries(owner: Owner, query: RequestQuery) -> Iterator[JournalEntry]:
+def _entries(owner: Owner, query: RequestQuery) -> Iterator[journal.JournalEntry]:
     """The entries that match the query, newest first. Raises InvalidField."""
     try:
         # The index has unescaped paths, of which a part may be escaped in the query.
@@ -345,7 +330,7 @@ def _entries(owner: Owner, query: RequestQuery) -> Iterator[JournalEntry]:
         raise not_accepted("before", query.before, expected) from None
 
 
-def _json(entry: JournalEntry, owner: Owner) -> LoggedRequest:
+def _json(entry: journal.JournalEntry, owner: Owner) -> LoggedRequest:
     return LoggedRequest(
         id=entry.id.decode(),
         at=format_instant(entry.at),

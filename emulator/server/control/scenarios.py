@@ -10,17 +10,9 @@ from msgspec.structs import asdict
 
 from emulator.domain import errors
 from emulator.domain.errors import InvalidFault, InvalidScenario, MissingParameter
+from emulator.scenarios import scenario_file
 from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.problems import Problem, ScenarioError
-from emulator.scenarios.scenario_file import (
-    NAME_PATTERN,
-    checkout_rule_json,
-    expiry_rule_json,
-    fault_rule_json,
-    outcome_rule_json,
-    step_json,
-    webhook_rule_json,
-)
 from emulator.server.api.bodies import YamlBody
 from emulator.server.control.calls import Call, check_names, operation
 from emulator.server.control.types import YAML, Body, Count, FaultId, ScenarioName
@@ -53,7 +45,9 @@ class SwitchScenario(Body, frozen=True):
 class ScenarioPath(Struct, frozen=True):
     name: Annotated[
         ScenarioName,
-        Meta(pattern=f"^{NAME_PATTERN.pattern}$", description="The name of a scenario."),
+        Meta(
+            pattern=f"^{scenario_file.NAME_PATTERN.pattern}$", description="The name of a scenario."
+        ),
     ]
 
 
@@ -125,12 +119,12 @@ async def get_scenario(call: Call, path: ScenarioPath) -> ScenarioJson:
     scenario = listed.scenario
     return ScenarioJson(
         **asdict(_summary(listed, await call.engine.scenarios.uses(call.account))),
-        outcomes=[outcome_rule_json(rule) for rule in scenario.outcomes],
-        expiry=[expiry_rule_json(rule) for rule in scenario.expiry],
-        checkout=[checkout_rule_json(rule) for rule in scenario.checkout],
-        faults=[fault_rule_json(rule) for rule in scenario.faults],
-        webhooks=[webhook_rule_json(rule) for rule in scenario.webhooks],
-        script=[step_json(step) for step in scenario.script],
+        outcomes=[scenario_file.outcome_rule_json(rule) for rule in scenario.outcomes],
+        expiry=[scenario_file.expiry_rule_json(rule) for rule in scenario.expiry],
+        checkout=[scenario_file.checkout_rule_json(rule) for rule in scenario.checkout],
+        faults=[scenario_file.fault_rule_json(rule) for rule in scenario.faults],
+        webhooks=[scenario_file.webhook_rule_json(rule) for rule in scenario.webhooks],
+        script=[scenario_file.step_json(step) for step in scenario.script],
     )
 
 
@@ -332,7 +326,7 @@ async def delete_fault(call: Call, path: FaultPath) -> None:
 def _fault_json(fault: PostedFault, uses: int) -> FaultJson:
     """A fault rule; for one with `times`, also the number of its uses."""
     used = UNSET if fault.rule.times is None else uses
-    return FaultJson(id=fault.id, **fault_rule_json(fault.rule), used=used)
+    return FaultJson(id=fault.id, **scenario_file.fault_rule_json(fault.rule), used=used)
 
 
 POSTED_FAULTS = Resource(

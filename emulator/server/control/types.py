@@ -27,7 +27,7 @@ from emulator.server.engine.accounts.checklist import ItemResult
 from emulator.server.engine.payments.customer import PhoneAnswer
 from emulator.server.engine.state.rules import Origin
 from emulator.server.openapi.declarations import JsonObject, doc, parsed, ref, refers_to
-from emulator.server.openapi.members import MAX_TEXT_LENGTH, check_text
+from emulator.server.openapi.members import MAX_TEXT_LENGTH
 from emulator.server.openapi.schemas import Enumerations
 from emulator.settings import parse_checkout_url
 
@@ -69,22 +69,16 @@ class Body(Struct, frozen=True, forbid_unknown_fields=True):
     """The members of a request body."""
 
 
-def url(name: str, value: str) -> str:
-    """An absolute http or https URL, unchanged. Raises InvalidField."""
-    return _url(name, value, parse_url, ACCEPTED_URL)
+def text_parser(parse: Callable[[str], Any], accepted: str, *, kind: str | None = None) -> Meta:
+    """How a string is parsed; a ValueError or KeyError of `parse` is InvalidField."""
 
+    def parse_member(name: str, value: str) -> Any:
+        try:
+            return parse(value)
+        except (ValueError, KeyError):
+            raise not_accepted(name, value, accepted, kind=kind) from None
 
-def base_url(name: str, value: str) -> str:
-    """A URL to which paths are appended, without a slash at its end. Raises InvalidField."""
-    accepted = f"{ACCEPTED_URL}, without a query or a fragment"
-    return _url(name, value, parse_checkout_url, accepted)
-
-
-def _url(name: str, value: str, parse: Callable[[str], str], accepted: str) -> str:
-    try:
-        return parse(value)
-    except ValueError:
-        raise not_accepted(name, value, accepted) from None
+    return parsed(parse_member, kind=kind)
 
 
 def merchant_name(name: str, value: str) -> str:
@@ -136,19 +130,6 @@ def rate_thousandths(name: str, value: object) -> int:
             return exact
     expected = "a number above 0 and at most 100000, with at most three decimals"
     raise not_accepted(name, value, expected, kind=CLOCK)
-
-
-def clock_value(parse: Callable[[str], Any], accepted: str) -> Callable[[str, object], Any]:
-    """A parser of members that are strings; a ValueError of `parse` is InvalidField."""
-
-    def parse_member(name: str, value: object) -> Any:
-        text = check_text(name, value, kind=CLOCK)
-        try:
-            return parse(text)
-        except ValueError:
-            raise not_accepted(name, text, accepted, kind=CLOCK) from None
-
-    return parse_member
 
 
 def limit(name: str, value: str) -> int:
@@ -206,7 +187,7 @@ GivenInstant = Annotated[
         examples=["2026-01-02T00:00:00Z"],
         extra_json_schema={"type": "string", "format": "date-time"},
     ),
-    parsed(clock_value(parse_instant, ACCEPTED_INSTANTS), kind=CLOCK),
+    text_parser(parse_instant, ACCEPTED_INSTANTS, kind=CLOCK),
 ]
 _CLOCK_PATTERN = (
     r"^(real|frozen(@[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
@@ -220,7 +201,7 @@ GivenClock = Annotated[
     Meta(
         examples=[_CLOCK_EXAMPLE], extra_json_schema={"type": "string", "pattern": _CLOCK_PATTERN}
     ),
-    parsed(clock_value(parse_clock, ACCEPTED_CLOCKS), kind=CLOCK),
+    text_parser(parse_clock, ACCEPTED_CLOCKS, kind=CLOCK),
 ]
 GivenRate = Annotated[
     Any,
@@ -249,7 +230,7 @@ Seed = Annotated[
 Url = Annotated[
     str,
     Meta(pattern=r"^https?://[^\s/?#]\S*$", max_length=MAX_URL_LENGTH, examples=[EXAMPLE_URL]),
-    parsed(url),
+    text_parser(parse_url, ACCEPTED_URL),
 ]
 BaseUrl = Annotated[
     str,
@@ -258,7 +239,7 @@ BaseUrl = Annotated[
         max_length=MAX_URL_LENGTH,
         examples=[EXAMPLE_BASE_URL],
     ),
-    parsed(base_url),
+    text_parser(parse_checkout_url, f"{ACCEPTED_URL}, without a query or a fragment"),
 ]
 Limit = Annotated[
     int,

@@ -5,43 +5,32 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from emulator.domain import errors
+from emulator.domain import errors, webhooks
 from emulator.domain.errors import InvalidField
 from emulator.domain.message_text import not_accepted, received
-from emulator.domain.webhooks import (
-    EVENT_TYPES_IN_ORDER,
-    MAX_ENDPOINTS,
-    MAX_SECRET_BYTES,
-    MIN_SECRET_BYTES,
-    ROTATION_OVERLAP_MS,
-    SECRET_PREFIX,
-    Profile,
-    RegisteredEndpoint,
-    is_webhook_secret,
-)
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.deliveries import DeliveryJson, delivery_json
 from emulator.server.control.types import EXAMPLE_URL, Body, EndpointId, EventType, Url
 from emulator.server.engine.delivery.endpoints import EndpointTerms
 from emulator.server.openapi.declarations import Resource, doc, parsed
 
-_ROTATION_OVERLAP_H = ROTATION_OVERLAP_MS // 3_600_000
-_MIN_GROUPS = MIN_SECRET_BYTES // 3
+_ROTATION_OVERLAP_H = webhooks.ROTATION_OVERLAP_MS // 3_600_000
+_MIN_GROUPS = webhooks.MIN_SECRET_BYTES // 3
 _SIGN = "[A-Za-z0-9+/]"
 # Three bytes are four signs; the last group has one, two or three bytes.
 _BASE64 = "|".join(
-    f"(?:{_SIGN}{{4}}){{{_MIN_GROUPS},{(MAX_SECRET_BYTES - left) // 3}}}{signs}"
+    f"(?:{_SIGN}{{4}}){{{_MIN_GROUPS},{(webhooks.MAX_SECRET_BYTES - left) // 3}}}{signs}"
     for left, signs in ((0, ""), (1, f"{_SIGN}{{2}}=="), (2, f"{_SIGN}{{3}}="))
 )
 _EXAMPLE = "whsec_ZXRiLXBheW1lbnRzLWVtdWxhdG9yLXNlY3JldA=="
 _SECRET_MEANING = (
-    f"The signing secret: `{SECRET_PREFIX}` and the base64 of {MIN_SECRET_BYTES} to"
-    f" {MAX_SECRET_BYTES} bytes (Standard Webhooks)."
+    f"The signing secret: `{webhooks.SECRET_PREFIX}` and the base64 of"
+    f" {webhooks.MIN_SECRET_BYTES} to {webhooks.MAX_SECRET_BYTES} bytes (Standard Webhooks)."
 )
 
 
 def _secret(name: str, value: str) -> str:
-    if not is_webhook_secret(value):
+    if not webhooks.is_webhook_secret(value):
         # The message does not repeat a secret, not even an invalid one.
         raise InvalidField(name, f'"{name}" must be whsec_ and the base64 of 24 to 64 bytes.')
     return value
@@ -49,20 +38,22 @@ def _secret(name: str, value: str) -> str:
 
 def _event_types(name: str, value: object) -> tuple[str, ...]:
     """The types in the order of the set. Raises InvalidField."""
-    words = ", ".join(EVENT_TYPES_IN_ORDER)
+    words = ", ".join(webhooks.EVENT_TYPES_IN_ORDER)
     if not isinstance(value, list) or not value:
         raise not_accepted(name, value, f"an array of one or more of: {words}")
     for entry in value:
-        if not isinstance(entry, str) or entry not in EVENT_TYPES_IN_ORDER:
+        if not isinstance(entry, str) or entry not in webhooks.EVENT_TYPES_IN_ORDER:
             message = f'Each entry of "{name}" must be one of: {words} (got {received(entry)}).'
             raise InvalidField(name, message)
-    return tuple(event_type for event_type in EVENT_TYPES_IN_ORDER if event_type in value)
+    return tuple(event_type for event_type in webhooks.EVENT_TYPES_IN_ORDER if event_type in value)
 
 
 TargetUrl = Annotated[Url, doc("The URL that receives the events.")]
 EventTypes = Annotated[tuple[EventType, ...], Meta(min_length=1), parsed(_event_types)]
 Secret = Annotated[
-    str, Meta(pattern=f"^{SECRET_PREFIX}(?:{_BASE64})$", examples=[_EXAMPLE]), parsed(_secret)
+    str,
+    Meta(pattern=f"^{webhooks.SECRET_PREFIX}(?:{_BASE64})$", examples=[_EXAMPLE]),
+    parsed(_secret),
 ]
 _EVENTS = doc("The types of the events that the endpoint receives.")
 _PROFILE = doc(
@@ -77,7 +68,7 @@ class CreateWebhookEndpoint(Body, frozen=True):
     url: Annotated[TargetUrl, Meta(extra={"is_missed_last": True})]
     events: Annotated[EventTypes | None, _EVENTS] = None
     secret: Annotated[Secret | None, Meta(description=_SECRET_MEANING)] = None
-    profile: Annotated[Profile | None, _PROFILE] = None
+    profile: Annotated[webhooks.Profile | None, _PROFILE] = None
 
 
 class UpdateWebhookEndpoint(Body, frozen=True):
@@ -88,7 +79,7 @@ class UpdateWebhookEndpoint(Body, frozen=True):
     secret: Annotated[
         Secret | None, doc(f"{_SECRET_MEANING} It replaces the old secret at once.")
     ] = None
-    profile: Annotated[Profile | None, _PROFILE] = None
+    profile: Annotated[webhooks.Profile | None, _PROFILE] = None
     enabled: Annotated[
         bool | None,
         doc("Whether the endpoint receives events. False cancels its pending deliveries.", False),
@@ -114,7 +105,7 @@ class WebhookEndpoint(Struct, frozen=True):
     url: Annotated[str, doc("The URL that receives the events.", EXAMPLE_URL)]
     events: Annotated[tuple[EventType, ...], _EVENTS]
     secret: Annotated[str, doc(_SECRET_MEANING, _EXAMPLE)]
-    profile: Profile
+    profile: webhooks.Profile
     enabled: Annotated[
         bool, doc("Whether the endpoint receives events. A response of 410 disables it.")
     ]
@@ -131,7 +122,7 @@ class WebhookEndpointList(Struct, frozen=True):
     "The endpoint.",
     errors.TooManyEndpoints,
     description="Creates an endpoint and its secret. The endpoint receives events that"
-    f" occur after this call. An account and mode has at most {MAX_ENDPOINTS} endpoints.",
+    f" occur after this call. An account and mode has at most {webhooks.MAX_ENDPOINTS} endpoints.",
     body="The endpoint.",
     status=201,
 )
@@ -214,7 +205,7 @@ async def ping_webhook_endpoint(call: Call, path: EndpointPath) -> DeliveryJson:
     return delivery_json(await call.engine.webhooks.deliveries.ping(call.owner, path.endpoint_id))
 
 
-def _json(endpoint: RegisteredEndpoint) -> WebhookEndpoint:
+def _json(endpoint: webhooks.RegisteredEndpoint) -> WebhookEndpoint:
     return msgspec.convert({**endpoint._asdict(), "enabled": endpoint.is_enabled}, WebhookEndpoint)
 
 

@@ -1,7 +1,7 @@
 """Decodes the members of a body, a query or a path into a struct; null counts as absent.
 
-The annotation of a field decides: its type, `Meta(max_length=…)`, and these keys of
-`Meta(extra={…})`:
+The annotation of a field decides: its type (a string for `Any` with that type as schema),
+`Meta(max_length=…)`, and these keys of `Meta(extra={…})`:
 
 - `parse`: a function of the name and the value that returns the value of the field
 - `kind`: the refusals of the field have the code `invalid_<kind>` in place of its name
@@ -15,7 +15,16 @@ from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
-from msgspec.inspect import BoolType, EnumType, Metadata, NoneType, StrType, Type, UnionType
+from msgspec.inspect import (
+    AnyType,
+    BoolType,
+    EnumType,
+    Metadata,
+    NoneType,
+    StrType,
+    Type,
+    UnionType,
+)
 
 from emulator.domain.errors import InvalidField, MissingParameter
 from emulator.domain.message_text import not_accepted
@@ -52,12 +61,16 @@ def members_of(struct: type[Struct]) -> tuple[Member, ...]:
 def _member(field: msgspec.inspect.Field) -> Member:
     extra: dict[str, Any] = {}
     found = field.type
+    is_text = False
     while isinstance(found, Metadata | UnionType):
         if isinstance(found, Metadata):
             extra = {**(found.extra or {}), **extra}
+            is_text |= (found.extra_json_schema or {}).get("type") == "string"
             found = found.type
         else:
             [found] = [each for each in found.types if not isinstance(each, NoneType)]
+    if is_text and isinstance(found, AnyType):
+        found = StrType()
     return Member(name=field.encode_name, type=found, is_required=field.required, **extra)
 
 
