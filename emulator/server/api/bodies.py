@@ -99,11 +99,13 @@ def _paired(escape: re.Match[str]) -> str:
     return bytes.fromhex(escape[1] + escape[2]).decode("utf-16-be")
 
 
-async def read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
+async def read_body(
+    headers: Mapping[bytes, bytes], receive: Receive, max_bytes: int = MAX_BODY_BYTES
+) -> bytes:
     """Raises RequestTooLarge as early as possible, ClientDisconnected."""
     declared = headers.get(b"content-length", b"0")
     # The server has refused other values than digits; a long one is cut, to limit the conversion.
-    check_size(int(declared[:MAX_LENGTH_DIGITS]) if declared.isdigit() else 0)
+    check_size(int(declared[:MAX_LENGTH_DIGITS]) if declared.isdigit() else 0, max_bytes)
     message = await receive()
     parts: list[bytes] = []
     size = 0
@@ -112,7 +114,7 @@ async def read_body(headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
             raise ClientDisconnected
         part: bytes = message.get("body", b"")
         size += len(part)
-        check_size(size)
+        check_size(size, max_bytes)
         if not message.get("more_body"):
             return b"".join((*parts, part)) if parts else part
         parts.append(part)
@@ -144,10 +146,10 @@ def check_charset(parameters: Iterable[str]) -> None:
             raise errors.UnsupportedContentType(f"The charset must be UTF-8 (got {shown}).")
 
 
-def check_size(length: int) -> None:
+def check_size(length: int, max_bytes: int = MAX_BODY_BYTES) -> None:
     """Raises RequestTooLarge."""
-    if length > MAX_BODY_BYTES:
-        raise errors.RequestTooLarge(limit_bytes=MAX_BODY_BYTES)
+    if length > max_bytes:
+        raise errors.RequestTooLarge(limit_bytes=max_bytes)
 
 
 def decode_object(raw: bytes) -> tuple[dict[str, Any], list[str]]:

@@ -17,6 +17,7 @@ from emulator.server.openapi.declarations import (
     RequestBody,
     Resource,
     SuccessResponse,
+    header,
     ref,
 )
 from emulator.server.openapi.document import Conventions, DocumentWriter
@@ -38,48 +39,33 @@ prefix `live_` the live mode; both are simulated. A missing or invalid key gets 
 of another account or mode 404."""
 
 _HEADERS: JsonObject = {
-    "RequestId": {
-        "description": "The identifier of the request, also in the journal.",
-        "required": True,
-        "schema": {"type": "string", "pattern": "^req_[A-Za-z0-9]+$"},
-    },
-    "CacheControl": {
-        "description": "Responses must not be cached.",
-        "required": True,
-        "schema": {"type": "string", "enum": ["no-store"]},
-    },
-    "EmulatorWarning": {
-        "description": "The deviations from the contract that the emulator accepted,"
-        " comma-separated, such as `unknown-parameter:metdata`.",
-        "schema": {"type": "string"},
-    },
-    "Location": {
-        "description": "The path of the payment.",
-        "required": True,
-        "schema": {"type": "string"},
-    },
-    "IdempotentReplayed": {
-        "description": "Present if an earlier request with the same key created the payment.",
-        "schema": {"type": "string", "enum": ["true"]},
-    },
-    "RetryAfter": {
-        "description": "The seconds to wait before the next attempt.",
-        "required": True,
-        "schema": {"type": "integer", "minimum": 1},
-    },
-    "RetryAfterKey": {
-        "description": "With `idempotency_key_in_use`: the seconds to wait.",
-        "schema": {"type": "integer", "minimum": 1},
-    },
-    "RetryAfterFault": {
-        "description": "The seconds to wait, if a fault rule sets them.",
-        "schema": {"type": "integer", "minimum": 1},
-    },
-    "WwwAuthenticate": {
-        "description": "The authentication scheme.",
-        "required": True,
-        "schema": {"type": "string", "enum": ["Bearer"]},
-    },
+    "RequestId": header(
+        "The identifier of the request, also in the journal.",
+        is_required=True,
+        pattern="^req_[A-Za-z0-9]+$",
+    ),
+    "CacheControl": header("Responses must not be cached.", is_required=True, enum=["no-store"]),
+    "EmulatorWarning": header(
+        "The deviations from the contract that the emulator accepted, comma-separated, such as"
+        " `unknown-parameter:metdata`."
+    ),
+    "Location": header("The path of the payment.", is_required=True),
+    "IdempotentReplayed": header(
+        "Present if an earlier request with the same key created the payment.", enum=["true"]
+    ),
+    "RetryAfter": header(
+        "The seconds to wait before the next attempt.",
+        is_required=True,
+        type="integer",
+        minimum=1,
+    ),
+    "RetryAfterKey": header(
+        "With `idempotency_key_in_use`: the seconds to wait.", type="integer", minimum=1
+    ),
+    "RetryAfterFault": header(
+        "The seconds to wait, if a fault rule sets them.", type="integer", minimum=1
+    ),
+    "WwwAuthenticate": header("The authentication scheme.", is_required=True, enum=["Bearer"]),
 }
 _OTHER_HEADERS = {
     401: {"WWW-Authenticate": "WwwAuthenticate"},

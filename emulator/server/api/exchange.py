@@ -7,6 +7,8 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
 from emulator.domain.accounts import mask_key
 from emulator.domain.errors import InvalidApiKey, MissingApiKey, Refusal, RequestTooLarge
 from emulator.server.api.bodies import check_size, read_body
@@ -117,7 +119,7 @@ class Headers(dict[bytes, bytes]):
         return tuple(chosen.items()), sum(map(len, chain(*chosen.items())))
 
 
-class Exchange:
+class Exchange(msgspec.Struct, eq=False):
     """A request in progress.
 
     `received` is its body if that arrived before it is processed; otherwise `receive` reads it.
@@ -125,36 +127,25 @@ class Exchange:
     replaced, if any.
     """
 
-    # Class attributes, because most requests never set them.
+    method: str
+    path: str
+    raw_path: bytes
+    query: bytes
+    headers: Headers
+    received: bytes
     owner: Owner | None = None
     # The number of resets of the account when the request arrived.
-    generation = 0
+    generation: int = 0
     # Generated when it is first needed.
-    request_id = b""
-    body = b""
-    is_replay = False
+    request_id: bytes = b""
+    body: bytes = b""
+    warnings: list[RequestWarning] = []
+    is_replay: bool = False
     fault: "FaultCandidate | None" = None
     instead_of: int | None = None
     receive: Receive | None = None
-    _is_read = False
+    _is_read: bool = False
     _too_large: RequestTooLarge | None = None
-
-    def __init__(
-        self,
-        method: str,
-        path: str,
-        raw_path: bytes,
-        query: bytes,
-        headers: Headers,
-        received: bytes,
-    ) -> None:
-        self.method = method
-        self.path = path
-        self.raw_path = raw_path
-        self.query = query
-        self.headers = headers
-        self.received = received
-        self.warnings: list[RequestWarning] = []
 
     @property
     def is_outdated(self) -> bool:

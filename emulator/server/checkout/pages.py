@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from urllib.parse import parse_qsl
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from emulator.domain import errors
@@ -15,6 +15,7 @@ from emulator.domain.instants import rate_number
 from emulator.domain.payment import Payment, Status
 from emulator.domain.payment_methods import BANK_TRANSFER, PHONE_METHODS
 from emulator.http.disconnection import unless_disconnected
+from emulator.server.api.bodies import ClientDisconnected, read_body
 from emulator.server.checkout import views
 from emulator.server.checkout.rendering import PageRequest, Renderer
 from emulator.server.engine.payments.checkouts import Checkout, Checkouts
@@ -191,12 +192,13 @@ async def read_form(request: Request) -> dict[str, str]:
     """
     _check_content_type(request.headers.get("content-type", ""))
     try:
-        text = (await _read_body(request)).decode()
+        headers = dict(request.scope["headers"])
+        text = (await read_body(headers, request.receive, MAX_FORM_BYTES)).decode()
         # Strict about percent-encoded bytes too: our pages send UTF-8.
         pairs = parse_qsl(
             text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FORM_FIELDS
         )
-    except (ValueError, ClientDisconnect):
+    except (ValueError, ClientDisconnected):
         raise errors.InvalidRequestBody from None
     return dict(pairs)
 
@@ -224,15 +226,6 @@ def _check_content_type(content_type: str) -> None:
     charset = parameters.strip().lower().removeprefix("charset=").strip('"')
     if media_type.strip().lower() != _FORM_TYPE or charset not in ("", "utf-8", "utf8"):
         raise errors.UnsupportedContentType(f"Expected a form: {_FORM_TYPE} in UTF-8.")
-
-
-async def _read_body(request: Request) -> bytes:
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_FORM_BYTES:
-            raise errors.RequestTooLarge(limit_bytes=MAX_FORM_BYTES)
-    return bytes(body)
 
 
 def _redirect(page: PageRequest, token: str, leaf: str = "", **query: str) -> Response:

@@ -19,14 +19,7 @@ from emulator.domain.payment import DEFAULT_REASON, Status
 from emulator.domain.payment_methods import BANKS, local_phone
 from emulator.reporting import template_environment
 from emulator.server.assets import Assets
-from emulator.server.checkout.i18n import (
-    LANGUAGES,
-    Texts,
-    language_of,
-    load_catalogues,
-    minutes,
-    preferred_language,
-)
+from emulator.server.checkout import i18n
 from emulator.server.checkout.views import ANSWERING_REFRESH_S, TEXTS_OF_REASON, PageView, Screen
 from emulator.server.engine.payments.checkouts import Checkout, TestNumber
 
@@ -58,7 +51,7 @@ _QUERIES: dict[str | None, dict[str, Hashable]] = {
     None: {"only_query": "", "query": "?"},
     **{
         language: {"only_query": f"?lang={language}", "query": f"?lang={language}&"}
-        for language in LANGUAGES
+        for language in i18n.LANGUAGES
     },
 }
 
@@ -151,7 +144,7 @@ def offered(number: TestNumber) -> OfferedNumber:
         phone=phone,
         written=f"{phone[:4]} {phone[4:7]} {phone[7:]}",
         label=_label(number.outcome),
-        after=minutes(after_ms) if after_ms else None,
+        after=i18n.minutes(after_ms) if after_ms else None,
     )
 
 
@@ -164,7 +157,7 @@ class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     path: str
     query: Mapping[str, str]
-    texts: Texts
+    texts: i18n.Texts
     chosen: str | None
     root: str
 
@@ -197,7 +190,7 @@ class Renderer:
     """Renders page views."""
 
     def __init__(self, directory: Path, assets: Assets, *, shows_handset: bool) -> None:
-        self._catalogues = load_catalogues(directory)
+        self._catalogues = i18n.load_catalogues(directory)
         self._environments = {
             texts.language: template_environment(
                 directory,
@@ -217,8 +210,8 @@ class Renderer:
         """Parse a request; `?lang=` decides the language, then `Accept-Language`."""
         scope = request.scope
         query = _parameters(scope["query_string"][:_MAX_QUERY_LENGTH])
-        chosen = language_of(query.get("lang", ""))
-        language = chosen or preferred_language(_accept_language(scope["headers"]))
+        chosen = i18n.language_of(query.get("lang", ""))
+        language = chosen or i18n.preferred_language(_accept_language(scope["headers"]))
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         path = raw_path.partition(b"?")[0].decode("latin-1")
         depth = path.count("/") - 1

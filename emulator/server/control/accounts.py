@@ -11,13 +11,12 @@ from starlette.responses import Response
 from emulator.domain import errors
 from emulator.domain.accounts import KEY_PATTERN, mask_key
 from emulator.domain.instants import format_clock, format_instant
-from emulator.domain.message_text import not_accepted
 from emulator.server.control import types
 from emulator.server.control.calls import Call, operation
 from emulator.server.engine.accounts.account_registry import NewAccount
 from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS, MAX_SNAPSHOTS_IN_MEMORY
 from emulator.server.engine.state.account import Account
-from emulator.server.openapi.declarations import Resource, SuccessResponse, doc, parsed
+from emulator.server.openapi.declarations import Resource, SuccessResponse, doc
 from emulator.server.storage.accounts import Snapshot
 
 _KEY_AFTER_MODE = KEY_PATTERN.pattern.removeprefix("(test|live)")
@@ -64,9 +63,7 @@ class Reset(types.Body, frozen=True):
 
 
 class AccountPath(Struct, frozen=True):
-    account_id: Annotated[
-        types.AccountId, Meta(min_length=1, description="The identifier of an account.")
-    ]
+    account_id: Annotated[types.AccountId, types.identifies("an account")]
 
 
 class AccountJson(Struct, frozen=True):
@@ -170,24 +167,19 @@ ACCOUNTS = Resource(
 
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
-
-
-def _snapshot_name(name: str, value: str) -> str:
-    if not NAME_PATTERN.fullmatch(value):
-        raise not_accepted(
-            name,
-            value,
-            "1 to 64 letters, digits, dots, dashes and underscores, of which the first is a letter"
-            " or a digit",
-        )
-    return value
-
-
 SnapshotName = Annotated[str, Meta(pattern=f"^{NAME_PATTERN.pattern}$", examples=["one-order"])]
 
 
 class SnapshotPath(Struct, frozen=True):
-    name: Annotated[SnapshotName, doc("The name of a snapshot."), parsed(_snapshot_name)]
+    name: Annotated[
+        SnapshotName,
+        doc("The name of a snapshot."),
+        types.text_parser(
+            types.matched(NAME_PATTERN),
+            "1 to 64 letters, digits, dots, dashes and underscores, of which the first is a letter"
+            " or a digit",
+        ),
+    ]
 
 
 class SavedClock(Struct, frozen=True):

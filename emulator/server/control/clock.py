@@ -8,7 +8,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.responses import Response
 
 from emulator.domain.instants import LAST_INSTANT, format_instant, rate_number
-from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import EVENT_TYPES, Reason, Status
 from emulator.domain.transitions import ATTEMPT, TimerKind
 from emulator.domain.webhooks import DeliveryState
@@ -32,19 +31,6 @@ _NEXT = "next"
 _BACKGROUND = "background"
 
 
-def _background(name: str, value: str) -> str:
-    if value != _BACKGROUND:
-        advice = "Leave it out to wait for the attempts."
-        raise not_accepted(name, value, f'"{_BACKGROUND}"', advice=advice)
-    return value
-
-
-def _next(name: str, value: str) -> str:
-    if value != _NEXT:
-        raise not_accepted(name, value, f'"{_NEXT}"', kind=types.CLOCK)
-    return value
-
-
 class SetClock(types.Body, frozen=True):
     """The new state of the clock; an omitted member does not change."""
 
@@ -61,7 +47,15 @@ class SetClock(types.Body, frozen=True):
     ] = None
 
 
-Webhooks = Annotated[str, refers_to("Background"), parsed(_background)] | None
+_Background = Annotated[
+    str,
+    refers_to("Background"),
+    types.text_parser(
+        {_BACKGROUND: _BACKGROUND}.__getitem__,
+        f'"{_BACKGROUND}"',
+        advice="Leave it out to wait for the attempts.",
+    ),
+]
 
 
 class AdvanceClock(types.Body, frozen=True):
@@ -80,7 +74,7 @@ class AdvanceBySeconds(AdvanceClock, frozen=True):
         ),
         parsed(types.span_ms, kind=types.CLOCK),
     ]
-    webhooks: Webhooks = None
+    webhooks: _Background | None = None
 
 
 class AdvanceUntil(AdvanceClock, frozen=True):
@@ -89,7 +83,7 @@ class AdvanceUntil(AdvanceClock, frozen=True):
     until: Annotated[
         types.GivenInstant, doc("The instant to stop at; not before the current instant.")
     ]
-    webhooks: Webhooks = None
+    webhooks: _Background | None = None
 
 
 class AdvanceToNext(AdvanceClock, frozen=True):
@@ -102,9 +96,9 @@ class AdvanceToNext(AdvanceClock, frozen=True):
             " change.",
             extra_json_schema={"const": _NEXT},
         ),
-        parsed(_next, kind=types.CLOCK),
+        types.text_parser({_NEXT: _NEXT}.__getitem__, f'"{_NEXT}"', kind=types.CLOCK),
     ]
-    webhooks: Webhooks = None
+    webhooks: _Background | None = None
 
 
 class DueJson(Struct, frozen=True):

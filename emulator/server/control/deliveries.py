@@ -55,7 +55,7 @@ class DeliveryWaitQuery(Struct, frozen=True):
 class DeliveryPath(Struct, frozen=True):
     delivery_id: Annotated[
         types.DeliveryId,
-        Meta(min_length=1, description="The identifier of a delivery, or `latest`."),
+        types.identifies("a delivery, or `latest`"),
     ]
 
 

@@ -14,7 +14,7 @@ from emulator.scenarios.values import RuleSection
 from emulator.server.api.document_schemas import contract_schemas
 from emulator.server.api.errors import ANSWERS
 from emulator.server.control.types import ENUMERATIONS
-from emulator.server.openapi.declarations import JsonObject, Resource, ref
+from emulator.server.openapi.declarations import JsonObject, Resource, header, ref
 from emulator.server.openapi.document import Conventions, DocumentWriter
 
 _DESCRIPTION = """\
@@ -48,21 +48,9 @@ _SECURITY_SCHEMES = {
     }
 }
 _HEADERS = {
-    "Request-Id": {
-        "description": "The identifier of the request.",
-        "required": True,
-        "schema": {"type": "string", "pattern": "^req_"},
-    },
-    "Cache-Control": {
-        "description": "Responses must not be cached.",
-        "required": True,
-        "schema": {"type": "string", "const": "no-store"},
-    },
-    "WWW-Authenticate": {
-        "description": "The authentication scheme.",
-        "required": True,
-        "schema": {"type": "string", "const": "Bearer"},
-    },
+    "Request-Id": header("The identifier of the request.", is_required=True, pattern="^req_"),
+    "Cache-Control": header("Responses must not be cached.", is_required=True, const="no-store"),
+    "WWW-Authenticate": header("The authentication scheme.", is_required=True, const="Bearer"),
 }
 _RULES = {
     RuleSection.OUTCOMES: "OutcomeRule",

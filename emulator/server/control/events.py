@@ -6,7 +6,7 @@ from functools import partial
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 from starlette.responses import Response, StreamingResponse
 
 from emulator import __version__
@@ -32,9 +32,7 @@ class EventListQuery(Struct, frozen=True):
 
 
 class EventPath(Struct, frozen=True):
-    event_id: Annotated[
-        types.EventId, Meta(min_length=1, description="The identifier of an event.")
-    ]
+    event_id: Annotated[types.EventId, types.identifies("an event")]
 
 
 class StreamQuery(Struct, frozen=True):

@@ -18,9 +18,7 @@ from emulator.server.openapi.declarations import JsonObject, const, doc, ref, re
 
 
 class PaymentPath(Struct, frozen=True):
-    payment_id: Annotated[
-        types.PaymentId, Meta(min_length=1, description="The identifier of a payment, or `latest`.")
-    ]
+    payment_id: Annotated[types.PaymentId, types.identifies("a payment, or `latest`")]
 
 
 class TimelineEntry(Struct, frozen=True):

@@ -61,9 +61,7 @@ class RequestQuery(CountQuery, frozen=True):
 
 
 class RequestPath(Struct, frozen=True):
-    request_id: Annotated[
-        types.RequestId, Meta(min_length=1, description="The identifier of a request, or `latest`.")
-    ]
+    request_id: Annotated[types.RequestId, types.identifies("a request, or `latest`")]
 
 
 class LoggedError(Struct, frozen=True):

@@ -15,7 +15,7 @@ from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.server.api.bodies import YamlBody
 from emulator.server.control.calls import Call, check_names, operation
-from emulator.server.control.types import YAML, Body, Count, FaultId, ScenarioName
+from emulator.server.control.types import YAML, Body, Count, FaultId, ScenarioName, identifies
 from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.server.engine.state.rule_choice import FAULTS_SECTION
 from emulator.server.engine.state.rules import Listed, Origin, PostedFault
@@ -235,7 +235,7 @@ _MEMBERS = ("when", "then", "times")
 
 
 class FaultPath(Struct, frozen=True):
-    fault_id: Annotated[FaultId, Meta(min_length=1, description="The identifier of a fault rule.")]
+    fault_id: Annotated[FaultId, identifies("a fault rule")]
 
 
 class FaultJson(Struct, frozen=True):

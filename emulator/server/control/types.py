@@ -8,17 +8,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from emulator.domain import instants
 from emulator.domain.accounts import SEEDS, Mode
 from emulator.domain.hosts import ACCEPTED_URL, parse_url
-from emulator.domain.instants import (
-    ACCEPTED_CLOCKS,
-    ACCEPTED_INSTANTS,
-    LAST_INSTANT,
-    MAX_RATE,
-    REAL_RATE,
-    parse_clock,
-    parse_instant,
-)
 from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import Reason, Status
 from emulator.domain.transitions import TimerKind
@@ -57,7 +49,7 @@ ENUMERATIONS: Enumerations = {
     Origin: ("ScenarioOrigin", "Its origin: this API, `--scenarios` or the shipped files."),
 }
 
-_CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f]+")
 # As JSON writes a number; leading zeros are allowed.
 _SECONDS = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,6})?", re.ASCII)
 _FEW_DIGITS = re.compile(r"[0-9]{1,9}", re.ASCII)
@@ -69,25 +61,34 @@ class Body(Struct, frozen=True, forbid_unknown_fields=True):
     """The members of a request body."""
 
 
-def text_parser(parse: Callable[[str], Any], accepted: str, *, kind: str | None = None) -> Meta:
+def text_parser(
+    parse: Callable[[str], Any], accepted: str, *, advice: str = "", kind: str | None = None
+) -> Meta:
     """How a string is parsed; a ValueError or KeyError of `parse` is InvalidField."""
 
     def parse_member(name: str, value: str) -> Any:
         try:
             return parse(value)
         except (ValueError, KeyError):
-            raise not_accepted(name, value, accepted, kind=kind) from None
+            raise not_accepted(name, value, accepted, advice=advice, kind=kind) from None
 
     return parsed(parse_member, kind=kind)
 
 
-def merchant_name(name: str, value: str) -> str:
-    """A name that a page can show. Raises InvalidField."""
-    if not value or _CONTROL_CHARACTER.search(value):
-        raise not_accepted(
-            name, value, f"1 to {MAX_NAME_LENGTH} characters without control characters"
-        )
-    return value
+def identifies(thing: str) -> Meta:
+    """A parameter of a path that is the identifier of a thing."""
+    return Meta(min_length=1, description=f"The identifier of {thing}.")
+
+
+def matched(pattern: re.Pattern[str]) -> Callable[[str], str]:
+    """A parser of texts that match a pattern as a whole. It raises ValueError for others."""
+
+    def parse(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise ValueError
+        return text
+
+    return parse
 
 
 def seed(name: str, value: object) -> int:
@@ -101,9 +102,12 @@ def span_ms(name: str, value: object) -> int:
     """Seconds, down to the millisecond, as milliseconds. Raises InvalidField."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise not_accepted(name, value, "a number of seconds", kind=CLOCK)
-    if not 0 <= value <= LAST_INSTANT // 1000:
+    if not 0 <= value <= instants.LAST_INSTANT // 1000:
         raise not_accepted(
-            name, value, f"a number of seconds from 0 to {LAST_INSTANT // 1000}", kind=CLOCK
+            name,
+            value,
+            f"a number of seconds from 0 to {instants.LAST_INSTANT // 1000}",
+            kind=CLOCK,
         )
     exact_ms = _thousandths(value)
     if exact_ms is None:
@@ -125,7 +129,9 @@ def _thousandths(value: int | Decimal) -> int | None:
 def rate_thousandths(name: str, value: object) -> int:
     """The rate of a clock, with at most three decimals. Raises InvalidField."""
     if isinstance(value, int | Decimal) and not isinstance(value, bool):
-        exact = _thousandths(value) if 0 < value <= MAX_RATE // REAL_RATE else None
+        exact = (
+            _thousandths(value) if 0 < value <= instants.MAX_RATE // instants.REAL_RATE else None
+        )
         if exact is not None:
             return exact
     expected = "a number above 0 and at most 100000, with at most three decimals"
@@ -187,7 +193,7 @@ GivenInstant = Annotated[
         examples=["2026-01-02T00:00:00Z"],
         extra_json_schema={"type": "string", "format": "date-time"},
     ),
-    text_parser(parse_instant, ACCEPTED_INSTANTS, kind=CLOCK),
+    text_parser(instants.parse_instant, instants.ACCEPTED_INSTANTS, kind=CLOCK),
 ]
 _CLOCK_PATTERN = (
     r"^(real|frozen(@[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
@@ -201,7 +207,7 @@ GivenClock = Annotated[
     Meta(
         examples=[_CLOCK_EXAMPLE], extra_json_schema={"type": "string", "pattern": _CLOCK_PATTERN}
     ),
-    text_parser(parse_clock, ACCEPTED_CLOCKS, kind=CLOCK),
+    text_parser(instants.parse_clock, instants.ACCEPTED_CLOCKS, kind=CLOCK),
 ]
 GivenRate = Annotated[
     Any,
@@ -209,8 +215,8 @@ GivenRate = Annotated[
         extra_json_schema={
             "type": "number",
             "exclusiveMinimum": 0,
-            "maximum": MAX_RATE // REAL_RATE,
-            "multipleOf": 1 / REAL_RATE,
+            "maximum": instants.MAX_RATE // instants.REAL_RATE,
+            "multipleOf": 1 / instants.REAL_RATE,
         }
     ),
     parsed(rate_thousandths, kind=CLOCK),
@@ -219,7 +225,7 @@ ClockFlag = Annotated[bool, Meta(extra={"kind": CLOCK})]
 Name = Annotated[
     str,
     Meta(min_length=1, max_length=MAX_NAME_LENGTH, pattern=r"^[^\u0000-\u001f\u007f-\u009f]+$"),
-    parsed(merchant_name),
+    text_parser(matched(_NAME), f"1 to {MAX_NAME_LENGTH} characters without control characters"),
 ]
 Seed = Annotated[
     int,

@@ -10,7 +10,7 @@ from emulator.domain.errors import InvalidField
 from emulator.domain.message_text import not_accepted, received
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.deliveries import DeliveryJson, delivery_json
-from emulator.server.control.types import EXAMPLE_URL, Body, EndpointId, EventType, Url
+from emulator.server.control.types import EXAMPLE_URL, Body, EndpointId, EventType, Url, identifies
 from emulator.server.engine.delivery.endpoints import EndpointTerms
 from emulator.server.openapi.declarations import Resource, doc, parsed
 
@@ -93,9 +93,7 @@ class RotateWebhookSecret(Body, frozen=True):
 
 
 class EndpointPath(Struct, frozen=True):
-    endpoint_id: Annotated[
-        EndpointId, Meta(min_length=1, description="The identifier of an endpoint.")
-    ]
+    endpoint_id: Annotated[EndpointId, identifies("an endpoint")]
 
 
 class WebhookEndpoint(Struct, frozen=True):

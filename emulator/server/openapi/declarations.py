@@ -113,3 +113,9 @@ def parsed(parse: Callable[[str, Any], Any], *, kind: str | None = None) -> Meta
 def ref(name: str) -> JsonObject:
     """A reference to a schema of the components."""
     return {"$ref": f"#/components/schemas/{name}"}
+
+
+def header(description: str, *, is_required: bool = False, **schema: Any) -> JsonObject:
+    """A header of responses, with a schema of type string unless it has another."""
+    required = {"required": True} if is_required else {}
+    return {"description": description, **required, "schema": {"type": "string", **schema}}
