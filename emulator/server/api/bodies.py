@@ -19,6 +19,9 @@ MAX_LENGTH_DIGITS = 18
 _MAX_DIGITS = 400
 _WHITE_SPACE = b" \t\n\r"
 _NO_JSON = "The request body is not JSON."
+_BRACKET = re.compile(rb"[{}\[\]]")
+# The last string of a malformed body may have no end.
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 _JSON_TYPE = "application/json"
 YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 # Characters in JSON strings that YAML takes for line breaks or refuses, and the tab, which JSON
@@ -198,25 +201,12 @@ def _reason(raw: bytes, error: Exception) -> str:
 def _check_nesting(raw: bytes) -> None:
     """Check the depth without the brackets inside strings. Raises InvalidJson."""
     depth = 0
-    in_string = is_escaped = False
-    for byte in raw:
-        if in_string:
-            if is_escaped:
-                is_escaped = False
-            elif byte == 0x5C:
-                is_escaped = True
-            elif byte == 0x22:
-                in_string = False
-        elif byte == 0x22:
-            in_string = True
-        elif byte in b"{[":
-            depth += 1
-            if depth > MAX_NESTING:
-                raise errors.InvalidJson(
-                    f"The request body is nested more than {MAX_NESTING} levels deep."
-                )
-        elif byte in b"}]":
-            depth -= 1
+    for bracket in _BRACKET.findall(_STRING.sub(b"", raw)):
+        depth += 1 if bracket in b"{[" else -1
+        if depth > MAX_NESTING:
+            raise errors.InvalidJson(
+                f"The request body is nested more than {MAX_NESTING} levels deep."
+            )
 
 
 def _may_repeat_members(raw: bytes, value: dict[str, Any]) -> bool:

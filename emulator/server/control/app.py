@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator.domain.errors import UnknownRoute
 from emulator.server.control.accounts import ACCOUNTS, SNAPSHOTS
-from emulator.server.control.calls import Responder, Services
+from emulator.server.control.calls import Services, respond
 from emulator.server.control.checklist import CHECKLIST
 from emulator.server.control.clock import CLOCKS
 from emulator.server.control.deliveries import DELIVERIES, DELIVERY_PAUSE
@@ -39,15 +39,14 @@ RESOURCES = (
     PROGRAM,
 )
 _WITH_SLASH = "/_emulator/openapi"
-_RESPONDER = "emulator.responder"
+_SERVICES = "emulator.services"
 
 
 def build(services: Services) -> ASGIApp:
     """The application; it raises refusals."""
-    responder = Responder(services)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
-        scope[_RESPONDER] = responder
+        scope[_SERVICES] = services
         await _router()(scope, receive, send)
 
     return application
@@ -85,9 +84,8 @@ class _PathEndpoint:
         operation = self._operations.get("GET" if scope["method"] == "HEAD" else scope["method"])
         if operation is None:
             raise UnknownRoute(scope["method"], scope["path"])
-        responder: Responder = scope[_RESPONDER]
         with suppress(ClientDisconnect):
-            response = await responder.respond(operation, Request(scope, receive))
+            response = await respond(scope[_SERVICES], operation, Request(scope, receive))
             await response(scope, receive, send)
 
 

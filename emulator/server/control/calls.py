@@ -50,12 +50,17 @@ class Services(Struct, frozen=True, kw_only=True):
     api: PaymentsApi
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class ProgramCall(Struct, frozen=True, kw_only=True):
+    """A call on no account: it needs no key and has no parameters."""
+
+    services: Services
+    request: Request
+
+
+class Call(ProgramCall, frozen=True, kw_only=True):
     """A call on an account and mode."""
 
     owner: Owner
-    services: Services
-    request: Request
 
     @property
     def engine(self) -> Engine:
@@ -75,13 +80,6 @@ class Call(Struct, frozen=True, kw_only=True):
             case "request_id":
                 return self.owner.journal.latest_id()
         return LATEST
-
-
-class ProgramCall(Struct, frozen=True, kw_only=True):
-    """A call on no account: it needs no key and has no parameters."""
-
-    request: Request
-    documents: Mapping[str, BuildDocument]
 
 
 class AccountQuery(Struct, frozen=True):
@@ -186,63 +184,59 @@ def _common_refusals(method: str, *, has_account: bool) -> Iterable[type[errors.
         yield from _REFUSALS_OF_BODIES
 
 
-class Responder:
-    """Answers the requests of operations."""
+async def respond(services: Services, operation: Operation, request: Request) -> Response:
+    """The response of an operation.
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    Raises Unauthenticated, UnknownAccount, InvalidRequest and what the handler raises.
+    """
+    if operation.handler is None:
+        raise errors.UnknownRoute(request.method, request.scope["path"])
+    if operation.accepts_key:
+        arguments = await _arguments(services, operation, request)
+    else:
+        arguments = {"call": ProgramCall(services=services, request=request)}
+    if operation.path_type is not NoParameters:
+        parameters = request.path_params
+        if LATEST in parameters.values() and operation.accepts_key:
+            parameters = await _with_latest(arguments["call"], parameters)
+        arguments["path"] = decode(parameters, operation.path_type, max_length=None)
+    result = await operation.handler(**arguments)
+    status = next(iter(operation.responses))
+    if isinstance(result, tuple):
+        status, result = result
+    if isinstance(result, Response):
+        return result
+    if result is None:
+        return Response(status_code=status)
+    return Response(msgspec.json.encode(result), status_code=status, media_type=JSON)
 
-    async def respond(self, operation: Operation, request: Request) -> Response:
-        """Raises Unauthenticated, UnknownAccount, InvalidRequest and what the handler raises."""
-        if operation.handler is None:
-            raise errors.UnknownRoute(request.method, request.scope["path"])
-        if operation.accepts_key:
-            arguments = await self._arguments(operation, request)
-        else:
-            documents = self._services.documents
-            arguments = {"call": ProgramCall(request=request, documents=documents)}
-        if operation.path_type is not NoParameters:
-            parameters = request.path_params
-            if LATEST in parameters.values() and operation.accepts_key:
-                parameters = await _with_latest(arguments["call"], parameters)
-            arguments["path"] = decode(parameters, operation.path_type, max_length=None)
-        result = await operation.handler(**arguments)
-        status = next(iter(operation.responses))
-        if isinstance(result, tuple):
-            status, result = result
-        if isinstance(result, Response):
-            return result
-        if result is None:
-            return Response(status_code=status)
-        return Response(msgspec.json.encode(result), status_code=status, media_type=JSON)
 
-    async def _arguments(self, operation: Operation, request: Request) -> dict[str, Any]:
-        """The call, its query and its body. A key takes precedence over the query."""
-        services = self._services
-        headers: dict[bytes, bytes] = dict(request.scope["headers"])
-        authorization = headers.get(b"authorization")
-        owner: Owner | None = None
-        if authorization is not None:
-            owner = await services.engine.accounts.owner_of(bearer_key(authorization))
-        values = _query_values(request, [AccountQuery, operation.query_type])
-        # Decoded beside a key as well: an unknown mode is a mistake in any request.
-        named = decode(values, AccountQuery, max_length=None)
-        if owner is None:
-            accounts = services.engine.accounts
-            account = accounts.first if named.account is None else accounts.get(named.account)
-            owner = account.owner(named.mode)
-        request.scope[OWNER_OF_REQUEST] = owner
-        call = Call(owner=owner, services=services, request=request)
-        arguments: dict[str, Any] = {"call": call}
-        if operation.method != "GET":
-            arguments |= await _body(operation, headers, request.receive)
-        if operation.takes_query_texts:
-            arguments["query"] = values
-        elif operation.query_type is not NoParameters:
-            if LATEST in values.values():
-                values = await _with_latest(call, values)
-            arguments["query"] = decode(values, operation.query_type, max_length=None)
-        return arguments
+async def _arguments(services: Services, operation: Operation, request: Request) -> dict[str, Any]:
+    """The call, its query and its body. A key takes precedence over the query."""
+    headers: dict[bytes, bytes] = dict(request.scope["headers"])
+    authorization = headers.get(b"authorization")
+    owner: Owner | None = None
+    if authorization is not None:
+        owner = await services.engine.accounts.owner_of(bearer_key(authorization))
+    values = _query_values(request, [AccountQuery, operation.query_type])
+    # Decoded beside a key as well: an unknown mode is a mistake in any request.
+    named = decode(values, AccountQuery, max_length=None)
+    if owner is None:
+        accounts = services.engine.accounts
+        account = accounts.first if named.account is None else accounts.get(named.account)
+        owner = account.owner(named.mode)
+    request.scope[OWNER_OF_REQUEST] = owner
+    call = Call(owner=owner, services=services, request=request)
+    arguments: dict[str, Any] = {"call": call}
+    if operation.method != "GET":
+        arguments |= await _body(operation, headers, request.receive)
+    if operation.takes_query_texts:
+        arguments["query"] = values
+    elif operation.query_type is not NoParameters:
+        if LATEST in values.values():
+            values = await _with_latest(call, values)
+        arguments["query"] = decode(values, operation.query_type, max_length=None)
+    return arguments
 
 
 async def _body(

@@ -81,7 +81,7 @@ async def list_documents(call: ProgramCall) -> DocumentList:
                 title=build(base_url)["info"]["title"],
                 url=f"{base_url}/_emulator/openapi/{name}{_SUFFIX}",
             )
-            for name, build in call.documents.items()
+            for name, build in call.services.documents.items()
         ]
     )
 
@@ -93,7 +93,7 @@ async def get_document(call: ProgramCall, path: DocumentPath) -> dict[str, Any]:
     Returns an OpenAPI document: `v1` (the payments API) or `control` (this API), also with
     `.json`.
     """
-    build = call.documents.get(path.name.removesuffix(_SUFFIX))
+    build = call.services.documents.get(path.name.removesuffix(_SUFFIX))
     if build is None:
         raise UnknownRoute(call.request.method, call.request.scope["path"])
     return build(_base_url(call.request))
