@@ -123,7 +123,7 @@ def openapi(*, is_control: bool, is_without_webhooks: bool) -> None:
     """
     import json
 
-    from emulator.server.app.documents import documents
+    from emulator.server.control.app import documents
 
     document = documents(DEFAULT_METHODS)["control" if is_control else "v1"](DEFAULT_URL)
     if is_without_webhooks:

@@ -112,24 +112,16 @@ class ListPaymentsQuery(Struct):
     ] = payment.DEFAULT_PAGE_LENGTH
     # The codes of `after` name the cursor that it takes.
     after: Annotated[
-        PaymentId | None,
-        Meta(description="The `next_cursor` of the previous page.", extra={"kind": "cursor"}),
+        PaymentId | None, doc("The `next_cursor` of the previous page.", kind="cursor")
     ] = None
     status: Annotated[payment.Status | None, doc("Only payments of this status.")] = None
     method: Annotated[PaymentMethod, doc("Only payments of this method.")] = None
     created_gte: Annotated[
-        Timestamp | None,
-        Meta(
-            description="Only payments created at this instant or later.",
-            extra={"kind": "created_gte"},
-        ),
+        Timestamp | None, doc("Only payments created at this instant or later.", kind="created_gte")
     ] = None
     created_lte: Annotated[
         Timestamp | None,
-        Meta(
-            description="Only payments created at this instant or earlier.",
-            extra={"kind": "created_lte"},
-        ),
+        doc("Only payments created at this instant or earlier.", kind="created_lte"),
     ] = None
 
 

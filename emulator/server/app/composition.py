@@ -192,8 +192,7 @@ def _gateway(
 def _control(
     settings: Settings, engine: Engine, checkout: CheckoutAddress, api: PaymentsApi
 ) -> ASGIApp:
-    from emulator.server.app.documents import documents
-    from emulator.server.control.app import build
+    from emulator.server.control.app import build, documents
     from emulator.server.control.calls import Services
 
     return build(

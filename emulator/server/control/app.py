@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator.domain.errors import UnknownRoute
 from emulator.server.control.accounts import ACCOUNTS, SNAPSHOTS
-from emulator.server.control.calls import Services, respond
+from emulator.server.control.calls import BuildDocument, Services, respond
 from emulator.server.control.checklist import CHECKLIST
 from emulator.server.control.clock import CLOCKS
 from emulator.server.control.deliveries import DELIVERIES, DELIVERY_PAUSE
@@ -20,7 +20,7 @@ from emulator.server.control.program import PROGRAM
 from emulator.server.control.requests import REQUESTS
 from emulator.server.control.scenarios import POSTED_FAULTS, SCENARIOS
 from emulator.server.control.webhook_endpoints import WEBHOOK_ENDPOINTS
-from emulator.server.openapi.declarations import Operation
+from emulator.server.openapi.declarations import JsonObject, Operation
 
 # In the order of the document.
 RESOURCES = (
@@ -50,6 +50,22 @@ def build(services: Services) -> ASGIApp:
         await _router()(scope, receive, send)
 
     return application
+
+
+def documents(methods: tuple[str, ...]) -> dict[str, BuildDocument]:
+    """The OpenAPI documents by name, for these payment methods; each is imported when built."""
+
+    def v1(base_url: str) -> JsonObject:
+        from emulator.server.api.document import build
+
+        return build(base_url=base_url, methods=methods)
+
+    def control(base_url: str) -> JsonObject:
+        from emulator.server.control.document import build
+
+        return build(RESOURCES, base_url=base_url, methods=methods)
+
+    return {"v1": v1, "control": control}
 
 
 @cache

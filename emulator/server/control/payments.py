@@ -57,10 +57,7 @@ class ControlListPaymentsQuery(ListPaymentsQuery):
     amount_lte: Annotated[_Amount | None, doc(_COMPARED.format("or less"))] = None
     phone: Annotated[
         Annotated[str, Meta(extra_json_schema=PHONE.schema())] | None,
-        Meta(
-            description="Only payments of this phone number. It is compared as the amount is.",
-            extra={"kind": "phone"},
-        ),
+        doc("Only payments of this phone number. It is compared as the amount is.", kind="phone"),
     ] = None
     metadata: Annotated[
         str | None,

@@ -39,11 +39,11 @@ class CountQuery(Struct, frozen=True):
     ] = None
     status: Annotated[
         Annotated[str, Meta(pattern=f"^({STATUS_PATTERN.pattern}|{NO_STATUS})$")] | None,
-        Meta(
-            description="Only requests with this status: a status (`201`), a class (`4xx`), or"
+        doc(
+            "Only requests with this status: a status (`201`), a class (`4xx`), or"
             f" `{NO_STATUS}` for requests without a response.",
-            examples=["4xx"],
-            extra={"kind": "status"},
+            "4xx",
+            kind="status",
         ),
     ] = None
     code: Annotated[str | None, doc("Only requests with this error code.", "invalid_amount")] = None

@@ -252,9 +252,7 @@ Limit = Annotated[
     Meta(ge=1, le=MAX_LIMIT, description="The maximum number of entries; the newest are returned."),
     parsed(limit),
 ]
-OLDER = Meta(
-    description="Only entries older than the one with this identifier.", extra={"kind": "before"}
-)
+OLDER = doc("Only entries older than the one with this identifier.", kind="before")
 HasMore = Annotated[bool, doc("Whether older entries match, too.", False)]
 Timeout = Annotated[
     float,

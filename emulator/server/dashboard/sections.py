@@ -47,35 +47,27 @@ MAX_SHOWN_EVIDENCE = 8
 # To judge 10,000 requests takes half a second; more than these only on request.
 MAX_JUDGED_REQUESTS, MAX_JUDGED_PAYMENTS = 500, "100"
 _CREATE = {"request": "create_payment"}
+_SECOND_RETRIEVE = {"request": "retrieve_payment", "every": 2}
+
+
+def _once(**then: Any) -> Mapping[str, Any]:
+    return {"then": then, "times": 1}
+
 
 ONE_CLICK_FAULTS: Mapping[str, Mapping[str, Any]] = {
-    "The next create returns 500 after the commit": {
-        "when": _CREATE,
-        "then": {"status": 500, "point": "after_commit"},
-        "times": 1,
-    },
-    "The next create returns 500 before the commit": {
-        "when": _CREATE,
-        "then": {"status": 500},
-        "times": 1,
-    },
-    "The next create gets no response after the commit": {
-        "when": _CREATE,
-        "then": {"drop": True, "point": "after_commit"},
-        "times": 1,
-    },
-    "The next request gets no response": {"then": {"drop": True}, "times": 1},
-    "The next response ends in its middle": {"then": {"truncate": True}, "times": 1},
-    "The next request returns 429 with Retry-After: 3": {
-        "then": {"status": 429, "retry_after": 3},
-        "times": 1,
-    },
-    "The next request takes 10 s": {"then": {"latency": "10s"}, "times": 1},
+    "The next create returns 500 after the commit": (
+        {"when": _CREATE, **_once(status=500, point="after_commit")}
+    ),
+    "The next create returns 500 before the commit": {"when": _CREATE, **_once(status=500)},
+    "The next create gets no response after the commit": (
+        {"when": _CREATE, **_once(drop=True, point="after_commit")}
+    ),
+    "The next request gets no response": _once(drop=True),
+    "The next response ends in its middle": _once(truncate=True),
+    "The next request returns 429 with Retry-After: 3": _once(status=429, retry_after=3),
+    "The next request takes 10 s": _once(latency="10s"),
     "Every request takes 1 s": {"then": {"latency": "1s"}},
-    "Every second retrieve returns 500": {
-        "when": {"request": "retrieve_payment", "every": 2},
-        "then": {"status": 500},
-    },
+    "Every second retrieve returns 500": {"when": _SECOND_RETRIEVE, "then": {"status": 500}},
 }
 """The fault rules that one button each adds, by its text."""
 

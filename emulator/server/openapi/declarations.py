@@ -90,9 +90,14 @@ class Resource(Struct, frozen=True, kw_only=True):
     schemas: Callable[[], Mapping[str, JsonObject]] = dict
 
 
-def doc(description: str, example: object = None) -> Meta:
-    """The description of a member, and an example if the schema does not determine one."""
-    return Meta(description=description, examples=None if example is None else [example])
+def doc(description: str, example: object = None, *, kind: str | None = None) -> Meta:
+    """The description of a member, and an example if the schema does not determine one.
+
+    `kind` is that of its refusals; see `members`.
+    """
+    examples = None if example is None else [example]
+    extra = None if kind is None else {"kind": kind}
+    return Meta(description=description, examples=examples, extra=extra)
 
 
 def const(value: object) -> Meta:

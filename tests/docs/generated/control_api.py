@@ -5,8 +5,7 @@ from functools import cache, partial
 from typing import Any
 
 from emulator.domain.payment_methods import DEFAULT_METHODS
-from emulator.server.app.documents import documents
-from emulator.server.control.app import RESOURCES
+from emulator.server.control.app import RESOURCES, documents
 from tests.docs.markdown import table
 
 PAGE = "docs/reference/control-api.md"

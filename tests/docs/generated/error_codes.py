@@ -16,7 +16,7 @@ from emulator.domain.webhooks import MAX_ENDPOINTS
 from emulator.server.api import parameters, queries
 from emulator.server.api.bodies import MAX_BODY_BYTES
 from emulator.server.api.errors import ANSWERS, INTERNAL_ERROR_BODY, INTERNAL_ERROR_CAUSE, code_of
-from emulator.server.app.documents import documents
+from emulator.server.control.app import documents
 from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS
 from tests.docs.markdown import table
