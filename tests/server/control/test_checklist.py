@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,18 @@ PAIRS: dict[str, tuple[Integration, Integration]] = {
 }
 
 
+@asynccontextmanager
+async def hooks_with(
+    rules: str, tmp_path: Path, answer: Answer | None = None
+) -> AsyncIterator[WebhookWorld]:
+    """A world with an endpoint, and a scenario with these rules."""
+    async with (
+        scenario_world(tmp_path, odd=rules) as emulator,
+        webhook_world(answer, emulator) as hooks,
+    ):
+        yield hooks
+
+
 async def results(emulator: World, query: str = "") -> dict[str, dict[str, Any]]:
     return {item["id"]: item for item in (await emulator.shown(f"/checklist{query}"))["data"]}
 
@@ -180,19 +193,16 @@ def test_each_item_has_a_pair() -> None:
 async def test_an_item_is_judged_by_what_the_integration_did(
     tmp_path: Path, item: str, expected: str
 ) -> None:
-    async with (
-        scenario_world(tmp_path, odd=RULES) as emulator,
-        webhook_world(None, emulator) as hooks,
-    ):
+    async with hooks_with(RULES, tmp_path) as hooks:
         await PAIRS[item][expected == "failed"](hooks)
         await hooks.advance(0)
-        judged = (await results(emulator))[item]
+        judged = (await results(hooks.emulator))[item]
         assert judged["result"] == expected
         assert judged["evidence"]
         assert all(evidence["seen"] for evidence in judged["evidence"])
         for each in (each for evidence in judged["evidence"] for each in evidence["ids"]):
             kind = {"req": "requests", "dlv": "deliveries"}.get(each[:3], "payments")
-            assert (await emulator.control("GET", f"/{kind}/{each}")).status_code == 200
+            assert (await hooks.emulator.control("GET", f"/{kind}/{each}")).status_code == 200
 
 
 async def test_without_requests_nothing_is_judged(emulator: World) -> None:
@@ -297,13 +307,10 @@ EDGES: dict[tuple[str, str], dict[str, Integration]] = {
 async def test_the_limits_of_an_item(
     tmp_path: Path, item: str, expected: str, integration: Integration
 ) -> None:
-    async with (
-        scenario_world(tmp_path, odd=RULES) as emulator,
-        webhook_world(None, emulator) as hooks,
-    ):
+    async with hooks_with(RULES, tmp_path) as hooks:
         await integration(hooks)
         await hooks.advance(0)
-        assert (await results(emulator))[item]["result"] == expected
+        assert (await results(hooks.emulator))[item]["result"] == expected
 
 
 async def test_a_create_that_the_rate_limit_refuses_is_compared_with_its_repetition() -> None:
@@ -394,35 +401,27 @@ async def test_a_snapshot_includes_what_the_checklist_judges() -> None:
 @pytest.mark.parametrize("tamper", ["body", "stale", "unsigned"])
 async def test_each_forged_delivery_must_be_refused(tmp_path: Path, tamper: str) -> None:
     rules = f"webhooks:\n  - when: {{}}\n    then: {{tamper: {tamper}}}\n"
-    async with (
-        scenario_world(tmp_path, odd=rules) as emulator,
-        webhook_world(replies(Reply(status=401), Reply(status=500)), emulator) as hooks,
-    ):
+    answer = replies(Reply(status=401), Reply(status=500))
+    async with hooks_with(rules, tmp_path, answer) as hooks:
         await hooks.create()
-        assert (await results(emulator))["webhook-signature"]["result"] == "passed"
+        assert (await results(hooks.emulator))["webhook-signature"]["result"] == "passed"
         await hooks.create()
-        judged = await results(emulator)
+        judged = await results(hooks.emulator)
         assert judged["webhook-signature"]["result"] == "failed"
         assert judged["webhook-acknowledged"]["result"] == "not_exercised"
 
 
 async def test_a_delivery_with_less_time_than_usual_proves_nothing(tmp_path: Path) -> None:
     rules = "webhooks:\n  - when: {}\n    then: {timeout: 50ms}\n"
-    async with (
-        scenario_world(tmp_path, odd=rules) as emulator,
-        webhook_world(lambda _: HANG_UP, emulator) as hooks,
-    ):
+    async with hooks_with(rules, tmp_path, lambda _: HANG_UP) as hooks:
         await hooks.create()
         await hooks.advance(600)
         assert (await hooks.deliveries())[0]["status"] == "failed"
-        assert (await results(emulator))["webhook-acknowledged"]["result"] == "not_exercised"
+        assert (await results(hooks.emulator))["webhook-acknowledged"]["result"] == "not_exercised"
 
 
 async def test_a_customer_who_does_not_return_is_not_judged(tmp_path: Path) -> None:
     rules = "checkout:\n  - when: {}\n    then: {redirect: never}\n"
-    async with (
-        scenario_world(tmp_path, odd=rules) as emulator,
-        webhook_world(None, emulator) as hooks,
-    ):
+    async with hooks_with(rules, tmp_path) as hooks:
         await returns(after_ms=0)(hooks)
-        assert (await results(emulator))["verified-before-paid"]["result"] == "not_exercised"
+        assert (await results(hooks.emulator))["verified-before-paid"]["result"] == "not_exercised"

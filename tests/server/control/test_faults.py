@@ -1,5 +1,6 @@
 """Fault rules without a scenario: added, listed and deleted."""
 
+import json
 from typing import Any
 
 import httpx
@@ -9,6 +10,9 @@ from emulator.server.engine.accounts import scenarios as limits
 from emulator.server.storage.batch import Transaction
 from tests.server.control import refusal
 from tests.world import OTHER_TEST_KEY, TEST_KEY, World, headers
+
+JSON = {"Content-Type": "application/json"}
+DROP: Any = {"then": {"drop": True}}
 
 
 async def add(emulator: World, rule: Any, key: str = TEST_KEY) -> httpx.Response:
@@ -90,48 +94,31 @@ async def test_a_fault_applies_to_its_account_only(emulator: World) -> None:
         ({"then": {"drop": True, "status": 500}}, "invalid_fault", "then", "is not allowed"),
         ({"then": {"latency": 5}}, "invalid_fault", "then", "duration"),
         ({"then": {"retry_after": 5}}, "invalid_fault", "then", "status"),
-        ({"then": {"drop": True}, "when": {"nth": 0}}, "invalid_fault", "when", "nth must be"),
-        ({"then": {"drop": True}, "when": {"chance": 2}}, "invalid_fault", "when", "chance must"),
-        (
-            {"then": {"drop": True}, "when": {"nth": 1, "every": 2}},
-            "invalid_fault",
-            "when",
-            "every",
-        ),
-        ({"then": {"drop": True}, "when": {"request": "pay"}}, "invalid_fault", "when", "list_p"),
-        ({"then": {"drop": True}, "times": 0}, "invalid_fault", "times", "times must be"),
+        ({"when": {"nth": 0}, **DROP}, "invalid_fault", "when", "nth must be"),
+        ({"when": {"chance": 2}, **DROP}, "invalid_fault", "when", "chance must"),
+        ({"when": {"nth": 1, "every": 2}, **DROP}, "invalid_fault", "when", "every"),
+        ({"when": {"request": "pay"}, **DROP}, "invalid_fault", "when", "list_p"),
+        ({"times": 0, **DROP}, "invalid_fault", "times", "times must be"),
         ({"then": "drop"}, "invalid_fault", "then", "then must be a mapping"),
         ([1], "invalid_request_body", None, "object"),
+        ('{"then":{"status":500},"then":{"status":429}}', "duplicate_parameter", "then", ""),
+        ('{"then":{"status":500,"status":429}}', "duplicate_parameter", "then", ""),
+        ('{"then":{"drop":true},"when":{"nth":%s}}' % ("9" * 5_000), "invalid_fault", "when", ""),
+        ('{"then":{"drop":true},"when":{"nth":1e2}}', "invalid_fault", "when", ""),
+        ('{"then":{"drop":true},"when":{"chance":1e99999999}}', "invalid_fault", "when", ""),
+        ('{"then":{"drop":true},"when":{"ch\\ud83d\\ude00":1}}', "invalid_fault", "when", ""),
+        ('{"then":{"drop":true}', "invalid_json", None, ""),
     ],
 )
 async def test_a_wrong_fault_is_refused_with_a_message(
     emulator: World, rule: Any, code: str, param: str | None, words: str
 ) -> None:
-    response = await add(emulator, rule)
-    assert refusal(response) == (400, code, param)
-    assert words in response.json()["error"]["message"]
-    assert await faults(emulator) == []
-
-
-@pytest.mark.parametrize(
-    ("body", "code", "param"),
-    [
-        ('{"then":{"status":500},"then":{"status":429}}', "duplicate_parameter", "then"),
-        ('{"then":{"status":500,"status":429}}', "duplicate_parameter", "then"),
-        ('{"then":{"drop":true},"when":{"nth":%s}}' % ("9" * 5_000), "invalid_fault", "when"),
-        ('{"then":{"drop":true},"when":{"nth":1e2}}', "invalid_fault", "when"),
-        ('{"then":{"drop":true},"when":{"chance":1e99999999}}', "invalid_fault", "when"),
-        ('{"then":{"drop":true},"when":{"ch\\ud83d\\ude00":1}}', "invalid_fault", "when"),
-        ('{"then":{"drop":true}', "invalid_json", None),
-    ],
-)
-async def test_a_wrong_body_of_a_fault_is_refused(
-    emulator: World, body: str, code: str, param: str | None
-) -> None:
+    content = rule if isinstance(rule, str) else json.dumps(rule)
     response = await emulator.api.post(
-        "/_emulator/faults", content=body, headers={**headers(), "Content-Type": "application/json"}
+        "/_emulator/faults", content=content, headers={**headers(), **JSON}
     )
     assert refusal(response) == (400, code, param)
+    assert words in response.json()["error"]["message"]
     assert await faults(emulator) == []
 
 

@@ -210,25 +210,21 @@ async def test_a_submission_is_refused_where_no_payer_is_known(
 
 
 @pytest.mark.clause("3.4")
-async def test_the_first_submit_wins(emulator: World) -> None:
-    payment = await emulator.create()
-    await changed(emulator, payment, "pay", TELEBIRR)
-    assert refusal(await do(emulator, payment, "pay", BANK)) == (409, "payment_not_payable", None)
-
-
-@pytest.mark.clause("3.4")
-async def test_a_customer_cannot_pay_again_after_a_failure(emulator: World) -> None:
-    payment = await emulator.create()
-    failed = await changed(emulator, payment, "pay", {"method": "telebirr", "phone": NO_BALANCE})
-    assert refusal(await do(emulator, payment, "pay", BANK)) == (409, "payment_not_payable", None)
-    assert await emulator.retrieve(payment["id"]) == failed
-
-
-async def test_an_expired_payment_cannot_be_paid(emulator: World) -> None:
+@pytest.mark.parametrize(
+    ("phone", "status"), [(HANDSET, "processing"), (NO_BALANCE, "failed"), (None, "expired")]
+)
+async def test_the_first_submit_wins_and_an_ended_payment_cannot_be_paid(
+    emulator: World, phone: str | None, status: str
+) -> None:
     payment = await emulator.create(expires_in=60)
-    await emulator.advance(60)
-    response = await do(emulator, payment, "pay", TELEBIRR)
-    assert refusal(response) == (409, "payment_not_payable", None)
+    if phone is None:
+        await emulator.advance(60)
+    else:
+        await changed(emulator, payment, "pay", {"method": "telebirr", "phone": phone})
+    before = await emulator.retrieve(payment["id"])
+    assert before["status"] == status
+    assert refusal(await do(emulator, payment, "pay", BANK)) == (409, "payment_not_payable", None)
+    assert await emulator.retrieve(payment["id"]) == before
 
 
 @pytest.mark.clause("4.4.7")

@@ -6,45 +6,39 @@ import pytest
 
 from emulator.server.control.app import RESOURCES
 from tests.server.control import refusal
-from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, headers
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, headers
 
 
-async def mode_of(emulator: World, payment_id: str, query: str = "", key: str | None = None) -> str:
+async def mode_of(emulator: World, payment_id: str, query: str, key: str | None) -> str:
     response = await emulator.api.get(
         f"/_emulator/payments/{payment_id}{query}", headers=headers(key) if key else {}
     )
     return str(response.json()["mode"]) if response.status_code == 200 else "unseen"
 
 
-async def test_the_key_decides(emulator: World) -> None:
-    payment = await emulator.create(LIVE_KEY)
-    assert await mode_of(emulator, payment["id"], key=LIVE_KEY) == "live"
-    assert await mode_of(emulator, payment["id"], key="test_demo_key") == "unseen"
-    assert await mode_of(emulator, payment["id"], key=OTHER_TEST_KEY) == "unseen"
+OTHER_LIVE = "?account=acct_other&mode=live"
+LIVE_OF_OTHER = "live_other_key"
 
 
-async def test_without_a_key_the_query_decides(emulator: World) -> None:
-    payment = await emulator.create("live_other_key")
-    seen = "?account=acct_other&mode=live"
-    assert await mode_of(emulator, payment["id"], seen) == "live"
-    assert await mode_of(emulator, payment["id"], "?account=acct_other") == "unseen"
-    assert await mode_of(emulator, payment["id"], "?mode=live") == "unseen"
-
-
-async def test_a_mode_alone_is_of_the_first_account(emulator: World) -> None:
-    payment = await emulator.create(LIVE_KEY)
-    assert await mode_of(emulator, payment["id"], "?mode=live") == "live"
-
-
-async def test_without_either_it_is_the_first_accounts_test_mode(emulator: World) -> None:
-    payment = await emulator.create()
-    assert await mode_of(emulator, payment["id"]) == "test"
-
-
-async def test_the_key_takes_precedence_over_the_query(emulator: World) -> None:
-    payment = await emulator.create()
-    query = "?account=acct_other&mode=live"
-    assert await mode_of(emulator, payment["id"], query, key="test_demo_key") == "test"
+@pytest.mark.parametrize(
+    ("owner", "query", "key", "mode"),
+    [
+        # The key decides, and takes precedence over the query.
+        *((LIVE_KEY, "", LIVE_KEY, "live"), (LIVE_KEY, "", OTHER_TEST_KEY, "unseen")),
+        *((LIVE_KEY, "", TEST_KEY, "unseen"), (TEST_KEY, OTHER_LIVE, TEST_KEY, "test")),
+        # Without a key the query decides; a mode alone is of the first account.
+        *((LIVE_OF_OTHER, OTHER_LIVE, None, "live"), (LIVE_KEY, "?mode=live", None, "live")),
+        (LIVE_OF_OTHER, "?account=acct_other", None, "unseen"),
+        (LIVE_OF_OTHER, "?mode=live", None, "unseen"),
+        # Without either it is the first account's test mode.
+        (TEST_KEY, "", None, "test"),
+    ],
+)
+async def test_the_key_decides_and_without_one_the_query(
+    emulator: World, owner: str, query: str, key: str | None, mode: str
+) -> None:
+    payment = await emulator.create(owner)
+    assert await mode_of(emulator, payment["id"], query, key) == mode
 
 
 async def test_an_unknown_mode_is_refused_beside_a_key_as_well(emulator: World) -> None:
