@@ -71,11 +71,11 @@ class CreatePayment(Struct):
     # Not `type: [object, null]`: generated clients would have a separate class for it.
     metadata: Annotated[
         Any,
-        Meta(
-            description=f"Keys over {parameters.USUAL_METADATA_KEY_LENGTH} and values over"
+        doc(
+            f"Keys over {parameters.USUAL_METADATA_KEY_LENGTH} and values over"
             f" {parameters.USUAL_METADATA_VALUE_LENGTH} characters get a warning.",
-            examples=[_METADATA],
-            extra_json_schema={"oneOf": [ref("Metadata"), {"type": "null"}]},
+            _METADATA,
+            oneOf=[ref("Metadata"), {"type": "null"}],
         ),
     ] = None
     # No example: all requests with the same key and other parameters get 409.
@@ -129,9 +129,7 @@ class PaymentJson(Struct):
     """A single customer checkout."""
 
     id: Annotated[PaymentId, doc("Identifies the payment.")]
-    object: Annotated[
-        str, Meta(description="Always `payment`.", extra_json_schema={"enum": ["payment"]})
-    ]
+    object: Annotated[str, doc("Always `payment`.", enum=["payment"])]
     amount: Annotated[AmountMinor, doc("The amount in ETB cents: 100 are 1 ETB.")]
     currency: Currency
     status: payment.Status
@@ -174,9 +172,7 @@ class PaymentEvent(Struct):
             examples=["evt_6tlMJw7K49zgw5rZGiGaL2vq"],
         ),
     ]
-    object: Annotated[
-        str, Meta(description="Always `event`.", extra_json_schema={"enum": ["event"]})
-    ]
+    object: Annotated[str, doc("Always `event`.", enum=["event"])]
     type: Annotated[
         str,
         Meta(
@@ -187,9 +183,7 @@ class PaymentEvent(Struct):
         ),
     ]
     timestamp: Annotated[Timestamp, doc("The instant of the event.")]
-    mode: Annotated[
-        str, Meta(description="The mode of the payment.", extra_json_schema={"enum": [*Mode]})
-    ]
+    mode: Annotated[str, doc("The mode of the payment.", enum=[*Mode])]
     data: PaymentJson
 
 

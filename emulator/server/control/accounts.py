@@ -217,10 +217,7 @@ class RecordingQuery(Struct, frozen=True):
     payment: Annotated[types.PaymentId | None, doc("Only this payment.")] = None
     deliveries: Annotated[
         Any,
-        Meta(
-            description="Whether webhook rules reproduce the order of the deliveries.",
-            extra_json_schema={"type": "boolean"},
-        ),
+        doc("Whether webhook rules reproduce the order of the deliveries.", type="boolean"),
         types.text_parser({"true": True, "false": False}.__getitem__, '"true" or "false"'),
     ] = False
 

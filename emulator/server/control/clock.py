@@ -67,10 +67,12 @@ class AdvanceBySeconds(AdvanceClock, frozen=True):
 
     seconds: Annotated[
         Any,
-        Meta(
-            examples=[1800],
-            description="The seconds, with at most three decimals; 0 processes what is due now.",
-            extra_json_schema={"type": "number", "minimum": 0, "maximum": LAST_INSTANT // 1000},
+        doc(
+            "The seconds, with at most three decimals; 0 processes what is due now.",
+            1800,
+            type="number",
+            minimum=0,
+            maximum=LAST_INSTANT // 1000,
         ),
         parsed(types.span_ms, kind=types.CLOCK),
     ]
@@ -91,10 +93,9 @@ class AdvanceToNext(AdvanceClock, frozen=True):
 
     to: Annotated[
         str,
-        Meta(
-            description="To the next scheduled change or attempt; without one, the clock does not"
-            " change.",
-            extra_json_schema={"const": _NEXT},
+        doc(
+            "To the next scheduled change or attempt; without one, the clock does not change.",
+            const=_NEXT,
         ),
         types.text_parser({_NEXT: _NEXT}.__getitem__, f'"{_NEXT}"', kind=types.CLOCK),
     ]
@@ -105,12 +106,7 @@ class DueJson(Struct, frozen=True):
     """The next scheduled change or attempt."""
 
     at: types.At
-    kind: Annotated[
-        str,
-        Meta(
-            description="The kind of the change.", extra_json_schema={"enum": [*TimerKind, ATTEMPT]}
-        ),
-    ]
+    kind: Annotated[str, doc("The kind of the change.", enum=[*TimerKind, ATTEMPT])]
     payment: types.OfPayment
 
 

@@ -94,13 +94,7 @@ class DeliveryJson(Struct, frozen=True):
 
     id: Annotated[types.DeliveryId, doc("Its identifier, with the prefix `dlv_`.")]
     event: Annotated[types.EventId, doc("The identifier of the event.")]
-    type: Annotated[
-        str,
-        Meta(
-            description="The type of the event.",
-            extra_json_schema={"enum": [*EVENT_TYPES_IN_ORDER, PING]},
-        ),
-    ]
+    type: Annotated[str, doc("The type of the event.", enum=[*EVENT_TYPES_IN_ORDER, PING])]
     payment: Annotated[
         types.PaymentId | None, doc("The identifier of the payment of the event; null for a ping.")
     ]

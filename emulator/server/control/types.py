@@ -188,10 +188,11 @@ InstantText = Annotated[
 At = Annotated[InstantText, doc("The instant, on the account's clock.")]
 GivenInstant = Annotated[
     Any,
-    Meta(
-        description="An ISO 8601 timestamp; without an offset it is in UTC.",
-        examples=["2026-01-02T00:00:00Z"],
-        extra_json_schema={"type": "string", "format": "date-time"},
+    doc(
+        "An ISO 8601 timestamp; without an offset it is in UTC.",
+        "2026-01-02T00:00:00Z",
+        type="string",
+        format="date-time",
     ),
     text_parser(instants.parse_instant, instants.ACCEPTED_INSTANTS, kind=CLOCK),
 ]
@@ -204,20 +205,17 @@ ClockText = Annotated[str, Meta(pattern=_CLOCK_PATTERN, examples=[_CLOCK_EXAMPLE
 # A ClockSpec, of which msgspec would generate another schema.
 GivenClock = Annotated[
     Any,
-    Meta(
-        examples=[_CLOCK_EXAMPLE], extra_json_schema={"type": "string", "pattern": _CLOCK_PATTERN}
-    ),
+    doc(None, _CLOCK_EXAMPLE, type="string", pattern=_CLOCK_PATTERN),
     text_parser(instants.parse_clock, instants.ACCEPTED_CLOCKS, kind=CLOCK),
 ]
 GivenRate = Annotated[
     Any,
-    Meta(
-        extra_json_schema={
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "maximum": instants.MAX_RATE // instants.REAL_RATE,
-            "multipleOf": 1 / instants.REAL_RATE,
-        }
+    doc(
+        None,
+        type="number",
+        exclusiveMinimum=0,
+        maximum=instants.MAX_RATE // instants.REAL_RATE,
+        multipleOf=1 / instants.REAL_RATE,
     ),
     parsed(rate_thousandths, kind=CLOCK),
 ]

@@ -90,14 +90,19 @@ class Resource(Struct, frozen=True, kw_only=True):
     schemas: Callable[[], Mapping[str, JsonObject]] = dict
 
 
-def doc(description: str, example: object = None, *, kind: str | None = None) -> Meta:
+def doc(
+    description: str | None, example: object = None, *, kind: str | None = None, **schema: Any
+) -> Meta:
     """The description of a member, and an example if the schema does not determine one.
 
-    `kind` is that of its refusals; see `members`.
+    `kind` is that of its refusals; see `members`. `schema` is what its type does not determine.
     """
-    examples = None if example is None else [example]
-    extra = None if kind is None else {"kind": kind}
-    return Meta(description=description, examples=examples, extra=extra)
+    return Meta(
+        description=description,
+        examples=None if example is None else [example],
+        extra=None if kind is None else {"kind": kind},
+        extra_json_schema=schema or None,
+    )
 
 
 def const(value: object) -> Meta:

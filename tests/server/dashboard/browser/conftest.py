@@ -25,6 +25,7 @@ def open_tab(server: Emulator, chromium: Browser) -> OpenTab:
 
 
 @pytest_asyncio.fixture(loop_scope="package")
-async def tab(open_tab: OpenTab) -> AsyncIterator[Tab]:
-    async with open_tab() as tab:
+async def tab(request: pytest.FixtureRequest, open_tab: OpenTab) -> AsyncIterator[Tab]:
+    """A tab of a new account; see `in_every_look`."""
+    async with open_tab(*getattr(request, "param", ())) as tab:
         yield tab

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import httpx
+import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.server.checkout.browser.axe import axe_findings, bring_axe
@@ -16,7 +17,10 @@ from tests.server.webhooks.receiver import Answer, Receiver, Reply, receiving
 from tests.world import headers, order
 
 LOOKS = [(device, scheme) for device in (PHONE, DESKTOP) for scheme in SCHEMES]
-LOOK_NAMES = [f"{device.width}-{scheme}" for device, scheme in LOOKS]
+# The test has a tab on each device in each colour scheme.
+in_every_look = pytest.mark.parametrize(
+    "tab", LOOKS, ids=[f"{device.width}-{scheme}" for device, scheme in LOOKS], indirect=True
+)
 MARKUP = "</td></bdi></script><script>document.title='run'</script><img src=x onerror=alert(1)>"
 HOSTILE = f"{MARKUP}\u202e\u0007" + "x" * 400
 # Axe cannot decide about the contrast of texts on shapes of a drawing or below the window, nor

@@ -37,6 +37,9 @@ async def test_a_stopped_server_does_not_look_alive(
             await expect(tab.page.get_by_test_id("message")).to_be_hidden()
             payment = await second.demo.create()
             await tab.sees("payment-row", payment["id"])
+            # The stream goes on.
+            await second.demo.pay(payment, "telebirr", phone="0900000001")
+            await tab.sees("status", "completed")
             await stack.aclose()
 
 

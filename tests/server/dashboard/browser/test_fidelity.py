@@ -1,30 +1,25 @@
 """The page about fidelity in Chromium."""
 
-import pytest
 from playwright.async_api import expect
 
 from emulator.domain.clauses import CLAUSES
 from emulator.server.dashboard.sections import MAX_JUDGED_PAYMENTS
-from tests.server.checkout.browser.tabs import Device, Scheme
-from tests.server.dashboard.browser.tabs import LOOK_NAMES, LOOKS, OpenTab, Tab
+from tests.server.dashboard.browser.tabs import Tab, in_every_look
 
 
-@pytest.mark.parametrize(("device", "scheme"), LOOKS, ids=LOOK_NAMES)
-async def test_the_page_is_live_accessible_and_fits(
-    open_tab: OpenTab, device: Device, scheme: Scheme
-) -> None:
-    async with open_tab(device, scheme) as tab:
-        await tab.open("fidelity")
-        await tab.counts("no-plot", 1)
-        await tab.counts("clause", len(CLAUSES))
-        endpoint = {"url": f"{tab.merchant.shop.base}/hook"}
-        await tab.call("POST", "/_emulator/webhook_endpoints", endpoint)
-        payment = await tab.create()
-        change = {"status": "processing"}
-        await tab.call("POST", f"/_emulator/payments/{payment['id']}/transition", change)
-        await tab.sees("coverage", "1 of 7")
-        await tab.counts("plot", 1)
-        await tab.is_accessible_and_fits()
+@in_every_look
+async def test_the_page_is_live_accessible_and_fits(tab: Tab) -> None:
+    await tab.open("fidelity")
+    await tab.counts("no-plot", 1)
+    await tab.counts("clause", len(CLAUSES))
+    endpoint = {"url": f"{tab.merchant.shop.base}/hook"}
+    await tab.call("POST", "/_emulator/webhook_endpoints", endpoint)
+    payment = await tab.create()
+    change = {"status": "processing"}
+    await tab.call("POST", f"/_emulator/payments/{payment['id']}/transition", change)
+    await tab.sees("coverage", "1 of 7")
+    await tab.counts("plot", 1)
+    await tab.is_accessible_and_fits()
 
 
 async def test_the_address_of_a_clause_opens_its_group(tab: Tab) -> None:

@@ -1,42 +1,37 @@
 """Each page on each device: accessible, without overflow, live, and safe."""
 
 import asyncio
-from contextlib import AsyncExitStack
-from pathlib import Path
 
 import pytest
 from playwright.async_api import Route, expect
 
-from tests.server.checkout.browser.tabs import Device, Scheme
-from tests.server.checkout.browsing import Shop, running_emulator
-from tests.server.dashboard.browser.tabs import HOSTILE, LOOK_NAMES, LOOKS, OpenTab, Tab
+from tests.server.dashboard.browser.tabs import HOSTILE, OpenTab, Tab, in_every_look
 from tests.server.webhooks.receiver import Reply, replies
 
 
-@pytest.mark.parametrize(("device", "scheme"), LOOKS, ids=LOOK_NAMES)
-async def test_each_page_is_accessible(open_tab: OpenTab, device: Device, scheme: Scheme) -> None:
-    async with open_tab(device, scheme) as tab:
-        for path in ("payments", "webhooks"):
+@in_every_look
+async def test_each_page_is_accessible(tab: Tab) -> None:
+    for path in ("payments", "webhooks"):
+        await tab.open(path)
+        await tab.is_accessible_and_fits()
+    hostile = replies(
+        Reply(status=500, body=HOSTILE.encode(), headers={"X-Note": "x" * 500}), Reply()
+    )
+    long_url = "http://127.0.0.1:9/%3Cscript%3E%E2%80%AE/" + "x" * 500
+    await tab.control("POST", "/webhook_endpoints", {"url": long_url})
+    async with tab.endpoint(hostile):
+        payment = await tab.merchant.create(metadata={"order": HOSTILE, HOSTILE[:40]: "1"})
+        await tab.merchant.pay(payment, "telebirr", phone="0911223344")
+        await tab.merchant.advance(0)
+        deliveries = (await tab.control("GET", "/deliveries"))["data"]
+        paths = ["payments", "webhooks", f"payments/{payment['id']}", "webhooks/dlv_1"]
+        paths += [f"webhooks/{each['id']}" for each in deliveries]
+        paths += [f"webhooks/{deliveries[-1]['event']}", "payments?mode=live", "none/x"]
+        paths += ["payments?metadata=none", "webhooks?status=dropped"]
+        for path in paths:
             await tab.open(path)
+            await expect(tab.page.locator("h1")).to_be_visible()
             await tab.is_accessible_and_fits()
-        hostile = replies(
-            Reply(status=500, body=HOSTILE.encode(), headers={"X-Note": "x" * 500}), Reply()
-        )
-        long_url = "http://127.0.0.1:9/%3Cscript%3E%E2%80%AE/" + "x" * 500
-        await tab.control("POST", "/webhook_endpoints", {"url": long_url})
-        async with tab.endpoint(hostile):
-            payment = await tab.merchant.create(metadata={"order": HOSTILE, HOSTILE[:40]: "1"})
-            await tab.merchant.pay(payment, "telebirr", phone="0911223344")
-            await tab.merchant.advance(0)
-            deliveries = (await tab.control("GET", "/deliveries"))["data"]
-            paths = ["payments", "webhooks", f"payments/{payment['id']}", "webhooks/dlv_1"]
-            paths += [f"webhooks/{each['id']}" for each in deliveries]
-            paths += [f"webhooks/{deliveries[-1]['event']}", "payments?mode=live", "none/x"]
-            paths += ["payments?metadata=none", "webhooks?status=dropped"]
-            for path in paths:
-                await tab.open(path)
-                await expect(tab.page.locator("h1")).to_be_visible()
-                await tab.is_accessible_and_fits()
 
 
 async def test_an_empty_page_comes_alive(tab: Tab) -> None:
@@ -207,26 +202,6 @@ async def test_the_filters_stay_in_the_address(open_tab: OpenTab) -> None:
         await tab.counts("no-match", 1)
         await tab.click("show-all")
         await tab.counts("delivery-row", 4)
-
-
-async def test_a_page_comes_alive_when_the_server_starts_again(
-    open_tab: OpenTab, shop: Shop, tmp_path: Path
-) -> None:
-    async with AsyncExitStack() as stack:
-        async with running_emulator(shop, tmp_path) as first:
-            tab = await stack.enter_async_context(
-                open_tab(merchant=first.demo, excused="/_emulator/")
-            )
-            await tab.open("payments")
-            await tab.counts("empty", 1)
-            port = str(first.api.base_url.port)
-        async with running_emulator(shop, tmp_path, "--port", port) as second:
-            payment = await second.demo.create()
-            await tab.sees("payment-row", payment["id"])
-            # The stream goes on.
-            await second.demo.pay(payment, "telebirr", phone="0900000001")
-            await tab.sees("status", "completed")
-            await stack.aclose()
 
 
 async def test_a_page_connects_again_after_a_refusal(open_tab: OpenTab) -> None:

@@ -5,30 +5,26 @@ from urllib.parse import quote
 import pytest
 from playwright.async_api import expect
 
-from tests.server.checkout.browser.tabs import Device, Scheme
-from tests.server.dashboard.browser.tabs import HOSTILE, LOOK_NAMES, LOOKS, OpenTab, Tab
+from tests.server.dashboard.browser.tabs import HOSTILE, Tab, in_every_look
 from tests.world import headers
 
 
-@pytest.mark.parametrize(("device", "scheme"), LOOKS, ids=LOOK_NAMES)
-async def test_the_pages_are_accessible_and_fit(
-    open_tab: OpenTab, device: Device, scheme: Scheme
-) -> None:
-    async with open_tab(device, scheme) as tab:
-        await tab.open("requests")
+@in_every_look
+async def test_the_pages_are_accessible_and_fit(tab: Tab) -> None:
+    await tab.open("requests")
+    await tab.is_accessible_and_fits()
+    await tab.call("POST", "/_emulator/faults", {"then": {"status": 500}, "times": 1})
+    await tab.create(metadata={"note": HOSTILE[:500], HOSTILE[:39]: "x"})
+    await tab.create(metadata={"note": HOSTILE[:500], HOSTILE[:39]: "x"})
+    await tab.create(amount=HOSTILE)
+    await tab.call("GET", "/v1/payments?limitt=1")
+    await tab.call("GET", f"/v1/{'x' * 500}")
+    await tab.counts("request-row", 5)
+    await tab.is_accessible_and_fits()
+    listed = (await tab.call("GET", "/_emulator/requests"))["data"]
+    for request in listed:
+        await tab.open(f"requests/{request['id']}")
         await tab.is_accessible_and_fits()
-        await tab.call("POST", "/_emulator/faults", {"then": {"status": 500}, "times": 1})
-        await tab.create(metadata={"note": HOSTILE[:500], HOSTILE[:39]: "x"})
-        await tab.create(metadata={"note": HOSTILE[:500], HOSTILE[:39]: "x"})
-        await tab.create(amount=HOSTILE)
-        await tab.call("GET", "/v1/payments?limitt=1")
-        await tab.call("GET", f"/v1/{'x' * 500}")
-        await tab.counts("request-row", 5)
-        await tab.is_accessible_and_fits()
-        listed = (await tab.call("GET", "/_emulator/requests"))["data"]
-        for request in listed:
-            await tab.open(f"requests/{request['id']}")
-            await tab.is_accessible_and_fits()
 
 
 async def test_the_list_is_live_and_its_links_work(tab: Tab) -> None:
@@ -56,16 +52,13 @@ async def test_the_list_is_live_and_its_links_work(tab: Tab) -> None:
     await expect(tab.page.locator("tr:target")).to_be_visible()
 
 
+@in_every_look
 @pytest.mark.parametrize("name", ["payments", "requests"])
-@pytest.mark.parametrize(("device", "scheme"), LOOKS, ids=LOOK_NAMES)
-async def test_requests_without_a_valid_key_appear_at_once(
-    open_tab: OpenTab, device: Device, scheme: Scheme, name: str
-) -> None:
-    async with open_tab(device, scheme) as tab:
-        await tab.open(name)
-        end = tab.merchant.key[-3:]
-        for path in ("payments", "x" * 500, quote(HOSTILE[:100])):
-            await tab.api.get(f"/v1/{path}", headers=headers(f"test_unknown_{end}"))
-        await tab.sees("unauthorized", "requests without a valid key")
-        await tab.sees("unauthorized", f"test_un…{end}")
-        await tab.is_accessible_and_fits()
+async def test_requests_without_a_valid_key_appear_at_once(tab: Tab, name: str) -> None:
+    await tab.open(name)
+    end = tab.merchant.key[-3:]
+    for path in ("payments", "x" * 500, quote(HOSTILE[:100])):
+        await tab.api.get(f"/v1/{path}", headers=headers(f"test_unknown_{end}"))
+    await tab.sees("unauthorized", "requests without a valid key")
+    await tab.sees("unauthorized", f"test_un…{end}")
+    await tab.is_accessible_and_fits()

@@ -1,24 +1,19 @@
 """The pages about scenarios, faults and snapshots in Chromium."""
 
-import pytest
 from playwright.async_api import expect
 
 from emulator.server.dashboard.sections import ONE_CLICK_FAULTS
-from tests.server.checkout.browser.tabs import Device, Scheme
-from tests.server.dashboard.browser.tabs import HOSTILE, LOOK_NAMES, LOOKS, OpenTab, Tab
+from tests.server.dashboard.browser.tabs import HOSTILE, OpenTab, Tab, in_every_look
 
 
-@pytest.mark.parametrize(("device", "scheme"), LOOKS, ids=LOOK_NAMES)
-async def test_the_pages_are_accessible_and_fit(
-    open_tab: OpenTab, device: Device, scheme: Scheme
-) -> None:
-    async with open_tab(device, scheme) as tab:
-        await tab.call("POST", "/_emulator/faults", {"then": {"drop": True}, "times": 1})
-        await tab.call("PUT", "/_emulator/scenarios/own", {"description": HOSTILE})
-        await tab.call("PUT", f"/_emulator/snapshots/{'x' * 64}")
-        for path in ("scenarios", "scenarios/own", "scenarios/half-an-answer"):
-            await tab.open(path)
-            await tab.is_accessible_and_fits()
+@in_every_look
+async def test_the_pages_are_accessible_and_fit(tab: Tab) -> None:
+    await tab.call("POST", "/_emulator/faults", {"then": {"drop": True}, "times": 1})
+    await tab.call("PUT", "/_emulator/scenarios/own", {"description": HOSTILE})
+    await tab.call("PUT", f"/_emulator/snapshots/{'x' * 64}")
+    for path in ("scenarios", "scenarios/own", "scenarios/half-an-answer"):
+        await tab.open(path)
+        await tab.is_accessible_and_fits()
 
 
 async def test_the_buttons_add_and_delete_faults(tab: Tab) -> None:
