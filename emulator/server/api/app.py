@@ -15,6 +15,7 @@ from emulator.domain.rate_limit import TokenBucket
 from emulator.server.api.bodies import ClientDisconnected, check_content_type, decode_object
 from emulator.server.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.server.api.exchange import (
+    NO_STATUS,
     ClientConnection,
     Exchange,
     Header,
@@ -22,7 +23,6 @@ from emulator.server.api.exchange import (
     add_to_journal,
     bearer_key,
     log_failure,
-    no_reply,
 )
 from emulator.server.api.parameters import CreateRules, check_order
 from emulator.server.api.queries import KNOWN as KNOWN_QUERY
@@ -93,7 +93,8 @@ class PaymentsApi:
         except errors.Refusal as refusal:
             reply = _refused(refusal)
         except ClientDisconnected:
-            reply = no_reply() if client.body_error is None else _refused(client.body_error)
+            no_reply = Reply(NO_STATUS, b"", []).drop()
+            reply = no_reply if client.body_error is None else _refused(client.body_error)
         except Exception as error:  # noqa: BLE001 - logged; the client gets the contract's 500
             log_failure(exchange.method, exchange.path, error)
             reply = Reply(500, INTERNAL_ERROR_BODY, [])

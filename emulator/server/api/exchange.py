@@ -100,11 +100,6 @@ class Reply:
         return self
 
 
-def no_reply() -> Reply:
-    """The reply to a client that is disconnected."""
-    return Reply(NO_STATUS, b"", []).drop()
-
-
 class Headers(dict[bytes, bytes]):
     """The headers of a request by name; requests with the same header lines share them."""
 

@@ -23,14 +23,8 @@ from emulator.server.api.request_warnings import RequestWarning, unknown_paramet
 from emulator.server.engine.payments.payments import Order
 
 KNOWN = (
-    "amount",
-    "currency",
-    "methods",
-    "success_url",
-    "cancel_url",
-    "metadata",
-    "idempotency_key",
-    "expires_in",
+    *("amount", "currency", "methods", "success_url", "cancel_url"),
+    *("metadata", "idempotency_key", "expires_in"),
 )
 _KNOWN_SET = frozenset(KNOWN)
 

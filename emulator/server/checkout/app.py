@@ -83,7 +83,10 @@ class CheckoutApp:
         except Exception as error:  # noqa: BLE001 - logged; the customer gets a page
             log_failure(request.method, request.scope["path"], error)
             response = self._problem(request, views.problem("wrong", None, status=500))
-        _protect(response)
+        headers = response.raw_headers
+        headers += _HEADERS
+        if all(name != b"cache-control" for name, _ in headers):
+            headers.append(_NO_STORE)
         await response(scope, receive, send)
 
     def _problem(self, request: Request, view: PageView) -> Response:
@@ -143,10 +146,3 @@ def _needs_no_page(request: Request, refusal: errors.Refusal) -> bool:
     expected = errors.ForbiddenOrigin if request.method in _READING else errors.UnknownRoute
     is_browser = "text/html" in request.headers.get("accept", "")
     return isinstance(refusal, expected) and not is_browser
-
-
-def _protect(response: Response) -> None:
-    headers = response.raw_headers
-    headers += _HEADERS
-    if all(name != b"cache-control" for name, _ in headers):
-        headers.append(_NO_STORE)

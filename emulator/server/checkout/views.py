@@ -194,12 +194,8 @@ def problem(
     )
 
 
-def _has_others(payment: Payment) -> bool:
-    return len(payment.methods) > 1
-
-
 def _form_method(payment: Payment, query: Mapping[str, str]) -> str | None:
-    method = query.get("method") if _has_others(payment) else payment.methods[0]
+    method = query.get("method") if len(payment.methods) > 1 else payment.methods[0]
     return method if method in payment.methods else None
 
 
@@ -219,7 +215,7 @@ def _offer(payment: Payment, query: Mapping[str, str], numbers: tuple[TestNumber
 def _method_form(
     payment: Payment, method: str, query: Mapping[str, str], numbers: tuple[TestNumber, ...]
 ) -> PageView:
-    common = {"method": method, "has_others": _has_others(payment)}
+    common = {"method": method, "has_others": len(payment.methods) > 1}
     if method == BANK_TRANSFER:
         return PageView(
             page="bank-choice", heading="choose_bank", query={"method": method}, values=common
@@ -271,6 +267,7 @@ def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:
     has_ignored = is_on_phone and asks and query.get("menu") == _CLOSED_MENU["menu"]
     has_phone = payment.phone is not None
     left = left_ms(checkout)
+    screen = Screen.IGNORED if has_ignored else Screen.ASKING if asks else Screen.SCRIPTED
     return PageView(
         page="waiting",
         heading="check_phone" if is_on_phone else "processing",
@@ -289,14 +286,8 @@ def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:
             "left": "" if left is None else minutes(left),
         },
         refresh_s=WAITING_REFRESH_S,
-        handset=_screen(asks=asks, has_ignored=has_ignored) if is_on_phone and has_phone else None,
+        handset=screen if is_on_phone and has_phone else None,
     )
-
-
-def _screen(*, asks: bool, has_ignored: bool) -> Screen:
-    if not asks:
-        return Screen.SCRIPTED
-    return Screen.IGNORED if has_ignored else Screen.ASKING
 
 
 def _bank_name(payment: Payment) -> str | None:

@@ -159,7 +159,11 @@ def operation(
             takes_query_texts=query is not None,
             shared_query_type=AccountQuery if has_account else NoParameters,
             body=_request_body(body, types["body"]) if isinstance(body, str) else body,
-            refusals=(*refusals, *_common_refusals(method, has_account=has_account)),
+            refusals=(
+                *(*refusals, errors.ForbiddenOrigin, errors.InvalidRequestBody),
+                *(_REFUSALS_OF_ACCOUNTS if has_account else ()),
+                *(_REFUSALS_OF_BODIES if method != "GET" else ()),
+            ),
             accepts_key=has_account,
             handler=handler,
         )
@@ -173,15 +177,6 @@ def _request_body(description: str, annotation: Any) -> RequestBody:
     if not structs:
         return RequestBody(description, annotation)
     return RequestBody(description, structs[0].__base__.__name__, alternatives=structs)
-
-
-def _common_refusals(method: str, *, has_account: bool) -> Iterable[type[errors.Refusal]]:
-    yield errors.ForbiddenOrigin
-    yield errors.InvalidRequestBody
-    if has_account:
-        yield from _REFUSALS_OF_ACCOUNTS
-    if method != "GET":
-        yield from _REFUSALS_OF_BODIES
 
 
 async def respond(services: Services, operation: Operation, request: Request) -> Response:

@@ -128,6 +128,11 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
             for attempt in each["attempts"]
         ),
     ]
+    # The transitions that the payment took, each with its time of day.
+    path = {
+        (before["status"], after["status"]): after["at"][11:19]
+        for before, after in pairwise(detail["timeline"])
+    }
     scenarios = await page.get("/scenarios")
     is_asked = any(each["kind"] == TimerKind.HANDSET_TIMEOUT for each in detail["scheduled"])
     answers = ANSWERS_OF_A_BANK if payment["method"] == BANK_TRANSFER else ANSWERS_OF_A_PHONE
@@ -135,7 +140,7 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
         "detail": detail,
         "payment": payment,
         "entries": sorted(entries, key=lambda each: (each["at"], _ORDER.index(each["kind"]))),
-        "diagram": diagram(_path(detail), current=payment["status"]),
+        "diagram": diagram(path, current=payment["status"]),
         "transitions": [
             {"status": target.value, "is_unusual": edge is Edge.UNUSUAL}
             for (source, target), edge in TRANSITIONS.items()
@@ -165,14 +170,6 @@ async def _requests(page: ViewRequest, detail: Mapping[str, Any]) -> list[Mappin
         with suppress(UnknownRequest):  # The journal has the newest requests only.
             found.append(await page.get(f"/requests/{created_by}"))
     return found[::-1]
-
-
-def _path(detail: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    """The transitions that the payment took, each with its time of day."""
-    return {
-        (before["status"], after["status"]): after["at"][11:19]
-        for before, after in pairwise(detail["timeline"])
-    }
 
 
 async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
