@@ -114,13 +114,10 @@ async def test_without_scripts_a_page_with_buttons_refreshes_itself_later(
     assert (opened.refresh_without_script or "").endswith("/wait")
 
 
-async def test_a_bank_transfer_has_no_phone(emulator: World) -> None:
+async def test_a_bank_transfer_and_an_ended_payment_have_no_phone(emulator: World) -> None:
     visitor = await customer(emulator, methods=["bank_transfer"])
     for page in (await visitor.open(), await visitor.pay("bank_transfer", bank="walia_test")):
         assert page.find("handset") is None
-
-
-async def test_an_ended_payment_has_no_phone(emulator: World) -> None:
     for status in (Status.COMPLETED, Status.FAILED, Status.EXPIRED):
         visitor = await customer_of(emulator, status)
         for leaf in ("", "/wait"):

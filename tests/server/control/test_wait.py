@@ -54,19 +54,19 @@ async def test_a_wait_goes_on_over_other_changes(emulator: World) -> None:
     assert (await waiting).json()["reached"] is True
 
 
-async def test_a_wait_ends_when_an_advance_makes_it_so(emulator: World) -> None:
-    payment = await emulator.create()
-    waiting = await under_way(emulator, payment["id"], "status=expired")
-    await emulator.advance(1800)
-    assert (await waiting).json()["payment"]["status"] == "expired"
-
-
-async def test_a_wait_ends_when_a_flowing_clock_makes_it_so(emulator: World) -> None:
-    await emulator.control("PUT", "/clock", {"frozen": False})
+@pytest.mark.parametrize("is_frozen", [True, False])
+async def test_a_wait_ends_when_an_advance_or_a_flowing_clock_makes_it_so(
+    emulator: World, is_frozen: bool
+) -> None:
+    await emulator.control("PUT", "/clock", {"frozen": is_frozen})
     payment = await emulator.create(expires_in=10)
     waiting = await under_way(emulator, payment["id"], "status=expired")
     emulator.wall.move(10_000)
-    assert (await waiting).json()["reached"] is True
+    if is_frozen:
+        assert not waiting.done()
+        await emulator.advance(10)
+    reached = (await waiting).json()
+    assert (reached["reached"], reached["payment"]["status"]) == (True, "expired")
 
 
 @pytest.mark.parametrize(
