@@ -2,19 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote, urlencode
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from emulator import ids
 from emulator.clock import SystemClock
 from emulator.server.api.app import PaymentsApi
-from emulator.server.api.exchange import ASGIApp, Message, Scope
+from emulator.server.api.exchange import ASGIApp
 from emulator.server.api.parameters import CreateRules
 from emulator.server.app.gateway import Gateway, Lazily, RequestLog
 from emulator.server.engine.engine import Engine, open_engine
@@ -213,7 +212,7 @@ def _dashboard(
 
     return Dashboard(
         templates=data_directory("templates"),
-        control=LocalControl(control),
+        control=control,
         methods=settings.methods,
         checkout=checkout,
         engine=engine,
@@ -230,35 +229,3 @@ def _checkout(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> 
         shows_handset=not settings.no_handset,
         check_host=HostGuard(settings, checkout).check,
     )
-
-
-class LocalControl:
-    """The `GET` calls of the control API; the result is the decoded JSON."""
-
-    def __init__(self, control: ASGIApp) -> None:
-        self._control = control
-
-    async def get(self, path: str, query: Mapping[str, str]) -> Any:
-        """Call `GET /_emulator{path}`. Raises the refusals of the call."""
-        path = f"/_emulator{path}"
-        scope: Scope = {
-            "type": "http",
-            "method": "GET",
-            "scheme": "http",
-            "path": path,
-            "raw_path": quote(path).encode(),
-            "query_string": urlencode(query).encode(),
-            "headers": [],
-            "server": None,
-        }
-        parts: list[bytes] = []
-
-        async def receive() -> Message:
-            # No call reads a body, and the caller does not disconnect.
-            return await asyncio.Future()
-
-        async def send(message: Message) -> None:
-            parts.append(message.get("body", b""))
-
-        await self._control(scope, receive, send)
-        return msgspec.json.decode(b"".join(parts))

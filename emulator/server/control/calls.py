@@ -160,7 +160,9 @@ def operation(
             shared_query_type=AccountQuery if has_account else NoParameters,
             body=_request_body(body, types["body"]) if isinstance(body, str) else body,
             refusals=(
-                *(*refusals, errors.ForbiddenOrigin, errors.InvalidRequestBody),
+                *refusals,
+                errors.ForbiddenOrigin,
+                errors.InvalidRequestBody,
                 *(_REFUSALS_OF_ACCOUNTS if has_account else ()),
                 *(_REFUSALS_OF_BODIES if method != "GET" else ()),
             ),

@@ -21,7 +21,7 @@ from emulator.domain.payment import Status
 from emulator.domain.payment_methods import METHODS
 from emulator.reporting import template_environment
 from emulator.server.api.errors import status_of
-from emulator.server.api.exchange import bearer_key
+from emulator.server.api.exchange import ASGIApp, bearer_key
 from emulator.server.assets import DIRECTORY, Assets
 from emulator.server.dashboard import sections
 from emulator.server.dashboard.shared_renders import SharedRenders
@@ -70,13 +70,13 @@ class Dashboard:
         self,
         *,
         templates: Path,
-        control: ControlApi,
+        control: ASGIApp,
         methods: Sequence[str],
         checkout: CheckoutAddress,
         engine: Engine,
     ) -> None:
         """`methods` are those that are offered."""
-        self._control = control
+        self._control = ControlApi(control)
         self._methods = methods
         self._checkout = checkout
         self._engine = engine

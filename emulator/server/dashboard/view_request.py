@@ -1,21 +1,51 @@
 """Describes a request for a page of the dashboard, and writes requests as curl commands."""
 
+import asyncio
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote, urlencode
+
+import msgspec
+
+from emulator.server.api.exchange import ASGIApp, Message, Scope
 
 ROOT = "/_emulator/view"
 ROWS_PER_PAGE = "25"
 
 
-class ControlApi(Protocol):
-    """The `GET` calls of the control API."""
+class ControlApi:
+    """The `GET` calls of the control API; the result is the decoded JSON."""
+
+    def __init__(self, control: ASGIApp) -> None:
+        self._control = control
 
     async def get(self, path: str, query: Mapping[str, str]) -> Any:
-        """Call `GET /_emulator{path}`; return the decoded JSON. Raises the refusals of the call."""
+        """Call `GET /_emulator{path}`. Raises the refusals of the call."""
+        path = f"/_emulator{path}"
+        scope: Scope = {
+            "type": "http",
+            "method": "GET",
+            "scheme": "http",
+            "path": path,
+            "raw_path": quote(path).encode(),
+            "query_string": urlencode(query).encode(),
+            "headers": [],
+            "server": None,
+        }
+        parts: list[bytes] = []
+
+        async def receive() -> Message:
+            # No call reads a body, and the caller does not disconnect.
+            return await asyncio.Future()
+
+        async def send(message: Message) -> None:
+            parts.append(message.get("body", b""))
+
+        await self._control(scope, receive, send)
+        return msgspec.json.decode(b"".join(parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
