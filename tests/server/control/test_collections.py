@@ -1,12 +1,10 @@
-"""Collections: the list of payments, pages of entries by `before`, and the item `latest`."""
-
-from typing import Any
+"""Collections: payments and their filters, events, pages by `before`, and the item `latest`."""
 
 import pytest
 
 from tests.server.control import refusal
-from tests.server.engine.webhook_world import webhook_world
-from tests.world import LIVE_KEY, TEST_KEY, World, headers, world
+from tests.server.engine.webhook_world import pay, webhook_world
+from tests.world import LIVE_KEY, World, headers, world
 
 # A query of the list of payments; the payments are failed, pending and completed, oldest first.
 LISTS = (
@@ -16,10 +14,6 @@ LISTS = (
     *("status=paid&method=cash", "status=", "method=cash", "created_gte=yesterday"),
     "created_lte=2026-01-01",
 )
-
-
-async def get(emulator: World, path: str, key: str = TEST_KEY) -> dict[str, Any]:
-    return dict(await emulator.shown(path, key))
 
 
 @pytest.mark.parametrize("query", LISTS)
@@ -45,16 +39,16 @@ async def test_pages_have_each_entry_once_while_new_ones_are_added(path: str) ->
     async with webhook_world() as hooks:
         for _ in range(5):
             await hooks.create()
-        everything = (await get(hooks.emulator, path))["data"]
+        everything = (await hooks.emulator.shown(path))["data"]
         ids: list[str] = []
         query, has_more = "limit=2", True
         while has_more:
-            page = await get(hooks.emulator, f"{path}?{query}")
+            page = await hooks.emulator.shown(f"{path}?{query}")
             await hooks.create()
             ids += [entry["id"] for entry in page["data"]]
             query, has_more = f"limit=2&before={ids[-1]}", page["has_more"]
         assert ids == [entry["id"] for entry in everything]
-        last = await get(hooks.emulator, f"{path}?before={ids[-1]}")
+        last = await hooks.emulator.shown(f"{path}?before={ids[-1]}")
         assert (last["data"], last["has_more"]) == ([], False)
 
 
@@ -65,10 +59,10 @@ async def test_a_page_combines_before_with_filters() -> None:
         await hooks.settle()
         newest = (await hooks.deliveries())[-1]
         query = f"/deliveries?payment={first['id']}&limit=1&before={newest['id']}"
-        page = await get(hooks.emulator, query)
+        page = await hooks.emulator.shown(query)
         assert [entry["type"] for entry in page["data"]] == ["payment.processing"]
         assert page["has_more"] is True
-        page = await get(hooks.emulator, "/deliveries?event=payment.created")
+        page = await hooks.emulator.shown("/deliveries?event=payment.created")
         assert [entry["payment"] for entry in page["data"]] == [second["id"], first["id"]]
 
 
@@ -76,7 +70,7 @@ async def test_an_entry_of_another_account_is_no_begin_of_a_page() -> None:
     async with webhook_world() as hooks:
         await hooks.create()
         for path in ("/events", "/deliveries", "/requests"):
-            [entry] = (await get(hooks.emulator, path))["data"]
+            [entry] = (await hooks.emulator.shown(path))["data"]
             response = await hooks.emulator.control(
                 "GET", f"{path}?before={entry['id']}", key=LIVE_KEY
             )
@@ -89,7 +83,7 @@ async def test_latest_is_the_newest_payment_delivery_or_request() -> None:
         await hooks.create()
         payment = await hooks.create()
         await emulator.create(key=LIVE_KEY)
-        assert (await get(emulator, "/payments/latest"))["payment"] == payment
+        assert (await emulator.shown("/payments/latest"))["payment"] == payment
         changed = await emulator.pay({"id": "latest"}, "0911223344")
         assert (changed["id"], changed["status"]) == (payment["id"], "processing")
         await hooks.settle()
@@ -97,13 +91,13 @@ async def test_latest_is_the_newest_payment_delivery_or_request() -> None:
             "/deliveries/latest",
             "/deliveries/wait?event=payment.processing&payment=latest",
         ):
-            found = await get(emulator, path)
+            found = await emulator.shown(path)
             delivery = found.get("delivery", found)
             assert (delivery["payment"], delivery["type"]) == (payment["id"], "payment.processing")
         assert (await hooks.resend({"id": "latest"}))["attempts"][-1]["trigger"] == "resend"
-        [newest] = (await get(emulator, "/requests?limit=1"))["data"]
-        assert newest == await get(emulator, "/requests/latest")
-        assert newest == await get(emulator, f"/requests/{newest['id']}")
+        [newest] = (await emulator.shown("/requests?limit=1"))["data"]
+        assert newest == await emulator.shown("/requests/latest")
+        assert newest == await emulator.shown(f"/requests/{newest['id']}")
 
 
 @pytest.mark.parametrize(
@@ -129,3 +123,88 @@ async def test_the_contract_has_no_latest_payment(emulator: World) -> None:
     await emulator.create()
     response = await emulator.api.get("/v1/payments/latest", headers=headers())
     assert refusal(response) == (404, "payment_not_found", None)
+
+
+FILTERS = {
+    "amount_gte=300": ["large"],
+    "amount_lte=200": ["small"],
+    "amount_gte=200&amount_lte=300": ["middle"],
+    "phone=0900000001": ["middle"],
+    "phone=%2B251900000001&amount_lte=100": [],
+    "metadata=order%3Dsm": ["small"],
+    "metadata=%E1%88%B5%E1%88%9D": ["large"],
+    "metadata=%25": [],
+    "metadata=order&status=pending&limit=1": ["large"],
+}
+
+
+@pytest.mark.parametrize(("query", "found"), FILTERS.items())
+async def test_payments_are_filtered(emulator: World, query: str, found: list[str]) -> None:
+    await emulator.create(amount=100, metadata={"order": "small"})
+    await pay(emulator, await emulator.create(amount=250, metadata={"order": "middle"}))
+    await emulator.create(amount=400, metadata={"order": "large", "ስም": "አበበ"})
+    response = await emulator.control("GET", f"/payments?{query}")
+    assert [each["metadata"]["order"] for each in response.json()["data"]] == found
+
+
+async def test_filtered_pages_have_each_payment_once(emulator: World) -> None:
+    created = [(await emulator.create(amount=100 + n % 2))["id"] for n in range(30)]
+    found, cursor = [], ""
+    while True:
+        response = await emulator.control("GET", f"/payments?amount_gte=101&limit=4{cursor}")
+        page = response.json()
+        found += [each["id"] for each in page["data"]]
+        if not page["has_more"]:
+            break
+        cursor = f"&after={page['next_cursor']}"
+    assert found == created[1::2][::-1]
+
+
+@pytest.mark.parametrize("query", ["amount_gte=1.5", "amount_lte=", "phone=12"])
+async def test_a_wrong_filter_is_refused(emulator: World, query: str) -> None:
+    name = query.partition("=")[0]
+    response = await emulator.control("GET", f"/payments?{query}")
+    assert refusal(response) == (400, f"invalid_{name}", name)
+
+
+async def test_the_contract_has_no_such_filters(emulator: World) -> None:
+    await emulator.create(amount=100)
+    assert len(await emulator.payments()) == 1
+    response = await emulator.api.get(
+        "/v1/payments?amount_gte=500", headers={"Authorization": "Bearer test_demo_key"}
+    )
+    assert len(response.json()["data"]) == 1
+
+
+async def test_events_are_the_bodies_as_sent_newest_first(emulator: World) -> None:
+    payment = await emulator.create()
+    paid = await emulator.pay(payment, "0900000001")
+    events = (await emulator.shown("/events"))["data"]
+    types = ["payment.completed", "payment.processing", "payment.created"]
+    assert [event["type"] for event in events] == types
+    assert events[0]["data"] == paid
+    assert events[2] == {
+        "id": events[2]["id"],
+        "object": "event",
+        "type": "payment.created",
+        "timestamp": "2026-01-01T00:00:00.000Z",
+        "mode": "test",
+        "data": payment,
+    }
+    timeline = (await emulator.shown(f"/payments/{payment['id']}"))["timeline"]
+    assert [event["id"] for event in timeline] == [event["id"] for event in reversed(events)]
+
+
+async def test_events_are_a_hundred_unless_another_limit_is_named(emulator: World) -> None:
+    ids = [(await emulator.create())["id"] for _ in range(101)]
+    pages = {"": ids[:0:-1], "?limit=1": ids[:-2:-1], "?limit=1000": ids[::-1]}
+    for query, expected in pages.items():
+        events = (await emulator.shown(f"/events{query}"))["data"]
+        assert [event["data"]["id"] for event in events] == expected
+
+
+async def test_each_mode_has_its_own_events(emulator: World) -> None:
+    await emulator.create(LIVE_KEY)
+    assert (await emulator.shown("/events"))["data"] == []
+    (event,) = (await emulator.shown("/events", key=LIVE_KEY))["data"]
+    assert event["mode"] == "live"

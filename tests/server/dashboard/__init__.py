@@ -34,3 +34,14 @@ def texts(html: str, testid: str) -> list[str]:
         )
         for _, inner in found
     ]
+
+
+async def shown(emulator: World, path: str, status: int = 200) -> str:
+    """The text of a page, without tags and with single blanks."""
+    response = await get(emulator, path)
+    assert response.status_code == status, response.text
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", response.text)).split())
+
+
+def count(page: str, testid: str) -> int:
+    return page.count(f'data-testid="{testid}"')

@@ -7,8 +7,7 @@ from emulator.domain.clauses import CLAUSES, WARNINGS
 from emulator.server.dashboard.drawings import delivery_plot
 from emulator.server.dashboard.sections import MAX_JUDGED_PAYMENTS
 from emulator.server.engine.accounts.checklist_items import ITEMS
-from tests.server.dashboard import BROWSER, get
-from tests.server.dashboard.pages import count, shown
+from tests.server.dashboard import BROWSER, count, get, shown
 from tests.world import World
 
 

@@ -138,6 +138,8 @@ async def test_only_the_answers_that_fit_have_buttons(emulator: World) -> None:
     [
         *(("pay_1", "payments/pay_1"), (" dlv_1 ", "webhooks/dlv_1"), ("evt_1", "webhooks/evt_1")),
         *(("we_1", "webhooks?endpoint=we_1"), ("order=5", "payments?metadata=order%3D5")),
+        *(("req_1", "requests/req_1"), ("flt_1", "scenarios#flt_1")),
+        ("acct_1", "payments?account=acct_1"),
     ],
 )
 async def test_the_search_accepts_any_id(emulator: World, text: str, address: str) -> None:

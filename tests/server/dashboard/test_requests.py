@@ -7,8 +7,7 @@ import pytest
 
 from emulator.domain.clauses import clauses_of_code
 from tests.docs.generated.error_codes import _v1_codes
-from tests.server.dashboard import get
-from tests.server.dashboard.pages import count, shown
+from tests.server.dashboard import count, get, shown
 from tests.world import World, headers, order
 
 FORM = "application/x-www-form-urlencoded"
@@ -171,13 +170,3 @@ async def test_an_unknown_request_has_a_page_and_an_empty_journal_has_a_command(
 ) -> None:
     assert "There is no request 'req_x'." in await shown(emulator, "requests/req_x", 404)
     assert count((await get(emulator, "requests")).text, "first-curl") == 1
-
-
-async def test_an_id_leads_to_its_page(emulator: World) -> None:
-    for text, address in (
-        ("req_1", "requests/req_1"),
-        ("flt_1", "scenarios#flt_1"),
-        ("acct_1", "payments?account=acct_1"),
-    ):
-        response = await get(emulator, f"search?q={text}")
-        assert response.headers["location"] == f"/_emulator/view/{address}"

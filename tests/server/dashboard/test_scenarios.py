@@ -6,8 +6,7 @@ import pytest
 
 from emulator.scenarios.loader import parse_scenario
 from emulator.server.dashboard.sections import EXAMPLE, ONE_CLICK_FAULTS
-from tests.server.dashboard import get
-from tests.server.dashboard.pages import count, shown
+from tests.server.dashboard import count, get, shown
 from tests.world import World, headers, order
 
 
