@@ -54,10 +54,7 @@ _HEADERS: JsonObject = {
         "Present if an earlier request with the same key created the payment.", enum=["true"]
     ),
     "RetryAfter": header(
-        "The seconds to wait before the next attempt.",
-        is_required=True,
-        type="integer",
-        minimum=1,
+        "The seconds to wait before the next attempt.", is_required=True, type="integer", minimum=1
     ),
     "RetryAfterKey": header(
         "With `idempotency_key_in_use`: the seconds to wait.", type="integer", minimum=1

@@ -53,10 +53,7 @@ class DeliveryWaitQuery(Struct, frozen=True):
 
 
 class DeliveryPath(Struct, frozen=True):
-    delivery_id: Annotated[
-        types.DeliveryId,
-        types.identifies("a delivery, or `latest`"),
-    ]
+    delivery_id: Annotated[types.DeliveryId, types.identifies("a delivery, or `latest`")]
 
 
 class WebhookRequestJson(Struct, frozen=True):
