@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from emulator import __version__
-from emulator.cli.output import DEFAULT_URL, cli_error, write
+from emulator.cli.output import DEFAULT_URL, write
 from emulator.domain.payment_methods import DEFAULT_METHODS
 
 # The commands that are not defined here, each with its module and the first sentence of its
@@ -79,12 +79,9 @@ def check(paths: tuple[Path, ...], methods: tuple[str, ...]) -> int:
 
 
 def _known_methods(names: tuple[str, ...]) -> tuple[str, ...]:
-    from emulator.settings import SettingsError, resolve
+    from emulator.cli.private_settings import private_settings
 
-    try:
-        return resolve({"methods": names}, {}).methods
-    except SettingsError as error:
-        cli_error(*error.lines)
+    return private_settings({"methods": names}).methods
 
 
 @cli.command()

@@ -23,6 +23,7 @@ from emulator.cli.output import (
     write_file,
     write_lines,
 )
+from emulator.cli.private_settings import private_settings
 from emulator.domain.accounts import DEMO_TEST_KEY, SEEDS
 from emulator.domain.durations import parse_duration_ms
 from emulator.settings.option_types import parse_webhook_secret
@@ -232,17 +233,12 @@ def _read(files: Sequence[Path]) -> "list[Integration] | None":
 
 def _settings(url: str | None, private: Mapping[str, str | None]) -> "Settings":
     """The settings of the private emulator."""
-    from emulator.settings import SettingsError, resolve
-
     given = {name.replace("_", "-"): value for name, value in private.items() if value is not None}
     if url is not None and given:
         flag = next(iter(given))
         cli_error(f"flag --{flag}: the emulator at --url has its own; leave this flag out")
-    try:
-        # Without a seed: a shop that keeps its orders must not meet the ids of an earlier run.
-        return resolve({**given, "clock": "frozen", "allow-http-localhost": True}, {})
-    except SettingsError as error:
-        cli_error(*error.lines)
+    # Without a seed: a shop that keeps its orders must not meet the ids of an earlier run.
+    return private_settings({**given, "clock": "frozen", "allow-http-localhost": True})
 
 
 @asynccontextmanager
@@ -256,6 +252,7 @@ async def _session(
     from emulator.clock import RealClock
     from emulator.http.addresses import BaseUrl
     from emulator.http.emulator_client import EmulatorClient
+    from emulator.http.program_variables import program_variables
     from emulator.tools.explore.connections import Connections
     from emulator.tools.explore.service import MAX_CALL_S, Service
     from emulator.tools.explore.session import ExploreSession
@@ -286,11 +283,7 @@ async def _session(
             secret = await stack.enter_async_context(endpoint)
         if not options.secret and integration.webhook and integration.run is None:
             write(f"The shop needs this webhook secret: {secret}\n")
-        variables = {
-            "PAYMENTS_EMULATOR_URL": url,
-            "PAYMENTS_EMULATOR_TEST_KEY": options.key,
-            "PAYMENTS_EMULATOR_WEBHOOK_SECRET": secret,
-        }
+        variables = program_variables(url, options.key, secret)
         shop_process = running_shop(integration, variables, shop_connections, wall)
         await stack.enter_async_context(shop_process)
         shop = Shop(integration, shop_connections, secret=secret, wall=wall)
