@@ -260,7 +260,7 @@ async def _session(
     from emulator.tools.explore.service import MAX_CALL_S, Service
     from emulator.tools.explore.session import ExploreSession
     from emulator.tools.explore.shop import Shop
-    from emulator.tools.explore.shop_process import running_shop
+    from emulator.tools.explore.shop_process import ShopProcess
 
     wall = RealClock()
     async with AsyncExitStack() as stack:
@@ -291,10 +291,16 @@ async def _session(
             "PAYMENTS_EMULATOR_TEST_KEY": options.key,
             "PAYMENTS_EMULATOR_WEBHOOK_SECRET": secret,
         }
-        shop_process = running_shop(integration, variables, shop_connections, wall)
-        await stack.enter_async_context(shop_process)
-        shop = Shop(integration, shop_connections, secret=secret, wall=wall)
-        yield ExploreSession(shop=shop, service=service, wall=wall)
+        session = ExploreSession(
+            shop=Shop(integration, shop_connections, secret=secret, wall=wall),
+            service=service,
+            wall=wall,
+        )
+        if integration.run is not None:
+            process = ShopProcess(integration, variables, shop_connections, wall)
+            await stack.enter_async_context(process.running())
+            session.restart = process.restart
+        yield session
 
 
 async def _replay(

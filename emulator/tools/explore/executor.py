@@ -1,8 +1,9 @@
 """Executes a history: the customer's steps, the changes of the payment, the webhooks."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from emulator.clock import pause
 from emulator.domain.instants import format_instant, parse_instant
@@ -19,10 +20,22 @@ from emulator.tools.explore.judgement import (
     is_settled,
 )
 from emulator.tools.explore.service import ExploreError, Payment, ServiceEvent
-from emulator.tools.explore.session import CREATE_FAULTS, MAX_SHARED, ExploreSession
+from emulator.tools.explore.session import (
+    CREATE_FAULTS,
+    LONG_STARTS,
+    MAX_SHARED,
+    ExploreSession,
+)
 from emulator.tools.explore.shop import Browser
 from emulator.tools.explore.step_text import step_text
-from emulator.tools.explore.steps import CHANGES, CREATED, HistoryStep, Manner, StepAction
+from emulator.tools.explore.steps import (
+    CHANGES,
+    COMPLETED,
+    CREATED,
+    HistoryStep,
+    Manner,
+    StepAction,
+)
 
 # Real time between two looks: at the state of an asynchronous application, and at the payments
 # while the response to create is held.
@@ -31,6 +44,9 @@ EARLY_PAUSE_MS = 5
 # How long a handler may work after its attempt has timed out.
 MAX_WORK_MS = 500
 MAX_EARLY_PAUSES = 200
+MAX_START_MS = 15_000
+# How long after its response to a webhook a quick application may begin to read the payment.
+OBSERVED_MS = 50
 # A phone is answered within 30 s.
 BEFORE_EXPIRY_MS = 10_000
 AFTER_EXPIRY_MS = 5_000
@@ -62,7 +78,6 @@ class HistoryRun:
         self._forged: list[tuple[Sample, Sample]] = []
         self._deliveries = HistoryDeliveries(session)
         self._could_know: set[str] = set()
-        self._reading: set[HistoryStep] = set()
         self._status: str = Status.PENDING
         # Whether a handler may still be working whose response was not awaited.
         self._is_working = False
@@ -72,7 +87,7 @@ class HistoryRun:
     async def run(self) -> Observation:
         """Execute the steps, then wait for the end. Raises ExploreError."""
         first, *others = self._history.steps
-        if self._session.is_limited:
+        if first.manner in LONG_STARTS:
             await self._execute(first)
         else:
             async with self._session.starting:
@@ -83,14 +98,8 @@ class HistoryRun:
 
     async def _execute(self, step: HistoryStep) -> None:
         retried = self._deliveries.pending
-        is_observed = self._observes(step)
-        before = await self._last_request() if is_observed else None
         # By name, such as `_deliver`: a table of methods would keep this object until a collection.
         result: str = await getattr(self, f"_{step.action}", self._change)(step)
-        if is_observed and await self._last_request() != before:
-            self._reading.add(step)
-            if step.action is StepAction.RETURN:
-                self._could_know.add(self._status)
         self._trace.append(TracedStep(text=step_text(step, self._integration), result=result))
         await self._deliveries.retry(retried)
 
@@ -98,18 +107,6 @@ class HistoryRun:
         """The application's last request to the service, about any payment or this one."""
         path = f"payments/{self._order.payment['id']}" if self._session.is_shared else "*"
         return await self._service.last_request(f"/v1/{path}")
-
-    def _observes(self, step: HistoryStep) -> bool:
-        """Whether to observe the application's requests to the service during a step.
-
-        On a return only where nothing else reports the completed payment.
-        """
-        if step.action is StepAction.RETURN and self._integration.settle is None:
-            return self._status not in self._known
-        return self._session.observes_requests and step.action in (
-            StepAction.DELIVER,
-            StepAction.RETURN,
-        )
 
     @property
     def _known(self) -> set[str]:
@@ -125,17 +122,34 @@ class HistoryRun:
         then = CREATE_FAULTS.get(step.manner)
         if then is None:
             return await self._start_order(self._shop.start(self._browser))
-        times = 0 if self._session.is_limited else 1
-        async with self._service.fault("create_payment", then, times):
-            if step.manner is Manner.EARLY:
-                return await self._start_early()
-            response = await self._shop.start(self._browser)
+        if step.manner in LONG_STARTS:
+            response = await self._start_slowly(then)
+        else:
+            async with self._service.fault("create_payment", then):
+                if step.manner is Manner.EARLY:
+                    return await self._start_early()
+                response = await self._shop.start(self._browser)
         if response.is_success:
             return await self._take_order(response)
         # The customer sees an error, and starts again.
         await self._session.drop_payments()
         again = await self._start_order(self._shop.start(self._browser))
         return f"{response.text}; the customer starts again: {again}"
+
+    async def _start_slowly(self, then: Mapping[str, Any]) -> HttpResponse:
+        """Start an order; others may start as soon as the fault was applied."""
+
+        async def is_applied() -> bool:
+            return starting.done() or await self._service.has_applied(fault)
+
+        async with self._session.starting, self._service.fault("create_payment", then) as fault:
+            starting = asyncio.create_task(self._shop.start(self._browser))
+            try:
+                await self._session.wait_for(is_applied, within_ms=MAX_START_MS)
+            except BaseException:
+                starting.cancel()
+                raise
+        return await starting
 
     async def _start_early(self) -> str:
         """Deliver the created event while the response to create is held."""
@@ -220,7 +234,8 @@ class HistoryRun:
         event = await deliveries.event(step.event, payment["id"])
         match step.manner:
             case Manner.AT_ONCE:
-                responses = await deliveries.race(event, self._number, shop.webhook(event))
+                second = deliveries.webhook(event)
+                responses = await deliveries.race(event, self._number, second)
                 deliveries.record(event, self._number, *responses)
             case Manner.WITH_RETURN:
                 page = shop.page_request(self._browser, payment["success_url"])
@@ -230,17 +245,38 @@ class HistoryRun:
                 job = shop.settle_request(self._order.id)
                 responses = await deliveries.race(event, self._number, job)
             case Manner.SLOW:
-                self._is_working = not await shop.attempt_and_leave(event)
+                self._is_working = not await deliveries.attempt_and_leave(event)
                 response = await deliveries.attempt(event, self._number)
                 return f"no response in time, then {response.text}"
+            case Manner.READ_ERROR | Manner.SECOND_READ_ERROR | Manner.SLOW_READ:
+                faulty = deliveries.attempt_with_fault(event, self._number, step.manner)
+                responses = [await faulty]
             case _:
-                responses = [await deliveries.attempt(event, self._number)]
+                responses = [await self._attempt(event)]
+        if step.manner is Manner.KILLED and self._session.restart is not None:
+            await self._session.restart()
         return " and ".join(response.text for response in responses)
+
+    async def _attempt(self, event: ServiceEvent) -> HttpResponse:
+        """Deliver an event; count the reads of the payment, if they are observed."""
+        session, payment_id = self._session, event.payment
+        if not session.observes_reads:
+            return await self._deliveries.attempt(event, self._number)
+        before = await self._service.count_reads(payment_id)
+        response = await self._deliveries.attempt(event, self._number)
+        await pause(session.wall, OBSERVED_MS)
+        count = await self._service.count_reads(payment_id) - before
+        session.reads[event.type] = max(count, session.reads.get(event.type, 0))
+        return response
+
+    async def _rotate(self, _: HistoryStep) -> str:
+        self._deliveries.is_rotated = True
+        return ""
 
     async def _forge(self, step: HistoryStep) -> str:
         before = await self._sample(len(self._trace))
         event = await self._forged_event(step.manner)
-        response = await self._shop.deliver(event, step.manner)
+        response = await self._shop.send(self._deliveries.webhook(event, step.manner))
         if step.manner in (Manner.UNKNOWN_TYPE, Manner.OTHER_ORDER) and not response.is_success:
             self._deliveries.record(event, self._number, response)
         if self._session.unexpected_wait_ms:
@@ -271,14 +307,19 @@ class HistoryRun:
         """Complete a payment; return the event."""
         await self._service.submit(payment)
         await self._service.answer(payment, approves=True)
-        return (await self._service.events(payment["id"], limit=self._session.max_newest))[-1]
+        return await self._deliveries.event(COMPLETED, payment["id"])
 
     async def _lose(self, _: HistoryStep) -> str:
         return ""
 
     async def _return(self, _: HistoryStep) -> str:
         url = self._order.payment["success_url"]
+        # Where nothing else reports the completed payment, the application may ask for it.
+        is_observed = self._integration.settle is None and self._status not in self._known
+        before = await self._last_request() if is_observed else None
         response = await self._shop.open(self._browser, url)
+        if is_observed and await self._last_request() != before:
+            self._could_know.add(self._status)
         if self._status not in HAS_MONEY:
             await self._sample(self._number)
         return response.text
@@ -381,5 +422,4 @@ class HistoryRun:
             order=self._order.id,
             payment=self._order.payment["id"],
             checkout_url=self._order.payment["checkout_url"],
-            reading_steps=tuple(self._reading),
         )

@@ -95,17 +95,27 @@ class Service:
         await self._client.call(calls.ADVANCE(body={"until": instant}))
 
     @asynccontextmanager
-    async def fault(self, request: str, then: Mapping[str, Any], times: int) -> AsyncIterator[None]:
-        """Apply a fault to the next `times` requests of the block."""
-        if not times:
-            yield
-            return
-        rule = {"when": {"request": request}, "then": then, "times": times}
+    async def fault(
+        self, request: str, then: Mapping[str, Any], times: int = 1, *, nth: int | None = None
+    ) -> AsyncIterator[str]:
+        """Apply a fault to the next `times` requests, or to the `nth`; yield its id."""
+        when = {"request": request} | ({"nth": nth} if nth else {})
+        rule = {"when": when, "then": then, "times": times}
         fault = await self._client.call(calls.ADD_FAULT(body=rule))
         try:
-            yield
+            yield str(fault["id"])
         finally:
             await self._client.call(calls.DELETE_FAULT(fault["id"]))
+
+    async def has_applied(self, fault_id: str) -> bool:
+        """Whether a fault was applied to a request."""
+        faults = await self._client.call(calls.FAULTS())
+        return any(fault["used"] for fault in faults if fault["id"] == fault_id)
+
+    async def count_reads(self, payment_id: str) -> int:
+        """How often the application has read a payment."""
+        path = calls.RETRIEVE_PAYMENT(payment_id).path
+        return int((await self._client.call(calls.REQUEST_COUNT(path=path)))["count"])
 
     async def last_request(self, path: str) -> str | None:
         """The id of the newest request with a path, which may end with a star."""

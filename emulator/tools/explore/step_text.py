@@ -1,19 +1,7 @@
 """Describes a step of a history in one line."""
 
 from emulator.tools.explore.integration import Integration
-from emulator.tools.explore.steps import MANNER_TEXTS, HistoryStep, StepAction
-
-_TEXTS = {
-    StepAction.WAIT: "the customer waits until shortly before the expiry",
-    StepAction.SUBMIT: "the customer submits a payment method",
-    StepAction.PASS_EXPIRY: "the checkout expires",
-    StepAction.APPROVE: "the customer approves the payment",
-    StepAction.DECLINE: "the customer cancels the payment",
-    StepAction.EXPIRE: "the payment expires",
-    StepAction.COMPLETE: "the payment completes after all",
-    StepAction.REFUND: "the payment is refunded",
-    StepAction.RETURN: "the customer's browser opens success_url",
-}
+from emulator.tools.explore.steps import ACTION_TEXTS, MANNER_TEXTS, HistoryStep, StepAction
 
 
 def step_text(step: HistoryStep, integration: Integration) -> str:
@@ -33,4 +21,4 @@ def step_text(step: HistoryStep, integration: Integration) -> str:
         case StepAction.FORGE:
             return deviation
         case _:
-            return _TEXTS[step.action]
+            return ACTION_TEXTS[step.action]
