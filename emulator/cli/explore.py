@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from emulator.tools.explore.session import ExploreSession
 
 T = TypeVar("T")
+# Without --depth, larger histories follow until the time is over.
 DEFAULT_DEPTH = 2
+DEFAULT_MAX_TIME_MS = 120_000
 DEFAULT_SEED = 1
 MAX_DEPTH = 5
 MAX_FAILURES = 1_000
@@ -85,9 +87,8 @@ def _parsed_by(
     metavar="N",
     type=str,
     callback=number_within(int, 0, MAX_DEPTH),
-    default=DEFAULT_DEPTH,
-    show_default=True,
-    help=f"Run all histories with up to this number of anomalies, 0 to {MAX_DEPTH}.",
+    show_default="random larger ones follow those with 2",
+    help=f"Run all histories with up to this number of anomalies, 0 to {MAX_DEPTH}, and no others.",
 )
 @click.option(
     "--seed",
@@ -102,7 +103,8 @@ def _parsed_by(
     "--max-time",
     metavar="DURATION",
     callback=_parsed_by(parse_duration_ms),
-    help="Maximum time of the run, such as 60s. Until then, random larger histories follow.",
+    show_default="2m without --depth",
+    help="Maximum time of the run, such as 60s.",
 )
 @click.option(
     "--max-failures",
@@ -158,7 +160,7 @@ def explore(
     files: tuple[Path, ...],
     *,
     replays: bool,
-    depth: int,
+    depth: int | None,
     seed: int,
     max_time: int | None,
     max_failures: int,
@@ -180,12 +182,19 @@ def explore(
 
     settings = _settings(url, private)
     check_key("--key", key)
+    limits = Limits(
+        depth=DEFAULT_DEPTH if depth is None else depth,
+        seed=seed,
+        max_failures=max_failures,
+        max_time_ms=DEFAULT_MAX_TIME_MS if depth is max_time is None else max_time,
+        draws=depth is None,
+    )
     given = ExploreOptions(
         url=None if url is None else base_url("--url", url),
         key=settings.test_key if url is None else key,
         secret=webhook_secret,
         settings=settings,
-        limits=Limits(depth=depth, seed=seed, max_failures=max_failures, max_time_ms=max_time),
+        limits=limits,
         save=save,
         junit=junit,
         report=report,
@@ -340,6 +349,7 @@ class _Run:
         self._options = options
         self._integration = integration
         self._progress = ProgressLine()
+        self._printed_failures = 0
 
     async def run(self) -> int:
         import asyncio
@@ -355,29 +365,32 @@ class _Run:
                     async with asyncio.timeout(timeout_s):
                         await exploration.run()
         except BaseException:
-            if exploration and exploration.failures:
-                self._print(exploration)
+            if exploration and exploration.counts.ran:
+                self._progress.show()
+                self._print_summary(exploration)
             raise
         finally:
             self._progress.show()
         if not exploration.counts.ran:
             cli_error("flag --max-time: no history ended in this time; does the shop answer?")
-        self._print(exploration)
+        self._print_summary(exploration)
         self._write_files(exploration)
         return int(bool(exploration.failures))
 
     def _show(self, exploration: "Exploration") -> None:
-        from emulator.tools.explore.report import progress_text
+        """Print and save a new failure at once; show the progress."""
+        from emulator.tools.explore.report import failure_lines, progress_text
 
-        self._progress.show(progress_text(exploration))
-
-    def _print(self, exploration: "Exploration") -> None:
-        from emulator.tools.explore.report import count_lines, failure_lines, summary_line
-
-        paint = console_paint()
-        for failure in exploration.failures:
-            write_lines(failure_lines(failure, paint))
+        for failure in exploration.failures[self._printed_failures :]:
+            self._progress.show()
+            write_lines(failure_lines(failure, console_paint()))
             write(f"  saved: {self._save(failure)}\n\n")
+        self._printed_failures = len(exploration.failures)
+        self._progress.show(progress_text(exploration), elapsed_ms=exploration.duration_ms)
+
+    def _print_summary(self, exploration: "Exploration") -> None:
+        from emulator.tools.explore.report import count_lines, summary_line
+
         summary = f"{self._integration.name}: {summary_line(exploration)}"
         write_lines([summary, *count_lines(exploration)])
 

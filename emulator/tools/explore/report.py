@@ -11,6 +11,7 @@ from emulator.tools.explore.histories import History, build_history
 from emulator.tools.explore.integration import INTEGRATION, Integration
 from emulator.tools.explore.judgement import VerdictId
 
+GUIDE = "docs/guides/explore.md"
 BAR_LENGTH = 24
 _HISTORIES = ("history", "histories")
 
@@ -26,7 +27,7 @@ def failure_lines(failure: HistoryFailure, paint: Paint) -> list[str]:
         lines.append(f"  {number:>{width}}  {step.text}{result}")
         if number == min(verdict.step, len(trace)):
             lines += (f"{'':{width + 4}}{line}" for line in outcome)
-    return lines
+    return [*lines, f"  what to do: {GUIDE}#{verdict.id}"]
 
 
 def count_lines(exploration: Exploration) -> Iterator[str]:
@@ -44,6 +45,9 @@ def count_lines(exploration: Exploration) -> Iterator[str]:
     for count, reason in reasons:
         if count:
             yield f"  {count} {reason}"
+    size = exploration.complete_size
+    up_to = "none" if size is None else f"up to {counted(size, 'anomaly', 'anomalies')}"
+    yield f"complete sizes: {up_to}"
 
 
 def summary_line(exploration: Exploration) -> str:
