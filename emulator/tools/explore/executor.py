@@ -1,9 +1,6 @@
 """Executes a history: the customer's steps, the changes of the payment, the webhooks."""
 
-import asyncio
-from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from emulator.clock import pause
 from emulator.domain.instants import format_instant, parse_instant
@@ -19,15 +16,10 @@ from emulator.tools.explore.judgement import (
     TracedStep,
     is_settled,
 )
-from emulator.tools.explore.service import ExploreError, Payment, ServiceEvent
-from emulator.tools.explore.session import (
-    CREATE_FAULTS,
-    LONG_STARTS,
-    MAX_SHARED,
-    ExploreSession,
-)
+from emulator.tools.explore.order_start import OrderStart, ShopOrder
+from emulator.tools.explore.service import Payment, ServiceEvent
+from emulator.tools.explore.session import MAX_SHARED, ExploreSession
 from emulator.tools.explore.shop import Browser
-from emulator.tools.explore.step_text import step_text
 from emulator.tools.explore.steps import (
     CHANGES,
     COMPLETED,
@@ -37,30 +29,16 @@ from emulator.tools.explore.steps import (
     StepAction,
 )
 
-# Real time between two looks: at the state of an asynchronous application, and at the payments
-# while the response to create is held.
+# Real time between two looks at the state of an asynchronous application.
 STATE_PAUSE_MS = 20
-EARLY_PAUSE_MS = 5
 # How long a handler may work after its attempt has timed out.
 MAX_WORK_MS = 500
-MAX_EARLY_PAUSES = 200
-MAX_START_MS = 15_000
 # How long after its response to a webhook a quick application may begin to read the payment.
 OBSERVED_MS = 50
 # A phone is answered within 30 s.
 BEFORE_EXPIRY_MS = 10_000
 AFTER_EXPIRY_MS = 5_000
 OTHER_AMOUNTS_MINOR = (100, 200)
-
-
-@dataclass(slots=True)
-class ShopOrder:
-    """An order of the shop and its payment."""
-
-    id: str
-    payment: Payment
-    payments: list[Payment]
-    """All payments that the shop created for it."""
 
 
 class HistoryRun:
@@ -86,21 +64,16 @@ class HistoryRun:
 
     async def run(self) -> Observation:
         """Execute the steps, then wait for the end. Raises ExploreError."""
-        first, *others = self._history.steps
-        if first.manner in LONG_STARTS:
-            await self._execute(first)
-        else:
-            async with self._session.starting:
-                await self._execute(first)
-        for step in others:
+        for step in self._history.steps:
             await self._execute(step)
         return await self._finish()
 
     async def _execute(self, step: HistoryStep) -> None:
-        retried = self._deliveries.pending
+        retried, settle = self._deliveries.pending, self._integration.settle
+        start, job = self._integration.start.line, "" if settle is None else settle.line
         # By name, such as `_deliver`: a table of methods would keep this object until a collection.
         result: str = await getattr(self, f"_{step.action}", self._change)(step)
-        self._trace.append(TracedStep(text=step_text(step, self._integration), result=result))
+        self._trace.append(TracedStep(text=step.text(start, job), result=result))
         await self._deliveries.retry(retried)
 
     async def _last_request(self) -> str | None:
@@ -119,91 +92,9 @@ class HistoryRun:
         return len(self._trace) + 1
 
     async def _start(self, step: HistoryStep) -> str:
-        then = CREATE_FAULTS.get(step.manner)
-        if then is None:
-            return await self._start_order(self._shop.start(self._browser))
-        if step.manner in LONG_STARTS:
-            response = await self._start_slowly(then)
-        else:
-            async with self._service.fault("create_payment", then):
-                if step.manner is Manner.EARLY:
-                    return await self._start_early()
-                response = await self._shop.start(self._browser)
-        if response.is_success:
-            return await self._take_order(response)
-        # The customer sees an error, and starts again.
-        await self._session.drop_payments()
-        again = await self._start_order(self._shop.start(self._browser))
-        return f"{response.text}; the customer starts again: {again}"
-
-    async def _start_slowly(self, then: Mapping[str, Any]) -> HttpResponse:
-        """Start an order; others may start as soon as the fault was applied."""
-
-        async def is_applied() -> bool:
-            return starting.done() or await self._service.has_applied(fault)
-
-        async with self._session.starting, self._service.fault("create_payment", then) as fault:
-            starting = asyncio.create_task(self._shop.start(self._browser))
-            try:
-                await self._session.wait_for(is_applied, within_ms=MAX_START_MS)
-            except BaseException:
-                starting.cancel()
-                raise
-        return await starting
-
-    async def _start_early(self) -> str:
-        """Deliver the created event while the response to create is held."""
-        starting = asyncio.create_task(self._shop.start(self._browser, closes=True))
-        try:
-            delivered = await self._deliver_early(starting)
-            result = await self._start_order(starting)
-        finally:
-            starting.cancel()
-        return f"{result}; {CREATED}: {delivered}"
-
-    async def _deliver_early(self, starting: "asyncio.Task[HttpResponse]") -> str:
-        known = self._session.newest_payment
-        for _ in range(MAX_EARLY_PAUSES):
-            newest = [payment["id"] for payment in await self._service.payments(1)]
-            if newest and newest[0] != known:
-                event = await self._deliveries.event(CREATED, newest[0])
-                return (await self._deliveries.attempt(event, self._number, closes=True)).text
-            if starting.done():
-                break
-            await pause(self._session.wall, EARLY_PAUSE_MS)
-        return "no payment was created"
-
-    async def _start_order(self, starting: Awaitable[HttpResponse]) -> str:
-        response = await starting
-        if not response.is_success:
-            body = response.body[:200].decode("utf-8", "replace")
-            raise ExploreError(
-                f"the order cannot be started: {self._integration.start.line}:"
-                f" {response.text} {body}".rstrip()
-            )
-        return await self._take_order(response)
-
-    async def _take_order(self, response: HttpResponse) -> str:
-        self._order = await self._read_order(response)
-        return f"{response.status}, order {self._order.id}, {self._order.payment['id']}"
-
-    async def _read_order(self, response: HttpResponse) -> ShopOrder:
-        start = self._integration.start
-        order = start.order.read(response.json)
-        if not isinstance(order, str | int) or isinstance(order, bool):
-            raise ExploreError(f"{start.line}: the response has no order at {start.order}")
-        member, path = ("id", start.payment)
-        if path is None:
-            member, path = ("checkout_url", start.checkout_url)
-        assert path is not None  # noqa: S101 - the file has one of them
-        value = path.read(response.json)
-        payment = await self._session.find_payment(lambda each: each[member] == value)
-        if payment is None:
-            raise ExploreError(
-                f"{start.line}: the response has {value!r} at {path}, which is no payment that the"
-                f" shop has created in the emulator at {self._service.base_url}"
-            )
-        return ShopOrder(str(order), payment, self._session.take_payments(payment))
+        start = OrderStart(self._session, self._browser, self._deliveries)
+        self._order, result = await start.run(step.manner)
+        return result
 
     async def _change(self, step: HistoryStep) -> str:
         payment, service = self._order.payment, self._service
@@ -288,9 +179,8 @@ class HistoryRun:
 
     async def _forged_event(self, manner: Manner) -> ServiceEvent:
         if manner is Manner.OTHER_ORDER:
-            async with self._session.starting:
-                other = await self._read_order(await self._shop.start(Browser()))
-            return await self._completed_event(other.payment)
+            start = OrderStart(self._session, Browser(), self._deliveries)
+            return await self._completed_event((await start.run())[0].payment)
         payment = self._order.payment
         if manner is Manner.OTHER_AMOUNT:
             amount = next(each for each in OTHER_AMOUNTS_MINOR if each != payment["amount"])

@@ -2,19 +2,16 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from emulator.clock import SystemClock, pause
 from emulator.tools.explore.service import Payment, Service
 from emulator.tools.explore.shop import Shop
-from emulator.tools.explore.steps import Manner
 
 # The new payments and events of all histories that run at the same time; mostly there are few.
 MAX_SHARED = 100
 NEWEST = (8, MAX_SHARED)
-EARLY_LATENCY = "150ms"
 # An effect too many may take this many times as long as the slowest expected one so far.
 LAG_FACTOR = 5
 # More reads of the payment while an event is handled make no difference.
@@ -23,18 +20,6 @@ MAX_READS = 2
 MAX_READ_MS = 200
 # Real time between two looks at what the application has done.
 PAUSE_MS = 5
-
-CREATE_FAULTS: Mapping[Manner, Mapping[str, Any]] = {
-    Manner.ERROR_BEFORE: {"status": 500, "point": "before_commit"},
-    Manner.ERROR_AFTER: {"status": 500, "point": "after_commit"},
-    Manner.LIMITED: {"status": 429, "retry_after": 1},
-    Manner.SLOW_CREATE: {"latency": "3s", "point": "after_commit"},
-    Manner.CUT: {"drop": True, "point": "after_commit"},
-    Manner.EARLY: {"latency": EARLY_LATENCY, "point": "after_commit"},
-}
-
-# The create calls whose response is not awaited before other orders start.
-LONG_STARTS = (Manner.LIMITED, Manner.SLOW_CREATE)
 
 
 @dataclass(slots=True)
@@ -73,7 +58,7 @@ class ExploreSession:
         """How long the first or second read may take that the handler of an event is known for."""
         if self.reads.get(event_type, MAX_READS) < number:
             return 0
-        return max(self.patience_ms, MAX_READ_MS if event_type in self.reads else 0)
+        return max(self.unexpected_wait_ms, MAX_READ_MS if event_type in self.reads else 0)
 
     async def find_payment(self, is_wanted: Callable[[Payment], bool]) -> Payment | None:
         """The newest payment that fits, among those that no order has."""

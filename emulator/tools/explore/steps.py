@@ -127,6 +127,24 @@ class HistoryStep:
     event: str = ""
     manner: Manner = Manner.USUAL
 
+    def text(self, start: str, job: str) -> str:
+        """The step in words, with the requests that start an order and the job."""
+        deviation = MANNER_TEXTS.get(self.manner, "").format(self.event)
+        match self.action:
+            case StepAction.START:
+                line = f"the customer starts an order: {start}"
+                return f"{line}; {deviation}" if deviation else line
+            case StepAction.SETTLE:
+                return f"the job runs: {job}"
+            case StepAction.DELIVER:
+                return deviation or f"{self.event} is delivered"
+            case StepAction.LOSE:
+                return f"{self.event} is lost"
+            case StepAction.FORGE:
+                return deviation
+            case _:
+                return ACTION_TEXTS[self.action]
+
 
 Steps = tuple[HistoryStep, ...]
 

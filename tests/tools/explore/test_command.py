@@ -181,7 +181,7 @@ def test_a_failure_is_printed_when_it_is_found_and_a_summary_after_ctrl_c(
 ) -> None:
     flags = (*racy.flags, "--save", str(tmp_path / "saved"), "--max-failures", "1000")
     process = subprocess.Popen(
-        [*HEARS_CTRL_C, "explore", racy.write(tmp_path), *flags],
+        ["env", "--default-signal", *COMMAND, "explore", racy.write(tmp_path), *flags],
         stdout=subprocess.PIPE,
         encoding="utf-8",
     )
