@@ -30,10 +30,11 @@ RACE_LATENCY = "30ms"
 RACING_REQUESTS = 4
 UNKNOWN_TYPE = "payment.disputed"
 SLOW_ATTEMPT_MS = 50
+SLOW_READ_MS = 3_000
 READ_FAULTS: Mapping[Manner, Mapping[str, Any]] = {
     Manner.READ_ERROR: {"status": 500},
     Manner.SECOND_READ_ERROR: {"status": 500},
-    Manner.SLOW_READ: {"latency": "3s"},
+    Manner.SLOW_READ: {"latency": f"{SLOW_READ_MS}ms"},
 }
 
 

@@ -1,13 +1,13 @@
 """Executes a history: the customer's steps, the changes of the payment, the webhooks."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from emulator.clock import pause
 from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_ORDER
-from emulator.http.response import HttpResponse
-from emulator.tools.explore.deliveries import HistoryDeliveries, forged_event
+from emulator.tools.explore.deliveries import SLOW_READ_MS, HistoryDeliveries, forged_event
 from emulator.tools.explore.histories import History
 from emulator.tools.explore.judgement import (
     HAS_MONEY,
@@ -40,6 +40,9 @@ BEFORE_EXPIRY_MS = 10_000
 AFTER_EXPIRY_MS = 5_000
 OTHER_AMOUNTS_MINOR = (100, 200)
 
+_READING = (StepAction.DELIVER, StepAction.RETURN, StepAction.SETTLE)
+Execution = Callable[[HistoryStep], Awaitable[str]]
+
 
 class HistoryRun:
     """One run of one history."""
@@ -59,6 +62,7 @@ class HistoryRun:
         self._status: str = Status.PENDING
         # Whether a handler may still be working whose response was not awaited.
         self._is_working = False
+        self._counted_reads = 0
         self._live: tuple[str, ...] = ()
         self._order: ShopOrder
 
@@ -72,9 +76,24 @@ class HistoryRun:
         retried, settle = self._deliveries.pending, self._integration.settle
         start, job = self._integration.start.line, "" if settle is None else settle.line
         # By name, such as `_deliver`: a table of methods would keep this object until a collection.
-        result: str = await getattr(self, f"_{step.action}", self._change)(step)
+        execute: Execution = getattr(self, f"_{step.action}", self._change)
+        is_counted = self._session.observes_reads and step.action in _READING
+        result = await (self._count_reads(step, execute) if is_counted else execute(step))
         self._trace.append(TracedStep(text=step.text(start, job), result=result))
         await self._deliveries.retry(retried)
+
+    async def _count_reads(self, step: HistoryStep, execute: Execution) -> str:
+        """Execute a step, and count how often the application reads the payment meanwhile."""
+        session, payment_id = self._session, self._order.payment["id"]
+        before = await self._service.count_reads(payment_id)
+        result = await execute(step)
+        if step.action is StepAction.DELIVER:
+            await pause(session.wall, OBSERVED_MS)
+        count = await self._service.count_reads(payment_id) - before
+        self._counted_reads += count
+        if step.action is StepAction.DELIVER:
+            session.reads[step.event] = max(count, session.reads.get(step.event, 0))
+        return result
 
     async def _last_request(self) -> str | None:
         """The application's last request to the service, about any payment or this one."""
@@ -143,22 +162,10 @@ class HistoryRun:
                 faulty = deliveries.attempt_with_fault(event, self._number, step.manner)
                 responses = [await faulty]
             case _:
-                responses = [await self._attempt(event)]
+                responses = [await deliveries.attempt(event, self._number)]
         if step.manner is Manner.KILLED and self._session.restart is not None:
             await self._session.restart()
         return " and ".join(response.text for response in responses)
-
-    async def _attempt(self, event: ServiceEvent) -> HttpResponse:
-        """Deliver an event; count the reads of the payment, if they are observed."""
-        session, payment_id = self._session, event.payment
-        if not session.observes_reads:
-            return await self._deliveries.attempt(event, self._number)
-        before = await self._service.count_reads(payment_id)
-        response = await self._deliveries.attempt(event, self._number)
-        await pause(session.wall, OBSERVED_MS)
-        count = await self._service.count_reads(payment_id) - before
-        session.reads[event.type] = max(count, session.reads.get(event.type, 0))
-        return response
 
     async def _rotate(self, _: HistoryStep) -> str:
         self._deliveries.is_rotated = True
@@ -239,6 +246,9 @@ class HistoryRun:
         others = [payment for payment in order.payments if payment["id"] != order.payment["id"]]
         self._live = await self._live_payments(others)
         observation = await self._settled()
+        if self._session.observes_reads:
+            count = await self._service.count_reads(order.payment["id"])
+            self._session.reads_later |= count > self._counted_reads
         await self._end_payments(others)
         return observation
 
@@ -252,16 +262,17 @@ class HistoryRun:
         """The observation when the order has reached its end, or has had the time for it."""
         session, wall = self._session, self._session.wall
         started_ms, earlier, is_late = wall.monotonic_ms(), len(self._samples), False
+        is_slow = any(step.manner is Manner.SLOW_READ for step in self._history.steps)
         while True:
             del self._samples[earlier:]
             await self._sample(len(self._trace))
             observation = self._observation()
             elapsed_ms = wall.monotonic_ms() - started_ms
             if not is_settled(observation):
-                is_late, wait_ms = True, self._integration.state.within_ms
+                is_late, wait_ms = True, self._integration.state.within_ms + is_slow * SLOW_READ_MS
             else:
                 # Histories that run at the same time delay each other.
-                if is_late and not (self._is_working or session.is_shared):
+                if is_late and not (self._is_working or session.is_shared or is_slow):
                     session.lag_ms = max(session.lag_ms, int(elapsed_ms))
                 is_late, wait_ms = (
                     False,

@@ -161,9 +161,10 @@ class Exploration:
         They are unknown of an event that no history has delivered yet, and of an asynchronous
         application that reads the payment: it may do so later.
         """
-        counted, is_reading = self._session.reads, any(self._session.reads.values())
-        if self._session.lag_ms and is_reading:
-            self._session.reads = {}
+        session, counted = self._session, self._session.reads
+        is_reading = any(counted.values())
+        if session.reads_later or (session.lag_ms and is_reading):
+            session.reads = {}
             return self._reads
         return {event: counted.get(event, is_reading * MAX_READS) for event in self._reads}
 

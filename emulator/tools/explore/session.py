@@ -35,6 +35,8 @@ class ExploreSession:
     """Whether to count how often the application reads a payment while it handles an event."""
     reads: dict[str, int] = field(default_factory=dict)
     """The most reads of the payment by event, as far as they were counted."""
+    reads_later: bool = False
+    """Whether the application has read a payment at another time."""
     is_shared: bool = False
     """Whether other histories run at the same time."""
     starting: asyncio.Lock = field(default_factory=asyncio.Lock)
