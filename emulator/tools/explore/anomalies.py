@@ -70,14 +70,6 @@ def _rotate(steps: Steps, _: str) -> Steps:
     return _insert(steps, 1, HistoryStep(StepAction.ROTATE))
 
 
-def _start(manner: Manner) -> Change:
-    def change(steps: Steps, _: str) -> Steps | None:
-        is_usual = steps[0].manner is Manner.USUAL
-        return _replaced(steps, 0, replace(steps[0], manner=manner)) if is_usual else None
-
-    return change
-
-
 def _at(action: StepAction, change: Callable[[Steps, int], Steps | None]) -> Change:
     """A change of the step with an action, by its index; of a delivery, that of the event."""
 
@@ -105,12 +97,12 @@ def _after_next(actions: Collection[StepAction]) -> Change:
     return _at(StepAction.DELIVER, move)
 
 
-def _manner(manner: Manner) -> Change:
+def _manner(manner: Manner, action: StepAction = StepAction.DELIVER) -> Change:
     def change(steps: Steps, index: int) -> Steps | None:
         is_usual = steps[index].manner is Manner.USUAL
         return _replaced(steps, index, replace(steps[index], manner=manner)) if is_usual else None
 
-    return _at(StepAction.DELIVER, change)
+    return _at(action, change)
 
 
 def _last(steps: Steps, index: int) -> Steps | None:
@@ -175,7 +167,7 @@ _NOT_LAST = tuple(event for event in _ALL if event != REFUNDED)
 
 
 def _create(name: str, manner: Manner) -> AnomalyKind:
-    return AnomalyKind(name, MANNER_TEXTS[manner], _start(manner))
+    return AnomalyKind(name, MANNER_TEXTS[manner], _manner(manner, StepAction.START))
 
 
 def _delivery(

@@ -29,7 +29,6 @@ FIRST_PAUSE_MS = 50
 RACE_LATENCY = "30ms"
 RACING_REQUESTS = 4
 UNKNOWN_TYPE = "payment.disputed"
-SLOW_ATTEMPT_MS = 50
 SLOW_READ_MS = 3_000
 READ_FAULTS: Mapping[Manner, Mapping[str, Any]] = {
     Manner.READ_ERROR: {"status": 500},
@@ -84,29 +83,18 @@ class HistoryDeliveries:
         """The request of an attempt to deliver an event, genuine or forged."""
         return self._session.shop.webhook(event, manner, is_rotated=self.is_rotated)
 
-    async def attempt_and_leave(self, event: ServiceEvent) -> bool:
-        """Deliver an event, and close the connection soon, as after a time-out.
-
-        Returns whether the application has responded by then.
-        """
-        request = self.webhook(event)
-        return await self._session.shop.connections.send_and_leave(
-            request, after_ms=SLOW_ATTEMPT_MS
-        )
-
     async def attempt_with_fault(
         self, event: ServiceEvent, step: int, manner: Manner
     ) -> HttpResponse:
         """Deliver an event while a read of the payment fails or is slow."""
         session, nth = self._session, READ_NUMBERS[manner]
         then = READ_FAULTS[manner]
+        # The handler of an earlier event may still be about to read the payment.
+        await pause(session.wall, session.read_wait_ms())
         async with session.service.fault("retrieve_payment", then, nth=nth) as fault:
             response = await self.attempt(event, step)
-            # The application may read the payment after its response.
-            await session.wait_for(
-                lambda: session.service.has_applied(fault),
-                within_ms=session.read_within_ms(event.type, nth),
-            )
+            wait_ms = session.read_wait_ms(expects_read=session.reads.get(event.type, 0) >= nth)
+            await session.wait_for(lambda: session.service.has_applied(fault), within_ms=wait_ms)
         return response
 
     async def race(self, event: ServiceEvent, step: int, other: Request) -> list[HttpResponse]:

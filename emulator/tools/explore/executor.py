@@ -7,6 +7,7 @@ from emulator.clock import pause
 from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_ORDER
+from emulator.http import emulator_calls as calls
 from emulator.tools.explore.deliveries import SLOW_READ_MS, HistoryDeliveries, forged_event
 from emulator.tools.explore.histories import History
 from emulator.tools.explore.judgement import (
@@ -31,13 +32,13 @@ from emulator.tools.explore.steps import (
 
 # Real time between two looks at the state of an asynchronous application.
 STATE_PAUSE_MS = 20
+SLOW_ATTEMPT_MS = 50
 # How long a handler may work after its attempt has timed out.
 MAX_WORK_MS = 500
 # How long after its response to a webhook a quick application may begin to read the payment.
 OBSERVED_MS = 50
 # A phone is answered within 30 s.
-BEFORE_EXPIRY_MS = 10_000
-AFTER_EXPIRY_MS = 5_000
+SINCE_EXPIRY_MS = {StepAction.WAIT: -10_000, StepAction.PASS_EXPIRY: 5_000}
 OTHER_AMOUNTS_MINOR = (100, 200)
 
 _READING = (StepAction.DELIVER, StepAction.RETURN, StepAction.SETTLE)
@@ -87,18 +88,15 @@ class HistoryRun:
         session, payment_id = self._session, self._order.payment["id"]
         before = await self._service.count_reads(payment_id)
         result = await execute(step)
+        count = await self._service.count_reads(payment_id) - before
         if step.action is StepAction.DELIVER:
             await pause(session.wall, OBSERVED_MS)
-        count = await self._service.count_reads(payment_id) - before
-        self._counted_reads += count
-        if step.action is StepAction.DELIVER:
+            later = await self._service.count_reads(payment_id) - before - count
+            session.reads_later |= later > 0
+            count += later
             session.reads[step.event] = max(count, session.reads.get(step.event, 0))
+        self._counted_reads += count
         return result
-
-    async def _last_request(self) -> str | None:
-        """The application's last request to the service, about any payment or this one."""
-        path = f"payments/{self._order.payment['id']}" if self._session.is_shared else "*"
-        return await self._service.last_request(f"/v1/{path}")
 
     @property
     def _known(self) -> set[str]:
@@ -121,10 +119,9 @@ class HistoryRun:
             await self._sample(len(self._trace))
         expires_at = parse_instant(payment["expires_at"])
         match step.action:
-            case StepAction.WAIT:
-                await service.advance_until(format_instant(expires_at - BEFORE_EXPIRY_MS))
-            case StepAction.PASS_EXPIRY:
-                await service.advance_until(format_instant(expires_at + AFTER_EXPIRY_MS))
+            case StepAction.WAIT | StepAction.PASS_EXPIRY:
+                instant = expires_at + SINCE_EXPIRY_MS[step.action]
+                await service.call(calls.ADVANCE(body={"until": format_instant(instant)}))
             case StepAction.SUBMIT:
                 await service.submit(payment)
             case StepAction.APPROVE | StepAction.DECLINE:
@@ -155,7 +152,10 @@ class HistoryRun:
                 job = shop.settle_request(self._order.id)
                 responses = await deliveries.race(event, self._number, job)
             case Manner.SLOW:
-                self._is_working = not await deliveries.attempt_and_leave(event)
+                # The application may respond before the connection is closed.
+                attempt = deliveries.webhook(event)
+                leaving = shop.connections.send_and_leave(attempt, after_ms=SLOW_ATTEMPT_MS)
+                self._is_working = not await leaving
                 response = await deliveries.attempt(event, self._number)
                 return f"no response in time, then {response.text}"
             case Manner.READ_ERROR | Manner.SECOND_READ_ERROR | Manner.SLOW_READ:
@@ -194,7 +194,8 @@ class HistoryRun:
             members = ("currency", "success_url", "cancel_url", "metadata")
             order = {**DEFAULT_ORDER, **{name: payment[name] for name in members}}
             async with self._session.starting:
-                other_payment = await self._service.create({**order, "amount": amount})
+                body = {**order, "amount": amount}
+                other_payment = await self._service.call(calls.CREATE_PAYMENT(body=body))
                 await self._session.refresh()
                 self._session.take_payments(other_payment)
             return await self._completed_event(other_payment)
@@ -213,9 +214,10 @@ class HistoryRun:
         url = self._order.payment["success_url"]
         # Where nothing else reports the completed payment, the application may ask for it.
         is_observed = self._integration.settle is None and self._status not in self._known
-        before = await self._last_request() if is_observed else None
+        path = f"/v1/payments/{self._order.payment['id']}" if self._session.is_shared else "/v1/*"
+        before = await self._service.last_request(path) if is_observed else None
         response = await self._shop.open(self._browser, url)
-        if is_observed and await self._last_request() != before:
+        if is_observed and await self._service.last_request(path) != before:
             self._could_know.add(self._status)
         if self._status not in HAS_MONEY:
             await self._sample(self._number)

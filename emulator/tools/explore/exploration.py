@@ -1,8 +1,8 @@
 """Runs histories in the order of their size, and collects the failures."""
 
 import asyncio
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from emulator.clock import pause
@@ -22,7 +22,6 @@ from emulator.tools.explore.integration import Integration
 from emulator.tools.explore.judgement import (
     HistoryVerdict,
     Observation,
-    VerdictId,
     compare_ends,
     is_order_free,
     judge,
@@ -135,12 +134,14 @@ class Exploration:
         by_size = [histories_of_size(size, self._can) for size in range(self._limits.depth + 1)]
         self.counts.existing = sum(len(histories) for histories in by_size)
         for size, histories in enumerate(by_size):
-            self._session.observes_reads = size == 0
+            if size == 0:
+                self._session.observes_reads, self._session.reads_later = True, False
             await self._explore_all(histories)
             if self.is_over:
                 return
             self.complete_size = size
             if size == 0:
+                self._session.observes_reads = False
                 self._reads = self._known_reads()
                 self._seen |= {self._key(history) for history in histories}
         if self._limits.draws:
@@ -164,7 +165,6 @@ class Exploration:
         session, counted = self._session, self._session.reads
         is_reading = any(counted.values())
         if session.reads_later or (session.lag_ms and is_reading):
-            session.reads = {}
             return self._reads
         return {event: counted.get(event, is_reading * MAX_READS) for event in self._reads}
 
@@ -314,18 +314,3 @@ def parts(history: History, can: Capabilities) -> Iterator[History]:
         part = build_history(history.outcome, others, can)
         if part is not None:
             yield part
-
-
-@dataclass(slots=True)
-class Matrix:
-    """How often each anomaly took part in a history, and in a failed one by verdict."""
-
-    ran: Counter[str]
-    failed: Counter[tuple[str, VerdictId]]
-
-
-def matrix(results: Sequence[Result]) -> Matrix:
-    """Count the anomalies of all results."""
-    rows = [(n, each) for each in results for n in each.history.name.anomalies or ("no anomaly",)]
-    failed = Counter((n, each.failure.verdict.id) for n, each in rows if each.failure is not None)
-    return Matrix(ran=Counter(name for name, _ in rows), failed=failed)

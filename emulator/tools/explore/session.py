@@ -35,8 +35,8 @@ class ExploreSession:
     """Whether to count how often the application reads a payment while it handles an event."""
     reads: dict[str, int] = field(default_factory=dict)
     """The most reads of the payment by event, as far as they were counted."""
-    reads_later: bool = False
-    """Whether the application has read a payment at another time."""
+    reads_later: bool = True
+    """Whether the application may read the payment after its response, until that was observed."""
     is_shared: bool = False
     """Whether other histories run at the same time."""
     starting: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -56,11 +56,10 @@ class ExploreSession:
         while not await is_true() and self.wall.monotonic_ms() < until_ms:
             await pause(self.wall, PAUSE_MS)
 
-    def read_within_ms(self, event_type: str, number: int) -> int:
-        """How long the first or second read may take that the handler of an event is known for."""
-        if self.reads.get(event_type, MAX_READS) < number:
-            return 0
-        return max(self.unexpected_wait_ms, MAX_READ_MS if event_type in self.reads else 0)
+    def read_wait_ms(self, *, expects_read: bool = False) -> int:
+        """How long after its response to a webhook the application may read the payment."""
+        may_read = self.reads_later or expects_read
+        return max(self.unexpected_wait_ms, MAX_READ_MS if may_read else 0)
 
     async def find_payment(self, is_wanted: Callable[[Payment], bool]) -> Payment | None:
         """The newest payment that fits, among those that no order has."""

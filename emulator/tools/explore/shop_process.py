@@ -73,6 +73,10 @@ class ShopProcess:
         _signal(self._process, signal.SIGKILL)
         await self._process.wait()
         self._connections.close()
+        # Its other processes end a moment later.
+        until_ms = self._wall.monotonic_ms() + MAX_STOP_MS
+        while await _is_listening(self._server) and self._wall.monotonic_ms() < until_ms:
+            await pause(self._wall, READY_PAUSE_MS)
         await self._start()
 
     async def _start(self) -> None:

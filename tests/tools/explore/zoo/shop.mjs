@@ -111,12 +111,12 @@ async function webhook(request, body) {
     await sleep(100)
     if (request.socket.destroyed) return 499 // The framework cancels the handler with its request.
   }
-  if (bug('fails-in-background')) {
+  if (bug('fails-in-background') && status === 'completed') {
     applyFresh(order).catch(() => {}) // Nobody repeats it.
   } else if (bug('error-is-failure')) await applyFresh(order).catch(() => apply(order, 'failed'))
-  else if (bug('remembers-before-read') || WAYS.includes('read')) await applyFresh(order)
+  else if ((bug('remembers-before-read') && status === 'completed') || WAYS.includes('read')) await applyFresh(order)
   else if (bug('job-and-webhook-race') && status === 'completed') await applyFresh(order)
-  else if (LAG || bug('loses-queue')) setTimeout(() => apply(order, data.status), LAG || 100)
+  else if (LAG || (bug('loses-queue') && status === 'completed')) setTimeout(() => apply(order, data.status), LAG || 100)
   else apply(order, data.status)
   return 200
 }

@@ -138,7 +138,9 @@ function webhook(string $body): int
     if (bug('409-on-duplicate') && $payment['status'] === $order['known']) {
         return 409;
     }
-    $is_done = $order['status'] === 'paid';
+    $lock = fopen(getenv('DATABASE') . '.lock', 'c');
+    flock($lock, LOCK_EX); // until the end of the request
+    $is_done = find_order($order['id'])['status'] === 'paid';
     if (bug('ships-then-fails') && $payment['status'] === 'completed') {
         if (!$is_done && retrieve($order['id']) === 'completed') {
             query('UPDATE orders SET shipments = shipments + 1 WHERE id = ?', [$order['id']]);

@@ -247,7 +247,9 @@ def mixed_up(order: Json) -> Json:
 
 
 def remembers_before_read(order: Json, event: Json) -> None:
-    if event["id"] not in seen:
+    if event["data"]["status"] != "completed":
+        apply(order, event["data"]["status"])
+    elif event["id"] not in seen:
         seen.add(event["id"])
         apply(order, retrieve(order["payment"]))
 
@@ -273,14 +275,17 @@ def pays_then_fails(order: Json, _: Json) -> None:
         apply(order, status)
 
 
-def fails_in_background(order: Json, _: Json) -> None:
+def fails_in_background(order: Json, event: Json) -> None:
     def refresh() -> None:
         try:
             apply(order, retrieve(order["payment"]))
         except OSError:
             """Nobody repeats it."""
 
-    threading.Thread(target=refresh, daemon=True).start()
+    if event["data"]["status"] == "completed":
+        threading.Thread(target=refresh, daemon=True).start()
+    else:
+        apply(order, event["data"]["status"])
 
 
 def error_is_failure(order: Json, _: Json) -> None:
@@ -298,7 +303,11 @@ def timeout_is_failure(order: Json, _: Json) -> None:
 
 
 def loses_queue(order: Json, event: Json) -> None:
-    threading.Timer(0.1, apply, (order, event["data"]["status"])).start()
+    status = event["data"]["status"]
+    if status == "completed":
+        threading.Timer(0.1, apply, (order, status)).start()
+    else:
+        apply(order, status)
 
 
 def processing_pays(order: Json, event: Json) -> None:
