@@ -355,26 +355,25 @@ class _Run:
         import asyncio
 
         from emulator.tools.explore.exploration import Exploration
+        from emulator.tools.explore.report import count_lines, junit, report, summary_line
 
-        max_time_ms, exploration = self._options.limits.max_time_ms, None
+        name, options, exploration = self._integration.name, self._options, None
+        max_time_ms = options.limits.max_time_ms
         timeout_s = None if max_time_ms is None else max_time_ms / 1000 + MAX_OVERRUN_S
         try:
-            async with _session(self._options, self._integration) as session:
-                exploration = Exploration(session, self._options.limits, self._show)
+            async with _session(options, self._integration) as session:
+                exploration = Exploration(session, options.limits, self._show)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(timeout_s):
                         await exploration.run()
-        except BaseException:
-            if exploration and exploration.counts.ran:
-                self._progress.show()
-                self._print_summary(exploration)
-            raise
         finally:
             self._progress.show()
+            if exploration is not None and exploration.counts.ran:
+                write_lines([f"{name}: {summary_line(exploration)}", *count_lines(exploration)])
         if not exploration.counts.ran:
             cli_error("flag --max-time: no history ended in this time; does the shop answer?")
-        self._print_summary(exploration)
-        self._write_files(exploration)
+        write_file("--junit", options.junit, lambda: junit(name, exploration))
+        write_file("--report", options.report, lambda: report(name, exploration))
         return int(bool(exploration.failures))
 
     def _show(self, exploration: "Exploration") -> None:
@@ -388,12 +387,6 @@ class _Run:
         self._printed_failures = len(exploration.failures)
         self._progress.show(progress_text(exploration), elapsed_ms=exploration.duration_ms)
 
-    def _print_summary(self, exploration: "Exploration") -> None:
-        from emulator.tools.explore.report import count_lines, summary_line
-
-        summary = f"{self._integration.name}: {summary_line(exploration)}"
-        write_lines([summary, *count_lines(exploration)])
-
     def _save(self, failure: "HistoryFailure") -> Path:
         from emulator.tools.explore.report import saved_file, saved_name
 
@@ -405,10 +398,3 @@ class _Run:
         file = directory / saved_name(self._integration, failure)
         write_file("--save", file, lambda: saved_file(self._integration, failure).encode())
         return file
-
-    def _write_files(self, exploration: "Exploration") -> None:
-        from emulator.tools.explore.report import junit, report
-
-        name = self._integration.name
-        write_file("--junit", self._options.junit, lambda: junit(name, exploration))
-        write_file("--report", self._options.report, lambda: report(name, exploration))
