@@ -83,12 +83,9 @@ class HistoryDeliveries:
         """The request of an attempt to deliver an event, genuine or forged."""
         return self._session.shop.webhook(event, manner, is_rotated=self.is_rotated)
 
-    async def attempt_with_fault(
-        self, event: ServiceEvent, step: int, manner: Manner
-    ) -> HttpResponse:
+    async def attempt_faulty(self, event: ServiceEvent, step: int, manner: Manner) -> HttpResponse:
         """Deliver an event while a read of the payment fails or is slow."""
-        session, nth = self._session, READ_NUMBERS[manner]
-        then = READ_FAULTS[manner]
+        session, then, nth = self._session, READ_FAULTS[manner], READ_NUMBERS[manner]
         # The handler of an earlier event may still be about to read the payment.
         await pause(session.wall, session.read_wait_ms())
         async with session.service.fault("retrieve_payment", then, nth=nth) as fault:

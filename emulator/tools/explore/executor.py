@@ -1,6 +1,7 @@
 """Executes a history: the customer's steps, the changes of the payment, the webhooks."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from dataclasses import replace
 
 from emulator.clock import pause
@@ -69,8 +70,9 @@ class HistoryRun:
 
     async def run(self) -> Observation:
         """Execute the steps, then wait for the end. Raises ExploreError."""
-        for step in self._history.steps:
-            await self._execute(step)
+        async with self._session.clock if self._history.moves_clock else nullcontext():
+            for step in self._history.steps:
+                await self._execute(step)
         return await self._finish()
 
     async def _execute(self, step: HistoryStep) -> None:
@@ -159,7 +161,7 @@ class HistoryRun:
                 response = await deliveries.attempt(event, self._number)
                 return f"no response in time, then {response.text}"
             case Manner.READ_ERROR | Manner.SECOND_READ_ERROR | Manner.SLOW_READ:
-                faulty = deliveries.attempt_with_fault(event, self._number, step.manner)
+                faulty = deliveries.attempt_faulty(event, self._number, step.manner)
                 responses = [await faulty]
             case _:
                 responses = [await deliveries.attempt(event, self._number)]

@@ -30,7 +30,7 @@ from emulator.tools.explore.service import ExploreError
 from emulator.tools.explore.session import MAX_READS, ExploreSession
 from emulator.tools.explore.steps import Capabilities, Outcome, Steps
 
-MAX_CONCURRENT = 32
+MAX_CONCURRENT = 64
 
 Progress = Callable[["Exploration"], None]
 Observed = tuple[HistoryRun, Observation, float]
@@ -112,7 +112,7 @@ class Exploration:
         self.complete_size: int | None = None
         self._reads = dict.fromkeys(EVENT_TYPES.values(), MAX_READS)
         self.can_overlap = False
-        self._is_waiting = False
+        self._kind = (False, False)
         self._seen: set[tuple[Outcome, Steps]] = set()
         self._ends: dict[tuple[Outcome, Steps], Observation] = {}
 
@@ -177,13 +177,14 @@ class Exploration:
 
         Those that share the account overlap: an asynchronous application, or one that waits itself,
         needs no more time for several. A retry after a wait must not meet the fault of another
-        history, so those that wait end before others begin.
+        history, so those that wait end before others begin. The clock moves for one at a time.
         """
         running: deque[asyncio.Task[Observed]] = deque()
         try:
             for history in histories:
                 shares = self._shares(history)
-                if not shares or history.waits != self._is_waiting:
+                kind = history.waits, history.moves_clock
+                if not shares or kind != self._kind:
                     await self._end_oldest(running, leaving=0)
                 elif len(running) == MAX_CONCURRENT:
                     await self._end_oldest(running, 0 if history.waits else MAX_CONCURRENT - 1)
@@ -191,7 +192,7 @@ class Exploration:
                     return
                 if not self._is_new(history):
                     continue
-                self._session.is_shared, self._is_waiting = shares, history.waits
+                self._session.is_shared, self._kind = shares, kind
                 running.append(asyncio.create_task(self._observe(history)))
                 if not shares:
                     await self._end_oldest(running, leaving=0)
@@ -204,7 +205,7 @@ class Exploration:
 
     def _shares(self, history: History) -> bool:
         """Whether a history can overlap with others, and it saves time."""
-        saves_time = history.waits or self._session.lag_ms > 0
+        saves_time = not history.moves_clock if history.waits else self._session.lag_ms > 0
         return self.can_overlap and not history.runs_alone and saves_time
 
     async def _end_oldest(self, running: "deque[asyncio.Task[Observed]]", leaving: int) -> None:

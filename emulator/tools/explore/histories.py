@@ -60,14 +60,14 @@ class History:
         return any(step.manner in _WAITING for step in self.steps)
 
     @property
+    def moves_clock(self) -> bool:
+        """Whether a step moves the clock, which all payments share."""
+        return any(step.action is StepAction.PASS_EXPIRY for step in self.steps)
+
+    @property
     def runs_alone(self) -> bool:
-        """Whether a step concerns all payments: the clock, a fault on reads, a killed shop."""
-        return any(
-            step.action is StepAction.PASS_EXPIRY
-            or step.manner in READ_NUMBERS
-            or step.manner is Manner.KILLED
-            for step in self.steps
-        )
+        """Whether no other history can run meanwhile: reads fail, or the shop is killed."""
+        return any(step.manner in (*READ_NUMBERS, Manner.KILLED) for step in self.steps)
 
     def contains(self, other: "History") -> bool:
         """Whether another history is a part of this one."""
@@ -90,7 +90,7 @@ def build_history(
 def histories_of_size(size: int, can: Capabilities) -> list[History]:
     """All histories with this number of anomalies, those of the outcomes by turns.
 
-    Those that run alone come later, and those that wait in real time last.
+    Those that move the clock come later, then those that run alone, and last those that wait.
     """
     of_outcomes = []
     for outcome in Outcome:
@@ -98,7 +98,7 @@ def histories_of_size(size: int, can: Capabilities) -> list[History]:
         of_outcomes.append([history for history in built if history is not None])
     turns = chain.from_iterable(zip_longest(*of_outcomes))
     histories = [history for history in turns if history is not None]
-    return sorted(histories, key=lambda history: (history.waits, history.runs_alone))
+    return sorted(histories, key=lambda h: (h.waits, h.runs_alone, h.moves_clock))
 
 
 def random_histories(seed: int, depth: int, can: Capabilities) -> Iterator[History]:

@@ -40,6 +40,8 @@ class ExploreSession:
     is_shared: bool = False
     """Whether other histories run at the same time."""
     starting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    clock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by a history that moves the clock, until its payment has its last status."""
     newest_payment: str | None = None
     lag_ms: int = 0
     """The longest time that an expected state took to appear; 0 while all were there at once."""
@@ -58,8 +60,7 @@ class ExploreSession:
 
     def read_wait_ms(self, *, expects_read: bool = False) -> int:
         """How long after its response to a webhook the application may read the payment."""
-        may_read = self.reads_later or expects_read
-        return max(self.unexpected_wait_ms, MAX_READ_MS if may_read else 0)
+        return max(self.unexpected_wait_ms, MAX_READ_MS * (self.reads_later or expects_read))
 
     async def find_payment(self, is_wanted: Callable[[Payment], bool]) -> Payment | None:
         """The newest payment that fits, among those that no order has."""
