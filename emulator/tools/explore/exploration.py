@@ -218,6 +218,7 @@ class Exploration:
                 continue
             result = await self._judge(run, observation, duration_ms)
             if result.failure is not None and len(history.anomalies) > self._limits.depth:
+                await asyncio.gather(*running, return_exceptions=True)  # its parts may run alone
                 result = await self._reduced(result)
             self.results.append(result)
             self.failures += [] if result.failure is None else [result.failure]
