@@ -17,6 +17,7 @@ from emulator.tools.explore.service import ExploreError
 MAX_START_S = 30
 MAX_STOP_MS = 3_000
 READY_PAUSE_MS = 20
+END_PAUSE_MS = 50
 SHOWN_OUTPUT_LINES = 10
 SHOWN_OUTPUT_BYTES = 4_096
 # Runs a command, and kills its process group when standard input ends: explore has the other end,
@@ -61,7 +62,7 @@ class ShopProcess:
                 yield
             except ExploreError:
                 # The system reports an end a moment later.
-                await pause(self._wall, READY_PAUSE_MS)
+                await pause(self._wall, END_PAUSE_MS)
                 if self._process.returncode is None:
                     raise
                 raise self._error(f"the shop ended with code {self._process.returncode}") from None
