@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from emulator import __version__
-from emulator.cli.output import DEFAULT_URL, cli_error, write
+from emulator.cli.output import DEFAULT_URL, write
 from emulator.domain.payment_methods import DEFAULT_METHODS
 
 # The commands that are not defined here, each with its module and the first sentence of its
@@ -18,6 +18,10 @@ MODULES = {
     "health": ("server", "Test whether the server responds."),
     "helper": ("helper", "Print the test helper for another language: `node` or `php`."),
     "record": ("replay", "Print an account's history as a script for `replay`."),
+    "rehearse": (
+        "rehearse",
+        "Run a merchant's test command with false answers and disturbances.",
+    ),
     "replay": ("replay", "Run the scripts of scenario files."),
     "serve": ("server", "Run the emulator."),
     "trigger": ("trigger", "Create a payment and drive it to an event."),
@@ -79,12 +83,9 @@ def check(paths: tuple[Path, ...], methods: tuple[str, ...]) -> int:
 
 
 def _known_methods(names: tuple[str, ...]) -> tuple[str, ...]:
-    from emulator.settings import SettingsError, resolve
+    from emulator.cli.private_settings import private_settings
 
-    try:
-        return resolve({"methods": names}, {}).methods
-    except SettingsError as error:
-        cli_error(*error.lines)
+    return private_settings({"methods": names}).methods
 
 
 @cli.command()

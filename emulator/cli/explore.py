@@ -1,10 +1,10 @@
 """The command `explore`, which runs a merchant's integration through every history."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,11 +18,13 @@ from emulator.cli.output import (
     cli_error,
     console_paint,
     number_within,
+    parsed_by,
     print_problems,
     write,
     write_file,
     write_lines,
 )
+from emulator.cli.private_settings import private_settings
 from emulator.domain.accounts import DEMO_TEST_KEY, SEEDS
 from emulator.domain.durations import parse_duration_ms
 from emulator.settings.option_types import parse_webhook_secret
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from emulator.tools.explore.integration import Integration
     from emulator.tools.explore.session import ExploreSession
 
-T = TypeVar("T")
 # Without --depth, larger histories follow until the time is over.
 DEFAULT_DEPTH = 2
 DEFAULT_MAX_TIME_MS = 120_000
@@ -58,20 +59,6 @@ class ExploreOptions:
     save: Path
     junit: Path | None
     report: Path | None
-
-
-def _parsed_by(
-    parse: Callable[[str], T],
-) -> Callable[[click.Context, click.Parameter, str | None], T | None]:
-    """A callback of an option that reports the ValueError of its parser."""
-
-    def parsed(_: click.Context, param: click.Parameter, text: str | None) -> T | None:
-        try:
-            return None if text is None else parse(text)
-        except ValueError as error:
-            cli_error(f"flag {param.opts[0]}: {error}")
-
-    return parsed
 
 
 @click.command()
@@ -102,7 +89,7 @@ def _parsed_by(
 @click.option(
     "--max-time",
     metavar="DURATION",
-    callback=_parsed_by(parse_duration_ms),
+    callback=parsed_by(parse_duration_ms),
     show_default="2m without --depth",
     help="Maximum time of the run, such as 60s.",
 )
@@ -153,7 +140,7 @@ def _parsed_by(
 @click.option(
     "--webhook-secret",
     metavar="SECRET",
-    callback=_parsed_by(parse_webhook_secret),
+    callback=parsed_by(parse_webhook_secret),
     help="Secret that signs webhooks; otherwise generated from the seed and printed.",
 )
 def explore(
@@ -241,17 +228,12 @@ def _read(files: Sequence[Path]) -> "list[Integration] | None":
 
 def _settings(url: str | None, private: Mapping[str, str | None]) -> "Settings":
     """The settings of the private emulator."""
-    from emulator.settings import SettingsError, resolve
-
     given = {name.replace("_", "-"): value for name, value in private.items() if value is not None}
     if url is not None and given:
         flag = next(iter(given))
         cli_error(f"flag --{flag}: the emulator at --url has its own; leave this flag out")
-    try:
-        # Without a seed: a shop that keeps its orders must not meet the ids of an earlier run.
-        return resolve({**given, "clock": "frozen", "allow-http-localhost": True}, {})
-    except SettingsError as error:
-        cli_error(*error.lines)
+    # Without a seed: a shop that keeps its orders must not meet the ids of an earlier run.
+    return private_settings({**given, "clock": "frozen", "allow-http-localhost": True})
 
 
 @asynccontextmanager
@@ -265,6 +247,7 @@ async def _session(
     from emulator.clock import RealClock
     from emulator.http.addresses import BaseUrl
     from emulator.http.emulator_client import EmulatorClient
+    from emulator.http.program_variables import program_variables
     from emulator.tools.explore.connections import Connections
     from emulator.tools.explore.service import MAX_CALL_S, Service
     from emulator.tools.explore.session import ExploreSession
@@ -295,11 +278,7 @@ async def _session(
             secret = await stack.enter_async_context(endpoint)
         if not options.secret and integration.webhook and integration.run is None:
             write(f"The shop needs this webhook secret: {secret}\n")
-        variables = {
-            "PAYMENTS_EMULATOR_URL": url,
-            "PAYMENTS_EMULATOR_TEST_KEY": options.key,
-            "PAYMENTS_EMULATOR_WEBHOOK_SECRET": secret,
-        }
+        variables = program_variables(url, options.key, secret)
         session = ExploreSession(
             shop=Shop(integration, shop_connections, secret=secret, wall=wall),
             service=service,

@@ -27,6 +27,7 @@ from emulator.cli.output import (
     write,
     write_file,
 )
+from emulator.cli.private_settings import private_settings
 
 if TYPE_CHECKING:
     from emulator.clock import SystemClock
@@ -244,8 +245,6 @@ def _settings(
     url: str | None, seed: str | None, clock: str | None, database: str | None
 ) -> "Settings":
     """The settings of the private emulator; variables and configuration files do not apply."""
-    from emulator.settings import SettingsError, resolve
-
     if url is not None and database is not None:
         cli_error("flag --database: the emulator at --url has a database of its own")
     if database is not None and Path(database).exists():
@@ -258,7 +257,4 @@ def _settings(
         "clock": DEFAULT_CLOCK if clock is None else clock,
         "database": database,
     }
-    try:
-        return resolve(flags, {})
-    except SettingsError as error:
-        cli_error(*error.lines)
+    return private_settings(flags)

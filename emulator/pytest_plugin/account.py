@@ -11,7 +11,7 @@ from ..domain.durations import parse_duration_ms
 from ..http import emulator_calls as calls
 from ..http.blocking_client import BlockingEmulator
 from ..http.emulator_calls import EmulatorCall, Json, PaymentsEmulatorError, without_none
-from .webhooks import Webhook, WebhookSubscription
+from .webhooks import Webhook, WebhookSubscription, register_endpoint
 
 MAX_LINES_PER_KIND = 20
 
@@ -237,9 +237,12 @@ class PaymentsAccount:
     def deliver_to(
         self, url: str, *, secret: str | None = None, events: Sequence[str] | None = None
     ) -> Endpoint:
-        """Send webhooks of later events to the merchant's application, too."""
-        body = {"url": url, "secret": secret, "events": events and list(events)}
-        endpoint = self._control.call(calls.CREATE_ENDPOINT(body=body))
+        """Send webhooks of later events to the merchant's application, too.
+
+        The default secret is PAYMENTS_EMULATOR_WEBHOOK_SECRET, else a new one.
+        """
+        members = {"url": url, "secret": secret, "events": events and list(events)}
+        endpoint = register_endpoint(self._control, members)
         return Endpoint(id=endpoint["id"], url=endpoint["url"], secret=endpoint["secret"])
 
     def reset(self) -> None:

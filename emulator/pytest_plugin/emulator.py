@@ -122,10 +122,12 @@ class PaymentsEmulator:
 
 @contextmanager
 def session_emulator(
-    config: pytest.Config, directories: pytest.TempPathFactory
+    config: pytest.Config, directories: pytest.TempPathFactory, url: str | None, source: str
 ) -> Iterator[PaymentsEmulator]:
-    """The emulator of a run; without one, the tests that need it fail with a sentence."""
-    url: str | None = config.getoption("payments_emulator_url")
+    """The emulator of a run; without one, the tests that need it fail with a sentence.
+
+    `source` is the option or the variable that has the URL of a running one.
+    """
     lease = None
     try:
         if url is None:
@@ -133,7 +135,8 @@ def session_emulator(
             control = BlockingEmulator(base_url=lease.server.base_url, log=Path(lease.server.log))
             emulator = PaymentsEmulator(control, is_external=False, webhook_host=None)
         else:
-            emulator = _external(url, config.getoption("payments_emulator_webhook_host"))
+            host = config.getoption("payments_emulator_webhook_host")
+            emulator = _external(url, source, host)
     except PaymentsEmulatorError as error:
         # `from None`: pytest would also show the cause, which says the same.
         raise pytest.fail.Exception(str(error), pytrace=False) from None
@@ -145,13 +148,13 @@ def session_emulator(
             lease.release()
 
 
-def _external(url: str, webhook_host: str | None) -> PaymentsEmulator:
-    """Raises PaymentsEmulatorError when it does not respond."""
+def _external(url: str, source: str, webhook_host: str | None) -> PaymentsEmulator:
+    """Raises PaymentsEmulatorError when it does not respond; `source` names the URL."""
     try:
         BlockingEmulator(base_url=url, timeout_s=calls.MAX_HEALTH_CHECK_S).call(calls.HEALTH)
     except PaymentsEmulatorError as error:
         raise PaymentsEmulatorError(
-            f"--payments-emulator-url {url}: {error}; expected what `serve` prints as API"
+            f"{source} {url}: {error}; expected what `serve` prints as API"
         ) from None
     control = BlockingEmulator(base_url=url)
     return PaymentsEmulator(control, is_external=True, webhook_host=webhook_host)

@@ -1,6 +1,7 @@
 """Receives the webhooks of accounts in the test process, on a thread with its own event loop."""
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from threading import Thread
@@ -9,7 +10,8 @@ from typing import Any, TypeVar
 from ..http import emulator_calls as calls
 from ..http.addresses import host_with_port
 from ..http.blocking_client import BlockingEmulator
-from ..http.emulator_calls import Json, PaymentsEmulatorError
+from ..http.emulator_calls import Json, PaymentsEmulatorError, without_none
+from ..http.program_variables import WEBHOOK_SECRET
 from ..http.receiver import ReceivedWebhook, WebhookReceiver
 
 _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - only when the user names the host
@@ -30,6 +32,12 @@ class Webhook(ReceivedWebhook):
     def __repr__(self) -> str:
         forged = "" if self.is_verified else ", not verified"
         return f"<Webhook {self.type} of {self.payment}{forged}>"
+
+
+def register_endpoint(emulator: BlockingEmulator, members: Mapping[str, object]) -> Json:
+    """Register an endpoint; its secret is that of the variable, unless the members have one."""
+    common = {"secret": secret} if (secret := os.environ.get(WEBHOOK_SECRET)) else {}
+    return emulator.call(calls.CREATE_ENDPOINT(body=common | without_none(members)))
 
 
 class ReceiverThread:
@@ -104,7 +112,7 @@ class WebhookSubscription:
         if self._unusable_reason is not None:
             return
         self._webhooks.clear()
-        endpoint = self._control.call(calls.CREATE_ENDPOINT(body={"url": self._url}))
+        endpoint = register_endpoint(self._control, {"url": self._url})
         self._secret = endpoint["secret"]
         self._endpoint_id = endpoint["id"]
 

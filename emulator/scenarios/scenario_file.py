@@ -13,7 +13,7 @@ from typing import Any
 
 from emulator.scenarios.entries import Entry, read_text, whole_number
 from emulator.scenarios.faults import FAULT_RULE, FAULTS
-from emulator.scenarios.kinds import Boolean, JsonSchema, Kind, Text
+from emulator.scenarios.kinds import Boolean, JsonSchema, Kind, Text, Word
 from emulator.scenarios.mappings import Key, MappingOf
 from emulator.scenarios.payment_rules import (
     CHECKOUT,
@@ -24,7 +24,7 @@ from emulator.scenarios.payment_rules import (
     OUTCOMES,
 )
 from emulator.scenarios.script import SCRIPT, SCRIPT_STEP, STEP, step_schema
-from emulator.scenarios.values import Json, List, Repeat, Scenario, Step
+from emulator.scenarios.values import Json, List, Repeat, Scenario, Step, VariantKind
 from emulator.scenarios.webhook_faults import WEBHOOK_RULE, WEBHOOK_THEN, WEBHOOKS
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./:@?=&%+-]*(?<!:)|[0-9.]+(?:ms|s|m|h|d)", re.ASCII)
@@ -90,6 +90,13 @@ FILE_KEYS = {
         Boolean(),
         "Whether the scenario is on at start. An account can switch it later.",
         default=True,
+    ),
+    "rehearsal": Key(
+        Word(VariantKind),
+        "What the scenario is for the command `rehearse`: with a false answer, the tests should "
+        "fail; with a disturbance, they should pass.",
+        default=VariantKind.DISTURBANCE,
+        default_text=f"`{VariantKind.DISTURBANCE}`",
     ),
     **SECTIONS,
 }

@@ -31,6 +31,13 @@ class RuleSection(StrEnum):
     WEBHOOKS = "webhooks"
 
 
+class VariantKind(StrEnum):
+    """What `rehearse` expects of a suite while a scenario is on: to fail, or to pass."""
+
+    FALSE_ANSWER = "false-answer"
+    DISTURBANCE = "disturbance"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault(Generic[E]):
     """A fault of a request or a delivery, and the keys and values that declare it."""
@@ -247,6 +254,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     name: str
     description: str = ""
     enabled: bool = True
+    rehearsal: VariantKind = VariantKind.DISTURBANCE
     outcomes: tuple[OutcomeRule, ...] = ()
     expiry: tuple[ExpiryRule, ...] = ()
     checkout: tuple[CheckoutRule, ...] = ()

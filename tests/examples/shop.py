@@ -75,7 +75,11 @@ class Shop:
         except WebhookVerificationError:
             return Response(status_code=400)
         # Webhooks may be late, so the present state of the payment is retrieved.
-        payment = await self._retrieve_payment(event["data"]["id"])
+        try:
+            payment = await self._retrieve_payment(event["data"]["id"])
+        except ConnectionError:
+            # The webhook comes again; a wait would keep the sender from its other webhooks.
+            return Response(status_code=503)
         webhook_id = request.headers["webhook-id"]
         if webhook_id not in self._known_webhooks:
             self._known_webhooks.add(webhook_id)
@@ -107,11 +111,16 @@ class Shop:
         return await self._payment("POST", "/v1/payments", json=body)
 
     async def _retrieve_payment(self, payment_id: str) -> dict[str, Any]:
-        return await self._payment("GET", f"/v1/payments/{payment_id}")
+        return await self._payment("GET", f"/v1/payments/{payment_id}", tries=1)
 
-    async def _payment(self, method: str, path: str, **content: Any) -> dict[str, Any]:
-        """The payment of a response; a request that may succeed later is repeated."""
-        for _ in range(MAX_TRIES):
+    async def _payment(
+        self, method: str, path: str, *, tries: int = MAX_TRIES, **content: Any
+    ) -> dict[str, Any]:
+        """The payment of a response; a request that may succeed later is repeated.
+
+        Raises ConnectionError after the last try.
+        """
+        for remaining in reversed(range(tries)):
             delay_s = RETRY_DELAY_S
             try:
                 response = await self._payments.request(method, path, **content)
@@ -123,7 +132,8 @@ class Shop:
                 elif not response.is_server_error:
                     payment: dict[str, Any] = response.raise_for_status().json()
                     return payment
-            await self._wait(delay_s)
+            if remaining:
+                await self._wait(delay_s)
         raise ConnectionError("the payments service does not answer")
 
     @asynccontextmanager

@@ -32,6 +32,25 @@ def test_a_duplicate_webhook_ships_nothing_twice(
     assert shop.get("/orders/1").text == "Order 1: paid, 1 shipped"
 
 
+def test_a_webhook_whose_payment_cannot_be_read_is_refused_and_comes_again(
+    shop: httpx.Client, payments_account: PaymentsAccount
+) -> None:
+    order_something(shop)
+    [payment] = payments_account.payments
+    payments_account.fault("retrieve_payment", status=500)
+
+    payments_account.pay(payment["id"], phone="0900000001")
+    payments_account.advance("1s")
+
+    assert shop.get("/orders/1").text == "Order 1: paid, 1 shipped"
+    attempts = [
+        [attempt["status"] for attempt in delivery["attempts"]]
+        for delivery in payments_account.deliveries
+    ]
+    assert [503, 204] in attempts
+    assert all(statuses[-1] == 204 for statuses in attempts)
+
+
 @pytest.mark.parametrize("fault", [{"drop": True}, {"status": 500}], ids=["lost", "500"])
 def test_a_lost_response_creates_no_second_payment(
     shop: httpx.Client, payments_account: PaymentsAccount, fault: dict[str, object]

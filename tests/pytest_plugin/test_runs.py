@@ -1,5 +1,6 @@
 """The plugin in other runs of pytest, in repositories like those of merchants."""
 
+import re
 import socket
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from etb_payments_emulator_pytest import PaymentsEmulator
 
+from emulator.http import program_variables
 from tests.cli.processes import HANGS_AFTER_S, ended, free_port, listens
 from tests.pytest_plugin.runs import PAYMENT_STAYS, PLUGIN, PYTEST, run, variables, write
 
@@ -224,6 +226,62 @@ def test_a_missing_external_emulator_is_explained_in_a_sentence(run_here: Run) -
     assert "another exception" not in printed
     assert "Traceback" not in printed
     assert "emulator/pytest_plugin" not in printed
+
+
+TESTS_WITH_VARIABLES = """\
+import os
+from kiosk import create_payment
+
+
+def test_one(payments_emulator, payments_account):
+    assert payments_emulator.base_url == os.environ["EXPECTED"]
+    assert payments_account.webhook_secret == os.environ["PAYMENTS_EMULATOR_WEBHOOK_SECRET"]
+    shop = payments_account.deliver_to("http://127.0.0.1:9/hook")
+    assert shop.secret == payments_account.webhook_secret
+    own = "whsec_" + "A" * 32
+    assert payments_account.deliver_to("http://127.0.0.1:9/own", secret=own).secret == own
+    create_payment(payments_account)
+    [webhook] = payments_account.webhooks
+    assert webhook.is_verified
+"""
+
+
+def test_the_address_and_the_secret_are_those_of_the_variables(
+    run_here: Run, payments_emulator: PaymentsEmulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = payments_emulator.base_url
+    monkeypatch.setenv("EXPECTED", url)
+    monkeypatch.setenv(program_variables.WEBHOOK_SECRET, f"whsec_{'c2VjcmV0' * 4}")
+    for text in (url, f"{url}/v1/"):
+        monkeypatch.setenv(program_variables.URL, text)
+        code, printed = run_here({"test_kiosk.py": TESTS_WITH_VARIABLES})
+        assert code == pytest.ExitCode.OK, printed
+
+
+def test_the_option_precedes_the_variable(
+    run_here: Run, payments_emulator: PaymentsEmulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(program_variables.URL, f"http://127.0.0.1:{free_port()}")
+    option = ("--payments-emulator-url", payments_emulator.base_url)
+    code, printed = run_here({"test_kiosk.py": A_TEST}, *option)
+    assert code == pytest.ExitCode.OK, printed
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("localhost:8080", "found 'localhost:8080', expected an absolute http or https URL"),
+        ("http://127.0.0.1:1", "the payments emulator at http://127.0.0.1:1 does not respond"),
+    ],
+)
+def test_a_variable_that_names_no_emulator_is_explained_in_a_sentence(
+    run_here: Run, monkeypatch: pytest.MonkeyPatch, text: str, sentence: str
+) -> None:
+    monkeypatch.setenv(program_variables.URL, text)
+    code, printed = run_here({"test_kiosk.py": A_TEST})
+    assert code == pytest.ExitCode.TESTS_FAILED
+    assert re.search(rf"^{program_variables.URL}\b.*{re.escape(sentence)}", printed, re.MULTILINE)
+    assert "Traceback" not in printed
 
 
 NO_URL = "found '{url}', expected an absolute http"

@@ -95,6 +95,7 @@ final class PaymentsAccount
     /** Also sends later webhooks to the merchant's application; returns `id`, `url` and `secret`. */
     public function deliverTo(string $url, ?string $secret = null): array
     {
+        $secret ??= getenv('PAYMENTS_EMULATOR_WEBHOOK_SECRET') ?: null;
         return $this->control('POST', '/webhook_endpoints', ['url' => $url, 'secret' => $secret]);
     }
 

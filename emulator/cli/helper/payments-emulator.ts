@@ -87,6 +87,7 @@ const LAUNCHER = `
  *  `webhookHost` an emulator in a container reaches the tests. */
 export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = async (options = {}) => {
   const external = process.env["PAYMENTS_EMULATOR_URL"];
+  const sharedSecret = process.env["PAYMENTS_EMULATOR_WEBHOOK_SECRET"] || undefined;
   const server = await (external ? connect(external) : launch(options.serve ?? []));
   const { baseUrl, checkoutUrl, log, end } = server;
   const inboxes: Inboxes = new Map();
@@ -101,7 +102,7 @@ export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = a
       return send(`${baseUrl}/_emulator${path}`, method, body, testKey, log);
     };
     const deliverTo: PaymentsAccount["deliverTo"] = (url, secret) =>
-      control("POST", "/webhook_endpoints", { url, secret });
+      control("POST", "/webhook_endpoints", { url, secret: secret ?? sharedSecret });
     const received: Webhook[] = [];
     let seen = 0;
     inboxes.set(`/${id}`, received);

@@ -5,6 +5,7 @@ merchant's, so the other modules are loaded from their files, when a fixture is 
 package `etb_payments_emulator`.
 """
 
+import os
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Generator, Iterator
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Endpoint", "PaymentsAccount", "PaymentsEmulator", "PaymentsEmulatorError", "Webhook"]
 
+# Also in `emulator/http/program_variables.py`, which is not imported before a fixture is used.
+_URL_VARIABLE = "PAYMENTS_EMULATOR_URL"
 _PACKAGE = "etb_payments_emulator"
 _SUBPACKAGE = "pytest_plugin"
 _MODULES = {
@@ -49,8 +52,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--payments-emulator-url",
         metavar="URL",
         type=_base_url,
-        help="Use the payments emulator at this URL, such as one in a container; "
-        "otherwise one is started when a test first needs it.",
+        help="Use the payments emulator at this URL, such as one in a container; by default that "
+        f"of {_URL_VARIABLE}, else one that is started when a test first needs it.",
     )
     group.addoption(
         "--payments-emulator-webhook-host",
@@ -71,7 +74,16 @@ def payments_emulator(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> "Iterator[PaymentsEmulator]":
     """A payments emulator, one for the whole run: `base_url`, and `account()` for further ones."""
-    with _module("emulator").session_emulator(request.config, tmp_path_factory) as emulator:
+    url, source = request.config.getoption("payments_emulator_url"), "--payments-emulator-url"
+    if url is None and (text := os.environ.get(_URL_VARIABLE)):
+        source = _URL_VARIABLE
+        try:
+            url = _base_url(text.rstrip("/").removesuffix("/v1"))
+        except ArgumentTypeError as error:
+            # `from None`: pytest would also show the cause, which says the same.
+            raise pytest.fail.Exception(f"{source}: {error}", pytrace=False) from None
+    session_emulator = _module("emulator").session_emulator
+    with session_emulator(request.config, tmp_path_factory, url, source) as emulator:
         yield emulator
 
 

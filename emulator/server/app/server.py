@@ -242,17 +242,22 @@ class EmulatorServer:
 
 @asynccontextmanager
 async def private_emulator(
-    settings: Settings, *, max_journal_bytes: int = MAX_JOURNAL_BYTES
+    settings: Settings,
+    *,
+    write_log: Callable[[str], object] = lambda _: None,
+    stamps_business_time: bool = True,
+    max_journal_bytes: int = MAX_JOURNAL_BYTES,
 ) -> AsyncIterator[str]:
-    """Serve inside another program: on this event loop, without log and signals.
+    """Serve inside another program: on this event loop, without signals.
 
-    Yields the base URL. Webhooks have the time of their account's clock, for a replay. Raises
+    Yields the base URL. `write_log` receives the lines of the request log, the last ones at the
+    end. By default, webhooks have the time of their account's clock, for a replay. Raises
     NoListener, ScenarioError, UnusableDatabase.
     """
     with (
         listener(settings.host, settings.port, option="--port") as api,
         listener(settings.host, settings.checkout_port, option="--checkout-port") as pages,
-        _silence(),
+        silence(),
     ):
         wall = RealClock()
         api_port = api.getsockname()[1]
@@ -261,8 +266,8 @@ async def private_emulator(
             wall=wall,
             api_port=api_port,
             checkout_port=pages.getsockname()[1],
-            write_log=lambda _: None,
-            stamps_business_time=True,
+            write_log=write_log,
+            stamps_business_time=stamps_business_time,
             max_journal_bytes=max_journal_bytes,
         ) as running:
             end, is_ready = asyncio.Event(), asyncio.Event()
@@ -283,8 +288,11 @@ async def private_emulator(
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
-    """Log errors of the emulator, and no warnings about failed webhooks."""
+def silence() -> Iterator[None]:
+    """Log errors of the emulator, and no warnings about failed webhooks.
+
+    Blocks that overlap must be inside another one.
+    """
     logger = logging.getLogger("emulator")
     usual = logger.level
     logger.setLevel(logging.ERROR)

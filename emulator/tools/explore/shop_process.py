@@ -2,12 +2,12 @@
 
 import asyncio
 import os
-import signal
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import IO
 
+from emulator.child_process import kill, running_command
 from emulator.clock import SystemClock, pause
 from emulator.http.addresses import BaseUrl, host_with_port
 from emulator.tools.explore.connections import Connections, Request
@@ -15,14 +15,11 @@ from emulator.tools.explore.integration import Integration
 from emulator.tools.explore.service import ExploreError
 
 MAX_START_S = 30
-MAX_STOP_MS = 3_000
+MAX_END_MS = 3_000
 READY_PAUSE_MS = 20
 END_PAUSE_MS = 50
 SHOWN_OUTPUT_LINES = 10
 SHOWN_OUTPUT_BYTES = 4_096
-# Runs a command, and kills its process group when standard input ends: explore has the other end,
-# which the system closes even if explore is killed.
-_GUARDED = 'exec 3<&0 </dev/null; { read -r _ <&3; kill -s KILL 0; } & exec 3<&- /bin/sh -c "$1"'
 
 
 class ShopProcess:
@@ -41,9 +38,10 @@ class ShopProcess:
         assert integration.run is not None  # noqa: S101 - the file has a command
         self._command, self._ready = integration.run.command, integration.run.ready
         self._server = Request(method="GET", url=integration.start.url()).server
-        self._environment = {**os.environ, **variables}
+        self._variables = variables
         self._connections = connections
         self._wall = wall
+        self._stack = AsyncExitStack()
         self._process: asyncio.subprocess.Process
         self._output: IO[bytes]
 
@@ -57,39 +55,33 @@ class ShopProcess:
                 " address of the shop; stop it, or leave out 'run' to explore it"
             )
         with tempfile.TemporaryFile() as self._output:
-            try:
-                await self._start()
-                yield
-            except ExploreError:
-                # The system reports an end a moment later.
-                await pause(self._wall, END_PAUSE_MS)
-                if self._process.returncode is None:
-                    raise
-                raise self._error(f"the shop ended with code {self._process.returncode}") from None
-            finally:
-                await _stop(self._process, self._wall)
+            async with self._stack:
+                try:
+                    await self._start()
+                    yield
+                except ExploreError:
+                    # The system reports an end a moment later.
+                    await pause(self._wall, END_PAUSE_MS)
+                    if (code := self._process.returncode) is None:
+                        raise
+                    raise self._error(f"the shop ended with code {code}") from None
 
     async def restart(self) -> None:
         """Kill the application, and start it again. Raises ExploreError."""
-        _signal(self._process, signal.SIGKILL)
-        await self._process.wait()
+        await kill(self._process)
+        await self._stack.aclose()
         self._connections.close()
         # Its other processes end a moment later.
-        until_ms = self._wall.monotonic_ms() + MAX_STOP_MS
+        until_ms = self._wall.monotonic_ms() + MAX_END_MS
         while await _is_listening(self._server) and self._wall.monotonic_ms() < until_ms:
             await pause(self._wall, READY_PAUSE_MS)
         await self._start()
 
     async def _start(self) -> None:
         """Start the application, and wait until it is ready. Raises ExploreError."""
-        self._process = await asyncio.create_subprocess_exec(
-            *("/bin/sh", "-c", _GUARDED, "sh", self._command),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=self._output,
-            stderr=asyncio.subprocess.STDOUT,
-            env=self._environment,
-            start_new_session=True,
-        )
+        words = ("/bin/sh", "-c", self._command)
+        command = running_command(words, self._variables, self._output, self._wall)
+        self._process = await self._stack.enter_async_context(command)
         until_ms = self._wall.monotonic_ms() + MAX_START_S * 1_000
         while (missing := await self._missing()) and self._process.returncode is None:
             if self._wall.monotonic_ms() >= until_ms:
@@ -131,19 +123,3 @@ async def _is_listening(server: BaseUrl) -> bool:
         return False
     writer.close()
     return True
-
-
-async def _stop(process: asyncio.subprocess.Process, wall: SystemClock) -> None:
-    """End the process and those that it has started."""
-    until_ms = wall.monotonic_ms() + MAX_STOP_MS
-    _signal(process, signal.SIGTERM)
-    while process.returncode is None and wall.monotonic_ms() < until_ms:
-        await pause(wall, READY_PAUSE_MS)
-    _signal(process, signal.SIGKILL)
-    await process.wait()
-
-
-def _signal(process: asyncio.subprocess.Process, number: int) -> None:
-    """Send a signal to the process group, which the process leads."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)

@@ -30,6 +30,33 @@ PACKAGES = (
 # They start an emulator with these options, print its addresses and wait until a signal.
 PROGRAMS = {"node": ("node", "compiled/program.js"), "php": ("php", "program.php")}
 
+OWN_SECRET = f"whsec_{'b3duIGtl' * 4}"
+# They print the secrets of an account's webhooks, of an endpoint, and of one with its own secret.
+SECRETS = {
+    "node": (
+        "compiled/secrets.js",
+        f"""
+import {{ startEmulator }} from "./payments-emulator.js";
+const emulator = await startEmulator();
+const account = await emulator.createAccount();
+const shop = await account.deliverTo("http://127.0.0.1:9/a");
+const own = await account.deliverTo("http://127.0.0.1:9/b", "{OWN_SECRET}");
+console.log(account.webhookSecret, shop.secret, own.secret);
+await emulator.stop();
+""",
+    ),
+    "php": (
+        "secrets.php",
+        f"""<?php
+require 'PaymentsEmulator.php';
+$account = PaymentsEmulator::start()->createAccount();
+$shop = $account->deliverTo('http://127.0.0.1:9/a');
+$own = $account->deliverTo('http://127.0.0.1:9/b', '{OWN_SECRET}');
+echo "{{$account->webhookSecret}} {{$shop['secret']}} {{$own['secret']}}";
+""",
+    ),
+}
+
 
 def printed(*arguments: str) -> str:
     ended = run("helper", *arguments)
@@ -145,6 +172,22 @@ def test_a_running_emulator_is_used(project: Path, tmp_path: Path, language: str
             command = (*PROGRAMS[language], json.dumps({"webhookHost": host}))
             assert ran(project, *command, **variables).stdout.startswith(expected)
         assert server.request("GET", "/_emulator/health").status == HTTPStatus.OK
+
+
+@pytest.mark.parametrize("language", SECRETS)
+def test_the_secret_of_the_variable_signs_the_webhooks(
+    project: Path, tmp_path: Path, language: str
+) -> None:
+    file, source = SECRETS[language]
+    (project / file).write_text(source)
+    secret = f"whsec_{'c2VjcmV0' * 4}"
+    with serving(logs=tmp_path) as server:
+        variables = {
+            "PAYMENTS_EMULATOR_URL": f"http://127.0.0.1:{server.api_port}",
+            "PAYMENTS_EMULATOR_WEBHOOK_SECRET": secret,
+        }
+        ended = ran(project, PROGRAMS[language][0], file, **variables)
+        assert ended.stdout.split() == [secret, secret, OWN_SECRET]
 
 
 @pytest.mark.parametrize("language", PROGRAMS)
