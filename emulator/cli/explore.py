@@ -165,17 +165,9 @@ def explore(
     1 with a failure, 2 when the shop or the emulator cannot be reached, or a file or an option is
     wrong.
     """
-    from emulator.tools.explore.exploration import Limits
-
     settings = _settings(url, private)
     check_key("--key", key)
-    limits = Limits(
-        depth=DEFAULT_DEPTH if depth is None else depth,
-        seed=seed,
-        max_failures=max_failures,
-        max_time_ms=DEFAULT_MAX_TIME_MS if depth is max_time is None else max_time,
-        draws=depth is None,
-    )
+    limits = _limits(depth, max_time, seed, max_failures)
     given = ExploreOptions(
         url=None if url is None else base_url("--url", url),
         key=settings.test_key if url is None else key,
@@ -206,6 +198,19 @@ def explore(
         cli_error(error.line)
     except (ExploreError, NoListener) as error:
         cli_error(str(error))
+
+
+def _limits(depth: int | None, max_time_ms: int | None, seed: int, max_failures: int) -> "Limits":
+    """The limits of the run; without a depth, random histories follow until the time is over."""
+    from emulator.tools.explore.exploration import Limits
+
+    return Limits(
+        depth=DEFAULT_DEPTH if depth is None else depth,
+        seed=seed,
+        max_failures=max_failures,
+        max_time_ms=DEFAULT_MAX_TIME_MS if depth is max_time_ms is None else max_time_ms,
+        draws=depth is None,
+    )
 
 
 def _read(files: Sequence[Path]) -> "list[Integration] | None":
