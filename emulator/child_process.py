@@ -92,6 +92,11 @@ async def _stop(process: asyncio.subprocess.Process, wall: SystemClock) -> None:
     _signal(process, signal.SIGTERM)
     while process.returncode is None and wall.monotonic_ms() < until_ms:
         await pause(wall, POLL_MS)
+    await kill(process)
+
+
+async def kill(process: asyncio.subprocess.Process) -> None:
+    """Kill the process and those that it has started."""
     _signal(process, signal.SIGKILL)
     await process.wait()
 
