@@ -25,16 +25,19 @@ async def running_command(
     variables: Mapping[str, str],
     output: IO[bytes],
     wall: SystemClock,
+    *,
+    errors: IO[bytes] | None = None,
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """Run a command for the length of the block, then end it and all that it has started.
 
-    `variables` are added to its environment. The file `output` receives both of its outputs.
+    `variables` are added to its environment. The file `output` receives both of its outputs,
+    without standard error if `errors` is given, which receives that.
     """
     process = await asyncio.create_subprocess_exec(
         *("/bin/sh", "-c", _GUARDED, "sh", *words),
         stdin=asyncio.subprocess.PIPE,
         stdout=output,
-        stderr=asyncio.subprocess.STDOUT,
+        stderr=errors or asyncio.subprocess.STDOUT,
         env={**os.environ, **variables},
         start_new_session=True,
     )
@@ -59,30 +62,49 @@ class _OutputEnd(asyncio.Protocol):
         self.is_complete.set()
 
 
-async def run_command(
-    words: Sequence[str], variables: Mapping[str, str], wall: SystemClock, *, max_ms: float
-) -> tuple[int | None, bytes]:
-    """Run a command as `running_command` does until it ends, at most `max_ms`.
-
-    Return its exit code, None where it did not end in time, and the end of its output.
-    """
+@asynccontextmanager
+async def _collecting() -> AsyncIterator[tuple[IO[bytes], _OutputEnd]]:
+    """A file to write to during the block, and the end of what is written to it."""
     descriptors = os.pipe()
     reading, writing = os.fdopen(descriptors[0], "rb", 0), os.fdopen(descriptors[1], "wb", 0)
     with writing:
         loop = asyncio.get_running_loop()
-        transport, output = await loop.connect_read_pipe(_OutputEnd, reading)
+        transport, end = await loop.connect_read_pipe(_OutputEnd, reading)
         try:
-            until_ms = wall.monotonic_ms() + max_ms
-            async with running_command(words, variables, writing, wall) as process:
-                writing.close()
-                # `wait` may also wait for the pipe that ends the command with this process.
-                while process.returncode is None and wall.monotonic_ms() < until_ms:
-                    await pause(wall, POLL_MS)
-                exit_code = process.returncode
-            with suppress(TimeoutError):
-                await asyncio.wait_for(output.is_complete.wait(), MAX_LAST_OUTPUT_S)
+            yield writing, end
         finally:
             transport.close()
+
+
+async def run_command(
+    words: Sequence[str],
+    variables: Mapping[str, str],
+    wall: SystemClock,
+    *,
+    max_ms: float,
+    errors: bytearray | None = None,
+) -> tuple[int | None, bytes]:
+    """Run a command as `running_command` does until it ends, at most `max_ms`.
+
+    Return its exit code, None where it did not end in time, and the end of its output. The end of
+    standard error is added to `errors`, if given.
+    """
+    async with _collecting() as (writing, output), _collecting() as (writing_errors, error_end):
+        until_ms = wall.monotonic_ms() + max_ms
+        apart = None if errors is None else writing_errors
+        async with running_command(words, variables, writing, wall, errors=apart) as process:
+            writing.close()
+            writing_errors.close()
+            # `wait` may also wait for the pipe that ends the command with this process.
+            while process.returncode is None and wall.monotonic_ms() < until_ms:
+                await pause(wall, POLL_MS)
+            exit_code = process.returncode
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MAX_LAST_OUTPUT_S):
+                await output.is_complete.wait()
+                await error_end.is_complete.wait()
+        if errors is not None:
+            errors += error_end.content
     return exit_code, bytes(output.content)
 
 

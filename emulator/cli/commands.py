@@ -100,7 +100,7 @@ def schema(*, is_integration: bool) -> None:
     import json
 
     if is_integration:
-        from emulator.tools.explore.integration import integration_schema as build
+        from emulator.tools.explore.integration_file import integration_schema as build
     else:
         from emulator.scenarios.scenario_file import scenario_schema as build
     write(f"{json.dumps(build(), indent=2, ensure_ascii=False)}\n")

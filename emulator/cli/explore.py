@@ -216,7 +216,7 @@ def _limits(depth: int | None, max_time_ms: int | None, seed: int, max_failures:
 def _read(files: Sequence[Path]) -> "list[Integration] | None":
     """The integrations, or None after printing every problem."""
     from emulator.scenarios.problems import Problem, ScenarioError
-    from emulator.tools.explore.integration import read_integration
+    from emulator.tools.explore.integration_file import read_integration
 
     integrations: list[Integration] = []
     problems: list[Problem] = []
@@ -284,11 +284,8 @@ async def _session(
         if not options.secret and integration.webhook and integration.run is None:
             write(f"The shop needs this webhook secret: {secret}\n")
         variables = program_variables(url, options.key, secret)
-        session = ExploreSession(
-            shop=Shop(integration, shop_connections, secret=secret, wall=wall),
-            service=service,
-            wall=wall,
-        )
+        shop = Shop(integration, shop_connections, secret=secret, wall=wall, variables=variables)
+        session = ExploreSession(shop=shop, service=service, wall=wall)
         if integration.run is not None:
             process = ShopProcess(integration, variables, shop_connections, wall)
             await stack.enter_async_context(process.running())

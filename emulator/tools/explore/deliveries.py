@@ -87,9 +87,11 @@ class HistoryDeliveries:
         """Deliver an event while a read of the payment fails or is slow."""
         session, then, nth = self._session, READ_FAULTS[manner], READ_NUMBERS[manner]
         # The handler of an earlier event may still be about to read the payment.
+        await session.shop.finish_work()
         await pause(session.wall, session.read_wait_ms())
         async with session.service.fault("retrieve_payment", then, nth=nth) as fault:
             response = await self.attempt(event, step)
+            await session.shop.finish_work()
             wait_ms = session.read_wait_ms(expects_read=session.reads.get(event.type, 0) >= nth)
             await session.wait_for(lambda: session.service.has_applied(fault), within_ms=wait_ms)
         return response

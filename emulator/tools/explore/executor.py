@@ -9,6 +9,7 @@ from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.http import emulator_calls as calls
+from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.deliveries import SLOW_READ_MS, HistoryDeliveries, forged_event
 from emulator.tools.explore.histories import History
 from emulator.tools.explore.judgement import (
@@ -21,7 +22,6 @@ from emulator.tools.explore.judgement import (
 from emulator.tools.explore.order_start import OrderStart, ShopOrder
 from emulator.tools.explore.service import Payment, ServiceEvent
 from emulator.tools.explore.session import MAX_SHARED, ExploreSession
-from emulator.tools.explore.shop import Browser
 from emulator.tools.explore.steps import (
     CHANGES,
     COMPLETED,
@@ -77,7 +77,7 @@ class HistoryRun:
 
     async def _execute(self, step: HistoryStep) -> None:
         retried, settle = self._deliveries.pending, self._integration.settle
-        start, job = self._integration.start.line, "" if settle is None else settle.line
+        start, job = self._integration.start_line, "" if settle is None else settle.line
         # By name, such as `_deliver`: a table of methods would keep this object until a collection.
         execute: Execution = getattr(self, f"_{step.action}", self._change)
         is_counted = self._session.observes_reads and step.action in _READING
@@ -92,7 +92,10 @@ class HistoryRun:
         result = await execute(step)
         count = await self._service.count_reads(payment_id) - before
         if step.action is StepAction.DELIVER:
-            await pause(session.wall, OBSERVED_MS)
+            if self._integration.state.idle:
+                await self._shop.finish_work()
+            else:
+                await pause(session.wall, OBSERVED_MS)
             later = await self._service.count_reads(payment_id) - before - count
             session.reads_later |= later > 0
             count += later
@@ -236,7 +239,9 @@ class HistoryRun:
 
     async def _sample(self, step: int) -> Sample:
         """Read the order after a step; store it with the payment's status."""
-        sample = await self._shop.read_state(self._order.id, step=step, payment_status=self._status)
+        sample = await self._shop.read_state(
+            self._order.id, self._browser, step=step, payment_status=self._status
+        )
         self._samples.append(sample)
         return sample
 
@@ -273,15 +278,13 @@ class HistoryRun:
             observation = self._observation()
             elapsed_ms = wall.monotonic_ms() - started_ms
             if not is_settled(observation):
-                is_late, wait_ms = True, self._integration.state.within_ms + is_slow * SLOW_READ_MS
+                is_late = True
+                wait_ms = self._integration.state.max_wait_ms + is_slow * SLOW_READ_MS
             else:
                 # Histories that run at the same time delay each other.
                 if is_late and not (self._is_working or session.is_shared or is_slow):
                     session.lag_ms = max(session.lag_ms, int(elapsed_ms))
-                is_late, wait_ms = (
-                    False,
-                    0 if self._is_quick else session.unexpected_wait_ms,
-                )
+                is_late, wait_ms = False, 0 if self._is_quick else session.unexpected_wait_ms
             if elapsed_ms >= max(wait_ms, MAX_WORK_MS if self._is_working else 0):
                 return observation
             await pause(wall, STATE_PAUSE_MS)
@@ -327,4 +330,5 @@ class HistoryRun:
             order=self._order.id,
             payment=self._order.payment["id"],
             checkout_url=self._order.payment["checkout_url"],
+            browser=self._browser,
         )

@@ -130,7 +130,9 @@ class Exploration:
     async def run(self) -> None:
         """Run all histories up to the depth, then random ones. Raises ExploreError."""
         await self._session.drop_payments()
-        self.can_overlap = await self._session.shop.serves_several()
+        # Which payment is new is only known of one order at a time.
+        is_known = self._integration.names_payment
+        self.can_overlap = is_known and await self._session.shop.serves_several()
         by_size = [histories_of_size(size, self._can) for size in range(self._limits.depth + 1)]
         self.counts.existing = sum(len(histories) for histories in by_size)
         for size, histories in enumerate(by_size):
@@ -273,7 +275,7 @@ class Exploration:
             self._ends[key] = replace(observation, trace=(), samples=final, forged=())
             return None, observation
         wall = self._session.wall
-        until_ms = wall.monotonic_ms() + state.within_ms
+        until_ms = wall.monotonic_ms() + state.max_wait_ms
         while True:
             verdict = compare_ends(observation, reference, state.ignore)
             if verdict is None or wall.monotonic_ms() >= until_ms:
@@ -283,7 +285,10 @@ class Exploration:
             # The end of the first one may have been read too early, too.
             first = reference.final
             first = await self._session.shop.read_state(
-                reference.order, step=first.step, payment_status=first.payment_status
+                reference.order,
+                reference.browser,
+                step=first.step,
+                payment_status=first.payment_status,
             )
             reference = self._ends[key] = replace(reference, samples=(first,))
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from emulator.domain.payment import Status
 from emulator.scenarios.values import Json
+from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.histories import History
 from emulator.tools.explore.json_path import JsonPath
 from emulator.tools.explore.service import ServiceEvent
@@ -120,6 +121,7 @@ class Observation:
     order: str
     payment: str
     checkout_url: str
+    browser: Browser = field(default_factory=Browser)
 
     @property
     def final(self) -> Sample:

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.http.response import HttpResponse
+from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.deliveries import HistoryDeliveries
 from emulator.tools.explore.service import ExploreError, Payment
 from emulator.tools.explore.session import ExploreSession
-from emulator.tools.explore.shop import Browser
+from emulator.tools.explore.shop import Started
 from emulator.tools.explore.steps import CREATED, Manner
 
 MAX_EARLY_MS = 1_000
@@ -59,18 +59,19 @@ class OrderStart:
             async with self._service.fault("create_payment", then):
                 if manner is Manner.EARLY:
                     return await self._start_early()
-                response = await self._shop.start(self._browser)
-            return await self._taken(response)
+                started = await self._shop.start(self._browser)
+            return await self._taken(started)
 
-    async def _taken(self, response: HttpResponse) -> tuple[ShopOrder, str]:
-        """The order of a response; after an error the customer starts again."""
-        if response.is_success:
-            return await self._started(response)
+    async def _taken(self, started: Started) -> tuple[ShopOrder, str]:
+        """The order that was started; after an error the customer starts again."""
+        order = await self._order(started)
+        if isinstance(order, ShopOrder):
+            return order, _result(started, order)
         await self._session.drop_payments()
         order, again = await self._started(await self._shop.start(self._browser))
-        return order, f"{response.text}; the customer starts again: {again}"
+        return order, f"{started.response.text}; the customer starts again: {again}"
 
-    async def _start_slowly(self, then: Mapping[str, Any]) -> HttpResponse:
+    async def _start_slowly(self, then: Mapping[str, Any]) -> Started:
         """Start an order; others may start as soon as the fault was applied."""
 
         async def is_applied() -> bool:
@@ -107,27 +108,33 @@ class OrderStart:
             starting.cancel()
         return order, f"{result}; {CREATED}: {delivered}"
 
-    async def _started(self, response: HttpResponse) -> tuple[ShopOrder, str]:
-        """The order in a response. Raises ExploreError."""
-        start = self._shop.integration.start
-        if not response.is_success:
-            body = response.body[:200].decode("utf-8", "replace")
-            raise ExploreError(
-                f"the order cannot be started: {start.line}: {response.text} {body}".rstrip()
-            )
-        number = start.order.read(response.json)
-        if not isinstance(number, str | int) or isinstance(number, bool):
-            raise ExploreError(f"{start.line}: the response has no order at {start.order}")
-        member, path = ("id", start.payment)
-        if path is None:
-            member, path = ("checkout_url", start.checkout_url)
-        assert path is not None  # noqa: S101 - the file has one of them
-        value = path.read(response.json)
-        payment = await self._session.find_payment(lambda each: each[member] == value)
+    async def _started(self, started: Started) -> tuple[ShopOrder, str]:
+        """The order that was started. Raises ExploreError."""
+        order = await self._order(started)
+        if isinstance(order, str):
+            raise ExploreError(order)
+        return order, _result(started, order)
+
+    async def _order(self, started: Started) -> ShopOrder | str:
+        """The order that was started, or why there is none."""
+        if started.problem:
+            return started.problem
+        integration, values = self._shop.integration, started.values
+        member = next((name for name in ("payment", "checkout_url") if name in values), None)
+        key, value = "id" if member == "payment" else member, values.get(member or "")
+        payment = await self._session.find_payment(lambda each: key is None or each[key] == value)
         if payment is None:
-            raise ExploreError(
-                f"{start.line}: the response has {value!r} at {path}, which is no payment that the"
-                f" shop has created in the emulator at {self._service.base_url}"
+            has = "" if member is None else f"the response has {value!r} as {member}; "
+            return (
+                f"{integration.start_line}: {has}the shop has created no such payment in the"
+                f" emulator at {self._service.base_url}"
             )
-        order = ShopOrder(str(number), payment, self._session.take_payments(payment))
-        return order, f"{response.status}, order {order.id}, {payment['id']}"
+        place = next(call.order for call in integration.start if call.order)
+        number = place.payment.read(payment) if place.payment else values["order"]
+        if not isinstance(number, str | int) or isinstance(number, bool):
+            return f"{integration.start_line}: the order at {place} is {number!r}, and no id"
+        return ShopOrder(str(number), payment, self._session.take_payments(payment))
+
+
+def _result(started: Started, order: ShopOrder) -> str:
+    return f"{started.response.status}, order {order.id}, {order.payment['id']}"

@@ -9,7 +9,8 @@ from emulator.scenarios.scenario_file import VERSION
 from emulator.tools.explore.anomalies import parse_anomaly
 from emulator.tools.explore.exploration import Exploration, HistoryFailure, capabilities
 from emulator.tools.explore.histories import History, build_history
-from emulator.tools.explore.integration import INTEGRATION, Integration
+from emulator.tools.explore.integration import Integration
+from emulator.tools.explore.integration_file import INTEGRATION
 from emulator.tools.explore.judgement import VerdictId
 
 GUIDE = "docs/guides/explore.md"

@@ -50,7 +50,7 @@ class ExploreSession:
     @property
     def unexpected_wait_ms(self) -> int:
         """How long to wait for an effect that must not occur; not where effects are immediate."""
-        return min(self.shop.integration.state.within_ms, LAG_FACTOR * self.lag_ms)
+        return min(self.shop.integration.state.max_wait_ms, LAG_FACTOR * self.lag_ms)
 
     async def wait_for(self, is_true: Callable[[], Awaitable[bool]], *, within_ms: int) -> None:
         """Wait until a condition is true, or for the time."""
@@ -60,7 +60,8 @@ class ExploreSession:
 
     def read_wait_ms(self, *, expects_read: bool = False) -> int:
         """How long after its response to a webhook the application may read the payment."""
-        return max(self.unexpected_wait_ms, MAX_READ_MS * (self.reads_later or expects_read))
+        is_awaited = not self.shop.integration.state.idle and (self.reads_later or expects_read)
+        return max(self.unexpected_wait_ms, MAX_READ_MS * is_awaited)
 
     async def find_payment(self, is_wanted: Callable[[Payment], bool]) -> Payment | None:
         """The newest payment that fits, among those that no order has."""

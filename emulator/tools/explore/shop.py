@@ -1,23 +1,30 @@
 """Sends requests to the merchant's application: as a customer, as its job, and as the service."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from urllib.parse import quote, urljoin, urlsplit
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from urllib.parse import quote, urlencode, urljoin, urlsplit
 
+from emulator.child_process import MAX_OUTPUT_BYTES, run_command
 from emulator.clock import SystemClock
 from emulator.domain.webhooks import Tamper
-from emulator.http.response import HttpResponse
+from emulator.http.addresses import is_web_url
+from emulator.http.response import HttpResponse, timed_out
 from emulator.http.webhook_messages import Message, foreign_secret, webhook_request
 from emulator.scenarios.values import Json
-from emulator.tools.explore.connections import Connections, Request
-from emulator.tools.explore.integration import Integration, ShopRequest
+from emulator.tools.explore.browser import Browser
+from emulator.tools.explore.connections import MAX_RESPONSE_S, Connections, Request
+from emulator.tools.explore.integration import VALUE_NAME, Integration, ShopCall
 from emulator.tools.explore.judgement import Sample
 from emulator.tools.explore.service import ExploreError, ServiceEvent
 from emulator.tools.explore.steps import Manner
 
-JSON = "application/json"
+JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 MAX_REDIRECTS = 5
+MAX_SHOWN_CHARACTERS = 200
 _TAMPERS = {
     Manner.FORGED: Tamper.SIGNATURE,
     Manner.STALE: Tamper.STALE,
@@ -25,90 +32,147 @@ _TAMPERS = {
 }
 
 
-@dataclass(slots=True)
-class Browser:
-    """The cookies of one customer, by host."""
+@dataclass(slots=True, kw_only=True)
+class Started:
+    """What the calls of a customer led to: the last response, and the values of all.
 
-    cookies: dict[str, dict[str, str]] = field(default_factory=dict)
+    `problem` is what is wrong with the responses, or empty.
+    """
 
-    def headers(self, url: str) -> dict[str, str]:
-        pairs = self.cookies.get(urlsplit(url).hostname or "", {})
-        text = "; ".join(f"{name}={value}" for name, value in pairs.items())
-        return {"cookie": text} if text else {}
-
-    def store(self, url: str, response: HttpResponse) -> None:
-        """Store the cookies of a response.
-
-        A browser that comes back from the checkout page sends no cookie that is strictly limited
-        to its own site.
-        """
-        for name, value in response.headers:
-            if name == "set-cookie" and "samesite=strict" not in value.lower().replace(" ", ""):
-                pair, _, _ = value.partition(";")
-                cookie, _, content = pair.partition("=")
-                host = urlsplit(url).hostname or ""
-                self.cookies.setdefault(host, {})[cookie.strip()] = content.strip()
+    response: HttpResponse
+    values: dict[str, Json] = field(default_factory=dict)
+    problem: str = ""
 
 
 class Shop:
     """The merchant's application."""
 
     def __init__(
-        self, integration: Integration, connections: Connections, *, secret: str, wall: SystemClock
+        self,
+        integration: Integration,
+        connections: Connections,
+        *,
+        secret: str,
+        wall: SystemClock,
+        variables: Mapping[str, str],
     ) -> None:
+        """`variables` are added to the environment of commands."""
         self.connections = connections
         self.integration = integration
         self._secret = secret
         self._wall = wall
+        self._variables = variables
         self._has_read_state = False
 
     async def serves_several(self) -> bool:
         """Whether the application serves a connection while another one is idle."""
-        url = urljoin(self.integration.start.url(), "/")
-        return await self.connections.serves_several(Request(method="GET", url=url))
+        url = self.integration.url
+        if url is None:
+            return False
+        return await self.connections.serves_several(Request(method="GET", url=urljoin(url, "/")))
 
-    async def start(self, browser: Browser, *, closes: bool = False) -> HttpResponse:
-        """The customer starts an order."""
-        request = _request(self.integration.start)
+    async def start(self, browser: Browser, *, closes: bool = False) -> Started:
+        """The customer starts an order. Raises ExploreError when no connection is possible."""
+        started = Started(response=HttpResponse())
+        for call in self.integration.start:
+            response = await self._call(call, started.values, browser, closes=closes)
+            started.response = response
+            if not 200 <= response.status < 400:
+                text = _shown(response)
+                started.problem = f"the order cannot be started: {call.line}: {text}"
+                return started
+            for name, value in call.found_values.items():
+                if value.payment is None and (found := value.read(response)) is not None:
+                    started.values[name] = found
+                elif value.payment is None:
+                    missing = value.missing_in(response)
+                    where = f", where {missing}" if missing else ""
+                    problem = f"{call.line}: the response has no {name} at {value}{where}"
+                    started.problem = started.problem or problem
+        return started
+
+    async def finish_work(self) -> None:
+        """Wait until no background work is left, where the file has a request for it."""
+        if self.integration.state.idle:
+            method, _, url = self.integration.state.idle.partition(" ")
+            request = Request(method=method, url=url)
+            response = await self.send(request)
+            if not response.is_success:
+                raise ExploreError(f"state.idle: {_line(request)}: {_shown(response)}")
+
+    async def read_state(
+        self, order: str, browser: Browser, *, step: int, payment_status: str
+    ) -> Sample:
+        """Read an order when its background work is done. Raises ExploreError."""
+        await self.finish_work()
+        state = self.integration.state
+        response = await self._call(state, {"order": order}, browser)
+        values = state.found_values
+        needs_json = any(value.path is not None for value in values.values())
+        if not response.is_success or (needs_json and response.json is None):
+            seen = response.text if not response.is_success else "no JSON"
+            raise ExploreError(f"cannot read the state of order {order}: {state.line}: {seen}")
+        if not self._has_read_state:
+            self._check_paths(response, order)
+            self._has_read_state = True
+        sample = Sample(
+            step=step,
+            payment_status=payment_status,
+            is_paid=state.paid.holds(response),
+            is_closed=state.closed is not None and state.closed.holds(response),
+            is_refunded=state.refunded is not None and state.refunded.holds(response),
+            fulfilled=None if state.fulfilled is None else state.fulfilled.count(response),
+            state=response.body,
+        )
+        if response.json is None:
+            # Pages differ in tokens and times.
+            return replace(sample, state=json.dumps(sample.summary).encode())
+        return sample
+
+    def _check_paths(self, response: HttpResponse, order: str) -> None:
+        """Raises ExploreError where a path of the file does not exist in a state."""
+        for key, value in self.integration.state.found_values.items():
+            if (found := value.missing_in(response)) is not None:
+                raise ExploreError(
+                    f"state.{key}.path: {value.path} does not exist in the state of order {order},"
+                    f" where {found}; correct the path in the file of the integration"
+                )
+
+    async def _call(
+        self,
+        call: ShopCall,
+        values: Mapping[str, Json],
+        browser: Browser,
+        *,
+        closes: bool = False,
+    ) -> HttpResponse:
+        """Send a request of the customer, or run a command. Raises ExploreError."""
+        if call.command is not None:
+            return await self._run(_filled(call.command, values, shlex.quote))
+        request = _request(call, values, browser)
         response = await self.send(request, closes=closes)
         browser.store(request.url, response)
         return response
 
-    async def read_state(self, order: str, *, step: int, payment_status: str) -> Sample:
-        """Read an order. Raises ExploreError when its state cannot be read."""
-        state = self.integration.state
-        request = _request(state, order)
-        response = await self.send(request)
-        if not response.is_success or response.json is None:
-            seen = response.text if not response.is_success else "no JSON"
-            raise ExploreError(f"cannot read the state of order {order}: {_line(request)}: {seen}")
-        document = response.json
-        if not self._has_read_state:
-            self._check_paths(document, order)
-            self._has_read_state = True
-        return Sample(
-            step=step,
-            payment_status=payment_status,
-            is_paid=state.paid.holds(document),
-            is_closed=state.closed is not None and state.closed.holds(document),
-            is_refunded=state.refunded is not None and state.refunded.holds(document),
-            fulfilled=None if state.fulfilled is None else state.fulfilled.read(document),
-            state=response.body,
+    async def _run(self, command: str) -> HttpResponse:
+        """What a command prints, as the response to a request."""
+        words, max_ms, errors = ("/bin/sh", "-c", command), MAX_RESPONSE_S * 1_000, bytearray()
+        code, output = await run_command(
+            words, self._variables, self._wall, max_ms=max_ms, errors=errors
         )
-
-    def _check_paths(self, document: Json, order: str) -> None:
-        """Raises ExploreError where a path of the file does not exist in a state."""
-        for key, path in self.integration.state.paths.items():
-            if (found := path.missing_in(document)) is not None:
-                raise ExploreError(
-                    f"state.{key}.path: {path} does not exist in the state of order {order}, where"
-                    f" {found}; correct the path in the file of the integration"
-                )
+        if code is None:
+            return timed_out(MAX_RESPONSE_S)
+        if code:
+            last = (bytes(errors) or output).decode("utf-8", "replace").rstrip().split("\n")[-1]
+            return HttpResponse(failure=f"exit code {code}: {last[:MAX_SHOWN_CHARACTERS]}")
+        if len(output) >= MAX_OUTPUT_BYTES:
+            return HttpResponse(failure=f"the output has {MAX_OUTPUT_BYTES:,} bytes or more")
+        return HttpResponse(status=200, body=output)
 
     def settle_request(self, order: str) -> Request:
         """The request that starts the reconciliation job."""
         assert self.integration.settle is not None  # noqa: S101 - no such step otherwise
-        return _request(self.integration.settle, order)
+        return _request(self.integration.settle, {"order": order}, Browser())
 
     async def settle(self, order: str) -> HttpResponse:
         return await self.send(self.settle_request(order))
@@ -121,7 +185,7 @@ class Shop:
 
     @staticmethod
     def page_request(browser: Browser, url: str) -> Request:
-        headers = {"accept": "text/html", **browser.headers(url)}
+        headers = {"accept": "text/html", **browser.headers(url, from_other_site=True)}
         return Request(method="GET", url=url, headers=headers)
 
     async def follow(self, browser: Browser, url: str, response: HttpResponse) -> HttpResponse:
@@ -161,15 +225,48 @@ class Shop:
         return response
 
 
-def _request(shop_request: ShopRequest, order: str = "") -> Request:
-    headers: Mapping[str, str] = {name.lower(): value for name, value in shop_request.headers}
+def _filled(text: str, values: Mapping[str, Json], quoted: Callable[[str], str] = str) -> str:
+    """A text in which names such as `{order}` are replaced."""
+
+    def value(name: re.Match[str]) -> str:
+        return quoted(str(values[name[1]])) if name[1] in values else name[0]
+
+    return VALUE_NAME.sub(value, text)
+
+
+def _filled_json(value: Json, values: Mapping[str, Json]) -> Json:
+    if isinstance(value, dict):
+        return {key: _filled_json(member, values) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_filled_json(item, values) for item in value]
+    return _filled(value, values) if isinstance(value, str) else value
+
+
+def _request(call: ShopCall, values: Mapping[str, Json], browser: Browser) -> Request:
+    """The request of a call. Raises ExploreError where a value is no URL."""
+    method, _, target = call.line.partition(" ")
+    is_value = VALUE_NAME.fullmatch(target) is not None
+    url = _filled(target, values, str if is_value else partial(quote, safe=""))
+    url = browser.absolute(url)
+    if not is_web_url(url):
+        raise ExploreError(f"{call.line}: {url!r} is no http or https URL")
+    headers = browser.headers(url, from_other_site=False)
     body = b""
-    if shop_request.json is not None:
-        headers = {"content-type": JSON, **headers}
-        body = json.dumps(shop_request.json, ensure_ascii=False).encode()
-    url = shop_request.url(quote(order, safe=""))
-    return Request(method=shop_request.method, url=url, headers=headers, body=body)
+    if call.json is not None:
+        headers["content-type"] = JSON
+        body = json.dumps(_filled_json(call.json, values), ensure_ascii=False).encode()
+    elif call.form:
+        headers["content-type"] = FORM
+        body = urlencode([(name, _filled(value, values)) for name, value in call.form]).encode()
+    headers |= {name.lower(): _filled(value, values) for name, value in call.headers}
+    return Request(method=method, url=url, headers=headers, body=body)
 
 
 def _line(request: Request) -> str:
     return f"{request.method} {request.url}"
+
+
+def _shown(response: HttpResponse) -> str:
+    """The result of a response, with the beginning of its body."""
+    body = response.body[:MAX_SHOWN_CHARACTERS].decode("utf-8", "replace")
+    return f"{response.text} {body}".rstrip()

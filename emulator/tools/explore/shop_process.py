@@ -37,7 +37,8 @@ class ShopProcess:
     ) -> None:
         assert integration.run is not None  # noqa: S101 - the file has a command
         self._command, self._ready = integration.run.command, integration.run.ready
-        self._server = Request(method="GET", url=integration.start.url()).server
+        url = integration.url
+        self._server = None if url is None else Request(method="GET", url=url).server
         self._variables = variables
         self._connections = connections
         self._wall = wall
@@ -49,7 +50,7 @@ class ShopProcess:
     async def running(self) -> AsyncIterator[None]:
         """Run the application during the block. Raises ExploreError, also where it ended."""
         server = self._server
-        if await _is_listening(server):
+        if server is not None and await _is_listening(server):
             raise ExploreError(
                 f"another program listens on {host_with_port(server.host, server.port)}, the"
                 " address of the shop; stop it, or leave out 'run' to explore it"
@@ -92,11 +93,11 @@ class ShopProcess:
 
     async def _missing(self) -> str:
         """What is missing for the application to be ready; empty when it is."""
-        server = self._server
         if self._ready is None:
-            is_listening = await _is_listening(server)
-            address = host_with_port(server.host, server.port)
-            return "" if is_listening else f"nothing listens on {address}"
+            server = self._server
+            if server is None or await _is_listening(server):
+                return ""
+            return f"nothing listens on {host_with_port(server.host, server.port)}"
         method, _, url = self._ready.partition(" ")
         request = Request(method=method, url=url)
         response = await self._connections.send(request, timeout_s=5, closes=True)
@@ -116,7 +117,9 @@ def _last_lines(output: IO[bytes]) -> list[str]:
     return text.splitlines()[-SHOWN_OUTPUT_LINES:]
 
 
-async def _is_listening(server: BaseUrl) -> bool:
+async def _is_listening(server: BaseUrl | None) -> bool:
+    if server is None:
+        return False
     try:
         _, writer = await asyncio.open_connection(server.host, server.port)
     except OSError:

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from emulator.tools.explore.anomalies import ANOMALY_KINDS, AnomalyKind
-from emulator.tools.explore.integration import JSON_PATH, integration_schema
+from emulator.tools.explore.integration_file import integration_schema
+from emulator.tools.explore.json_path import JSON_PATH
 from emulator.tools.explore.judgement import VERDICTS
 from tests.docs.generated.scenario_types import key_rows
 from tests.docs.markdown import table
@@ -61,6 +62,13 @@ def _keys(schema: dict[str, Any]) -> Callable[[], str]:
     return rows
 
 
+def _section(name: str) -> dict[str, Any]:
+    """The schema of a section; that of `start` is also that of the entries of a list."""
+    schema: dict[str, Any] = _SCHEMA["properties"][name]
+    one: dict[str, Any] = schema.get("anyOf", [schema])[0]
+    return schema if "properties" in schema else one
+
+
 def _row(schema: dict[str, Any], name: str, kind: str, *rest: str) -> tuple[str, ...]:
     """A row in which the mappings of the top level are links, and patterns have names."""
     key = name.strip("`")
@@ -78,5 +86,5 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     (_BUGS, "shops-of-anomalies"): shops_of_anomalies_table,
     (_BUGS, "shops-of-verdicts"): shops_of_verdicts_table,
     (_FORMAT, "integration"): _keys(_SCHEMA),
-    **{(_FORMAT, name): _keys(_SCHEMA["properties"][name]) for name in _SECTIONS},
+    **{(_FORMAT, name): _keys(_section(name)) for name in _SECTIONS},
 }

@@ -14,7 +14,7 @@ from emulator.settings import resolve
 from emulator.tools.explore.connections import Connections
 from emulator.tools.explore.executor import OBSERVED_MS
 from emulator.tools.explore.exploration import Exploration, Limits
-from emulator.tools.explore.integration import read_integration
+from emulator.tools.explore.integration_file import read_integration
 from emulator.tools.explore.service import Service
 from emulator.tools.explore.session import ExploreSession
 from emulator.tools.explore.shop import Shop
@@ -54,7 +54,7 @@ async def exploring(
         EmulatorClient(BaseUrl.parse(url), key=KEY) as client,
     ):
         session = ExploreSession(
-            shop=Shop(integration, connections, secret=SECRET, wall=clock),
+            shop=Shop(integration, connections, secret=SECRET, wall=clock, variables={}),
             service=Service(client),
             wall=clock,
         )

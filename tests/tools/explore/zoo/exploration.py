@@ -14,7 +14,7 @@ import yaml
 from emulator.domain.payment import EVENT_TYPES
 from emulator.tools.explore.exploration import capabilities
 from emulator.tools.explore.histories import histories_of_size, normal_form
-from emulator.tools.explore.integration import read_integration
+from emulator.tools.explore.integration_file import read_integration
 from emulator.tools.explore.judgement import VerdictId
 from emulator.tools.explore.steps import READ_NUMBERS
 from tests.benchmarks.servers import free_ports

@@ -1,0 +1,352 @@
+"""Declares the file of an integration: its keys, its JSON Schema, and how it is read and written.
+
+The file says how a customer starts an order in the merchant's application, where the state of the
+order is, and where the application receives webhooks.
+"""
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from emulator.domain.hosts import ACCEPTED_URL
+from emulator.files.yaml_nodes import ListNode
+from emulator.files.yaml_tree import read_file_text, read_tree
+from emulator.http.addresses import is_web_url
+from emulator.scenarios.entries import (
+    Entry,
+    FileContext,
+    read_items,
+    read_pairs,
+)
+from emulator.scenarios.kinds import (
+    Boolean,
+    Duration,
+    JsonSchema,
+    JsonValue,
+    Kind,
+    ListOf,
+    Text,
+    TextPairs,
+    Word,
+)
+from emulator.scenarios.loader import unreadable
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
+from emulator.scenarios.problems import ScenarioError
+from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION_KEY
+from emulator.scenarios.values import Json
+from emulator.tools.explore.anomalies import parse_anomaly
+from emulator.tools.explore.histories import HistoryName
+from emulator.tools.explore.integration import (
+    VALUE_NAME,
+    Integration,
+    Run,
+    ShopCall,
+    StartCall,
+    State,
+)
+from emulator.tools.explore.response_value import ResponseValue
+from emulator.tools.explore.steps import Outcome
+from emulator.tools.explore.value_kinds import (
+    CONDITION,
+    COUNT,
+    VALUE,
+    PathKind,
+    ValueKind,
+    excludes,
+    needs_one,
+    quoted,
+)
+
+ORDER = "{order}"
+MAX_START_CALLS = 20
+_NOVALUES = "in must have a value or more, or the condition is never true"
+_EXPECTED = "a method and an absolute URL, such as"
+_HOST = " http://127.0.0.1:3000"
+_URL = re.compile(r"https?://[^\s/?#@]+(?:[/?][^\s#]*)?", re.ASCII)
+_METHODS = "(GET|POST|PUT|PATCH|DELETE)"
+_REQUEST = re.compile(rf"{_METHODS} {_URL.pattern}", re.ASCII)
+_START_REQUEST = re.compile(rf"{_METHODS} (?:{VALUE_NAME.pattern}|{_URL.pattern})", re.ASCII)
+_PAYMENTS = ("payment", "checkout_url")
+
+
+def _line(example: str, pattern: re.Pattern[str] = _REQUEST, *, may_name: bool = True) -> Text:
+    """A method and a URL, whose path may name a value if `may_name`."""
+
+    def accepts(line: str) -> bool:
+        url = line.partition(" ")[2]
+        is_whole = VALUE_NAME.fullmatch(url) is not None
+        return is_whole or (is_web_url(url) and (may_name or ORDER not in url))
+
+    full = example.replace(" ", _HOST)
+    return Text(pattern, expected=f"{_EXPECTED} {full}", examples=[full], accepts=accepts)
+
+
+class _Values(Kind[tuple[tuple[str, ResponseValue], ...]]):
+    """A mapping of names to what they stand for in later calls."""
+
+    def read(self, entry: Entry) -> tuple[tuple[str, ResponseValue], ...]:
+        values = []
+        for name, (key, value) in (read_pairs(entry) or {}).items():
+            if not VALUE_NAME.fullmatch(f"{{{name}}}") or name in ("order", *_PAYMENTS):
+                key.refuse("1 to 40 lower-case letters, digits and _, and no key of start")
+            elif (read := VALUE.read(value)) is not None:
+                values.append((name, read))
+        return tuple(values)
+
+    def schema(self) -> JsonSchema:
+        names = {"pattern": f"^{VALUE_NAME.pattern[2:-2]}$"}
+        values = {"propertyNames": names, "additionalProperties": VALUE.schema()}
+        return {"type": "object", **values}
+
+    def write(self, value: tuple[tuple[str, ResponseValue], ...]) -> Json:
+        return {name: VALUE.write(each) for name, each in value}
+
+
+class _Start(Kind[tuple[StartCall, ...]]):
+    """A call of the customer, or a list of calls that share cookies."""
+
+    def read(self, entry: Entry) -> tuple[StartCall, ...] | None:
+        items, before = [entry], len(entry.context.problems)
+        if isinstance(entry.node, ListNode):
+            items = read_items(entry, "", "an entry of start") or []
+        if not 1 <= len(items) <= MAX_START_CALLS:
+            entry.note(f"start must have 1 to {MAX_START_CALLS} entries, not {len(items)}")
+        calls = [call for item in items if (call := _START_CALL.read(item)) is not None]
+        if len(entry.context.problems) > before:
+            return None
+        if sum(call.order is not None for call in calls) != 1:
+            entry.note("start must have 'order' once: where a response has the order's id")
+        if sum(bool(call.payment) + bool(call.checkout_url) for call in calls) > 1:
+            entry.note("start must have 'payment' or 'checkout_url' once, or neither")
+        names: set[str] = set()
+        for item, call in zip(items, calls, strict=True):
+            _note_unknown_names(item, call, names)
+            names |= call.found_values.keys()
+        return tuple(calls)
+
+    def schema(self) -> JsonSchema:
+        one = _START_CALL.schema()
+        return {"anyOf": [one, {"type": "array", "items": one, "maxItems": MAX_START_CALLS}]}
+
+    def write(self, value: tuple[StartCall, ...]) -> Json:
+        calls = [_START_CALL.write(call) for call in value]
+        return calls if len(calls) > 1 else calls[0]
+
+
+def _note_unknown_names(item: Entry, call: StartCall, names: Collection[str]) -> None:
+    """Note each name in the request or the form that no earlier response has."""
+    for key, text in (("request", call.url), ("form", "".join(value for _, value in call.form))):
+        for name in dict.fromkeys(VALUE_NAME.findall(text)):
+            if name not in names:
+                known = f"those before have {quoted(sorted(names))}" if names else "there is none"
+                item.child(key).note(f"{key} has {{{name}}}, which no earlier entry has; {known}")
+
+
+def _needs_order(members: Members) -> None:
+    key = "command" if "command" in members.known else "request"
+    given = [members.values[name] for name in (key, "json", "form")]
+    if given[0] is not None and ORDER not in repr(given):
+        place = "its URL" if key == "request" else "it"
+        entry = members.known[key]
+        entry.refuse(f"a {key} with {ORDER} in {place}, which stands for the order's id")
+
+
+_WEB_ADDRESS = Text(_URL, expected=ACCEPTED_URL, examples=[_HOST[1:]], accepts=is_web_url)
+_ANOMALY = Text(
+    expected="an anomaly that `explore --save` writes",
+    accepts=lambda name: parse_anomaly(name) is not None,
+)
+_CONTENT = {
+    "json": Key(JsonValue(), "The JSON body.", default_text="no body"),
+    "form": Key(TextPairs(), "The fields of a form.", default=(), default_text="no body"),
+    "headers": Key(TextPairs(), "Headers of the request.", default=(), default_text="no others"),
+}
+_ONE_BODY = excludes("form", "json")
+_ONE_CALL = (
+    _ONE_BODY,
+    needs_one("request", "command"),
+    excludes("command", "request", "json", "form", "headers"),
+)
+_COMMAND = Key(
+    Text(),
+    "The command, for the system's shell, instead of `request`; what it prints is the response.",
+)
+_START_CALL = MappingOf(
+    StartCall,
+    {
+        "request": Key(
+            _line("POST /orders", _START_REQUEST),
+            "The request with which a customer starts an order.",
+        ),
+        "command": _COMMAND,
+        **_CONTENT,
+        "order": Key(
+            ValueKind(payment=Key(PathKind(), "The path of the value in the payment.")),
+            "Where the response, or the payment, has the order's id.",
+        ),
+        "payment": Key(
+            VALUE,
+            "Where the response has the payment's id.",
+            default_text="the payment that this start created",
+        ),
+        "checkout_url": Key(
+            VALUE, "Where the response has the payment's checkout URL, instead of `payment`."
+        ),
+        "values": Key(
+            _Values(),
+            "What the response has for later entries, which use it as `{name}`.",
+            default=(),
+            default_text="none",
+        ),
+    },
+    *_ONE_CALL,
+)
+_STATE = MappingOf(
+    State,
+    {
+        "request": Key(
+            _line("GET /orders/{order}"),
+            "The request that reads an order; it must change nothing."
+            " `{order}` stands for the order's id.",
+        ),
+        "command": _COMMAND,
+        **_CONTENT,
+        "paid": Key(
+            CONDITION,
+            "Whether the order is paid.",
+            required="the path and the values of a paid order",
+        ),
+        "fulfilled": Key(COUNT, "How often the order is fulfilled: a number, Boolean or list."),
+        "closed": Key(
+            CONDITION, "Whether the order is closed; expected after `failed` and `expired`."
+        ),
+        "refunded": Key(CONDITION, "Whether the order is refunded; expected after `refunded`."),
+        "ignore": Key(
+            ListOf(PathKind(), "a list of paths", "an entry of ignore"),
+            "Values that are not compared between histories.",
+            default=(),
+            default_text="empty",
+        ),
+        "within": Key(
+            Duration(),
+            "How long an expected state may take to appear.",
+            field="within_ms",
+            default=1_000,
+            default_text="1s",
+        ),
+        "idle": Key(
+            _line("POST /idle", may_name=False),
+            "A request that is answered when no background work is left, instead of `within`.",
+        ),
+    },
+    *_ONE_CALL,
+    excludes("idle", "within"),
+    KeyRule(check=_needs_order),
+)
+_SETTLE = MappingOf(
+    ShopCall,
+    {
+        "request": Key(
+            _line("POST /jobs/poll"),
+            "The request that starts the job. `{order}` stands for the order's id.",
+            required=f"a method and a URL, such as POST{_HOST}/jobs/poll",
+        ),
+        **_CONTENT,
+    },
+    _ONE_BODY,
+)
+_RUN = MappingOf(
+    Run,
+    {
+        "command": Key(
+            Text(), "The command, for the system's shell.", required="the command to run"
+        ),
+        "ready": Key(
+            _line("GET /health", may_name=False),
+            "A request that succeeds as soon as the application is ready.",
+            default_text="a connection to the application's host",
+        ),
+        "durable": Key(
+            Boolean(),
+            "Whether `explore` may kill the application at any moment, and start it again.",
+            default=False,
+        ),
+    },
+)
+_HISTORY = MappingOf(
+    HistoryName,
+    {
+        "outcome": Key(Word(Outcome), "What the customer does.", required="what the customer does"),
+        "anomalies": Key(
+            ListOf(_ANOMALY, "a list of anomalies", "an entry of anomalies"),
+            "The anomalies, each by its name.",
+            default=(),
+            default_text="empty",
+        ),
+    },
+)
+KEYS = {
+    "version": VERSION_KEY,
+    "name": Key(
+        Text(NAME_PATTERN, expected=NAME_FORM),
+        "The name of the integration.",
+        required="what the integration is called",
+    ),
+    "start": Key(_Start(), "How a customer starts an order.", required="how an order is started"),
+    "state": Key(_STATE, "The order as the merchant sees it.", required="how an order is read"),
+    "webhook": Key(_WEB_ADDRESS, "The URL that receives webhooks.", default_text="no webhooks"),
+    "return": Key(
+        Word(["success_url"]),
+        "The URL that the customer's browser opens after the payment.",
+        field="return_to",
+        default_text="the browser opens nothing",
+    ),
+    "settle": Key(
+        _SETTLE,
+        "The merchant's reconciliation job, run at the end of each history.",
+        default_text="no job",
+    ),
+    "run": Key(
+        _RUN,
+        "The merchant's application, started before and stopped after.",
+        default_text="the application is already running",
+    ),
+    "history": Key(
+        _HISTORY, "The history that `--replay` runs; `--save` writes it.", default_text="no history"
+    ),
+}
+INTEGRATION = MappingOf(Integration, KEYS)
+
+
+def read_integration(file: Path) -> Integration:
+    """Read a file. Raises ScenarioError with every problem of the file."""
+    context = FileContext(str(file))
+    try:
+        text = read_file_text(file, context.add)
+    except (OSError, ValueError) as error:
+        raise ScenarioError([unreadable(file, error)]) from None
+    if text is None:
+        raise ScenarioError(context.problems)
+    return parse_integration(text, str(file))
+
+
+def parse_integration(text: str, source: str) -> Integration:
+    """Parse the text of a file. Raises ScenarioError with every problem of the text."""
+    context = FileContext(source)
+    tree = read_tree(text, context.add, holds="an integration")
+    integration = None
+    if tree is not None:
+        integration = INTEGRATION.read(Entry(node=tree, label="an integration", context=context))
+    if integration is None or context.problems:
+        raise ScenarioError(context.problems)
+    return integration
+
+
+def integration_schema() -> JsonSchema:
+    """The JSON Schema (2020-12) of files of an integration."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Integration of a merchant with the ETB payments service",
+        "description": "What `payments-emulator explore` needs to know of an application.",
+        **INTEGRATION.schema(),
+    }
