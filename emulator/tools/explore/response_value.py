@@ -12,7 +12,7 @@ from emulator.tools.explore.json_path import MAX_SHOWN_MEMBERS, JsonPath
 from emulator.tools.explore.service import ExploreError
 
 MAX_PATTERN_CHARACTERS = 500
-MAX_TEXT_CHARACTERS = 512 * 1024
+MAX_TEXT_CHARACTERS = 256 * 1024
 # CPU time of this process, so that other load does not count.
 MAX_SEARCH_S = 0.5
 # A longer number is no count.
@@ -33,6 +33,8 @@ class ResponseValue:
     payment: JsonPath | None = None
 
     def __str__(self) -> str:
+        if self.payment is not None:
+            return f"{self.payment} of the payment"
         where = f"the header {self.header}" if self.header else str(self.path or "its text")
         return f"a match of {self.match!r} in {where}" if self.match else where
 

@@ -74,6 +74,8 @@ def _row(schema: dict[str, Any], name: str, kind: str, *rest: str) -> tuple[str,
     key = name.strip("`")
     member = schema["properties"][key]
     kind = _KINDS.get(member.get("pattern", ""), kind)
+    if "anyOf" in member and (path := _KINDS.get(member["anyOf"][0].get("pattern"))):
+        kind = kind.replace("text such as `$.id`", path)
     if entry := _KINDS.get(member.get("items", {}).get("pattern", "")):
         kind = f"list of {entry}s"
     is_section = schema is _SCHEMA and key in _SECTIONS

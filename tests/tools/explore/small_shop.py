@@ -28,8 +28,8 @@ class SmallShop:
 
     With `has_race`, two webhooks at once fulfil an order twice; with `repeats`, any two do.
     Webhooks have an effect after `lag_s`, or when orders were read `lag_reads` times, and for a
-    copy twice as often. With `ignores_refunds`, a refunded order stays paid. It calls `on_start`
-    with the number of each order.
+    copy twice as often, or when `/idle` is requested. With `ignores_refunds`, a refunded order
+    stays paid. It calls `on_start` with the number of each order.
     """
 
     port: int
@@ -111,6 +111,12 @@ class SmallShop:
                 self.webhook(event)
         return self.orders.get(number, {})
 
+    def finish(self) -> None:
+        """Handle all that is queued."""
+        for _, event in self.queue:
+            self.webhook(event)
+        self.queue = []
+
     def apply(self, order: dict[str, Any], status: str) -> None:
         if status == "completed" and order["status"] != "refunded":
             order["status"] = "paid"
@@ -169,6 +175,9 @@ def small_shop(*, has_race: bool = False, lag_s: float = 0) -> Iterator[SmallSho
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             if self.path == "/orders":
                 self.answer(CREATED, shop.start())
+            elif self.path == "/idle":
+                shop.finish()
+                self.answer(200, {})
             elif not is_genuine(self.headers, body):
                 self.answer(400, {})
             else:

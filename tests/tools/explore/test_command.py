@@ -373,3 +373,83 @@ def test_the_mistakes_of_a_file_are_printed_with_their_positions(tmp_path: Path)
         == f"{file}:1:1: an integration must have 'start': how an order is started"
     )
     assert len(result.stderr.splitlines()) == 3
+
+
+def test_background_work_is_finished_by_a_request_in_place_of_waiting(tmp_path: Path) -> None:
+    with small_shop() as shop:
+        shop.lag_reads = 1_000_000
+        file = tmp_path / "idle.yaml"
+        idle = f"  idle: POST {shop.url}/idle\nwebhook:"
+        file.write_text(Path(shop.write(tmp_path)).read_text().replace("webhook:", idle, 1))
+        code, printed = output("explore", str(file), "--depth", "0", *shop.flags)
+        assert (code, printed.splitlines()[0].endswith("none failed")) == (0, True), printed
+        code, _ = output(
+            *("explore", shop.write(tmp_path), "--depth", "0", *shop.flags),
+            *("--save", str(tmp_path)),
+        )
+        assert code == 1
+
+
+def test_the_payment_of_an_order_is_the_one_that_its_start_created(
+    correct: SmallShop, tmp_path: Path
+) -> None:
+    text = Path(correct.write(tmp_path)).read_text().replace(", payment: $.payment_id", "")
+    file = tmp_path / "new.yaml"
+    file.write_text(text)
+    code, printed = output("explore", str(file), "--depth", "0", *correct.flags)
+    assert code == 0, printed
+    file.write_text(text.replace("order: $.id", "order: {payment: $.metadata.order}"))
+    code, printed = output("explore", str(file), "--depth", "0", *correct.flags)
+    assert code == 0, printed
+
+
+def test_a_value_that_the_first_start_does_not_have_ends_the_command(
+    correct: SmallShop, tmp_path: Path
+) -> None:
+    text = Path(correct.write(tmp_path)).read_text()
+    file = tmp_path / "wrong.yaml"
+    line = f"POST {correct.url}/orders: the"
+    for right, wrong, message in (
+        (
+            "$.id",
+            "$.number",
+            f"{line} response has no order at $.number, where $ has the members: id, status,"
+            " shipments, payment_id",
+        ),
+        (
+            "$.payment_id",
+            "$.status",
+            f"{line[:-3]}the response has 'new' as payment; the shop has created no such payment"
+            f" in the emulator at http://127.0.0.1:{correct.api_port}",
+        ),
+        (
+            "order: $.id",
+            "order: {payment: $.metadata}",
+            f"{line[:-5]}: the order at $.metadata of the payment is {{'order': '3'}}, and no id",
+        ),
+    ):
+        file.write_text(text.replace(right, wrong))
+        printed = usage_error("explore", str(file), *correct.flags)
+        assert printed == f"{message} (in the history: paid)"
+
+
+SEND = """
+import sys, urllib.request
+method, url = sys.argv[1:]
+with urllib.request.urlopen(urllib.request.Request(url, method=method)) as response:
+    print(response.read().decode())
+"""
+
+
+def test_commands_can_start_and_show_orders(correct: SmallShop, tmp_path: Path) -> None:
+    program, file = tmp_path / "send.py", tmp_path / "commands.yaml"
+    program.write_text(SEND)
+    command = f"command: {sys.executable} {program} "
+    text = Path(correct.write(tmp_path)).read_text().replace("request: ", command)
+    file.write_text(text)
+    code, printed = output("explore", str(file), "--depth", "0", *correct.flags)
+    assert code == 0, printed
+    file.write_text(text.replace("/orders,", ":99999,"))
+    message = usage_error("explore", str(file), *correct.flags)
+    wrong = f"{sys.executable} {program} POST {correct.url}:99999"
+    assert message.startswith(f"the order cannot be started: {wrong}: exit code 1: ")
