@@ -91,10 +91,10 @@ def excludes(key: str, *others: str) -> KeyRule:
 
 def _is_pattern(text: str) -> bool:
     try:
-        is_empty_match = re.compile(text, re.MULTILINE).search("") is not None
+        pattern = re.compile(text, re.MULTILINE)
     except (re.error, OverflowError, RecursionError):
         return False
-    return len(text) <= MAX_PATTERN_CHARACTERS and not is_empty_match
+    return len(text) <= MAX_PATTERN_CHARACTERS and not pattern.search("")
 
 
 _HEADER_NAME = Text(
