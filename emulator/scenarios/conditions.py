@@ -16,7 +16,7 @@ from emulator.domain.payment_methods import (
 )
 from emulator.files.yaml_nodes import MapNode
 from emulator.scenarios.entries import Entry, listed, read_text, whole_number
-from emulator.scenarios.kinds import JsonSchema, Kind, ListOf, Text, TextPairs, WholeNumber, Word
+from emulator.scenarios.kinds import JsonSchema, Kind, ListOf, PairsOf, Text, WholeNumber, Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.values import AmountRange, Json, When
 
@@ -189,7 +189,7 @@ WHEN = MappingOf(
             _Amount(), "The amount, or a range of amounts. A range has `gte`, `lte` or both."
         ),
         "metadata": Key(
-            TextPairs(),
+            PairsOf(Text()),
             "Metadata with these values. Other keys of the metadata are ignored.",
             default=(),
         ),

@@ -29,6 +29,7 @@ from emulator.scenarios.values import Json
 JsonSchema = dict[str, Any]
 
 MAX_DIGITS = 100
+MAX_PATTERN_CHARACTERS = 500
 
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)", re.ASCII)
 _DURATION: JsonSchema = {
@@ -99,6 +100,25 @@ class Text(Kind[str]):
         if self._pattern is not None:
             schema["pattern"] = f"^{self._pattern.pattern}$"
         return {**schema, "examples": list(self._examples)} if self._examples else schema
+
+
+class Pattern(Text):
+    """A regular expression that does not match an empty text."""
+
+    def __init__(self) -> None:
+        expected = (
+            f"a regular expression of up to {MAX_PATTERN_CHARACTERS} characters that does not"
+            " match an empty text"
+        )
+        super().__init__(expected=expected, accepts=_is_pattern)
+
+
+def _is_pattern(text: str) -> bool:
+    try:
+        pattern = re.compile(text, re.MULTILINE)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return len(text) <= MAX_PATTERN_CHARACTERS and not pattern.search("")
 
 
 class Boolean(Kind[bool]):
@@ -217,19 +237,28 @@ class ListOf(Kind[tuple[T, ...]]):
         return [self._kind.write(item) for item in value]
 
 
-class TextPairs(Kind[tuple[tuple[str, str], ...]]):
-    """A mapping of any texts to texts."""
+class PairsOf(Kind[tuple[tuple[str, T], ...]]):
+    """A mapping of texts to values of one kind; the texts are of the kind `names`, if given."""
 
-    def read(self, entry: Entry) -> tuple[tuple[str, str], ...]:
+    def __init__(self, kind: Kind[T], names: Text | None = None) -> None:
+        self._kind = kind
+        self._names = names
+
+    def read(self, entry: Entry) -> tuple[tuple[str, T], ...]:
         pairs = read_pairs(entry) or {}
-        texts = [(key, read_text(value)) for key, (_, value) in pairs.items()]
-        return tuple((key, text) for key, text in texts if text is not None)
+        read = [
+            (name, self._kind.read(value))
+            for name, (key, value) in pairs.items()
+            if self._names is None or self._names.read(key) is not None
+        ]
+        return tuple((name, value) for name, value in read if value is not None)
 
     def schema(self) -> JsonSchema:
-        return {"type": "object", "additionalProperties": {"type": "string"}}
+        names = {} if self._names is None else {"propertyNames": self._names.schema()}
+        return {"type": "object", **names, "additionalProperties": self._kind.schema()}
 
-    def write(self, value: tuple[tuple[str, str], ...]) -> Json:
-        return dict(value)
+    def write(self, value: tuple[tuple[str, T], ...]) -> Json:
+        return {name: self._kind.write(each) for name, each in value}
 
 
 class OrNull(Kind[T]):

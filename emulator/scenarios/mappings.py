@@ -7,7 +7,14 @@ from typing import Any, TypeVar
 from msgspec import Struct, field
 
 from emulator.files.yaml_nodes import MapNode
-from emulator.scenarios.entries import Entry, Pairs, is_empty, note_unknown_key, read_pairs
+from emulator.scenarios.entries import (
+    Entry,
+    Pairs,
+    is_empty,
+    listed,
+    note_unknown_key,
+    read_pairs,
+)
 from emulator.scenarios.kinds import Boolean, JsonSchema, Kind
 from emulator.scenarios.values import Json
 
@@ -175,6 +182,31 @@ def conditional_rule(
 ) -> KeyRule:
     """A rule that applies to the mappings that satisfy a condition, a JSON Schema as the rule."""
     return KeyRule(check=check, schema={"allOf": [{"if": condition, "then": consequence}]})
+
+
+def needs_one(*keys: str) -> KeyRule:
+    """One of the keys, or several, must be given."""
+
+    def check(members: Members) -> None:
+        if not any(key in members.known for key in keys):
+            words = listed(map(repr, keys), "or")
+            members.entry.note(f"{members.entry.label} must have {words}")
+
+    return KeyRule(check_keys=check, schema={"anyOf": [{"required": [key]} for key in keys]})
+
+
+def excludes(key: str, *others: str) -> KeyRule:
+    """The other keys make no sense beside a key."""
+
+    def check(members: Members) -> None:
+        for other in others if key in members.known else ():
+            if other in members.known:
+                members.keys[other].note(f"'{other}' is not allowed beside '{key}'")
+
+    return KeyRule(
+        check_keys=check,
+        schema={"allOf": [{"not": {"required": [key, other]}} for other in others]},
+    )
 
 
 def exclusions(table: Mapping[str, Mapping[str, str]]) -> KeyRule:

@@ -28,7 +28,7 @@ COMPUTED: dict[str, Callable[[], list[re.Pattern[str]]]] = {
     "emulator/domain/accounts.py": lambda: [accounts._escaped_key_in_text()],
     # Patterns of the user: a timer ends their searches.
     "emulator/tools/explore/response_value.py": list,
-    "emulator/tools/explore/value_kinds.py": list,
+    "emulator/scenarios/kinds.py": list,
     "emulator/files/yaml_errors.py": lambda: [*map(re.compile, yaml_errors._WRONG_LINES)],
 }
 # These read texts of the program only.

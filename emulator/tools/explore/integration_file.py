@@ -12,12 +12,7 @@ from emulator.domain.hosts import ACCEPTED_URL
 from emulator.files.yaml_nodes import ListNode
 from emulator.files.yaml_tree import read_file_text, read_tree
 from emulator.http.addresses import is_web_url
-from emulator.scenarios.entries import (
-    Entry,
-    FileContext,
-    read_items,
-    read_pairs,
-)
+from emulator.scenarios.entries import Entry, FileContext, read_items
 from emulator.scenarios.kinds import (
     Boolean,
     Duration,
@@ -25,12 +20,19 @@ from emulator.scenarios.kinds import (
     JsonValue,
     Kind,
     ListOf,
+    PairsOf,
     Text,
-    TextPairs,
     Word,
 )
 from emulator.scenarios.loader import unreadable
-from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
+from emulator.scenarios.mappings import (
+    Key,
+    KeyRule,
+    MappingOf,
+    Members,
+    excludes,
+    needs_one,
+)
 from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION_KEY
 from emulator.scenarios.values import Json
@@ -44,18 +46,8 @@ from emulator.tools.explore.integration import (
     StartCall,
     State,
 )
-from emulator.tools.explore.response_value import ResponseValue
 from emulator.tools.explore.steps import Outcome
-from emulator.tools.explore.value_kinds import (
-    CONDITION,
-    COUNT,
-    VALUE,
-    PathKind,
-    ValueKind,
-    excludes,
-    needs_one,
-    quoted,
-)
+from emulator.tools.explore.value_kinds import CONDITION, COUNT, VALUE, PathKind, ValueKind
 
 ORDER = "{order}"
 MAX_START_CALLS = 20
@@ -66,7 +58,10 @@ _URL = re.compile(r"https?://[^\s/?#@]+(?:[/?][^\s#]*)?", re.ASCII)
 _METHODS = "(GET|POST|PUT|PATCH|DELETE)"
 _REQUEST = re.compile(rf"{_METHODS} {_URL.pattern}", re.ASCII)
 _START_REQUEST = re.compile(rf"{_METHODS} (?:{VALUE_NAME.pattern}|{_URL.pattern})", re.ASCII)
-_PAYMENTS = ("payment", "checkout_url")
+_VALUE_NAMES = Text(
+    re.compile(rf"(?!(?:order|payment|checkout_url)$){VALUE_NAME.pattern[3:-3]}", re.ASCII),
+    expected="1 to 40 lower-case letters, digits and _, and no key of start",
+)
 
 
 def _line(example: str, pattern: re.Pattern[str] = _REQUEST, *, may_name: bool = True) -> Text:
@@ -79,27 +74,6 @@ def _line(example: str, pattern: re.Pattern[str] = _REQUEST, *, may_name: bool =
 
     full = example.replace(" ", _HOST)
     return Text(pattern, expected=f"{_EXPECTED} {full}", examples=[full], accepts=accepts)
-
-
-class _Values(Kind[tuple[tuple[str, ResponseValue], ...]]):
-    """A mapping of names to what they stand for in later calls."""
-
-    def read(self, entry: Entry) -> tuple[tuple[str, ResponseValue], ...]:
-        values = []
-        for name, (key, value) in (read_pairs(entry) or {}).items():
-            if not VALUE_NAME.fullmatch(f"{{{name}}}") or name in ("order", *_PAYMENTS):
-                key.refuse("1 to 40 lower-case letters, digits and _, and no key of start")
-            elif (read := VALUE.read(value)) is not None:
-                values.append((name, read))
-        return tuple(values)
-
-    def schema(self) -> JsonSchema:
-        names = {"pattern": f"^{VALUE_NAME.pattern[2:-2]}$"}
-        values = {"propertyNames": names, "additionalProperties": VALUE.schema()}
-        return {"type": "object", **values}
-
-    def write(self, value: tuple[tuple[str, ResponseValue], ...]) -> Json:
-        return {name: VALUE.write(each) for name, each in value}
 
 
 class _Start(Kind[tuple[StartCall, ...]]):
@@ -138,8 +112,10 @@ def _note_unknown_names(item: Entry, call: StartCall, names: Collection[str]) ->
     for key, text in (("request", call.url), ("form", "".join(value for _, value in call.form))):
         for name in dict.fromkeys(VALUE_NAME.findall(text)):
             if name not in names:
-                known = f"those before have {quoted(sorted(names))}" if names else "there is none"
-                item.child(key).note(f"{key} has {{{name}}}, which no earlier entry has; {known}")
+                known = ", ".join(sorted(names)) or "none"
+                item.child(key).note(
+                    f"{key} has {{{name}}}, which is no value of an earlier entry (known: {known})"
+                )
 
 
 def _needs_order(members: Members) -> None:
@@ -158,8 +134,10 @@ _ANOMALY = Text(
 )
 _CONTENT = {
     "json": Key(JsonValue(), "The JSON body.", default_text="no body"),
-    "form": Key(TextPairs(), "The fields of a form.", default=(), default_text="no body"),
-    "headers": Key(TextPairs(), "Headers of the request.", default=(), default_text="no others"),
+    "form": Key(PairsOf(Text()), "The fields of a form.", default=(), default_text="no body"),
+    "headers": Key(
+        PairsOf(Text()), "Headers of the request.", default=(), default_text="no others"
+    ),
 }
 _ONE_BODY = excludes("form", "json")
 _ONE_CALL = (
@@ -193,7 +171,7 @@ _START_CALL = MappingOf(
             VALUE, "Where the response has the payment's checkout URL, instead of `payment`."
         ),
         "values": Key(
-            _Values(),
+            PairsOf(VALUE, _VALUE_NAMES),
             "What the response has for later entries, which use it as `{name}`.",
             default=(),
             default_text="none",

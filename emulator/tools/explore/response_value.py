@@ -11,7 +11,6 @@ from emulator.scenarios.values import Json
 from emulator.tools.explore.json_path import MAX_SHOWN_MEMBERS, JsonPath
 from emulator.tools.explore.service import ExploreError
 
-MAX_PATTERN_CHARACTERS = 500
 MAX_TEXT_CHARACTERS = 256 * 1024
 # CPU time of this process, so that other load does not count.
 MAX_SEARCH_S = 0.5

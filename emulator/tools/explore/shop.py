@@ -12,10 +12,10 @@ from emulator.child_process import MAX_OUTPUT_BYTES, run_command
 from emulator.clock import SystemClock
 from emulator.domain.webhooks import Tamper
 from emulator.http.addresses import is_web_url
+from emulator.http.browser import Browser
 from emulator.http.response import HttpResponse, timed_out
 from emulator.http.webhook_messages import Message, foreign_secret, webhook_request
 from emulator.scenarios.values import Json
-from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.connections import MAX_RESPONSE_S, Connections, Request
 from emulator.tools.explore.integration import VALUE_NAME, Integration, ShopCall
 from emulator.tools.explore.judgement import Sample
@@ -87,8 +87,8 @@ class Shop:
                 elif value.payment is None:
                     missing = value.missing_in(response)
                     where = f", where {missing}" if missing else ""
-                    problem = f"{call.line}: the response has no {name} at {value}{where}"
-                    started.problem = started.problem or problem
+                    started.problem = f"{call.line}: the response has no {name} at {value}{where}"
+                    return started
         return started
 
     async def finish_work(self) -> None:
@@ -225,21 +225,17 @@ class Shop:
         return response
 
 
-def _filled(text: str, values: Mapping[str, Json], quoted: Callable[[str], str] = str) -> str:
-    """A text in which names such as `{order}` are replaced."""
+def _filled(value: Json, values: Mapping[str, Json], quoted: Callable[[str], str] = str) -> Json:
+    """A text, or the texts of a JSON value, in which names such as `{order}` are replaced."""
 
-    def value(name: re.Match[str]) -> str:
+    def replaced(name: re.Match[str]) -> str:
         return quoted(str(values[name[1]])) if name[1] in values else name[0]
 
-    return VALUE_NAME.sub(value, text)
-
-
-def _filled_json(value: Json, values: Mapping[str, Json]) -> Json:
     if isinstance(value, dict):
-        return {key: _filled_json(member, values) for key, member in value.items()}
+        return {key: _filled(member, values) for key, member in value.items()}
     if isinstance(value, list):
-        return [_filled_json(item, values) for item in value]
-    return _filled(value, values) if isinstance(value, str) else value
+        return [_filled(item, values) for item in value]
+    return VALUE_NAME.sub(replaced, value) if isinstance(value, str) else value
 
 
 def _request(call: ShopCall, values: Mapping[str, Json], browser: Browser) -> Request:
@@ -254,7 +250,7 @@ def _request(call: ShopCall, values: Mapping[str, Json], browser: Browser) -> Re
     body = b""
     if call.json is not None:
         headers["content-type"] = JSON
-        body = json.dumps(_filled_json(call.json, values), ensure_ascii=False).encode()
+        body = json.dumps(_filled(call.json, values), ensure_ascii=False).encode()
     elif call.form:
         headers["content-type"] = FORM
         body = urlencode([(name, _filled(value, values)) for name, value in call.form]).encode()

@@ -1,20 +1,14 @@
 """Declares how the file of an integration says where a response has a value, and what it means."""
 
 import re
-from collections.abc import Collection
 
 from emulator.files.yaml_nodes import MapNode
 from emulator.scenarios.entries import Entry, listed, read_text
-from emulator.scenarios.kinds import JsonSchema, JsonValue, Kind, ListOf, Text
-from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
+from emulator.scenarios.kinds import JsonSchema, JsonValue, Kind, ListOf, Pattern, Text
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, excludes, needs_one
 from emulator.scenarios.values import Json
 from emulator.tools.explore.json_path import JSON_PATH, JsonPath
-from emulator.tools.explore.response_value import (
-    MAX_PATTERN_CHARACTERS,
-    Condition,
-    Count,
-    ResponseValue,
-)
+from emulator.tools.explore.response_value import Condition, Count, ResponseValue
 
 _NO_VALUES = "in must have a value or more, or the condition is never true"
 
@@ -47,7 +41,7 @@ class ValueKind(Kind[ResponseValue]):
         keys = {"path": _PATH_KEY, "header": _HEADER_KEY, "match": _MATCH_KEY, **more}
         rules = (needs_one(*keys), excludes("header", "path"))
         self._mapping = MappingOf(ResponseValue, keys, *rules)
-        self._path = PathKind(f", or a mapping with {quoted(list(keys)[1:])}")
+        self._path = PathKind(f", or a mapping with {listed(map(repr, [*keys][1:]), 'or')}")
 
     def read(self, entry: Entry) -> ResponseValue | None:
         if isinstance(entry.node, MapNode):
@@ -63,55 +57,14 @@ class ValueKind(Kind[ResponseValue]):
         return str(value.path) if is_path else self._mapping.write(value)
 
 
-def quoted(words: Collection[str]) -> str:
-    return listed([f"'{word}'" for word in words], "or")
-
-
-def needs_one(*keys: str) -> KeyRule:
-    """One of the keys must be given."""
-
-    def check(members: Members) -> None:
-        if not any(key in members.known for key in keys):
-            members.entry.note(f"{members.entry.label} must have {quoted(keys)}")
-
-    return KeyRule(check_keys=check, schema={"anyOf": [{"required": [key]} for key in keys]})
-
-
-def excludes(key: str, *others: str) -> KeyRule:
-    """The other keys make no sense beside a key."""
-
-    def check(members: Members) -> None:
-        for other in others if key in members.known else ():
-            if other in members.known:
-                members.keys[other].note(f"'{other}' is not allowed beside '{key}'")
-
-    excluded = [{"not": {"required": [key, other]}} for other in others]
-    return KeyRule(check_keys=check, schema={"allOf": excluded})
-
-
-def _is_pattern(text: str) -> bool:
-    try:
-        pattern = re.compile(text, re.MULTILINE)
-    except (re.error, OverflowError, RecursionError):
-        return False
-    return len(text) <= MAX_PATTERN_CHARACTERS and not pattern.search("")
-
-
 _HEADER_NAME = Text(
     re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII),
     expected="the name of a header, such as location",
     examples=["location"],
 )
-_PATTERN = Text(
-    expected=(
-        f"a regular expression of up to {MAX_PATTERN_CHARACTERS} characters that does not match an"
-        " empty text"
-    ),
-    accepts=_is_pattern,
-)
 _PATH_KEY = Key(PathKind(), "The path of the value in the JSON of the response.")
 _HEADER_KEY = Key(_HEADER_NAME, "The header that has the value.")
-_MATCH_KEY = Key(_PATTERN, "A regular expression; its first group, if it has one, is the value.")
+_MATCH_KEY = Key(Pattern(), "A regular expression; its first group, if it has one, is the value.")
 VALUE = ValueKind()
 CONDITION = MappingOf(
     Condition,

@@ -109,12 +109,12 @@ MISTAKES = [
     (
         ", order:",
         ", form: {token: '{token}'}, order:",
-        "3:59: form has {token}, which no earlier entry has; there is none",
+        "3:59: form has {token}, which is no value of an earlier entry (known: none)",
     ),
     (
         "POST http://127.0.0.1:3000/orders, ",
         '"POST http://127.0.0.1:3000/{order}", ',
-        "3:18: request has {order}, which no earlier entry has; there is none",
+        "3:18: request has {order}, which is no value of an earlier entry (known: none)",
     ),
     (
         ", order:",
@@ -203,7 +203,7 @@ LIST = """[
         (
             "{csrf}",
             "{scrf}",
-            "5:13: request has {scrf}, which no earlier entry has; those before have 'csrf'",
+            "5:13: request has {scrf}, which is no value of an earlier entry (known: csrf)",
         ),
         (", order: $.id", "", "3:8: start must have 'order' once: where a response has"),
         ("(.*)", "(.*", "4:69: match must be a regular expression of up to 500 characters"),

@@ -12,8 +12,8 @@ import yaml
 
 from emulator.child_process import MAX_OUTPUT_BYTES
 from emulator.clock import RealClock
+from emulator.http.browser import Browser
 from emulator.http.response import HttpResponse
-from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.connections import Connections
 from emulator.tools.explore.integration_file import parse_integration
 from emulator.tools.explore.judgement import Sample
@@ -269,3 +269,12 @@ async def test_an_application_without_an_address_has_commands_only() -> None:
     explored = shop({"command": "true", "order": "$.id"}, {"command": "true {order}"})
     assert explored.integration.url is None
     assert not await explored.serves_several()
+
+
+async def test_a_start_ends_with_the_first_value_that_is_missing() -> None:
+    start = [LOGIN, {"request": f"POST {HOST}/orders/{{csrf}}", "order": "$.id"}]
+    result, server = await started(start, {"/login": OK})
+    assert result.problem.endswith(
+        'the response has no csrf at a match of \'value="([^"]+)"\' in its text'
+    )
+    assert len(server.requests) == 1

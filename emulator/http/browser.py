@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from urllib.parse import urljoin, urlsplit
 
-from emulator.http.response import HttpResponse
+from .response import HttpResponse
 
 _STRICT = "samesite=strict"
 _ENDED = "max-age=0"
