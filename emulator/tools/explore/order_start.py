@@ -12,7 +12,6 @@ from emulator.tools.explore.session import ExploreSession
 from emulator.tools.explore.shop import Started
 from emulator.tools.explore.steps import CREATED, Manner
 
-MAX_EARLY_MS = 1_000
 MAX_START_MS = 15_000
 EARLY_LATENCY = "150ms"
 
@@ -98,7 +97,7 @@ class OrderStart:
 
         starting = asyncio.create_task(self._shop.start(self._browser, closes=True))
         try:
-            await self._session.wait_for(is_created, within_ms=MAX_EARLY_MS)
+            await self._session.wait_for(is_created, within_ms=MAX_START_MS)
             delivered = "no payment was created"
             if newest not in ("", known):
                 event = await self._deliveries.event(CREATED, newest)

@@ -74,6 +74,8 @@ class Shop:
     async def start(self, browser: Browser, *, closes: bool = False) -> Started:
         """The customer starts an order. Raises ExploreError when no connection is possible."""
         started = Started(response=HttpResponse())
+        if len(self.integration.start) > 1:
+            browser.cookies.clear()  # The pages of a customer who is logged in may be others.
         for call in self.integration.start:
             response = await self._call(call, started.values, browser, closes=closes)
             started.response = response

@@ -79,6 +79,7 @@ async def read(state: Any, response: bytes = b"", order: str = "7", **variables:
         return await explored.read_state(order, Browser(), step=1, payment_status="pending")
 
 
+ORDER = {"request": f"POST {HOST}/", "order": "$.id"}
 LOGIN = {"request": f"GET {HOST}/login", "values": {"csrf": {"match": 'value="([^"]+)"'}}}
 
 
@@ -122,6 +123,16 @@ async def test_requests_share_cookies_and_take_values_from_earlier_responses() -
     assert bodies[1:3] == ("csrf=x%26%2Fy&name=Abebe+%26+Co", '{"is": ["x&/y", 7]}')
     assert headers[1]["content-type"] == "application/x-www-form-urlencoded"
     assert headers[3]["x-token"] == "x&/y"
+
+
+async def test_a_customer_who_starts_again_logs_in_again() -> None:
+    responses = {"/login": OK + b'Set-Cookie: a=1\r\n\r\nvalue="x"', "/": OK + b'\r\n{"id": 7}'}
+    async with serving(responses) as server:
+        explored, browser = shop([LOGIN, ORDER], port=server.port), Browser()
+        for _ in range(2):
+            assert (await explored.start(browser)).problem == ""
+    cookies = [headers.get("cookie") for _, headers, _ in server.requests]
+    assert cookies == [None, "a=1", None, "a=1"]
 
 
 async def test_a_browser_comes_back_without_cookies_of_the_same_site_only() -> None:

@@ -33,6 +33,8 @@ if ($path === 'my-account' && isset($_POST['username'])) {
     session_regenerate_id(true);
     $_SESSION['customer'] = $_POST['username'];
     header('Location: /my-account/', true, 302);
+} elseif ($path === 'my-account' && isset($_SESSION['customer'])) {
+    echo '<p>Hello</p>';
 } elseif ($path === 'my-account') {
     echo "<form method=\"post\"><input name=\"username\"><input type=\"hidden\" name=\"woocommerce-login-nonce\" value=\"$nonce\"></form>";
 } elseif (!isset($_SESSION['customer'])) {
