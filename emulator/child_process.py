@@ -10,7 +10,10 @@ from typing import IO
 from emulator.clock import SystemClock, pause
 
 MAX_STOP_MS = 3_000
-POLL_MS = 50
+POLL_MS = 10
+MAX_OUTPUT_BYTES = 256 * 1024
+# The time for the rest of the output, which a process that the command has left behind may hold.
+MAX_LAST_OUTPUT_S = 1
 # Runs a command, and kills its process group when standard input ends: this process has the other
 # end, which the system closes even if this process is killed.
 _GUARDED = 'exec 3<&0 </dev/null; { read -r _ <&3; kill -s KILL 0; } & exec 3<&- "$@"'
@@ -20,13 +23,12 @@ _GUARDED = 'exec 3<&0 </dev/null; { read -r _ <&3; kill -s KILL 0; } & exec 3<&-
 async def running_command(
     words: Sequence[str],
     variables: Mapping[str, str],
-    output: IO[bytes] | int,
+    output: IO[bytes],
     wall: SystemClock,
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """Run a command for the length of the block, then end it and all that it has started.
 
-    `variables` are added to its environment. `output` receives both of its outputs: a file, or
-    `asyncio.subprocess.PIPE`.
+    `variables` are added to its environment. The file `output` receives both of its outputs.
     """
     process = await asyncio.create_subprocess_exec(
         *("/bin/sh", "-c", _GUARDED, "sh", *words),
@@ -40,6 +42,48 @@ async def running_command(
         yield process
     finally:
         await _stop(process, wall)
+
+
+class _OutputEnd(asyncio.Protocol):
+    """Receives an output, and keeps the end of it."""
+
+    def __init__(self) -> None:
+        self.content = bytearray()
+        self.is_complete = asyncio.Event()
+
+    def data_received(self, data: bytes) -> None:
+        self.content += data
+        del self.content[:-MAX_OUTPUT_BYTES]
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self.is_complete.set()
+
+
+async def run_command(
+    words: Sequence[str], variables: Mapping[str, str], wall: SystemClock, *, max_ms: float
+) -> tuple[int | None, bytes]:
+    """Run a command as `running_command` does until it ends, at most `max_ms`.
+
+    Return its exit code, None where it did not end in time, and the end of its output.
+    """
+    descriptors = os.pipe()
+    reading, writing = os.fdopen(descriptors[0], "rb", 0), os.fdopen(descriptors[1], "wb", 0)
+    with writing:
+        loop = asyncio.get_running_loop()
+        transport, output = await loop.connect_read_pipe(_OutputEnd, reading)
+        try:
+            until_ms = wall.monotonic_ms() + max_ms
+            async with running_command(words, variables, writing, wall) as process:
+                writing.close()
+                # `wait` may also wait for the pipe that ends the command with this process.
+                while process.returncode is None and wall.monotonic_ms() < until_ms:
+                    await pause(wall, POLL_MS)
+                exit_code = process.returncode
+            with suppress(TimeoutError):
+                await asyncio.wait_for(output.is_complete.wait(), MAX_LAST_OUTPUT_S)
+        finally:
+            transport.close()
+    return exit_code, bytes(output.content)
 
 
 async def _stop(process: asyncio.subprocess.Process, wall: SystemClock) -> None:

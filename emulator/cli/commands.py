@@ -18,6 +18,10 @@ MODULES = {
     "health": ("server", "Test whether the server responds."),
     "helper": ("helper", "Print the test helper for another language: `node` or `php`."),
     "record": ("replay", "Print an account's history as a script for `replay`."),
+    "rehearse": (
+        "rehearse",
+        "Run a merchant's test command with false answers and disturbances.",
+    ),
     "replay": ("replay", "Run the scripts of scenario files."),
     "serve": ("server", "Run the emulator."),
     "trigger": ("trigger", "Create a payment and drive it to an event."),

@@ -1,10 +1,10 @@
 """The command `explore`, which runs a merchant's integration through every history."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +18,7 @@ from emulator.cli.output import (
     cli_error,
     console_paint,
     number_within,
+    parsed_by,
     print_problems,
     write,
     write_file,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from emulator.tools.explore.integration import Integration
     from emulator.tools.explore.session import ExploreSession
 
-T = TypeVar("T")
 DEFAULT_DEPTH = 2
 DEFAULT_SEED = 1
 MAX_DEPTH = 5
@@ -57,20 +57,6 @@ class ExploreOptions:
     save: Path
     junit: Path | None
     report: Path | None
-
-
-def _parsed_by(
-    parse: Callable[[str], T],
-) -> Callable[[click.Context, click.Parameter, str | None], T | None]:
-    """A callback of an option that reports the ValueError of its parser."""
-
-    def parsed(_: click.Context, param: click.Parameter, text: str | None) -> T | None:
-        try:
-            return None if text is None else parse(text)
-        except ValueError as error:
-            cli_error(f"flag {param.opts[0]}: {error}")
-
-    return parsed
 
 
 @click.command()
@@ -102,7 +88,7 @@ def _parsed_by(
 @click.option(
     "--max-time",
     metavar="DURATION",
-    callback=_parsed_by(parse_duration_ms),
+    callback=parsed_by(parse_duration_ms),
     help="Maximum time of the run, such as 60s. Until then, random larger histories follow.",
 )
 @click.option(
@@ -152,7 +138,7 @@ def _parsed_by(
 @click.option(
     "--webhook-secret",
     metavar="SECRET",
-    callback=_parsed_by(parse_webhook_secret),
+    callback=parsed_by(parse_webhook_secret),
     help="Secret that signs webhooks; otherwise generated from the seed and printed.",
 )
 def explore(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from emulator.http.blocking_client import BlockingEmulator
     from emulator.reporting import Paint
 
+T = TypeVar("T")
 # A pipe whose reader has closed it; on Windows the error is EINVAL.
 _READER_CLOSED = {errno.EPIPE, errno.EINVAL}
 DEFAULT_URL = "http://127.0.0.1:8080"
@@ -74,6 +75,20 @@ def number_within(
         return cli_error(f"flag {param.opts[-1]}: found '{value}', expected {expected}")
 
     return parse
+
+
+def parsed_by(
+    parse: Callable[[str], T],
+) -> Callable[[click.Context, click.Parameter, str | None], T | None]:
+    """A callback of an option that reports the ValueError of its parser."""
+
+    def parsed(_: click.Context, param: click.Parameter, text: str | None) -> T | None:
+        try:
+            return None if text is None else parse(text)
+        except ValueError as error:
+            cli_error(f"flag {param.opts[0]}: {error}")
+
+    return parsed
 
 
 OUTPUT_FILE = _OutputFile(dir_okay=False)

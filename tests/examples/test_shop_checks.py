@@ -1,6 +1,7 @@
-"""What `explore` and the checklist find in the shop: nothing."""
+"""What `explore`, `rehearse` and the checklist find in the shop: nothing."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,14 @@ def test_no_history_of_one_anomaly_fails(tmp_path: Path) -> None:
     file.write_text(INTEGRATION.safe_substitute(paths))
     code, text = output("explore", str(file), "--port", "0", "--checkout-port", "0", "--depth", "1")
     assert (code, "none failed" in text) == (0, True), text
+
+
+def test_no_variant_of_a_rehearsal_is_a_finding() -> None:
+    """The tests notice all false answers, and the shop survives all disturbances."""
+    suite = [sys.executable, "-m", "pytest", "-q", "-n0", str(PROGRAM.with_name("test_shop.py"))]
+    variables = {name: "" for name in os.environ if name.startswith("PYTEST_")}
+    code, text = output("rehearse", "--jobs", "2", "--", *suite, variables=variables)
+    assert code == 0, text
 
 
 @pytest.fixture

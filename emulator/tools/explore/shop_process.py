@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import IO
 
-from emulator.child_process import POLL_MS, running_command
+from emulator.child_process import running_command
 from emulator.clock import SystemClock, pause
 from emulator.http.addresses import host_with_port
 from emulator.tools.explore.connections import Connections, Request
@@ -15,6 +15,7 @@ from emulator.tools.explore.integration import Integration
 from emulator.tools.explore.service import ExploreError
 
 MAX_START_S = 30
+READY_PAUSE_MS = 50
 SHOWN_OUTPUT_LINES = 10
 SHOWN_OUTPUT_BYTES = 4_096
 
@@ -62,7 +63,7 @@ async def running_shop(
                 yield
             except ExploreError as error:
                 # The system reports an end a moment later.
-                await pause(wall, POLL_MS)
+                await pause(wall, READY_PAUSE_MS)
                 seen = str(error)
                 if process.returncode is not None:
                     seen = f"the shop ended with code {process.returncode}"
@@ -88,7 +89,7 @@ async def _wait_until_ready(
     while (reason := await missing()) and process.returncode is None:
         if wall.monotonic_ms() >= until_ms:
             break
-        await pause(wall, POLL_MS)
+        await pause(wall, READY_PAUSE_MS)
     return reason
 
 

@@ -1,0 +1,143 @@
+"""The command `rehearse`, which runs a merchant's test command once for each variant."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from emulator.cli.event_loop import ENDING_SIGNALS, run_loop
+from emulator.cli.output import (
+    JUNIT_OPTION,
+    OUTPUT_FILE,
+    REPORT_OPTION,
+    ProgressLine,
+    cli_error,
+    console_paint,
+    number_within,
+    parsed_by,
+    print_problems,
+    write_file,
+    write_lines,
+)
+from emulator.cli.private_settings import private_settings
+from emulator.domain.durations import parse_duration_ms
+
+if TYPE_CHECKING:
+    from emulator.settings import Settings
+    from emulator.tools.rehearse.rehearsal import Traffic
+
+MAX_JOBS = 16
+# Each emulator has its own ports and its own database; the format of the log is that of Traffic.
+_PRIVATE = {"port": 0, "checkout-port": 0, "database": ":memory:", "log-format": "text"}
+
+
+@click.command()
+@click.argument("command", metavar="-- COMMAND...", nargs=-1, required=True)
+@click.option(
+    "--variants",
+    metavar="DIR",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Scenario files of your own, in addition to the shipped variants; repeatable.",
+)
+@click.option(
+    "-j",
+    "--jobs",
+    metavar="N",
+    type=str,
+    callback=number_within(int, 1, MAX_JOBS),
+    default=1,
+    show_default=True,
+    help=f"Number of runs at the same time, 1 to {MAX_JOBS}; the tables are the same.",
+)
+@click.option(
+    "--max-time",
+    metavar="DURATION",
+    callback=parsed_by(parse_duration_ms),
+    help="Maximum time of each run, such as 5m.  [default: 10 times the first run, and 30s]",
+)
+@click.option("--webhook-url", metavar="URL", help="URL of the shop that receives webhooks.")
+@click.option("--config", metavar="FILE", help="YAML file with options of `serve` for each run.")
+@click.option("--json", "json", metavar="FILE", type=OUTPUT_FILE, help="Write the results as JSON.")
+@JUNIT_OPTION
+@REPORT_OPTION
+def rehearse(
+    command: tuple[str, ...],
+    *,
+    variants: tuple[Path, ...],
+    jobs: int,
+    max_time: int | None,
+    webhook_url: str | None,
+    config: str | None,
+    **files: Path | None,
+) -> int:
+    """Run a merchant's test command with false answers and disturbances.
+
+    COMMAND runs once without a variant, and then once with each, beside an emulator of its own. The
+    tests should fail with a false answer, and pass with a disturbance. Exit code 0 where they do, 1
+    where not, 2 when the command fails without a variant, or an option is wrong.
+    """
+    from emulator.clock import RealClock
+    from emulator.scenarios.problems import ScenarioError
+    from emulator.server.app.server import NoListener, collect_rarely, silence
+    from emulator.tools.rehearse import report as reports
+    from emulator.tools.rehearse.rehearsal import RehearsalError, RehearsalRun
+    from emulator.tools.rehearse.suite import Suite
+    from emulator.tools.rehearse.variants import read_variants
+
+    flags = {"config": config, "webhook-url": webhook_url, "allow-http-localhost": True}
+    settings = private_settings({**flags, **_PRIVATE})
+    found, problems = read_variants(variants)
+    if problems:
+        return print_problems(problems)
+    wall, progress = RealClock(), ProgressLine()
+    run = RehearsalRun(
+        suite=Suite(command, wall),
+        variants=found,
+        emulator=partial(_emulator, settings),
+        wall=wall,
+        max_ms=max_time,
+        show=progress.show,
+    )
+    collect_rarely()
+    try:
+        with silence():
+            run_loop(lambda: run.run(jobs), ends_on=ENDING_SIGNALS)
+    except RehearsalError as error:
+        message, lines = error.args
+        print_problems(lines)
+        cli_error(message)
+    except ScenarioError as error:
+        return print_problems(error.problems)
+    except NoListener as error:
+        cli_error(str(error))
+    finally:
+        progress.show()
+        # After an interruption too.
+        if run.results:
+            write_lines(reports.table_lines(run, console_paint()))
+    write_file("--json", files["json"], lambda: reports.json_file(run))
+    write_file("--junit", files["junit"], lambda: reports.junit(run))
+    write_file("--report", files["report"], lambda: reports.report(run))
+    return int(run.has_findings)
+
+
+@asynccontextmanager
+async def _emulator(
+    settings: "Settings", file: Path | None, traffic: "Traffic"
+) -> AsyncIterator[dict[str, str]]:
+    """A private emulator, in which the scenario of the file precedes those of the settings."""
+    from emulator import ids
+    from emulator.http.program_variables import program_variables
+    from emulator.server.app.server import private_emulator
+
+    secret = settings.webhook_secret or ids.webhook_secret(ids.stream_key(None, "rehearse"), 1)
+    added = () if file is None else (str(file),)
+    own = replace(settings, webhook_secret=secret, scenarios=settings.scenarios + added)
+    emulator = private_emulator(own, write_log=traffic.add_lines, stamps_business_time=False)
+    async with emulator as url:
+        yield program_variables(url, settings.test_key, secret)

@@ -1,0 +1,122 @@
+"""Runs the suite without a variant, and then once with each, beside an emulator of its own."""
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from emulator.clock import SystemClock
+from emulator.scenarios.values import VariantKind
+from emulator.tools.rehearse.suite import Suite, SuiteRun
+from emulator.tools.rehearse.variants import Variant
+
+# Of the first run, without --max-time.
+MAX_FIRST_RUN_MS = 3_600_000
+# Of the others: a multiple of the first, and the time for retries and time-outs.
+MAX_DURATION_FACTOR = 10
+MAX_DELAYS_MS = 30_000
+_API_REQUEST = re.compile(r" /v1/[^ ]* ")
+_OWN_SCENARIO = re.compile(r" PUT /_emulator/(?:payments/[^ /]+/scenario|scenarios/[^ ]+) 2")
+
+
+class RehearsalError(Exception):
+    """The suite cannot be rehearsed; the arguments are the message, and the end of its output."""
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What a suite requests from its emulator, read from the lines of the request log.
+
+    `own_scenarios` counts how often a test sets a scenario, which precedes that of the variant.
+    """
+
+    api_requests: int = 0
+    own_scenarios: int = 0
+
+    def add_lines(self, text: str) -> None:
+        self.api_requests += len(_API_REQUEST.findall(text))
+        self.own_scenarios += len(_OWN_SCENARIO.findall(text))
+
+
+PrivateEmulator = Callable[[Path | None, Traffic], AbstractAsyncContextManager[Mapping[str, str]]]
+"""Runs an emulator with a scenario file, and yields the variables of the suite."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantResult:
+    """The run of the suite with a variant."""
+
+    variant: Variant
+    run: SuiteRun
+    traffic: Traffic
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether the suite has missed a false answer, or the shop has not survived."""
+        return self.run.has_passed is (self.variant.kind is VariantKind.FALSE_ANSWER)
+
+
+@dataclass(slots=True, kw_only=True)
+class RehearsalRun:
+    """A rehearsal: its parts, and its results so far, in the order of the variants.
+
+    Without a maximum time of each run, the first run sets that of the others.
+    """
+
+    suite: Suite
+    variants: Sequence[Variant]
+    emulator: PrivateEmulator
+    wall: SystemClock
+    max_ms: float | None = None
+    show: Callable[[str], None]
+    duration_ms: float = 0
+    results: list[VariantResult] = field(default_factory=list)
+
+    @property
+    def has_findings(self) -> bool:
+        return any(result.is_finding for result in self.results)
+
+    async def run(self, jobs: int) -> None:
+        """Run everything, `jobs` variants at the same time. Raises RehearsalError."""
+        started_ms = self.wall.monotonic_ms()
+        self.show("the first run, without a variant")
+        max_ms = await self._run_without_variant()
+        remaining = iter(self.variants)
+
+        async def work() -> None:
+            for variant in remaining:
+                run, traffic = await self._run(variant.file, max_ms)
+                self.results.append(VariantResult(variant=variant, run=run, traffic=traffic))
+                self.results.sort(key=lambda result: self.variants.index(result.variant))
+                self.show(f"{len(self.results)} of {len(self.variants)} variants")
+
+        workers = [asyncio.create_task(work()) for _ in range(jobs)]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            self.duration_ms = self.wall.monotonic_ms() - started_ms
+
+    async def _run_without_variant(self) -> float:
+        """Return the maximum time of the runs with a variant."""
+        own_ms = self.max_ms
+        run, traffic = await self._run(None, MAX_FIRST_RUN_MS if own_ms is None else own_ms)
+        problem = None
+        if not run.has_passed:
+            problem = f"the suite fails without a variant, {run.end}; it must pass first"
+        elif not traffic.api_requests:
+            problem = "the suite sends no request to the address in PAYMENTS_EMULATOR_URL"
+        if problem is not None:
+            raise RehearsalError(f"{problem}: {self.suite.command}", run.last_lines)
+        return MAX_DURATION_FACTOR * run.duration_ms + MAX_DELAYS_MS if own_ms is None else own_ms
+
+    async def _run(self, file: Path | None, max_ms: float) -> tuple[SuiteRun, Traffic]:
+        traffic = Traffic()
+        async with self.emulator(file, traffic) as variables:
+            run = await self.suite.run(variables, max_ms=max_ms)
+        # Only now: the last lines of the log are written at the end of the emulator.
+        return run, traffic

@@ -1,0 +1,102 @@
+"""Writes a rehearsal for a terminal, and as JSON, JUnit and HTML."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from emulator.reporting import JUnitCase, Paint, counted, html_report, junit_file
+from emulator.scenarios.values import VariantKind
+from emulator.tools.rehearse.rehearsal import RehearsalRun, VariantResult
+
+MAX_TESTS = 5
+_FINDINGS = {
+    VariantKind.FALSE_ANSWER: "False answers that the suite did not notice",
+    VariantKind.DISTURBANCE: "Disturbances that the shop did not survive",
+}
+
+
+def tables(run: RehearsalRun) -> Iterator[tuple[str, list[VariantResult]]]:
+    """The two tables: the title, and the results so far."""
+    for kind, title in _FINDINGS.items():
+        results = [result for result in run.results if result.variant.kind is kind]
+        findings = sum(result.is_finding for result in results)
+        yield f"{title}: {findings} of {len(results)}", results
+
+
+def details(result: VariantResult) -> Iterator[str]:
+    """What is known of a finding: its failed tests or last lines, and its scenario file."""
+    run = result.run
+    for name in run.failed_tests[:MAX_TESTS]:
+        yield f"failed: {name}"
+    if (others := len(run.failed_tests) - MAX_TESTS) > 0:
+        yield f"and {others} more"
+    if not run.has_passed and (run.exit_code is None or not run.failed_tests):
+        yield f"{run.end}; the last lines of the output:"
+        yield from (f"  {line}" for line in run.last_lines)
+    if own := result.traffic.own_scenarios:
+        yield f"{counted(own, 'scenario')} that the tests set had precedence"
+    yield f"scenario: {shown_path(result.variant.file)}"
+
+
+def shown_path(file: Path) -> str:
+    """The path from the working directory, or the whole path of a file elsewhere."""
+    absolute, here = file.absolute(), Path.cwd()
+    return str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute)
+
+
+def table_lines(run: RehearsalRun, paint: Paint) -> Iterator[str]:
+    """The tables, with an empty line after each, and a summary."""
+    for title, results in tables(run):
+        yield paint("bold", title)
+        for result in filter(lambda result: result.is_finding, results):
+            yield f"  {paint('red', result.variant.name)}: {result.variant.description}"
+            yield from (f"      {line}" for line in details(result))
+        yield ""
+    yield summary_line(run)
+
+
+def summary_line(run: RehearsalRun) -> str:
+    ran = f"{len(run.results)} of {counted(len(run.variants), 'variant')}"
+    return f"{ran} ran in {run.duration_ms / 1_000:.1f} s: {run.suite.command}"
+
+
+def json_file(run: RehearsalRun) -> bytes:
+    """All results as JSON."""
+    results = [
+        {
+            "variant": result.variant.name,
+            "rehearsal": result.variant.kind,
+            "scenario": shown_path(result.variant.file),
+            "is_finding": result.is_finding,
+            "exit_code": result.run.exit_code,
+            "duration_ms": round(result.run.duration_ms),
+            "failed_tests": result.run.failed_tests,
+            "last_lines": result.run.last_lines,
+            "own_scenarios": result.traffic.own_scenarios,
+        }
+        for result in run.results
+    ]
+    document = {"version": 1, "command": run.suite.command, "results": results}
+    return f"{json.dumps(document, indent=2, ensure_ascii=False)}\n".encode()
+
+
+def junit(run: RehearsalRun) -> bytes:
+    """The JUnit file: a test case for each variant."""
+    cases = [
+        JUnitCase(
+            name=result.variant.name,
+            class_name=result.variant.kind,
+            duration_ms=result.run.duration_ms,
+            failure=result.variant.description if result.is_finding else None,
+            failure_type=_FINDINGS[result.variant.kind],
+            failure_lines=list(details(result)),
+        )
+        for result in run.results
+    ]
+    return junit_file("rehearse", cases, duration_ms=run.duration_ms)
+
+
+def report(run: RehearsalRun) -> bytes:
+    """The HTML file: both tables, with all variants."""
+    values = {"tables": list(tables(run)), "details": details, "failed": run.has_findings}
+    return html_report("rehearse", {}, summary=summary_line(run), **values)

@@ -1,0 +1,74 @@
+"""A command of the user runs in its own process group, in bounded time and with bounded output."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from emulator.child_process import MAX_OUTPUT_BYTES, run_command
+from emulator.clock import RealClock
+
+LONG_MS = 60_000
+
+
+async def ran(*words: str, max_ms: float = LONG_MS, **variables: str) -> tuple[int | None, bytes]:
+    return await run_command(words, variables, RealClock(), max_ms=max_ms)
+
+
+def shell(script: str) -> tuple[str, str, str]:
+    return "/bin/sh", "-c", script
+
+
+async def test_the_exit_code_and_both_outputs_are_returned() -> None:
+    script = shell('echo "$GREETING"; echo again >&2; exit 3')
+    assert await ran(*script, GREETING="hello") == (3, b"hello\nagain\n")
+
+
+async def test_words_are_passed_as_they_are() -> None:
+    program = "import sys; print(sys.argv[1:])"
+    code, output = await ran(sys.executable, "-c", program, "a b", "$HOME", "'")
+    assert (code, output) == (0, b"['a b', '$HOME', \"'\"]\n")
+
+
+async def test_the_end_of_a_long_output_is_kept() -> None:
+    length = 5 * MAX_OUTPUT_BYTES
+    code, output = await ran(*shell(f"head -c {length} /dev/zero; echo the end"))
+    assert (code, len(output)) == (0, MAX_OUTPUT_BYTES)
+    assert output.endswith(b"\0the end\n")
+
+
+async def test_a_command_that_takes_too_long_is_ended() -> None:
+    assert await ran(*shell("exec sleep 1000"), max_ms=100) == (None, b"")
+
+
+async def test_what_a_command_leaves_behind_ends_with_it(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        code, _ = await ran(*shell('sleep 1000 >"$HELD" &'), HELD=str(pipe))
+        os.set_blocking(reading, True)
+        # The pipe ends when no process holds its other end.
+        assert (code, os.read(reading, 1)) == (0, b"")
+    finally:
+        os.close(reading)
+
+
+# Its child leaves the process group before it ends.
+LEAVING = """
+import os, time
+reading, writing = os.pipe()
+if os.fork():
+    os.read(reading, 1)
+else:
+    os.setsid()
+    print(os.getpid(), flush=True)
+    os.write(writing, b"!")
+    time.sleep(1_000)
+"""
+
+
+async def test_an_output_that_another_process_holds_is_not_awaited_for_long() -> None:
+    code, output = await ran(sys.executable, "-c", LEAVING)
+    os.kill(int(output), signal.SIGKILL)
+    assert code == 0

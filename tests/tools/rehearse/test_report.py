@@ -1,0 +1,92 @@
+"""What the tables say of a finding, by the run of the suite and what its tests did."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from emulator.scenarios.values import VariantKind
+from emulator.tools.rehearse.rehearsal import Traffic, VariantResult
+from emulator.tools.rehearse.report import details
+from emulator.tools.rehearse.suite import SuiteRun
+from emulator.tools.rehearse.variants import Variant
+
+ELSEWHERE = Path("/variants/own.yaml")
+
+
+def result(
+    exit_code: int | None,
+    *,
+    kind: VariantKind = VariantKind.DISTURBANCE,
+    failed_tests: Sequence[str] = (),
+    own_scenarios: int = 0,
+    file: Path = ELSEWHERE,
+) -> VariantResult:
+    run = SuiteRun(
+        exit_code=exit_code,
+        duration_ms=2_400,
+        last_lines=["one", "two"],
+        failed_tests=failed_tests,
+    )
+    traffic = Traffic(api_requests=1, own_scenarios=own_scenarios)
+    return VariantResult(variant=Variant("own", kind, "", file), run=run, traffic=traffic)
+
+
+def test_the_last_lines_stand_for_tests_without_names() -> None:
+    assert [*details(result(1))] == [
+        "exit code 1; the last lines of the output:",
+        "  one",
+        "  two",
+        "scenario: /variants/own.yaml",
+    ]
+
+
+def test_a_run_that_was_ended_has_the_tests_that_failed_until_then() -> None:
+    assert [*details(result(None, failed_tests=["a"]))] == [
+        "failed: a",
+        "it did not end within 2 s; the last lines of the output:",
+        "  one",
+        "  two",
+        "scenario: /variants/own.yaml",
+    ]
+
+
+def test_the_first_five_failed_tests_are_named() -> None:
+    assert [*details(result(1, failed_tests="abcdefg"))] == [
+        *(f"failed: {name}" for name in "abcde"),
+        "and 2 more",
+        "scenario: /variants/own.yaml",
+    ]
+
+
+def test_scenarios_of_tests_are_mentioned() -> None:
+    unnoticed = result(0, kind=VariantKind.FALSE_ANSWER, own_scenarios=2)
+    assert [*details(unnoticed)] == [
+        "2 scenarios that the tests set had precedence",
+        "scenario: /variants/own.yaml",
+    ]
+
+
+def test_the_path_begins_at_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    [line] = details(result(0, file=tmp_path / "variants" / "own.yaml"))
+    assert line == "scenario: variants/own.yaml"
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "kind", "is_finding"),
+    [
+        (0, VariantKind.FALSE_ANSWER, True),
+        (1, VariantKind.FALSE_ANSWER, False),
+        (None, VariantKind.FALSE_ANSWER, False),
+        (0, VariantKind.DISTURBANCE, False),
+        (-9, VariantKind.DISTURBANCE, True),
+        (None, VariantKind.DISTURBANCE, True),
+    ],
+)
+def test_a_finding_is_an_unnoticed_false_answer_or_a_disturbance_that_fails(
+    exit_code: int | None, kind: VariantKind, is_finding: bool
+) -> None:
+    assert result(exit_code, kind=kind).is_finding is is_finding

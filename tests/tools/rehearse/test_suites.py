@@ -1,0 +1,49 @@
+"""Suites of one shop, and flaws of this shop, in rehearsals with the shipped variants."""
+
+import pytest
+
+from emulator.scenarios.values import VariantKind
+from tests.tools.rehearse.rehearsals import (
+    COMPLETE,
+    GOOD,
+    HAPPY,
+    SHOP_SUITE,
+    findings,
+    rehearse,
+    shipped,
+)
+
+UNNOTICED = {
+    HAPPY: ["completed-webhook-lost", "payments-complete", "webhooks-forged", "webhooks-lost"],
+    GOOD: ["payments-complete"],
+    COMPLETE: [],
+}
+
+
+@pytest.mark.parametrize("tests", UNNOTICED, ids=["happy", "good", "complete"])
+async def test_a_stronger_suite_misses_fewer_false_answers(tests: tuple[str, ...]) -> None:
+    run = await rehearse([*SHOP_SUITE, *tests], shipped(VariantKind.FALSE_ANSWER))
+    assert findings(run) == UNNOTICED[tests]
+
+
+async def test_a_suite_of_a_shop_that_accepts_forged_webhooks_does_not_notice_them() -> None:
+    run = await rehearse(
+        [*SHOP_SUITE, "accepts-forged", *COMPLETE], shipped(VariantKind.FALSE_ANSWER)
+    )
+    assert findings(run) == ["webhooks-forged"]
+
+
+async def test_a_correct_shop_survives_every_disturbance() -> None:
+    run = await rehearse([*SHOP_SUITE, *COMPLETE], shipped(VariantKind.DISTURBANCE))
+    assert findings(run) == [], run.results
+
+
+async def test_a_shop_without_retries_does_not_survive_failing_creates() -> None:
+    run = await rehearse([*SHOP_SUITE, "no-retry", *COMPLETE], shipped(VariantKind.DISTURBANCE))
+    creates = ["create-429", "create-500-after-commit", "create-500-before-commit", "create-cut"]
+    assert findings(run) == creates
+    failed = {result.variant.name: result.run.failed_tests for result in run.results}
+    # Only the first create of the account is answered 429.
+    assert len(failed["create-429"]) == 1
+    assert len(failed["create-cut"]) == 2
+    assert failed["webhooks-twice"] == []
