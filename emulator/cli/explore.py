@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from emulator.tools.explore.integration import Integration
     from emulator.tools.explore.session import ExploreSession
 
+# Without --depth, larger histories follow until the time is over.
 DEFAULT_DEPTH = 2
+DEFAULT_MAX_TIME_MS = 120_000
 DEFAULT_SEED = 1
 MAX_DEPTH = 5
 MAX_FAILURES = 1_000
@@ -72,9 +74,8 @@ class ExploreOptions:
     metavar="N",
     type=str,
     callback=number_within(int, 0, MAX_DEPTH),
-    default=DEFAULT_DEPTH,
-    show_default=True,
-    help=f"Run all histories with up to this number of anomalies, 0 to {MAX_DEPTH}.",
+    show_default="random larger ones follow those with 2",
+    help=f"Run all histories with up to this number of anomalies, 0 to {MAX_DEPTH}, and no others.",
 )
 @click.option(
     "--seed",
@@ -89,7 +90,8 @@ class ExploreOptions:
     "--max-time",
     metavar="DURATION",
     callback=parsed_by(parse_duration_ms),
-    help="Maximum time of the run, such as 60s. Until then, random larger histories follow.",
+    show_default="2m without --depth",
+    help="Maximum time of the run, such as 60s.",
 )
 @click.option(
     "--max-failures",
@@ -145,7 +147,7 @@ def explore(
     files: tuple[Path, ...],
     *,
     replays: bool,
-    depth: int,
+    depth: int | None,
     seed: int,
     max_time: int | None,
     max_failures: int,
@@ -167,12 +169,19 @@ def explore(
 
     settings = _settings(url, private)
     check_key("--key", key)
+    limits = Limits(
+        depth=DEFAULT_DEPTH if depth is None else depth,
+        seed=seed,
+        max_failures=max_failures,
+        max_time_ms=DEFAULT_MAX_TIME_MS if depth is max_time is None else max_time,
+        draws=depth is None,
+    )
     given = ExploreOptions(
         url=None if url is None else base_url("--url", url),
         key=settings.test_key if url is None else key,
         secret=webhook_secret,
         settings=settings,
-        limits=Limits(depth=depth, seed=seed, max_failures=max_failures, max_time_ms=max_time),
+        limits=limits,
         save=save,
         junit=junit,
         report=report,
@@ -243,7 +252,7 @@ async def _session(
     from emulator.tools.explore.service import MAX_CALL_S, Service
     from emulator.tools.explore.session import ExploreSession
     from emulator.tools.explore.shop import Shop
-    from emulator.tools.explore.shop_process import running_shop
+    from emulator.tools.explore.shop_process import ShopProcess
 
     wall = RealClock()
     async with AsyncExitStack() as stack:
@@ -270,10 +279,16 @@ async def _session(
         if not options.secret and integration.webhook and integration.run is None:
             write(f"The shop needs this webhook secret: {secret}\n")
         variables = program_variables(url, options.key, secret)
-        shop_process = running_shop(integration, variables, shop_connections, wall)
-        await stack.enter_async_context(shop_process)
-        shop = Shop(integration, shop_connections, secret=secret, wall=wall)
-        yield ExploreSession(shop=shop, service=service, wall=wall)
+        session = ExploreSession(
+            shop=Shop(integration, shop_connections, secret=secret, wall=wall),
+            service=service,
+            wall=wall,
+        )
+        if integration.run is not None:
+            process = ShopProcess(integration, variables, shop_connections, wall)
+            await stack.enter_async_context(process.running())
+            session.restart = process.restart
+        yield session
 
 
 async def _replay(
@@ -313,46 +328,43 @@ class _Run:
         self._options = options
         self._integration = integration
         self._progress = ProgressLine()
+        self._printed_failures = 0
 
     async def run(self) -> int:
         import asyncio
 
         from emulator.tools.explore.exploration import Exploration
+        from emulator.tools.explore.report import count_lines, junit, report, summary_line
 
-        max_time_ms, exploration = self._options.limits.max_time_ms, None
+        name, options, exploration = self._integration.name, self._options, None
+        max_time_ms = options.limits.max_time_ms
         timeout_s = None if max_time_ms is None else max_time_ms / 1000 + MAX_OVERRUN_S
         try:
-            async with _session(self._options, self._integration) as session:
-                exploration = Exploration(session, self._options.limits, self._show)
+            async with _session(options, self._integration) as session:
+                exploration = Exploration(session, options.limits, self._show)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(timeout_s):
                         await exploration.run()
-        except BaseException:
-            if exploration and exploration.failures:
-                self._print(exploration)
-            raise
         finally:
             self._progress.show()
+            if exploration is not None and exploration.counts.ran:
+                write_lines([f"{name}: {summary_line(exploration)}", *count_lines(exploration)])
         if not exploration.counts.ran:
             cli_error("flag --max-time: no history ended in this time; does the shop answer?")
-        self._print(exploration)
-        self._write_files(exploration)
+        write_file("--junit", options.junit, lambda: junit(name, exploration))
+        write_file("--report", options.report, lambda: report(name, exploration))
         return int(bool(exploration.failures))
 
     def _show(self, exploration: "Exploration") -> None:
-        from emulator.tools.explore.report import progress_text
+        """Print and save a new failure at once; show the progress."""
+        from emulator.tools.explore.report import failure_lines, progress_text
 
-        self._progress.show(progress_text(exploration))
-
-    def _print(self, exploration: "Exploration") -> None:
-        from emulator.tools.explore.report import count_lines, failure_lines, summary_line
-
-        paint = console_paint()
-        for failure in exploration.failures:
-            write_lines(failure_lines(failure, paint))
+        for failure in exploration.failures[self._printed_failures :]:
+            self._progress.show()
+            write_lines(failure_lines(failure, console_paint()))
             write(f"  saved: {self._save(failure)}\n\n")
-        summary = f"{self._integration.name}: {summary_line(exploration)}"
-        write_lines([summary, *count_lines(exploration)])
+        self._printed_failures = len(exploration.failures)
+        self._progress.show(progress_text(exploration), elapsed_ms=exploration.duration_ms)
 
     def _save(self, failure: "HistoryFailure") -> Path:
         from emulator.tools.explore.report import saved_file, saved_name
@@ -365,10 +377,3 @@ class _Run:
         file = directory / saved_name(self._integration, failure)
         write_file("--save", file, lambda: saved_file(self._integration, failure).encode())
         return file
-
-    def _write_files(self, exploration: "Exploration") -> None:
-        from emulator.tools.explore.report import junit, report
-
-        name = self._integration.name
-        write_file("--junit", self._options.junit, lambda: junit(name, exploration))
-        write_file("--report", self._options.report, lambda: report(name, exploration))

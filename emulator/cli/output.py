@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # A pipe whose reader has closed it; on Windows the error is EINVAL.
 _READER_CLOSED = {errno.EPIPE, errno.EINVAL}
+# How often progress is printed where there is no terminal.
+LINE_EVERY_MS = 10_000
 DEFAULT_URL = "http://127.0.0.1:8080"
 URL_OPTION = click.option(
     "--url", metavar="URL", default=DEFAULT_URL, show_default=True, help="URL of the emulator."
@@ -179,16 +181,23 @@ def write_file(option: str, file: Path | None, content: Callable[[], bytes]) -> 
 
 
 class ProgressLine:
-    """A line of the terminal that is standard error; each text replaces the one before."""
+    """A line of the terminal that is standard error; each text replaces the one before.
+
+    Elsewhere, a text is a line of its own if LINE_EVERY_MS have passed since the last one.
+    """
 
     def __init__(self) -> None:
         self._is_shown = is_interactive(sys.stderr)
+        self._next_ms: float = LINE_EVERY_MS
 
-    def show(self, text: str = "") -> None:
+    def show(self, text: str = "", *, elapsed_ms: float = 0) -> None:
         if self._is_shown:
             from emulator.reporting import ERASE_LINE
 
             click.echo(ERASE_LINE + text, nl=False, err=True)
+        elif elapsed_ms >= self._next_ms:
+            self._next_ms = elapsed_ms + LINE_EVERY_MS
+            click.echo(text, err=True)
 
 
 def is_terminal(stream: object) -> bool:

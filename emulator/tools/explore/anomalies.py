@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from emulator.domain.payment import EVENT_TYPES
 from emulator.tools.explore.steps import (
+    ACTION_TEXTS,
     CHANGES,
     COMPLETED,
     CREATED,
@@ -45,16 +46,16 @@ def _moved(steps: Steps, index: int, to: int) -> Steps | None:
 def _late_success(steps: Steps, _: str) -> Steps | None:
     if _index(steps, StepAction.APPROVE) is not None:
         return None
-    return (*steps, HistoryStep(StepAction.COMPLETE), *_delivery(steps, COMPLETED))
+    return (*steps, HistoryStep(StepAction.COMPLETE), *_deliver(steps, COMPLETED))
 
 
 def _refund(steps: Steps, _: str) -> Steps | None:
     if _index(steps, StepAction.APPROVE) is None and _index(steps, StepAction.COMPLETE) is None:
         return None
-    return (*steps, HistoryStep(StepAction.REFUND), *_delivery(steps, REFUNDED))
+    return (*steps, HistoryStep(StepAction.REFUND), *_deliver(steps, REFUNDED))
 
 
-def _delivery(steps: Steps, event: str) -> Steps:
+def _deliver(steps: Steps, event: str) -> Steps:
     """The delivery of one more event, if the application receives any."""
     has_webhook = _index(steps, StepAction.DELIVER, CREATED) is not None
     return (HistoryStep(StepAction.DELIVER, event),) if has_webhook else ()
@@ -65,12 +66,8 @@ def _expire_later(steps: Steps, index: int) -> Steps:
     return _replaced(steps, index, *map(HistoryStep, actions))
 
 
-def _start(manner: Manner) -> Change:
-    def change(steps: Steps, _: str) -> Steps | None:
-        is_usual = steps[0].manner is Manner.USUAL
-        return _replaced(steps, 0, replace(steps[0], manner=manner)) if is_usual else None
-
-    return change
+def _rotate(steps: Steps, _: str) -> Steps:
+    return _insert(steps, 1, HistoryStep(StepAction.ROTATE))
 
 
 def _at(action: StepAction, change: Callable[[Steps, int], Steps | None]) -> Change:
@@ -100,12 +97,12 @@ def _after_next(actions: Collection[StepAction]) -> Change:
     return _at(StepAction.DELIVER, move)
 
 
-def _manner(manner: Manner) -> Change:
+def _manner(manner: Manner, action: StepAction = StepAction.DELIVER) -> Change:
     def change(steps: Steps, index: int) -> Steps | None:
         is_usual = steps[index].manner is Manner.USUAL
         return _replaced(steps, index, replace(steps[index], manner=manner)) if is_usual else None
 
-    return _at(StepAction.DELIVER, change)
+    return _at(action, change)
 
 
 def _last(steps: Steps, index: int) -> Steps | None:
@@ -170,7 +167,13 @@ _NOT_LAST = tuple(event for event in _ALL if event != REFUNDED)
 
 
 def _create(name: str, manner: Manner) -> AnomalyKind:
-    return AnomalyKind(name, MANNER_TEXTS[manner], _start(manner))
+    return AnomalyKind(name, MANNER_TEXTS[manner], _manner(manner, StepAction.START))
+
+
+def _delivery(
+    name: str, manner: Manner, events: tuple[str, ...] = _ALL, needs: str = "has_webhook"
+) -> AnomalyKind:
+    return AnomalyKind(name, MANNER_TEXTS[manner], _manner(manner), events, needs)
 
 
 def _forgery(manner: Manner) -> AnomalyKind:
@@ -192,11 +195,12 @@ _UNPAID = "the customer opens success_url without paying"
 
 ANOMALY_KINDS = (
     AnomalyKind("late-success", "the payment completes after it failed or expired", _late_success),
-    AnomalyKind("refund", "the payment is refunded", _refund),
+    AnomalyKind("refund", ACTION_TEXTS[StepAction.REFUND], _refund),
     AnomalyKind("expiry-while-processing", _EXPIRY, _at(StepAction.SUBMIT, _expire_later)),
     _create("create-500-before", Manner.ERROR_BEFORE),
     _create("create-500-after", Manner.ERROR_AFTER),
     _create("create-cut", Manner.CUT),
+    _create("create-slow", Manner.SLOW_CREATE),
     _create("create-429", Manner.LIMITED),
     AnomalyKind("early", MANNER_TEXTS[Manner.EARLY], _at(_DELIVER, _early), (CREATED,)),
     AnomalyKind("delayed", "{} arrives after the next change", _after_next(CHANGES), _NOT_LAST),
@@ -204,8 +208,13 @@ ANOMALY_KINDS = (
     AnomalyKind("late", "{} arrives last", _at(_DELIVER, _last), _NOT_LAST),
     AnomalyKind("lost", "{} is lost", _at(_DELIVER, _lost), _ALL),
     AnomalyKind("twice", "{} is delivered twice in turn", _at(_DELIVER, _repeated), _ALL),
-    AnomalyKind("at-once", MANNER_TEXTS[Manner.AT_ONCE], _manner(Manner.AT_ONCE), _ALL),
-    AnomalyKind("slow", MANNER_TEXTS[Manner.SLOW], _manner(Manner.SLOW), _ALL),
+    _delivery("at-once", Manner.AT_ONCE),
+    _delivery("slow", Manner.SLOW),
+    _delivery("read-500", Manner.READ_ERROR),
+    _delivery("second-read-500", Manner.SECOND_READ_ERROR),
+    _delivery("slow-read", Manner.SLOW_READ, (COMPLETED,)),
+    _delivery("killed", Manner.KILLED, needs="is_durable"),
+    AnomalyKind("rotation", ACTION_TEXTS[StepAction.ROTATE], _rotate, needs="has_webhook"),
     _return("return-at-once", MANNER_TEXTS[Manner.WITH_RETURN], _return_at_once),
     _settle("settle-at-once", MANNER_TEXTS[Manner.WITH_SETTLE], _settle_at_once),
     _return("return-unpaid", _UNPAID, _before(_FIRST_CHANGES, HistoryStep(_RETURN))),

@@ -1,6 +1,8 @@
 """Delivers the events of one payment, repeats failed deliveries, and forges webhooks."""
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from emulator.clock import pause
 from emulator.domain.payment import STATUS_OF_EVENT, Status
@@ -17,8 +19,8 @@ from emulator.http.response import HttpResponse, timed_out
 from emulator.tools.explore.connections import MAX_RESPONSE_S, Request
 from emulator.tools.explore.judgement import Unacknowledged
 from emulator.tools.explore.service import ExploreError, ServiceEvent
-from emulator.tools.explore.session import ExploreSession
-from emulator.tools.explore.steps import COMPLETED, Manner
+from emulator.tools.explore.session import NEWEST, ExploreSession
+from emulator.tools.explore.steps import COMPLETED, READ_NUMBERS, Manner
 
 MAX_ATTEMPTS = 5
 # Real time before the second and later attempts at the end, doubled each time.
@@ -27,13 +29,23 @@ FIRST_PAUSE_MS = 50
 RACE_LATENCY = "30ms"
 RACING_REQUESTS = 4
 UNKNOWN_TYPE = "payment.disputed"
+SLOW_READ_MS = 3_000
+READ_FAULTS: Mapping[Manner, Mapping[str, Any]] = {
+    Manner.READ_ERROR: {"status": 500},
+    Manner.SECOND_READ_ERROR: {"status": 500},
+    Manner.SLOW_READ: {"latency": f"{SLOW_READ_MS}ms"},
+}
 
 
 class HistoryDeliveries:
-    """The deliveries of one history; `acknowledged` holds the statuses of acknowledged events."""
+    """The deliveries of one history; `acknowledged` holds the statuses of acknowledged events.
+
+    While the webhook secret `is_rotated`, webhooks have two signatures.
+    """
 
     def __init__(self, session: ExploreSession) -> None:
         self.acknowledged: set[str] = set()
+        self.is_rotated = False
         self._session = session
         self._events: dict[tuple[str, str], ServiceEvent] = {}
         self._pending: dict[str, Unacknowledged] = {}
@@ -50,8 +62,9 @@ class HistoryDeliveries:
     async def event(self, event_type: str, payment_id: str) -> ServiceEvent:
         """The event of a payment. Raises ExploreError."""
         key = (payment_id, event_type)
-        if key not in self._events:
-            limit = self._session.max_newest
+        for limit in NEWEST:
+            if key in self._events:
+                break
             for event in await self._session.service.events(payment_id, limit=limit):
                 self._events[payment_id, event.type] = event
         if key not in self._events:
@@ -62,8 +75,23 @@ class HistoryDeliveries:
         self, event: ServiceEvent, step: int, *, closes: bool = False
     ) -> HttpResponse:
         """Deliver an event once, and store the result."""
-        response = await self._session.shop.deliver(event, closes=closes)
+        response = await self._session.shop.send(self.webhook(event), closes=closes)
         self.record(event, step, response)
+        return response
+
+    def webhook(self, event: ServiceEvent, manner: Manner = Manner.USUAL) -> Request:
+        """The request of an attempt to deliver an event, genuine or forged."""
+        return self._session.shop.webhook(event, manner, is_rotated=self.is_rotated)
+
+    async def attempt_faulty(self, event: ServiceEvent, step: int, manner: Manner) -> HttpResponse:
+        """Deliver an event while a read of the payment fails or is slow."""
+        session, then, nth = self._session, READ_FAULTS[manner], READ_NUMBERS[manner]
+        # The handler of an earlier event may still be about to read the payment.
+        await pause(session.wall, session.read_wait_ms())
+        async with session.service.fault("retrieve_payment", then, nth=nth) as fault:
+            response = await self.attempt(event, step)
+            wait_ms = session.read_wait_ms(expects_read=session.reads.get(event.type, 0) >= nth)
+            await session.wait_for(lambda: session.service.has_applied(fault), within_ms=wait_ms)
         return response
 
     async def race(self, event: ServiceEvent, step: int, other: Request) -> list[HttpResponse]:
@@ -73,7 +101,7 @@ class HistoryDeliveries:
         """
         service, shop = self._session.service, self._session.shop
         async with service.fault("any", {"latency": RACE_LATENCY}, RACING_REQUESTS):
-            responses = await shop.connections.send_together([shop.webhook(event), other])
+            responses = await shop.connections.send_together([self.webhook(event), other])
         self.record(event, step, responses[0])
         return responses
 

@@ -1,15 +1,15 @@
 """Executes a history: the customer's steps, the changes of the payment, the webhooks."""
 
-import asyncio
-from collections.abc import Awaitable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from dataclasses import replace
 
 from emulator.clock import pause
 from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_ORDER
-from emulator.http.response import HttpResponse
-from emulator.tools.explore.deliveries import HistoryDeliveries, forged_event
+from emulator.http import emulator_calls as calls
+from emulator.tools.explore.deliveries import SLOW_READ_MS, HistoryDeliveries, forged_event
 from emulator.tools.explore.histories import History
 from emulator.tools.explore.judgement import (
     HAS_MONEY,
@@ -18,33 +18,32 @@ from emulator.tools.explore.judgement import (
     TracedStep,
     is_settled,
 )
-from emulator.tools.explore.service import ExploreError, Payment, ServiceEvent
-from emulator.tools.explore.session import CREATE_FAULTS, MAX_SHARED, ExploreSession
+from emulator.tools.explore.order_start import OrderStart, ShopOrder
+from emulator.tools.explore.service import Payment, ServiceEvent
+from emulator.tools.explore.session import MAX_SHARED, ExploreSession
 from emulator.tools.explore.shop import Browser
-from emulator.tools.explore.step_text import step_text
-from emulator.tools.explore.steps import CHANGES, CREATED, HistoryStep, Manner, StepAction
+from emulator.tools.explore.steps import (
+    CHANGES,
+    COMPLETED,
+    CREATED,
+    HistoryStep,
+    Manner,
+    StepAction,
+)
 
-# Real time between two looks: at the state of an asynchronous application, and at the payments
-# while the response to create is held.
+# Real time between two looks at the state of an asynchronous application.
 STATE_PAUSE_MS = 20
-EARLY_PAUSE_MS = 5
+SLOW_ATTEMPT_MS = 50
 # How long a handler may work after its attempt has timed out.
 MAX_WORK_MS = 500
-MAX_EARLY_PAUSES = 200
+# How long after its response to a webhook a quick application may begin to read the payment.
+OBSERVED_MS = 50
 # A phone is answered within 30 s.
-BEFORE_EXPIRY_MS = 10_000
-AFTER_EXPIRY_MS = 5_000
+SINCE_EXPIRY_MS = {StepAction.WAIT: -10_000, StepAction.PASS_EXPIRY: 5_000}
 OTHER_AMOUNTS_MINOR = (100, 200)
 
-
-@dataclass(slots=True)
-class ShopOrder:
-    """An order of the shop and its payment."""
-
-    id: str
-    payment: Payment
-    payments: list[Payment]
-    """All payments that the shop created for it."""
+_READING = (StepAction.DELIVER, StepAction.RETURN, StepAction.SETTLE)
+Execution = Callable[[HistoryStep], Awaitable[str]]
 
 
 class HistoryRun:
@@ -62,54 +61,44 @@ class HistoryRun:
         self._forged: list[tuple[Sample, Sample]] = []
         self._deliveries = HistoryDeliveries(session)
         self._could_know: set[str] = set()
-        self._reading: set[HistoryStep] = set()
         self._status: str = Status.PENDING
         # Whether a handler may still be working whose response was not awaited.
         self._is_working = False
+        self._counted_reads = 0
         self._live: tuple[str, ...] = ()
         self._order: ShopOrder
 
     async def run(self) -> Observation:
         """Execute the steps, then wait for the end. Raises ExploreError."""
-        first, *others = self._history.steps
-        if self._session.is_limited:
-            await self._execute(first)
-        else:
-            async with self._session.starting:
-                await self._execute(first)
-        for step in others:
-            await self._execute(step)
+        async with self._session.clock if self._history.moves_clock else nullcontext():
+            for step in self._history.steps:
+                await self._execute(step)
         return await self._finish()
 
     async def _execute(self, step: HistoryStep) -> None:
-        retried = self._deliveries.pending
-        is_observed = self._observes(step)
-        before = await self._last_request() if is_observed else None
+        retried, settle = self._deliveries.pending, self._integration.settle
+        start, job = self._integration.start.line, "" if settle is None else settle.line
         # By name, such as `_deliver`: a table of methods would keep this object until a collection.
-        result: str = await getattr(self, f"_{step.action}", self._change)(step)
-        if is_observed and await self._last_request() != before:
-            self._reading.add(step)
-            if step.action is StepAction.RETURN:
-                self._could_know.add(self._status)
-        self._trace.append(TracedStep(text=step_text(step, self._integration), result=result))
+        execute: Execution = getattr(self, f"_{step.action}", self._change)
+        is_counted = self._session.observes_reads and step.action in _READING
+        result = await (self._count_reads(step, execute) if is_counted else execute(step))
+        self._trace.append(TracedStep(text=step.text(start, job), result=result))
         await self._deliveries.retry(retried)
 
-    async def _last_request(self) -> str | None:
-        """The application's last request to the service, about any payment or this one."""
-        path = f"payments/{self._order.payment['id']}" if self._session.is_shared else "*"
-        return await self._service.last_request(f"/v1/{path}")
-
-    def _observes(self, step: HistoryStep) -> bool:
-        """Whether to observe the application's requests to the service during a step.
-
-        On a return only where nothing else reports the completed payment.
-        """
-        if step.action is StepAction.RETURN and self._integration.settle is None:
-            return self._status not in self._known
-        return self._session.observes_requests and step.action in (
-            StepAction.DELIVER,
-            StepAction.RETURN,
-        )
+    async def _count_reads(self, step: HistoryStep, execute: Execution) -> str:
+        """Execute a step, and count how often the application reads the payment meanwhile."""
+        session, payment_id = self._session, self._order.payment["id"]
+        before = await self._service.count_reads(payment_id)
+        result = await execute(step)
+        count = await self._service.count_reads(payment_id) - before
+        if step.action is StepAction.DELIVER:
+            await pause(session.wall, OBSERVED_MS)
+            later = await self._service.count_reads(payment_id) - before - count
+            session.reads_later |= later > 0
+            count += later
+            session.reads[step.event] = max(count, session.reads.get(step.event, 0))
+        self._counted_reads += count
+        return result
 
     @property
     def _known(self) -> set[str]:
@@ -122,74 +111,9 @@ class HistoryRun:
         return len(self._trace) + 1
 
     async def _start(self, step: HistoryStep) -> str:
-        then = CREATE_FAULTS.get(step.manner)
-        if then is None:
-            return await self._start_order(self._shop.start(self._browser))
-        times = 0 if self._session.is_limited else 1
-        async with self._service.fault("create_payment", then, times):
-            if step.manner is Manner.EARLY:
-                return await self._start_early()
-            response = await self._shop.start(self._browser)
-        if response.is_success:
-            return await self._take_order(response)
-        # The customer sees an error, and starts again.
-        await self._session.drop_payments()
-        again = await self._start_order(self._shop.start(self._browser))
-        return f"{response.text}; the customer starts again: {again}"
-
-    async def _start_early(self) -> str:
-        """Deliver the created event while the response to create is held."""
-        starting = asyncio.create_task(self._shop.start(self._browser, closes=True))
-        try:
-            delivered = await self._deliver_early(starting)
-            result = await self._start_order(starting)
-        finally:
-            starting.cancel()
-        return f"{result}; {CREATED}: {delivered}"
-
-    async def _deliver_early(self, starting: "asyncio.Task[HttpResponse]") -> str:
-        known = self._session.newest_payment
-        for _ in range(MAX_EARLY_PAUSES):
-            newest = [payment["id"] for payment in await self._service.payments(1)]
-            if newest and newest[0] != known:
-                event = await self._deliveries.event(CREATED, newest[0])
-                return (await self._deliveries.attempt(event, self._number, closes=True)).text
-            if starting.done():
-                break
-            await pause(self._session.wall, EARLY_PAUSE_MS)
-        return "no payment was created"
-
-    async def _start_order(self, starting: Awaitable[HttpResponse]) -> str:
-        response = await starting
-        if not response.is_success:
-            body = response.body[:200].decode("utf-8", "replace")
-            raise ExploreError(
-                f"the order cannot be started: {self._integration.start.line}:"
-                f" {response.text} {body}".rstrip()
-            )
-        return await self._take_order(response)
-
-    async def _take_order(self, response: HttpResponse) -> str:
-        self._order = await self._read_order(response)
-        return f"{response.status}, order {self._order.id}, {self._order.payment['id']}"
-
-    async def _read_order(self, response: HttpResponse) -> ShopOrder:
-        start = self._integration.start
-        order = start.order.read(response.json)
-        if not isinstance(order, str | int) or isinstance(order, bool):
-            raise ExploreError(f"{start.line}: the response has no order at {start.order}")
-        member, path = ("id", start.payment)
-        if path is None:
-            member, path = ("checkout_url", start.checkout_url)
-        assert path is not None  # noqa: S101 - the file has one of them
-        value = path.read(response.json)
-        payment = await self._session.find_payment(lambda each: each[member] == value)
-        if payment is None:
-            raise ExploreError(
-                f"{start.line}: the response has {value!r} at {path}, which is no payment that the"
-                f" shop has created in the emulator at {self._service.base_url}"
-            )
-        return ShopOrder(str(order), payment, self._session.take_payments(payment))
+        start = OrderStart(self._session, self._browser, self._deliveries)
+        self._order, result = await start.run(step.manner)
+        return result
 
     async def _change(self, step: HistoryStep) -> str:
         payment, service = self._order.payment, self._service
@@ -197,10 +121,9 @@ class HistoryRun:
             await self._sample(len(self._trace))
         expires_at = parse_instant(payment["expires_at"])
         match step.action:
-            case StepAction.WAIT:
-                await service.advance_until(format_instant(expires_at - BEFORE_EXPIRY_MS))
-            case StepAction.PASS_EXPIRY:
-                await service.advance_until(format_instant(expires_at + AFTER_EXPIRY_MS))
+            case StepAction.WAIT | StepAction.PASS_EXPIRY:
+                instant = expires_at + SINCE_EXPIRY_MS[step.action]
+                await service.call(calls.ADVANCE(body={"until": format_instant(instant)}))
             case StepAction.SUBMIT:
                 await service.submit(payment)
             case StepAction.APPROVE | StepAction.DECLINE:
@@ -220,7 +143,8 @@ class HistoryRun:
         event = await deliveries.event(step.event, payment["id"])
         match step.manner:
             case Manner.AT_ONCE:
-                responses = await deliveries.race(event, self._number, shop.webhook(event))
+                second = deliveries.webhook(event)
+                responses = await deliveries.race(event, self._number, second)
                 deliveries.record(event, self._number, *responses)
             case Manner.WITH_RETURN:
                 page = shop.page_request(self._browser, payment["success_url"])
@@ -230,17 +154,29 @@ class HistoryRun:
                 job = shop.settle_request(self._order.id)
                 responses = await deliveries.race(event, self._number, job)
             case Manner.SLOW:
-                self._is_working = not await shop.attempt_and_leave(event)
+                # The application may respond before the connection is closed.
+                attempt = deliveries.webhook(event)
+                leaving = shop.connections.send_and_leave(attempt, after_ms=SLOW_ATTEMPT_MS)
+                self._is_working = not await leaving
                 response = await deliveries.attempt(event, self._number)
                 return f"no response in time, then {response.text}"
+            case Manner.READ_ERROR | Manner.SECOND_READ_ERROR | Manner.SLOW_READ:
+                faulty = deliveries.attempt_faulty(event, self._number, step.manner)
+                responses = [await faulty]
             case _:
                 responses = [await deliveries.attempt(event, self._number)]
+        if step.manner is Manner.KILLED and self._session.restart is not None:
+            await self._session.restart()
         return " and ".join(response.text for response in responses)
+
+    async def _rotate(self, _: HistoryStep) -> str:
+        self._deliveries.is_rotated = True
+        return ""
 
     async def _forge(self, step: HistoryStep) -> str:
         before = await self._sample(len(self._trace))
         event = await self._forged_event(step.manner)
-        response = await self._shop.deliver(event, step.manner)
+        response = await self._shop.send(self._deliveries.webhook(event, step.manner))
         if step.manner in (Manner.UNKNOWN_TYPE, Manner.OTHER_ORDER) and not response.is_success:
             self._deliveries.record(event, self._number, response)
         if self._session.unexpected_wait_ms:
@@ -252,16 +188,16 @@ class HistoryRun:
 
     async def _forged_event(self, manner: Manner) -> ServiceEvent:
         if manner is Manner.OTHER_ORDER:
-            async with self._session.starting:
-                other = await self._read_order(await self._shop.start(Browser()))
-            return await self._completed_event(other.payment)
+            start = OrderStart(self._session, Browser(), self._deliveries)
+            return await self._completed_event((await start.run())[0].payment)
         payment = self._order.payment
         if manner is Manner.OTHER_AMOUNT:
             amount = next(each for each in OTHER_AMOUNTS_MINOR if each != payment["amount"])
             members = ("currency", "success_url", "cancel_url", "metadata")
             order = {**DEFAULT_ORDER, **{name: payment[name] for name in members}}
             async with self._session.starting:
-                other_payment = await self._service.create({**order, "amount": amount})
+                body = {**order, "amount": amount}
+                other_payment = await self._service.call(calls.CREATE_PAYMENT(body=body))
                 await self._session.refresh()
                 self._session.take_payments(other_payment)
             return await self._completed_event(other_payment)
@@ -271,14 +207,20 @@ class HistoryRun:
         """Complete a payment; return the event."""
         await self._service.submit(payment)
         await self._service.answer(payment, approves=True)
-        return (await self._service.events(payment["id"], limit=self._session.max_newest))[-1]
+        return await self._deliveries.event(COMPLETED, payment["id"])
 
     async def _lose(self, _: HistoryStep) -> str:
         return ""
 
     async def _return(self, _: HistoryStep) -> str:
         url = self._order.payment["success_url"]
+        # Where nothing else reports the completed payment, the application may ask for it.
+        is_observed = self._integration.settle is None and self._status not in self._known
+        path = f"/v1/payments/{self._order.payment['id']}" if self._session.is_shared else "/v1/*"
+        before = await self._service.last_request(path) if is_observed else None
         response = await self._shop.open(self._browser, url)
+        if is_observed and await self._service.last_request(path) != before:
+            self._could_know.add(self._status)
         if self._status not in HAS_MONEY:
             await self._sample(self._number)
         return response.text
@@ -308,6 +250,9 @@ class HistoryRun:
         others = [payment for payment in order.payments if payment["id"] != order.payment["id"]]
         self._live = await self._live_payments(others)
         observation = await self._settled()
+        if self._session.observes_reads:
+            count = await self._service.count_reads(order.payment["id"])
+            self._session.reads_later |= count > self._counted_reads
         await self._end_payments(others)
         return observation
 
@@ -321,16 +266,17 @@ class HistoryRun:
         """The observation when the order has reached its end, or has had the time for it."""
         session, wall = self._session, self._session.wall
         started_ms, earlier, is_late = wall.monotonic_ms(), len(self._samples), False
+        is_slow = any(step.manner is Manner.SLOW_READ for step in self._history.steps)
         while True:
             del self._samples[earlier:]
             await self._sample(len(self._trace))
             observation = self._observation()
             elapsed_ms = wall.monotonic_ms() - started_ms
             if not is_settled(observation):
-                is_late, wait_ms = True, self._integration.state.within_ms
+                is_late, wait_ms = True, self._integration.state.within_ms + is_slow * SLOW_READ_MS
             else:
                 # Histories that run at the same time delay each other.
-                if is_late and not (self._is_working or session.is_shared):
+                if is_late and not (self._is_working or session.is_shared or is_slow):
                     session.lag_ms = max(session.lag_ms, int(elapsed_ms))
                 is_late, wait_ms = (
                     False,
@@ -381,5 +327,4 @@ class HistoryRun:
             order=self._order.id,
             payment=self._order.payment["id"],
             checkout_url=self._order.payment["checkout_url"],
-            reading_steps=tuple(self._reading),
         )

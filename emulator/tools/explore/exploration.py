@@ -1,12 +1,12 @@
 """Runs histories in the order of their size, and collects the failures."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from emulator.clock import pause
+from emulator.domain.payment import EVENT_TYPES
 from emulator.http.emulator_calls import PaymentsEmulatorError
 from emulator.tools.explore.anomalies import Anomaly
 from emulator.tools.explore.executor import STATE_PAUSE_MS, HistoryRun
@@ -22,18 +22,18 @@ from emulator.tools.explore.integration import Integration
 from emulator.tools.explore.judgement import (
     HistoryVerdict,
     Observation,
-    VerdictId,
     compare_ends,
     is_order_free,
     judge,
 )
 from emulator.tools.explore.service import ExploreError
-from emulator.tools.explore.session import ExploreSession
-from emulator.tools.explore.steps import Capabilities, Outcome, StepAction, Steps
+from emulator.tools.explore.session import MAX_READS, ExploreSession
+from emulator.tools.explore.steps import Capabilities, Outcome, Steps
 
-MAX_CONCURRENT = 16
+MAX_CONCURRENT = 64
 
 Progress = Callable[["Exploration"], None]
+Observed = tuple[HistoryRun, Observation, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +59,16 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """When an exploration ends; `max_time_ms` is for all of it."""
+    """When an exploration ends; `max_time_ms` is for all of it.
+
+    Random histories with more anomalies than `depth` follow if it `draws` them.
+    """
 
     depth: int
     seed: int
     max_failures: int
     max_time_ms: int | None
+    draws: bool = False
 
 
 @dataclass(slots=True)
@@ -88,6 +92,7 @@ def capabilities(integration: Integration) -> Capabilities:
         has_webhook=integration.webhook is not None,
         has_return=integration.return_to is not None,
         has_settle=integration.settle is not None,
+        is_durable=integration.run is not None and integration.run.durable,
     )
 
 
@@ -104,8 +109,10 @@ class Exploration:
         self._limits = limits
         self._progress = progress
         self._started_ms = session.wall.monotonic_ms()
-        self._reads_on_delivery = True
+        self.complete_size: int | None = None
+        self._reads = dict.fromkeys(EVENT_TYPES.values(), MAX_READS)
         self.can_overlap = False
+        self._kind = (False, False)
         self._seen: set[tuple[Outcome, Steps]] = set()
         self._ends: dict[tuple[Outcome, Steps], Observation] = {}
 
@@ -127,62 +134,96 @@ class Exploration:
         by_size = [histories_of_size(size, self._can) for size in range(self._limits.depth + 1)]
         self.counts.existing = sum(len(histories) for histories in by_size)
         for size, histories in enumerate(by_size):
-            self._session.observes_requests = size == 0
+            if size == 0:
+                self._session.observes_reads, self._session.reads_later = True, False
             await self._explore_all(histories)
             if self.is_over:
                 return
+            self.complete_size = size
             if size == 0:
-                self._reads_on_delivery = self._has_reading_delivery()
+                self._session.observes_reads = False
+                self._reads = self._known_reads()
                 self._seen |= {self._key(history) for history in histories}
-        if self._limits.max_time_ms is not None:
+        if self._limits.draws:
             await self._explore_at_random()
 
     async def _explore_at_random(self) -> None:
         drawn = random_histories(self._limits.seed, self._limits.depth, self._can)
-        while not self.is_over and (histories := list(islice(drawn, MAX_CONCURRENT))):
-            self.counts.existing += len(histories)
-            await self._explore_all(histories)
+        await self._explore_all(self._counted(drawn))
 
-    def _has_reading_delivery(self) -> bool:
-        """Whether the application sends requests to the service while it handles a delivery.
+    def _counted(self, histories: Iterable[History]) -> Iterator[History]:
+        for history in histories:
+            self.counts.existing += 1
+            yield history
 
-        That of an asynchronous application is unknown: it may send them later.
+    def _known_reads(self) -> dict[str, int]:
+        """The most reads of the payment while each event is handled.
+
+        They are unknown of an event that no history has delivered yet, and of an asynchronous
+        application that reads the payment: it may do so later.
         """
-        if self._session.lag_ms:
-            return True
-        steps = [step for end in self._ends.values() for step in end.reading_steps]
-        return any(step.action is StepAction.DELIVER for step in steps)
+        session, counted = self._session, self._session.reads
+        is_reading = any(counted.values())
+        if session.reads_later or (session.lag_ms and is_reading):
+            return self._reads
+        return {event: counted.get(event, is_reading * MAX_READS) for event in self._reads}
 
     def _key(self, history: History) -> tuple[Outcome, Steps]:
-        form = normal_form(history.steps, reads_on_delivery=self._reads_on_delivery)
+        form = normal_form(history.steps, self._reads)
         return history.outcome, form
 
-    async def _explore_all(self, histories: Sequence[History]) -> None:
-        """Run the histories whose results are not known; those with real waits overlap."""
-        batch: list[History] = []
-        for history in histories:
-            if self.is_over:
-                return
-            if not self._is_new(history):
-                continue
-            if batch and not self._overlap(batch[-1], history):
-                await self._explore_batch(batch)
-                batch = []
-            batch.append(history)
-            if len(batch) == MAX_CONCURRENT or not self._overlap(history, history):
-                await self._explore_batch(batch)
-                batch = []
-        if batch and not self.is_over:
-            await self._explore_batch(batch)
+    async def _explore_all(self, histories: Iterable[History]) -> None:
+        """Run the histories whose results are not known, and judge them in order.
 
-    def _overlap(self, history: History, other: History) -> bool:
-        """Whether two histories can run at the same time, and it saves time.
-
-        A history that moves the clock runs alone.
+        Those that share the account overlap: an asynchronous application, or one that waits itself,
+        needs no more time for several. A retry after a wait must not meet the fault of another
+        history, so those that wait end before others begin. The clock moves for one at a time.
         """
-        if not self.can_overlap or history.moves_clock or other.moves_clock:
-            return False
-        return history.waits == other.waits and (history.waits or self._session.lag_ms > 0)
+        running: deque[asyncio.Task[Observed]] = deque()
+        try:
+            for history in histories:
+                shares = self._shares(history)
+                kind = history.waits, history.moves_clock
+                if not shares or kind != self._kind:
+                    await self._end_oldest(running, leaving=0)
+                elif len(running) == MAX_CONCURRENT:
+                    await self._end_oldest(running, 0 if history.waits else MAX_CONCURRENT - 1)
+                if self.is_over:
+                    return
+                if not self._is_new(history):
+                    continue
+                self._session.is_shared, self._kind = shares, kind
+                running.append(asyncio.create_task(self._observe(history)))
+                if not shares:
+                    await self._end_oldest(running, leaving=0)
+            await self._end_oldest(running, leaving=0)
+        finally:
+            self._session.is_shared = False
+            for run in running:
+                run.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+    def _shares(self, history: History) -> bool:
+        """Whether a history can overlap with others, and it saves time."""
+        saves_time = not history.moves_clock if history.waits else self._session.lag_ms > 0
+        return self.can_overlap and not history.runs_alone and saves_time
+
+    async def _end_oldest(self, running: "deque[asyncio.Task[Observed]]", leaving: int) -> None:
+        """Judge the oldest histories until this number is left."""
+        while len(running) > leaving:
+            run, observation, duration_ms = await running[0]
+            del running[0]
+            history = observation.history
+            if self.is_over or self._contains_failure(history):
+                continue
+            result = await self._judge(run, observation, duration_ms)
+            if result.failure is not None and len(history.anomalies) > self._limits.depth:
+                await asyncio.gather(*running, return_exceptions=True)  # its parts may run alone
+                result = await self._reduced(result)
+            self.results.append(result)
+            self.failures += [] if result.failure is None else [result.failure]
+            self.counts.ran += 1
+            self._progress(self)
 
     def _is_new(self, history: History) -> bool:
         """Whether the result of a history is not known yet; counts it otherwise."""
@@ -200,32 +241,7 @@ class Exploration:
         self.counts.containing_failure += contains
         return contains
 
-    async def _explore_batch(self, histories: Sequence[History]) -> None:
-        """Run histories at the same time, and judge them in order."""
-        self._session.is_shared = len(histories) > 1
-        is_limited = self._session.is_shared and histories[0].waits
-        async with self._session.limited(len(histories) if is_limited else 0):
-            runs = [asyncio.create_task(self._observe(history)) for history in histories]
-            try:
-                observed = [await run for run in runs]
-            finally:
-                for run in runs:
-                    run.cancel()
-                await asyncio.gather(*runs, return_exceptions=True)
-        self._session.is_shared = False
-        for done, observation, duration_ms in observed:
-            history = observation.history
-            if self.is_over or self._contains_failure(history):
-                continue
-            result = await self._judge(done, observation, duration_ms)
-            if result.failure is not None and len(history.anomalies) > self._limits.depth:
-                result = await self._reduced(result)
-            self.results.append(result)
-            self.failures += [] if result.failure is None else [result.failure]
-            self.counts.ran += 1
-            self._progress(self)
-
-    async def _observe(self, history: History) -> tuple[HistoryRun, Observation, float]:
+    async def _observe(self, history: History) -> Observed:
         started_ms = self._session.wall.monotonic_ms()
         run = HistoryRun(self._session, history)
         try:
@@ -300,18 +316,3 @@ def parts(history: History, can: Capabilities) -> Iterator[History]:
         part = build_history(history.outcome, others, can)
         if part is not None:
             yield part
-
-
-@dataclass(slots=True)
-class Matrix:
-    """How often each anomaly took part in a history, and in a failed one by verdict."""
-
-    ran: Counter[str]
-    failed: Counter[tuple[str, VerdictId]]
-
-
-def matrix(results: Sequence[Result]) -> Matrix:
-    """Count the anomalies of all results."""
-    rows = [(n, each) for each in results for n in each.history.name.anomalies or ("no anomaly",)]
-    failed = Counter((n, each.failure.verdict.id) for n, each in rows if each.failure is not None)
-    return Matrix(ran=Counter(name for name, _ in rows), failed=failed)

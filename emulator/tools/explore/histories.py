@@ -4,7 +4,7 @@ A history is an outcome and a set of anomalies. Its steps are those of the outco
 anomaly in the order of the table ANOMALY_KINDS.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, count, zip_longest
 
@@ -12,6 +12,7 @@ from emulator import ids
 from emulator.tools.explore.anomalies import ANOMALIES, Anomaly
 from emulator.tools.explore.steps import (
     CHANGES,
+    READ_NUMBERS,
     Capabilities,
     HistoryStep,
     Manner,
@@ -25,6 +26,7 @@ from emulator.tools.explore.steps import (
 MAX_EXTRA_ANOMALIES = 3
 # Draws that yield no new history, after which there is probably none left.
 MAX_VAIN_DRAWS = 200
+_WAITING = (Manner.LIMITED, Manner.SLOW_CREATE, Manner.SLOW_READ)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +57,17 @@ class History:
     @property
     def waits(self) -> bool:
         """Whether a step waits in real time."""
-        return any(step.manner is Manner.LIMITED for step in self.steps)
+        return any(step.manner in _WAITING for step in self.steps)
 
     @property
     def moves_clock(self) -> bool:
         """Whether a step moves the clock, which all payments share."""
         return any(step.action is StepAction.PASS_EXPIRY for step in self.steps)
+
+    @property
+    def runs_alone(self) -> bool:
+        """Whether no other history can run meanwhile: reads fail, or the shop is killed."""
+        return any(step.manner in (*READ_NUMBERS, Manner.KILLED) for step in self.steps)
 
     def contains(self, other: "History") -> bool:
         """Whether another history is a part of this one."""
@@ -83,7 +90,7 @@ def build_history(
 def histories_of_size(size: int, can: Capabilities) -> list[History]:
     """All histories with this number of anomalies, those of the outcomes by turns.
 
-    Those that wait in real time come last.
+    Those that move the clock come later, then those that run alone, and last those that wait.
     """
     of_outcomes = []
     for outcome in Outcome:
@@ -91,7 +98,7 @@ def histories_of_size(size: int, can: Capabilities) -> list[History]:
         of_outcomes.append([history for history in built if history is not None])
     turns = chain.from_iterable(zip_longest(*of_outcomes))
     histories = [history for history in turns if history is not None]
-    return sorted(histories, key=lambda history: history.waits)
+    return sorted(histories, key=lambda h: (h.waits, h.runs_alone, h.moves_clock))
 
 
 def random_histories(seed: int, depth: int, can: Capabilities) -> Iterator[History]:
@@ -117,14 +124,21 @@ def random_histories(seed: int, depth: int, can: Capabilities) -> Iterator[Histo
         yield history
 
 
-def normal_form(steps: Steps, *, reads_on_delivery: bool) -> Steps:
-    """The same steps for all orders that only exchange independent ones.
+def normal_form(steps: Steps, reads: Mapping[str, int]) -> Steps:
+    """The same steps for all histories that an application cannot distinguish.
 
-    A change of the payment and the delivery of an event are independent where the application
-    sends no request to the service while it handles a delivery. A lost event is independent of all.
+    `reads` has the most reads of the payment while each event is handled. A fault on a read that
+    does not occur is none. A change of the payment and the delivery of an event are independent
+    where no event leads to a read. A lost event is independent of all.
     """
-    ordered = [step for step in steps if step.action is not StepAction.LOSE]
-    if reads_on_delivery:
+    ordered = [
+        replace(step, manner=Manner.USUAL)
+        if READ_NUMBERS.get(step.manner, 0) > reads.get(step.event, 0)
+        else step
+        for step in steps
+        if step.action is not StepAction.LOSE
+    ]
+    if any(reads.values()):
         return tuple(ordered)
     for end in range(1, len(ordered)):
         index = end

@@ -14,6 +14,7 @@ from emulator.files.yaml_tree import read_file_text, read_tree
 from emulator.http.addresses import is_web_url
 from emulator.scenarios.entries import Entry, FileContext, read_text
 from emulator.scenarios.kinds import (
+    Boolean,
     Duration,
     JsonSchema,
     JsonValue,
@@ -117,6 +118,7 @@ class Run:
 
     command: str
     ready: str | None = None
+    durable: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,6 +284,11 @@ _RUN = MappingOf(
             _line("GET /health"),
             "A request that succeeds as soon as the application is ready.",
             default_text="a connection to the host of `start`",
+        ),
+        "durable": Key(
+            Boolean(),
+            "Whether `explore` may kill the application at any moment, and start it again.",
+            default=False,
         ),
     },
 )

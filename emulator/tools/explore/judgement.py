@@ -10,7 +10,7 @@ from emulator.scenarios.values import Json
 from emulator.tools.explore.histories import History
 from emulator.tools.explore.json_path import JsonPath
 from emulator.tools.explore.service import ServiceEvent
-from emulator.tools.explore.steps import HistoryStep, StepAction
+from emulator.tools.explore.steps import StepAction
 
 HAS_MONEY = (Status.COMPLETED, Status.REFUNDED)
 _HAS_NO_MONEY = (Status.FAILED, Status.EXPIRED)
@@ -24,6 +24,7 @@ class VerdictId(StrEnum):
     FULFILLED_TWICE = "fulfilled-twice"
     PAID_WITHOUT_MONEY = "paid-without-money"
     MONEY_WITHOUT_PAID = "money-without-paid"
+    NOT_FULFILLED = "not-fulfilled"
     NOT_CLOSED = "not-closed"
     NEVER_ACKNOWLEDGED = "never-acknowledged"
     CONFLUENCE = "confluence"
@@ -35,6 +36,7 @@ VERDICTS = {
     VerdictId.FULFILLED_TWICE: "the order is fulfilled more than once",
     VerdictId.PAID_WITHOUT_MONEY: "the order is paid, and its payment is not completed",
     VerdictId.MONEY_WITHOUT_PAID: "the payment is completed, and the order is not paid in the end",
+    VerdictId.NOT_FULFILLED: "the payment is completed, and the paid order is never fulfilled",
     VerdictId.NOT_CLOSED: "the payment failed or expired, and the order is not closed in the end",
     VerdictId.NEVER_ACKNOWLEDGED: "a genuine webhook is never answered with 2xx",
     VerdictId.CONFLUENCE: "the same facts in another order end in another state",
@@ -54,18 +56,21 @@ class HistoryVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """The order after a step, and the status of its payment then; `state` is JSON."""
+    """The order after a step, and the status of its payment then; `state` is JSON.
+
+    `fulfilled` counts, and is None where the file does not declare it.
+    """
 
     step: int
     payment_status: str
     is_paid: bool
     is_closed: bool
     is_refunded: bool
-    fulfilled: int
+    fulfilled: int | None
     state: bytes
 
     @property
-    def summary(self) -> tuple[bool, bool, int]:
+    def summary(self) -> tuple[bool, bool, int | None]:
         """What a forged webhook must not change."""
         return self.is_paid, self.is_closed, self.fulfilled
 
@@ -115,8 +120,6 @@ class Observation:
     order: str
     payment: str
     checkout_url: str
-    reading_steps: Collection[HistoryStep] = ()
-    """The steps during which the application sent requests to the service, if that was observed."""
 
     @property
     def final(self) -> Sample:
@@ -168,7 +171,7 @@ def _charged(observation: Observation) -> Iterator[HistoryVerdict]:
 
 def _fulfilled(observation: Observation) -> Iterator[HistoryVerdict]:
     for sample in observation.samples:
-        if sample.fulfilled > 1:
+        if (sample.fulfilled or 0) > 1:
             yield HistoryVerdict(
                 VerdictId.FULFILLED_TWICE,
                 sample.step,
@@ -197,6 +200,8 @@ def _end(observation: Observation) -> Iterator[HistoryVerdict]:
         wrong, expected = VerdictId.PAID_WITHOUT_MONEY, "refunded"
     elif status == Status.COMPLETED and not final.is_paid:
         wrong, expected = VerdictId.MONEY_WITHOUT_PAID, "paid"
+    elif status == Status.COMPLETED and final.fulfilled == 0:
+        wrong, expected = VerdictId.NOT_FULFILLED, "fulfilled"
     elif status in _HAS_NO_MONEY and not final.is_closed:
         wrong, expected = VerdictId.NOT_CLOSED, "closed"
     else:

@@ -1,16 +1,18 @@
 """Writes an exploration for a terminal, as HTML and JUnit, and failed histories for `--replay`."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
 from emulator.reporting import PLAIN, JUnitCase, Paint, counted, html_report, junit_file
 from emulator.scenarios.scenario_file import VERSION
 from emulator.tools.explore.anomalies import parse_anomaly
-from emulator.tools.explore.exploration import Exploration, HistoryFailure, capabilities, matrix
+from emulator.tools.explore.exploration import Exploration, HistoryFailure, capabilities
 from emulator.tools.explore.histories import History, build_history
 from emulator.tools.explore.integration import INTEGRATION, Integration
 from emulator.tools.explore.judgement import VerdictId
 
+GUIDE = "docs/guides/explore.md"
 BAR_LENGTH = 24
 _HISTORIES = ("history", "histories")
 
@@ -26,7 +28,7 @@ def failure_lines(failure: HistoryFailure, paint: Paint) -> list[str]:
         lines.append(f"  {number:>{width}}  {step.text}{result}")
         if number == min(verdict.step, len(trace)):
             lines += (f"{'':{width + 4}}{line}" for line in outcome)
-    return lines
+    return [*lines, f"  what to do: {GUIDE}#{verdict.id}"]
 
 
 def count_lines(exploration: Exploration) -> Iterator[str]:
@@ -44,6 +46,9 @@ def count_lines(exploration: Exploration) -> Iterator[str]:
     for count, reason in reasons:
         if count:
             yield f"  {count} {reason}"
+    size = exploration.complete_size
+    up_to = "none" if size is None else f"up to {counted(size, 'anomaly', 'anomalies')}"
+    yield f"complete sizes: {up_to}"
 
 
 def summary_line(exploration: Exploration) -> str:
@@ -65,7 +70,12 @@ def progress_text(exploration: Exploration) -> str:
 
 
 def report(name: str, exploration: Exploration) -> bytes:
-    """The HTML file: each failure, and a matrix of anomalies and verdicts."""
+    """The HTML file: each failure, and how often histories with each anomaly failed, by verdict."""
+    rows = [
+        (anomaly, result.failure)
+        for result in exploration.results
+        for anomaly in result.history.name.anomalies or ("no anomaly",)
+    ]
     return html_report(
         "explore",
         {},
@@ -73,7 +83,8 @@ def report(name: str, exploration: Exploration) -> bytes:
         summary=summary_line(exploration),
         counts=list(count_lines(exploration)),
         failures=exploration.failures,
-        matrix=matrix(exploration.results),
+        ran=Counter(anomaly for anomaly, _ in rows),
+        failed=Counter((anomaly, each.verdict.id) for anomaly, each in rows if each is not None),
         verdicts=list(VerdictId),
     )
 

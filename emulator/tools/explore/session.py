@@ -2,30 +2,24 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
 
-from emulator.clock import SystemClock
+from emulator.clock import SystemClock, pause
 from emulator.tools.explore.service import Payment, Service
 from emulator.tools.explore.shop import Shop
-from emulator.tools.explore.steps import Manner
 
-# The new payments and events of one history, and of all that run at the same time.
-MAX_NEWEST = 16
+# The new payments and events of all histories that run at the same time; mostly there are few.
 MAX_SHARED = 100
-EARLY_LATENCY = "150ms"
+NEWEST = (8, MAX_SHARED)
 # An effect too many may take this many times as long as the slowest expected one so far.
 LAG_FACTOR = 5
-
-CREATE_FAULTS: Mapping[Manner, Mapping[str, Any]] = {
-    Manner.ERROR_BEFORE: {"status": 500, "point": "before_commit"},
-    Manner.ERROR_AFTER: {"status": 500, "point": "after_commit"},
-    Manner.LIMITED: {"status": 429, "retry_after": 1},
-    Manner.CUT: {"drop": True, "point": "after_commit"},
-    Manner.EARLY: {"latency": EARLY_LATENCY, "point": "after_commit"},
-}
+# More reads of the payment while an event is handled make no difference.
+MAX_READS = 2
+# Real time after the response to a webhook in which the application may read the payment.
+MAX_READ_MS = 200
+# Real time between two looks at what the application has done.
+PAUSE_MS = 5
 
 
 @dataclass(slots=True)
@@ -35,13 +29,19 @@ class ExploreSession:
     shop: Shop
     service: Service
     wall: SystemClock
-    observes_requests: bool = False
-    """Whether to observe in which steps the application sends requests to the service."""
+    restart: Callable[[], Awaitable[None]] | None = None
+    """Kills the application, and starts it again; only where the file has its command."""
+    observes_reads: bool = False
+    """Whether to count how often the application reads a payment while it handles an event."""
+    reads: dict[str, int] = field(default_factory=dict)
+    """The most reads of the payment by event, as far as they were counted."""
+    reads_later: bool = True
+    """Whether the application may read the payment after its response, until that was observed."""
     is_shared: bool = False
     """Whether other histories run at the same time."""
-    is_limited: bool = False
-    """Whether the faults of all histories that are answered 429 are added already."""
     starting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    clock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by a history that moves the clock, until its payment has its last status."""
     newest_payment: str | None = None
     lag_ms: int = 0
     """The longest time that an expected state took to appear; 0 while all were there at once."""
@@ -52,13 +52,15 @@ class ExploreSession:
         """How long to wait for an effect that must not occur; not where effects are immediate."""
         return min(self.shop.integration.state.within_ms, LAG_FACTOR * self.lag_ms)
 
-    @asynccontextmanager
-    async def limited(self, count: int) -> AsyncIterator[None]:
-        """Answer this number of create calls 429 during the block."""
-        async with self.service.fault("create_payment", CREATE_FAULTS[Manner.LIMITED], count):
-            self.is_limited = count > 0
-            yield
-        self.is_limited = False
+    async def wait_for(self, is_true: Callable[[], Awaitable[bool]], *, within_ms: int) -> None:
+        """Wait until a condition is true, or for the time."""
+        until_ms = self.wall.monotonic_ms() + within_ms
+        while not await is_true() and self.wall.monotonic_ms() < until_ms:
+            await pause(self.wall, PAUSE_MS)
+
+    def read_wait_ms(self, *, expects_read: bool = False) -> int:
+        """How long after its response to a webhook the application may read the payment."""
+        return max(self.unexpected_wait_ms, MAX_READ_MS * (self.reads_later or expects_read))
 
     async def find_payment(self, is_wanted: Callable[[Payment], bool]) -> Payment | None:
         """The newest payment that fits, among those that no order has."""
@@ -85,15 +87,13 @@ class ExploreSession:
         if not self.is_shared:
             self._recent.clear()
 
-    @property
-    def max_newest(self) -> int:
-        """How many of the newest payments or events may be new."""
-        return MAX_SHARED if self.is_shared else MAX_NEWEST
-
     async def refresh(self) -> None:
         """Read the new payments."""
-        payments = await self.service.payments(self.max_newest)
-        ids = [payment["id"] for payment in payments]
+        for limit in NEWEST:
+            payments = await self.service.payments(limit)
+            ids = [payment["id"] for payment in payments]
+            if self.newest_payment in ids:
+                break
         known = ids.index(self.newest_payment) if self.newest_payment in ids else len(ids)
         self.newest_payment = ids[0] if ids else None
         self._recent.extend(reversed(payments[:known]))

@@ -8,7 +8,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from emulator.clock import SystemClock
 from emulator.domain.webhooks import Tamper
 from emulator.http.response import HttpResponse
-from emulator.http.webhook_messages import Message, webhook_request
+from emulator.http.webhook_messages import Message, foreign_secret, webhook_request
 from emulator.scenarios.values import Json
 from emulator.tools.explore.connections import Connections, Request
 from emulator.tools.explore.integration import Integration, ShopRequest
@@ -18,7 +18,6 @@ from emulator.tools.explore.steps import Manner
 
 JSON = "application/json"
 MAX_REDIRECTS = 5
-SLOW_ATTEMPT_MS = 50
 _TAMPERS = {
     Manner.FORGED: Tamper.SIGNATURE,
     Manner.STALE: Tamper.STALE,
@@ -71,7 +70,7 @@ class Shop:
     async def start(self, browser: Browser, *, closes: bool = False) -> HttpResponse:
         """The customer starts an order."""
         request = _request(self.integration.start)
-        response = await self._send(request, closes=closes)
+        response = await self.send(request, closes=closes)
         browser.store(request.url, response)
         return response
 
@@ -79,7 +78,7 @@ class Shop:
         """Read an order. Raises ExploreError when its state cannot be read."""
         state = self.integration.state
         request = _request(state, order)
-        response = await self._send(request)
+        response = await self.send(request)
         if not response.is_success or response.json is None:
             seen = response.text if not response.is_success else "no JSON"
             raise ExploreError(f"cannot read the state of order {order}: {_line(request)}: {seen}")
@@ -93,7 +92,7 @@ class Shop:
             is_paid=state.paid.holds(document),
             is_closed=state.closed is not None and state.closed.holds(document),
             is_refunded=state.refunded is not None and state.refunded.holds(document),
-            fulfilled=0 if state.fulfilled is None else state.fulfilled.read(document),
+            fulfilled=None if state.fulfilled is None else state.fulfilled.read(document),
             state=response.body,
         )
 
@@ -112,12 +111,12 @@ class Shop:
         return _request(self.integration.settle, order)
 
     async def settle(self, order: str) -> HttpResponse:
-        return await self._send(self.settle_request(order))
+        return await self.send(self.settle_request(order))
 
     async def open(self, browser: Browser, url: str) -> HttpResponse:
         """Open a page as a browser does, with its redirects."""
         request = self.page_request(browser, url)
-        response = await self._send(request)
+        response = await self.send(request)
         return await self.follow(browser, url, response)
 
     @staticmethod
@@ -138,31 +137,23 @@ class Shop:
             response = await self.connections.send(self.page_request(browser, url))
         return response
 
-    async def deliver(
-        self, event: ServiceEvent, manner: Manner = Manner.USUAL, *, closes: bool = False
-    ) -> HttpResponse:
-        """Send a webhook, genuine or forged."""
-        return await self._send(self.webhook(event, manner), closes=closes)
+    def webhook(self, event: ServiceEvent, manner: Manner, *, is_rotated: bool) -> Request:
+        """The request of an attempt to deliver an event, with the present time.
 
-    async def attempt_and_leave(self, event: ServiceEvent) -> bool:
-        """Send a webhook, and close the connection soon, as after a time-out.
-
-        Returns whether the application has responded by then.
+        `is_rotated`: the secret is being replaced by another one.
         """
-        return await self.connections.send_and_leave(self.webhook(event), after_ms=SLOW_ATTEMPT_MS)
-
-    def webhook(self, event: ServiceEvent, manner: Manner = Manner.USUAL) -> Request:
-        """The request of an attempt to deliver an event, with the present time."""
+        # The newest secret comes first.
+        secrets = [foreign_secret(self._secret)] * is_rotated + [self._secret]
         now_s = self._wall.system_ms() // 1000
         sent = webhook_request(
             Message(event_id=event.id, timestamp_s=now_s, body=event.body),
             url=self.integration.webhook or "",
-            secrets=[self._secret],
+            secrets=secrets,
             tamper=_TAMPERS.get(manner),
         )
         return Request(method="POST", url=sent.url, headers=dict(sent.headers), body=sent.body)
 
-    async def _send(self, request: Request, *, closes: bool = False) -> HttpResponse:
+    async def send(self, request: Request, *, closes: bool = False) -> HttpResponse:
         """Send a request. Raises ExploreError when no connection is possible."""
         response = await self.connections.send(request, closes=closes)
         if response.is_refused:

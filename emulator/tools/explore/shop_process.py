@@ -3,74 +3,104 @@
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import IO
 
-from emulator.child_process import running_command
+from emulator.child_process import kill_group, running_command
 from emulator.clock import SystemClock, pause
-from emulator.http.addresses import host_with_port
+from emulator.http.addresses import BaseUrl, host_with_port
 from emulator.tools.explore.connections import Connections, Request
 from emulator.tools.explore.integration import Integration
 from emulator.tools.explore.service import ExploreError
 
 MAX_START_S = 30
-READY_PAUSE_MS = 50
+READY_PAUSE_MS = 20
 SHOWN_OUTPUT_LINES = 10
 SHOWN_OUTPUT_BYTES = 4_096
 
 
-@asynccontextmanager
-async def running_shop(
-    integration: Integration,
-    variables: Mapping[str, str],
-    connections: Connections,
-    wall: SystemClock,
-) -> AsyncIterator[None]:
-    """Run the application of an integration that has a command. Raises ExploreError.
+class ShopProcess:
+    """The merchant's application, as a process group of a shell.
 
     `variables` are added to its environment.
     """
-    if integration.run is None:
-        yield
-        return
-    ready = integration.run.ready
-    server = Request(method="GET", url=integration.start.url()).server
-    host, port = server.host, server.port
 
-    async def missing() -> str:
+    def __init__(
+        self,
+        integration: Integration,
+        variables: Mapping[str, str],
+        connections: Connections,
+        wall: SystemClock,
+    ) -> None:
+        assert integration.run is not None  # noqa: S101 - the file has a command
+        self._command, self._ready = integration.run.command, integration.run.ready
+        self._server = Request(method="GET", url=integration.start.url()).server
+        self._variables = variables
+        self._connections = connections
+        self._wall = wall
+        self._process: asyncio.subprocess.Process
+        self._run = AsyncExitStack()
+        self._output: IO[bytes]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run the application during the block. Raises ExploreError, also where it ended."""
+        server = self._server
+        if await _is_listening(server):
+            raise ExploreError(
+                f"another program listens on {host_with_port(server.host, server.port)}, the"
+                " address of the shop; stop it, or leave out 'run' to explore it"
+            )
+        with tempfile.TemporaryFile() as self._output:
+            async with self._run:
+                try:
+                    await self._start()
+                    yield
+                except ExploreError:
+                    # The system reports an end a moment later.
+                    await pause(self._wall, READY_PAUSE_MS)
+                    if (code := self._process.returncode) is None:
+                        raise
+                    raise self._error(f"the shop ended with code {code}") from None
+
+    async def restart(self) -> None:
+        """Kill the application, and start it again. Raises ExploreError."""
+        kill_group(self._process)
+        await self._process.wait()
+        await self._run.aclose()
+        self._connections.close()
+        await self._start()
+
+    async def _start(self) -> None:
+        """Start the application, and wait until it is ready. Raises ExploreError."""
+        words = ("/bin/sh", "-c", self._command)
+        run = running_command(words, self._variables, self._output, self._wall)
+        self._process = await self._run.enter_async_context(run)
+        until_ms = self._wall.monotonic_ms() + MAX_START_S * 1_000
+        while (missing := await self._missing()) and self._process.returncode is None:
+            if self._wall.monotonic_ms() >= until_ms:
+                raise self._error(f"the shop is not ready after {MAX_START_S} s, {missing}")
+            await pause(self._wall, READY_PAUSE_MS)
+        if missing:
+            raise ExploreError(missing)
+
+    async def _missing(self) -> str:
         """What is missing for the application to be ready; empty when it is."""
-        if ready is None:
-            is_listening = await _is_listening(host, port)
-            return "" if is_listening else f"nothing listens on {host_with_port(host, port)}"
-        request = Request(method=ready.partition(" ")[0], url=ready.partition(" ")[2])
-        response = await connections.send(request, timeout_s=5, closes=True)
-        return "" if response.is_success else f"{ready}: {response.text}"
+        server = self._server
+        if self._ready is None:
+            is_listening = await _is_listening(server)
+            address = host_with_port(server.host, server.port)
+            return "" if is_listening else f"nothing listens on {address}"
+        method, _, url = self._ready.partition(" ")
+        request = Request(method=method, url=url)
+        response = await self._connections.send(request, timeout_s=5, closes=True)
+        return "" if response.is_success else f"{self._ready}: {response.text}"
 
-    if await _is_listening(host, port):
-        raise ExploreError(
-            f"another program listens on {host_with_port(host, port)}, the address of the shop;"
-            " stop it, or leave out 'run' to explore it"
-        )
-    words = ("/bin/sh", "-c", integration.run.command)
-    with tempfile.TemporaryFile() as output:
-        async with running_command(words, variables, output, wall) as process:
-            unready = ""
-            try:
-                unready = await _wait_until_ready(process, missing, wall)
-                if unready:
-                    raise ExploreError(f"the shop is not ready after {MAX_START_S} s, {unready}")
-                yield
-            except ExploreError as error:
-                # The system reports an end a moment later.
-                await pause(wall, READY_PAUSE_MS)
-                seen = str(error)
-                if process.returncode is not None:
-                    seen = f"the shop ended with code {process.returncode}"
-                elif not unready:
-                    raise
-                shown = "".join(f"\n  {line}" for line in _last_lines(output))
-                raise ExploreError(f"{seen}: {integration.run.command}{shown}") from None
+    def _error(self, seen: str) -> ExploreError:
+        """An error with the last lines that the application printed."""
+        shown = "".join(f"\n  {line}" for line in _last_lines(self._output))
+        return ExploreError(f"{seen}: {self._command}{shown}")
 
 
 def _last_lines(output: IO[bytes]) -> list[str]:
@@ -81,21 +111,9 @@ def _last_lines(output: IO[bytes]) -> list[str]:
     return text.splitlines()[-SHOWN_OUTPUT_LINES:]
 
 
-async def _wait_until_ready(
-    process: asyncio.subprocess.Process, missing: Callable[[], Awaitable[str]], wall: SystemClock
-) -> str:
-    """Returns what is missing in the end; empty when the application is ready."""
-    until_ms = wall.monotonic_ms() + MAX_START_S * 1_000
-    while (reason := await missing()) and process.returncode is None:
-        if wall.monotonic_ms() >= until_ms:
-            break
-        await pause(wall, READY_PAUSE_MS)
-    return reason
-
-
-async def _is_listening(host: str, port: int) -> bool:
+async def _is_listening(server: BaseUrl) -> bool:
     try:
-        _, writer = await asyncio.open_connection(host, port)
+        _, writer = await asyncio.open_connection(server.host, server.port)
     except OSError:
         return False
     writer.close()

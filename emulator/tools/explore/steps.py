@@ -22,6 +22,7 @@ class StepAction(StrEnum):
     """What happens in a step: to the payment, or to the merchant's application."""
 
     START = "start"
+    ROTATE = "rotate"
     WAIT = "wait"
     SUBMIT = "submit"
     PASS_EXPIRY = "pass expiry"  # noqa: S105 - no password
@@ -47,6 +48,20 @@ CHANGES = {
 }
 """The actions that change the payment, and the status that it then has."""
 
+ACTION_TEXTS = {
+    StepAction.ROTATE: "the webhook secret is replaced: webhooks have two signatures, newer first",
+    StepAction.WAIT: "the customer waits until shortly before the expiry",
+    StepAction.SUBMIT: "the customer submits a payment method",
+    StepAction.PASS_EXPIRY: "the checkout expires",
+    StepAction.APPROVE: "the customer approves the payment",
+    StepAction.DECLINE: "the customer cancels the payment",
+    StepAction.EXPIRE: "the payment expires",
+    StepAction.COMPLETE: "the payment completes after all",
+    StepAction.REFUND: "the payment is refunded",
+    StepAction.RETURN: "the customer's browser opens success_url",
+}
+"""What happens in the steps that are described without another value."""
+
 
 class Manner(StrEnum):
     """How a step deviates from the usual one."""
@@ -54,6 +69,10 @@ class Manner(StrEnum):
     USUAL = ""
     AT_ONCE = "twice at once"
     SLOW = "timed out"
+    READ_ERROR = "first read fails"
+    SECOND_READ_ERROR = "second read fails"
+    SLOW_READ = "slow read"
+    KILLED = "killed"
     WITH_RETURN = "together with the return"
     WITH_SETTLE = "together with the job"
     EARLY = "before the response"
@@ -61,6 +80,7 @@ class Manner(StrEnum):
     ERROR_AFTER = "500 after commit"
     LIMITED = "429"
     CUT = "cut"
+    SLOW_CREATE = "slow create"
     FORGED = "forged"
     STALE = "stale"
     UNSIGNED = "unsigned"
@@ -73,6 +93,10 @@ class Manner(StrEnum):
 MANNER_TEXTS = {
     Manner.AT_ONCE: "{} is delivered twice at once",
     Manner.SLOW: "the first attempt of {} times out and is repeated",
+    Manner.READ_ERROR: "the first read of the payment by the handler of {} is answered 500",
+    Manner.SECOND_READ_ERROR: "the second read of the payment by the handler of {} is answered 500",
+    Manner.SLOW_READ: "the first read of the payment by the handler of {} takes 3 s",
+    Manner.KILLED: "the application is killed when it has acknowledged {}, and started again",
     Manner.WITH_RETURN: f"{COMPLETED} is delivered while the customer's browser opens success_url",
     Manner.WITH_SETTLE: f"{COMPLETED} is delivered while the job runs",
     Manner.EARLY: "{} arrives before the response to create",
@@ -80,6 +104,7 @@ MANNER_TEXTS = {
     Manner.ERROR_AFTER: "create is answered 500 after the commit",
     Manner.LIMITED: "create is answered 429, Retry-After: 1",
     Manner.CUT: "the response to create is lost",
+    Manner.SLOW_CREATE: "the response to create takes 3 s",
     Manner.FORGED: f"{COMPLETED} arrives with a wrong signature",
     Manner.STALE: f"{COMPLETED} arrives, signed an hour ago",
     Manner.UNSIGNED: f"{COMPLETED} arrives without a signature",
@@ -90,6 +115,9 @@ MANNER_TEXTS = {
 }
 """What happens; `{}` stands for the event."""
 
+READ_NUMBERS = {Manner.READ_ERROR: 1, Manner.SECOND_READ_ERROR: 2, Manner.SLOW_READ: 1}
+"""Which read of the payment a fault concerns, of those while the event is handled."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class HistoryStep:
@@ -99,17 +127,37 @@ class HistoryStep:
     event: str = ""
     manner: Manner = Manner.USUAL
 
+    def text(self, start: str, job: str) -> str:
+        """The step in words, with the requests that start an order and the job."""
+        deviation = MANNER_TEXTS.get(self.manner, "").format(self.event)
+        match self.action:
+            case StepAction.START:
+                line = f"the customer starts an order: {start}"
+                return f"{line}; {deviation}" if deviation else line
+            case StepAction.SETTLE:
+                return f"the job runs: {job}"
+            case StepAction.DELIVER:
+                return deviation or f"{self.event} is delivered"
+            case StepAction.LOSE:
+                return f"{self.event} is lost"
+            case StepAction.FORGE:
+                return deviation
+            case _:
+                return ACTION_TEXTS[self.action]
+
 
 Steps = tuple[HistoryStep, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What an application has: webhooks, a page to which the customer returns, a job."""
+    """What an application has: webhooks, a page to which the customer returns, a job, a disk."""
 
     has_webhook: bool
     has_return: bool
     has_settle: bool
+    is_durable: bool = False
+    """Whether its process may be killed at any moment, and started again."""
 
 
 def base_steps(outcome: Outcome, can: Capabilities) -> Steps:

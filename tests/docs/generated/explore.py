@@ -8,8 +8,10 @@ from emulator.tools.explore.integration import JSON_PATH, integration_schema
 from emulator.tools.explore.judgement import VERDICTS
 from tests.docs.generated.scenario_types import key_rows
 from tests.docs.markdown import table
+from tests.tools.explore.zoo.table import WRONG_SHOPS
 
 _GUIDE = "docs/guides/explore.md"
+_BUGS = "docs/reference/found-bugs.md"
 _FORMAT = "docs/reference/integration-format.md"
 _SCHEMA = integration_schema()
 _SECTIONS = ("start", "state", "settle", "run", "history")
@@ -27,6 +29,28 @@ def _title(kind: AnomalyKind) -> str:
 
 def verdicts_table() -> str:
     return table(("id", "meaning"), [(f"`{verdict}`", text) for verdict, text in VERDICTS.items()])
+
+
+def shops_of_anomalies_table() -> str:
+    """The shops with which each kind of anomaly is tested."""
+    rows = [
+        (f"`{kind.name}`", f"{shop.description} ({shop.language})", f"`{shop.verdict}`")
+        for kind in ANOMALY_KINDS
+        for shop in WRONG_SHOPS
+        if shop.only == kind.name
+    ]
+    return table(("anomaly", "a bug that only it shows", "verdict"), rows)
+
+
+def shops_of_verdicts_table() -> str:
+    """The shops with which each verdict is tested."""
+    rows = [
+        (f"`{verdict}`", f"{shop.description} ({shop.language})")
+        for verdict in VERDICTS
+        for shop in WRONG_SHOPS
+        if shop.has_one_verdict and shop.verdict == verdict
+    ]
+    return table(("verdict", "a bug that only it reports"), rows)
 
 
 def _keys(schema: dict[str, Any]) -> Callable[[], str]:
@@ -51,6 +75,8 @@ def _row(schema: dict[str, Any], name: str, kind: str, *rest: str) -> tuple[str,
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     (_GUIDE, "anomalies"): anomalies_table,
     (_GUIDE, "verdicts"): verdicts_table,
+    (_BUGS, "shops-of-anomalies"): shops_of_anomalies_table,
+    (_BUGS, "shops-of-verdicts"): shops_of_verdicts_table,
     (_FORMAT, "integration"): _keys(_SCHEMA),
     **{(_FORMAT, name): _keys(_SCHEMA["properties"][name]) for name in _SECTIONS},
 }

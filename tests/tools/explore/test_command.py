@@ -38,8 +38,9 @@ def test_a_correct_shop_has_no_failure(correct: SmallShop, tmp_path: Path) -> No
     first, *counts = printed.splitlines()
     assert (code, first.endswith("none failed")) == (0, True), printed
     assert counts == [
-        "98 histories exist: 91 ran, 7 skipped",
-        "  7 differ from one that ran only in the order of independent steps",
+        "121 histories exist: 97 ran, 24 skipped",
+        "  24 differ from one that ran only in the order of independent steps",
+        "complete sizes: up to 1 anomaly",
     ]
 
 
@@ -59,6 +60,7 @@ def test_a_race_is_found_saved_and_replayed(racy: SmallShop, tmp_path: Path) -> 
         "     expected: the order is fulfilled at most once",
         "     seen: it is fulfilled 2 times",
     ]
+    assert lines[delivered + 4] == "  what to do: docs/guides/explore.md#fulfilled-twice"
     [saved] = (tmp_path / "saved").iterdir()
     assert saved.name == "small-shop-fulfilled-twice-paid-at-once-payment-completed.yaml"
     code, printed = output("explore", "--replay", str(saved), *racy.flags)
@@ -83,11 +85,11 @@ def test_larger_histories_are_drawn_until_the_time_is_over(
     correct: SmallShop, tmp_path: Path
 ) -> None:
     file = correct.write(tmp_path)
-    flags = [*correct.flags, "--depth", "0", "--max-time", "1500ms"]
-    code, printed = output("explore", file, *flags)
+    code, printed = output("explore", file, *correct.flags, "--max-time", "1500ms")
     assert code == 0
-    exist = int(printed.splitlines()[1].split()[0])
-    assert exist > 3
+    *_, not_run, size = printed.splitlines()
+    assert not_run.endswith("were not run, because --max-failures or --max-time was reached")
+    assert size in ("complete sizes: none", "complete sizes: up to 0 anomalies")
 
 
 @pytest.mark.deep
@@ -144,7 +146,7 @@ def test_histories_of_a_slow_shop_run_at_the_same_time(tmp_path: Path) -> None:
         flags = [*shop.flags, "--depth", "1", "--save", str(tmp_path / "saved")]
         code, printed = output("explore", shop.write(tmp_path), *flags)
     assert code == 0, printed
-    in_turn_s = 98 * 0.4
+    in_turn_s = 121 * 0.4
     assert float(printed.split(" histories in ")[1].split()[0]) < in_turn_s
 
 
@@ -163,12 +165,35 @@ def test_a_thousand_histories_leave_the_memory_flat(correct: SmallShop, tmp_path
 
     correct.on_start = count
     try:
-        usage_error("explore", correct.write(tmp_path), *correct.flags)
+        result = invoke("explore", correct.write(tmp_path), *correct.flags, "--depth", "2")
     finally:
         gc.enable()
+    assert str(result.exception).startswith("the order cannot be started: ")
+    assert result.stdout.endswith("complete sizes: up to 1 anomaly\n")
     growth = (objects[1] - objects[0]) / 700
     # The shop itself stores about 20 objects for each order.
     assert growth < 45, growth
+
+
+@pytest.mark.deep
+def test_a_failure_is_printed_when_it_is_found_and_a_summary_after_ctrl_c(
+    racy: SmallShop, tmp_path: Path
+) -> None:
+    flags = (*racy.flags, "--save", str(tmp_path / "saved"), "--max-failures", "1000")
+    process = subprocess.Popen(
+        ["env", "--default-signal", *COMMAND, "explore", racy.write(tmp_path), *flags],
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == f"{RACE}\n"
+        process.send_signal(signal.SIGINT)
+        printed = process.stdout.read()
+    assert process.returncode == 130
+    [summary] = [line for line in printed.splitlines() if " histories in " in line]
+    assert summary.partition(" s: ")[2] in ("1 failed", "2 failed")
+    assert printed.endswith("complete sizes: up to 0 anomalies\n")
 
 
 @pytest.mark.deep
@@ -176,7 +201,9 @@ def test_progress_is_shown_on_a_terminal(correct: SmallShop, tmp_path: Path) -> 
     file = correct.write(tmp_path)
     printed = run_on_terminal("explore", file, "--depth", "0", *correct.flags)
     assert "2 of 3 histories, 0 failed" in printed
-    assert printed.splitlines()[-1] == "3 histories exist: 3 ran, 0 skipped"
+    *_, counts, size = printed.splitlines()
+    assert counts == "3 histories exist: 3 ran, 0 skipped"
+    assert size == "complete sizes: up to 0 anomalies"
 
 
 def test_a_shop_that_works_in_a_queue_is_correct(tmp_path: Path) -> None:

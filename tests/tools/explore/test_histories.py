@@ -1,9 +1,11 @@
 """Histories: which exist, in which order they run, and which are equivalent."""
 
+from dataclasses import replace
 from itertools import islice
 
 import pytest
 
+from emulator.domain.payment import EVENT_TYPES
 from emulator.tools.explore.anomalies import ANOMALIES, parse_anomaly
 from emulator.tools.explore.histories import (
     History,
@@ -15,7 +17,9 @@ from emulator.tools.explore.histories import (
 )
 from emulator.tools.explore.steps import Capabilities, Outcome
 
-ALL = Capabilities(has_webhook=True, has_return=True, has_settle=True)
+ALL = Capabilities(has_webhook=True, has_return=True, has_settle=True, is_durable=True)
+NO_READS = dict.fromkeys(EVENT_TYPES.values(), 0)
+ONE_READ = dict.fromkeys(EVENT_TYPES.values(), 1)
 POLLS = Capabilities(has_webhook=False, has_return=False, has_settle=True)
 
 
@@ -56,6 +60,12 @@ STEPS = [
         ["late-success", "at-once payment.completed"],
         [*BASE[:4], "decline", "deliver failed", "complete", "deliver completed twice at once"],
     ),
+    ("failed", ["rotation"], ["start", "rotate", *BASE[1:4], "decline", "deliver failed"]),
+    (
+        "expired",
+        ["read-500 payment.expired"],
+        ["start", "deliver created", "expire", "deliver expired first read fails"],
+    ),
     ("paid", ["return-at-once"], [*BASE[:5], "deliver completed together with the return"]),
     (
         "paid",
@@ -90,8 +100,21 @@ def test_small_histories_come_first_and_those_that_wait_last() -> None:
     singles = histories_of_size(1, ALL)
     assert {len(h.anomalies) for h in singles} == {1}
     assert [h.waits for h in singles] == sorted(h.waits for h in singles)
-    waiting = {"paid, create-429", "failed, create-429", "expired, create-429"}
-    assert {h.title for h in singles if h.waits} == waiting
+    waiting = {f"{outcome}, create-{kind}" for outcome in Outcome for kind in ("429", "slow")}
+    assert {h.title for h in singles if h.waits} == {*waiting, "paid, slow-read payment.completed"}
+
+
+def test_histories_that_concern_all_payments_are_known() -> None:
+    alone = {h.anomalies[0].kind.name for h in histories_of_size(1, ALL) if h.runs_alone}
+    reads = {"read-500", "second-read-500", "slow-read"}
+    assert alone == {"killed", *reads}
+    moving = {h.anomalies[0].kind.name for h in histories_of_size(1, ALL) if h.moves_clock}
+    assert moving == {"expiry-while-processing"}
+
+
+def test_a_shop_is_killed_only_where_its_file_allows_that() -> None:
+    singles = histories_of_size(1, replace(ALL, is_durable=False))
+    assert "killed" not in {h.anomalies[0].kind.name for h in singles}
 
 
 def test_a_shop_without_webhooks_has_histories_without_deliveries() -> None:
@@ -109,8 +132,7 @@ def test_every_anomaly_occurs_and_is_found_by_its_name() -> None:
 def test_changes_and_deliveries_are_exchangeable_where_the_shop_does_not_read() -> None:
     usual, delayed = history("paid"), history("paid", "delayed payment.processing")
     forms = [
-        [normal_form(h.steps, reads_on_delivery=reads) for h in (usual, delayed)]
-        for reads in (False, True)
+        [normal_form(h.steps, reads) for h in (usual, delayed)] for reads in (NO_READS, ONE_READ)
     ]
     assert [first == second for first, second in forms] == [True, False]
 
@@ -120,15 +142,26 @@ def test_the_position_of_a_lost_event_makes_no_other_history() -> None:
         ("lost payment.processing",),
         ("late payment.processing", "lost payment.processing"),
     )
-    forms = {normal_form(history("paid", *n).steps, reads_on_delivery=True) for n in (lost, late)}
+    forms = {normal_form(history("paid", *n).steps, ONE_READ) for n in (lost, late)}
     assert len(forms) == 1
 
 
 def test_the_order_of_two_deliveries_is_never_exchanged() -> None:
     usual, swapped = history("paid"), history("paid", "swapped payment.processing")
-    assert normal_form(usual.steps, reads_on_delivery=False) != normal_form(
-        swapped.steps, reads_on_delivery=False
-    )
+    assert normal_form(usual.steps, NO_READS) != normal_form(swapped.steps, NO_READS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reads"), [("read-500", 1), ("slow-read", 1), ("second-read-500", 2)]
+)
+def test_a_fault_on_a_read_that_does_not_occur_makes_no_other_history(
+    kind: str, reads: int
+) -> None:
+    usual, faulty = history("paid"), history("paid", f"{kind} payment.completed")
+    for number in range(3):
+        counted = {**NO_READS, "payment.completed": number}
+        forms = [normal_form(h.steps, counted) for h in (usual, faulty)]
+        assert (forms[0] != forms[1]) == (number >= reads)
 
 
 def test_facts_are_equal_whatever_their_order() -> None:

@@ -19,7 +19,7 @@ from tests.tools.explore.test_histories import history
 
 
 def sample(status: str, **members: Any) -> Sample:
-    values = {"is_paid": False, "is_closed": False, "is_refunded": False, "fulfilled": 0}
+    values = {"is_paid": False, "is_closed": False, "is_refunded": False, "fulfilled": None}
     return Sample(payment_status=status, **{**values, "state": b"{}", "step": 3, **members})
 
 
@@ -53,6 +53,10 @@ JUDGED: list[tuple[Observation, str | None]] = [
     (observed(sample("completed"), could_know={"processing"}), None),
     (observed(sample("completed", **PAID, fulfilled=2)), "fulfilled-twice"),
     (observed(sample("completed", **PAID), live_payments=("pay_1", "pay_2")), "charged-twice"),
+    (observed(sample("completed", **PAID, fulfilled=0), could_know={"completed"}), "not-fulfilled"),
+    (observed(sample("completed", **PAID, fulfilled=1), could_know={"completed"}), None),
+    (observed(sample("completed", **PAID, fulfilled=0)), None),
+    (observed(sample("refunded", fulfilled=0), could_know={"refunded"}), None),
     (observed(sample("failed"), could_know={"failed"}), "not-closed"),
     (observed(sample("failed", is_closed=True), could_know={"failed"}), None),
     (observed(sample("expired")), None),

@@ -12,6 +12,7 @@ from emulator.http.emulator_client import EmulatorClient
 from emulator.server.app.server import private_emulator
 from emulator.settings import resolve
 from emulator.tools.explore.connections import Connections
+from emulator.tools.explore.executor import OBSERVED_MS
 from emulator.tools.explore.exploration import Exploration, Limits
 from emulator.tools.explore.integration import read_integration
 from emulator.tools.explore.service import Service
@@ -80,6 +81,21 @@ async def test_nothing_waits_where_the_expected_state_is_there_at_once(tmp_path:
                 result = await exploration.replay(history(outcome, *anomalies))
                 assert result.failure is None
     assert clock.waited_ms == 0
+
+
+async def test_nothing_waits_for_a_failed_read_where_the_shop_reads_before_it_responds(
+    tmp_path: Path,
+) -> None:
+    clock = WaitingClock()
+    with small_shop(has_race=True) as shop:
+        async with exploring(shop, tmp_path, clock) as exploration:
+            await exploration.run()
+            waited_ms = clock.waited_ms
+            result = await exploration.replay(history("paid", "read-500 payment.completed"))
+    assert (result.failure, clock.waited_ms - waited_ms) == (None, 0)
+    assert waited_ms == OBSERVED_MS * sum(
+        step.action == "deliver" for each in exploration.results for step in each.history.steps
+    )
 
 
 async def test_a_second_effect_is_awaited_where_effects_are_late(tmp_path: Path) -> None:

@@ -4,13 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from emulator.tools.explore.anomalies import ANOMALY_KINDS
 from emulator.tools.explore.judgement import VerdictId
 from tests.tools.explore.zoo.__main__ import PAGE as FOUND_BUGS
-from tests.tools.explore.zoo.exploration import explore, smaller_failures
+from tests.tools.explore.zoo.exploration import explore, exposure, replay, smaller_failures
 from tests.tools.explore.zoo.table import CORRECT_SHOPS, NODE, PHP, PYTHON, SHOPS, WRONG_SHOPS, Shop
 
 ZOO = Path(__file__).parent / "zoo"
 MAX_S = 60
+SOLE_SHOPS = [shop for shop in WRONG_SHOPS if shop.only or shop.has_one_verdict]
 PROGRAMS = {PYTHON: "shop.py", NODE: "shop.mjs", PHP: "shop.php"}
 
 
@@ -21,7 +23,43 @@ def test_each_shop_has_one_bug_of_its_program_and_a_source() -> None:
     for shop in WRONG_SHOPS:
         assert shop.bug in programs[shop.language], shop.name
         assert shop.verdict in set(VerdictId), shop.name
-        assert shop.source.count("/") == 3, shop.name
+        assert shop.only or shop.source.count("/") == 3, shop.name
+
+
+def test_each_kind_of_anomaly_and_each_verdict_has_a_shop_that_only_it_shows() -> None:
+    assert {shop.only for shop in WRONG_SHOPS if shop.only} == {k.name for k in ANOMALY_KINDS}
+    assert {shop.verdict for shop in WRONG_SHOPS if shop.has_one_verdict} == set(VerdictId)
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("shop", SOLE_SHOPS, ids=lambda shop: shop.name)
+def test_only_one_kind_of_anomaly_or_one_verdict_shows_a_bug(shop: Shop, tmp_path: Path) -> None:
+    found = exposure(shop, tmp_path)
+    assert shop.verdict in found.verdicts
+    assert not shop.only or found.kinds == {shop.only}
+    assert not shop.has_one_verdict or found.verdicts == {shop.verdict}
+
+
+FAILING_HANDLERS = [
+    ("remembers-before-read", "read-500 payment.completed"),
+    ("pays-then-fails", "second-read-500 payment.completed"),
+    ("first-signature-only", "rotation"),
+    ("loses-queue", "killed payment.completed"),
+]
+
+
+@pytest.mark.parametrize(("name", "anomaly"), FAILING_HANDLERS)
+def test_a_shop_is_found_wrong_that_cannot_bear_a_failure_of_its_handler(
+    name: str, anomaly: str, tmp_path: Path
+) -> None:
+    shop = SHOPS[name]
+    finding = replay(shop, tmp_path, "paid", anomaly)
+    assert (finding.code, finding.verdict) == (1, shop.verdict), finding.output
+
+
+def test_a_shop_that_stores_each_change_can_be_killed(tmp_path: Path) -> None:
+    finding = replay(SHOPS["survives"], tmp_path, "paid", "killed payment.completed")
+    assert finding.code == 0, finding.output
 
 
 @pytest.mark.interop
@@ -36,5 +74,7 @@ def test_a_bug_is_found_in_a_smallest_history(shop: Shop, tmp_path: Path) -> Non
 def test_the_table_of_found_bugs_has_each_shop() -> None:
     page = FOUND_BUGS.read_text(encoding="utf-8")
     for shop in WRONG_SHOPS:
+        if not shop.source:
+            continue
         assert f"| {shop.description} | {shop.language} | [{shop.source}]" in page, shop.name
         assert f"`{shop.verdict}`" in page

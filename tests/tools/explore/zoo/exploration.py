@@ -11,7 +11,13 @@ from xml.etree import ElementTree
 
 import yaml
 
+from emulator.domain.payment import EVENT_TYPES
+from emulator.tools.explore.exploration import capabilities
+from emulator.tools.explore.histories import History, histories_of_size, normal_form
+from emulator.tools.explore.integration import read_integration
 from emulator.tools.explore.judgement import VerdictId
+from emulator.tools.explore.session import MAX_READS
+from emulator.tools.explore.steps import READ_NUMBERS, Steps
 from tests.benchmarks.servers import free_ports
 from tests.cli.processes import COMMAND, REPOSITORY, environment
 from tests.tools.explore.zoo.integration import write_integration
@@ -22,7 +28,7 @@ NO_HISTORY = "has no history that fits"
 _VERDICTS = "|".join(VerdictId)
 _FAILURE = re.compile(rf"^(?P<verdict>{_VERDICTS}): (?P<history>.+)$", re.MULTILINE)
 # The application waits before it repeats a call, or the response is held.
-_WAITS = re.compile(r"create-|early ")
+_WAITS = re.compile(r"create-|early |slow-read|killed")
 _SAVED = re.compile(r"^  saved: (?P<path>.+)$", re.MULTILINE)
 
 
@@ -51,7 +57,7 @@ def rate(shop: Shop, directory: Path) -> str:
     [port] = free_ports(1)
     file, cases = write_integration(shop, directory, port=port), directory / "cases.xml"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    run = run_explore(str(file), "--junit", str(cases), directory=directory)
+    run = run_explore(str(file), "--depth", "2", "--junit", str(cases), directory=directory)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     all_cases = list(ElementTree.parse(cases).iter("testcase"))  # noqa: S314 - our own file
@@ -62,6 +68,54 @@ def rate(shop: Shop, directory: Path) -> str:
         f" {len(busy) / seconds:.0f} a second; all {len(all_cases)} in {run.seconds:.0f} s, with"
         f" {1000 * cpu_s / len(all_cases):.1f} ms of CPU each for both processes\n"
     )
+
+
+def replay(shop: Shop, directory: Path, outcome: str, *anomalies: str) -> Finding:
+    """Run one history of a shop in a new process."""
+    [port] = free_ports(1)
+    history = {"outcome": outcome, "anomalies": list(anomalies)}
+    file = write_integration(shop, directory, port=port, history=history)
+    return run_explore("--replay", str(file), directory=directory)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exposure:
+    """The kinds of anomalies of the histories of size 1 that fail, and their verdicts."""
+
+    kinds: set[str]
+    verdicts: set[str]
+
+
+def exposure(shop: Shop, directory: Path) -> Exposure:
+    """Explore all histories of a shop up to size 1.
+
+    A kind also counts if its history was skipped because it is equivalent to one that failed.
+    """
+    [port] = free_ports(1)
+    file, cases = write_integration(shop, directory, port=port), directory / "cases.xml"
+    flags = ("--depth", "1", "--max-failures", "1000", "--junit", str(cases))
+    run = run_explore(str(file), *flags, directory=directory)
+    assert run.code == 1, run.output
+    failed = {
+        str(case.get("name")): str(failure.get("type"))
+        for case in ElementTree.parse(cases).iter("testcase")  # noqa: S314 - our own file
+        if (failure := case.find("failure")) is not None
+    }
+    can = capabilities(read_integration(file))
+    histories = {h.title: h for size in (0, 1) for h in histories_of_size(size, can)}
+    kinds = set()
+    for title in failed:
+        failing = histories[title]
+        equal = (h for h in histories.values() if _form(h, failing) == _form(failing, failing))
+        kinds |= {anomaly.kind.name for h in equal for anomaly in h.anomalies} or {"none"}
+    return Exposure(kinds=kinds, verdicts=set(failed.values()))
+
+
+def _form(history: History, failing: History) -> tuple[str, Steps]:
+    """Equal for histories that may be skipped where a failing one has run."""
+    reads_matter = any(step.manner in READ_NUMBERS for step in failing.steps)
+    reads = dict.fromkeys(EVENT_TYPES.values(), MAX_READS if reads_matter else 0)
+    return history.outcome, normal_form(history.steps, reads)
 
 
 def smaller_failures(finding: Finding, directory: Path) -> list[str]:
@@ -85,7 +139,7 @@ def smaller_failures(finding: Finding, directory: Path) -> list[str]:
 
 
 def run_explore(*arguments: str, directory: Path) -> Finding:
-    """Run the command in a directory, in which it saves a failure; by default with `--depth 2`."""
+    """Run the command in a directory, in which it saves a failure."""
     started_s = time.monotonic()
     run = subprocess.run(
         [*COMMAND, "explore", *arguments, "--port", "0", "--checkout-port", "0"],

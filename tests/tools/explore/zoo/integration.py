@@ -17,10 +17,11 @@ _COMMANDS = {
 }
 
 
-def write_integration(shop: Shop, directory: Path, *, port: int) -> Path:
-    """Write the file; the database of the shop is in the same directory."""
+def write_integration(shop: Shop, directory: Path, *, port: int, history: Any = None) -> Path:
+    """Write the file, also with a history; the database of the shop is in the same directory."""
     path = directory / "integration.yaml"
-    text = yaml.safe_dump(integration(shop, directory, port), sort_keys=False)
+    document = integration(shop, directory, port) | ({"history": history} if history else {})
+    text = yaml.safe_dump(document, sort_keys=False)
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -52,6 +53,8 @@ def integration(shop: Shop, directory: Path, port: int) -> dict[str, Any]:
         document["return"] = "success_url"
     if "job" in shop.ways:
         document["settle"] = {"request": f"POST {url}/jobs/{{order}}"}
+    if "durable" in shop.ways:
+        document["run"]["durable"] = True
     return document
 
 

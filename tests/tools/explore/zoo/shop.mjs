@@ -1,6 +1,8 @@
 // A small shop in Node.js. Without a bug it is correct; `bug('…')` marks each deviation.
-// Its settings are environment variables, as in shop.py. `LAG` delays the effect of webhooks (ms).
+// Its settings are environment variables, as in shop.py.
+// `LAG` delays the effect of webhooks (ms).
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -11,13 +13,21 @@ const BASE = `http://127.0.0.1:${PORT}`
 const SECRET = Buffer.from(process.env.PAYMENTS_EMULATOR_WEBHOOK_SECRET.slice(6), 'base64')
 const RANKS = { pending: 0, processing: 0, failed: 1, expired: 1, completed: 2, refunded: 3 }
 const NAMES = { failed: 'cancelled', expired: 'cancelled', completed: 'paid', refunded: 'refunded' }
-const orders = new Map()
+const IS_DURABLE = WAYS.includes('durable')
+const orders = new Map(IS_DURABLE && existsSync(process.env.DATABASE) ? JSON.parse(readFileSync(process.env.DATABASE)) : [])
 const seen = new Set()
 const bug = (name) => BUG === name
 
+function save() {
+  if (!IS_DURABLE) return
+  writeFileSync(`${process.env.DATABASE}.new`, JSON.stringify([...orders]))
+  renameSync(`${process.env.DATABASE}.new`, process.env.DATABASE)
+}
+
 async function call(method, path, body) {
   const headers = { authorization: `Bearer ${process.env.PAYMENTS_EMULATOR_TEST_KEY}`, 'content-type': 'application/json' }
-  const response = await fetch(PAYMENTS_EMULATOR_URL + path, { method, headers, body: JSON.stringify(body) })
+  const signal = AbortSignal.timeout(method === 'POST' ? 2000 : 10_000)
+  const response = await fetch(PAYMENTS_EMULATOR_URL + path, { method, headers, body: JSON.stringify(body), signal })
   return { status: response.status, wait: response.headers.get('retry-after'), json: await response.json() }
 }
 
@@ -29,7 +39,10 @@ async function createPayment(order) {
   }
   for (let attempt = 0; attempt < 3; attempt += 1) {
     if (bug('new-key-on-retry')) body.idempotency_key = randomUUID()
-    const { status, wait, json } = await call('POST', '/v1/payments', body).catch(() => ({ status: 500 }))
+    const { status, wait, json } = await call('POST', '/v1/payments', body).catch((error) => {
+      if (bug('new-key-after-timeout') && error.name === 'TimeoutError') body.idempotency_key = randomUUID()
+      return { status: 500 }
+    })
     if (status === 201) return json
     if (status !== 429 && status < 500) break
     await sleep(wait ? wait * 1000 : 100)
@@ -37,7 +50,11 @@ async function createPayment(order) {
   throw new Error('no payment')
 }
 
-const retrieve = async (payment) => (await call('GET', `/v1/payments/${payment}`)).json
+async function retrieve(payment) {
+  const { status, json } = await call('GET', `/v1/payments/${payment}`)
+  if (status !== 200) throw new Error(`the service answers ${status}`)
+  return json
+}
 
 // An older or equal status changes nothing, so any order and number of events is safe.
 function apply(order, status) {
@@ -50,6 +67,7 @@ function apply(order, status) {
   order.known = status
   order.status = NAMES[status]
   if (status === 'completed' && !bug('ships-every-event')) order.shipments += 1
+  save()
 }
 
 async function applyFresh(order) {
@@ -70,7 +88,7 @@ function isGenuine(headers, body) {
   if (!(Math.abs(Date.now() / 1000 - stamp) <= 300)) return false
   const signed = Buffer.concat([Buffer.from(`${headers['webhook-id']}.${stamp}.`), body])
   const expected = Buffer.from(`v1,${createHmac('sha256', SECRET).update(signed).digest('base64')}`)
-  return (headers['webhook-signature'] ?? '').split(' ').map((each) => Buffer.from(each))
+  return (headers['webhook-signature'] ?? '').split(' ', bug('first-signature-only') ? 1 : 99).map((each) => Buffer.from(each))
     .some((given) => given.length === expected.length && timingSafeEqual(given, expected))
 }
 
@@ -85,7 +103,7 @@ async function webhook(request, body) {
   if (!order || (event.mode !== 'test' && !bug('ignores-mode'))) return 200
   if (order.payment && order.payment !== data.id && !bug('any-payment')) return 200
   if (!WAYS.includes('webhook')) return 200
-  if (bug('seen-before-done') || bug('job-and-webhook-race')) {
+  if (bug('seen-before-done') || bug('job-and-webhook-race') || bug('remembers-before-read')) {
     if (seen.has(event.id)) return 200
     seen.add(event.id)
   }
@@ -93,8 +111,12 @@ async function webhook(request, body) {
     await sleep(100)
     if (request.socket.destroyed) return 499 // The framework cancels the handler with its request.
   }
-  if (bug('job-and-webhook-race') && status === 'completed') await applyFresh(order)
-  else if (LAG) setTimeout(() => apply(order, data.status), LAG)
+  if (bug('fails-in-background') && status === 'completed') {
+    applyFresh(order).catch(() => {}) // Nobody repeats it.
+  } else if (bug('error-is-failure')) await applyFresh(order).catch(() => apply(order, 'failed'))
+  else if ((bug('remembers-before-read') && status === 'completed') || WAYS.includes('read')) await applyFresh(order)
+  else if (bug('job-and-webhook-race') && status === 'completed') await applyFresh(order)
+  else if (LAG || (bug('loses-queue') && status === 'completed')) setTimeout(() => apply(order, data.status), LAG || 100)
   else apply(order, data.status)
   return 200
 }
@@ -103,6 +125,7 @@ async function start({ amount }) {
   const order = { id: `o${orders.size + 1}`, amount, status: 'pending', known: 'pending', shipments: 0 }
   orders.set(order.id, order)
   order.payment = (await createPayment(order)).id
+  save()
   return order
 }
 

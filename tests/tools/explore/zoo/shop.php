@@ -1,6 +1,7 @@
 <?php
 // A small shop in PHP, for its built-in server. Without a bug it is correct; bug('…') marks each
-// deviation. Its settings are environment variables, as in shop.py; DATABASE is an SQLite file.
+// deviation. Its settings are environment variables, as in shop.py; DATABASE is an SQLite file, so
+// it is always durable.
 
 const RANKS = ['pending' => 0, 'processing' => 0, 'failed' => 1, 'expired' => 1, 'completed' => 2, 'refunded' => 3];
 const NAMES = ['failed' => 'cancelled', 'expired' => 'cancelled', 'completed' => 'paid', 'refunded' => 'refunded'];
@@ -137,8 +138,23 @@ function webhook(string $body): int
     if (bug('409-on-duplicate') && $payment['status'] === $order['known']) {
         return 409;
     }
-    if (is_way('webhook')) {
-        apply($order['id'], $payment['status']);
+    $lock = fopen(getenv('DATABASE') . '.lock', 'c');
+    flock($lock, LOCK_EX); // until the end of the request
+    $is_done = find_order($order['id'])['status'] === 'paid';
+    if (bug('ships-then-fails') && $payment['status'] === 'completed') {
+        if (!$is_done && retrieve($order['id']) === 'completed') {
+            query('UPDATE orders SET shipments = shipments + 1 WHERE id = ?', [$order['id']]);
+            retrieve($order['id']); // for the receipt
+            query("UPDATE orders SET status = 'paid', known = 'completed' WHERE id = ?", [$order['id']]);
+        }
+    } elseif (bug('pays-then-fails') && $payment['status'] === 'completed') {
+        if (!$is_done && retrieve($order['id']) === 'completed') {
+            query("UPDATE orders SET status = 'paid', known = 'completed' WHERE id = ?", [$order['id']]);
+            retrieve($order['id']); // for the address
+            query('UPDATE orders SET shipments = shipments + 1 WHERE id = ?', [$order['id']]);
+        }
+    } elseif (is_way('webhook')) {
+        apply($order['id'], is_way('read') ? retrieve($order['id']) : $payment['status']);
     }
     return 200;
 }
@@ -150,9 +166,20 @@ function answer(int $status, array $body = []): void
     echo json_encode((object) $body);
 }
 
+/** The status of the payment of an order; a failed read ends the request with 500. */
+function retrieve(string $id): string
+{
+    [$status, $payment] = call('GET', '/v1/payments/' . find_order($id)['payment']);
+    if ($status !== 200) {
+        answer(500);
+        exit;
+    }
+    return $payment['status'];
+}
+
 function refresh(string $id): void
 {
-    apply($id, call('GET', '/v1/payments/' . find_order($id)['payment'])[1]['status']);
+    apply($id, retrieve($id));
 }
 
 $path = parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH);

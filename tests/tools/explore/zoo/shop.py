@@ -1,7 +1,8 @@
 """A small shop in Python. Without a bug it is correct; `bug("…")` marks each deviation.
 
 Its settings are environment variables. `WAYS` names how it learns of a payment: any of `webhook`,
-`return` and `job`, or `queue`, which handles webhooks after they are answered.
+`return` and `job`, or `queue`, which handles webhooks after they are answered. With `read`, a
+webhook only says which payment to retrieve; with `durable`, orders are stored in `DATABASE`.
 """
 
 import base64
@@ -12,8 +13,10 @@ import os
 import queue
 import threading
 import time  # noqa: TID251 - a shop has its own time
+from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -27,8 +30,18 @@ WAYS = os.environ.get("WAYS", "webhook return job").split()
 ATTEMPTS = 3
 STATUS_EVENTS = {"processing", "failed", "expired", "completed", "refunded"}
 MAX_AGE_S = 300
+DATABASE = Path(os.environ["DATABASE"])
+# Some shops wait less for the service, and take a time-out for an answer.
+TIMEOUT_S = 2 if BUG in ("new-key-after-timeout", "timeout-is-failure") else 10
 RANKS = {"pending": 0, "processing": 0, "failed": 1, "expired": 1, "completed": 2, "refunded": 3}
 NAMES = {"failed": "cancelled", "expired": "cancelled", "completed": "paid", "refunded": "refunded"}
+NEW_KEY_AFTER = {
+    "new-key-after-timeout": "timeout",
+    "new-key-after-cut": "cut",
+    "new-key-after-500": "500",
+}
+FORGETS_AFTER = {"forgets-order-after-500": 500, "forgets-order-after-429": 429}
+CANCELLED_BY_JOB = {"cancels-pending": "pending", "cancels-processing": "processing"}
 
 Json = dict[str, Any]
 orders: dict[str, Json] = {}
@@ -37,6 +50,9 @@ cache: dict[str, str] = {}
 lock = threading.RLock()
 jobs: "queue.Queue[tuple[Json, Json]]" = queue.Queue()
 local = threading.local()
+seen: set[str] = set()
+busy: set[str] = set()
+strange: set[str] = set()
 
 
 def bug(name: str) -> bool:
@@ -46,7 +62,7 @@ def bug(name: str) -> bool:
 def call(method: str, path: str, body: Json | None = None) -> tuple[int, Json, float]:
     """The status, the JSON and `Retry-After` of a response. Raises OSError, HTTPException."""
     if not hasattr(local, "connection"):
-        local.connection = HTTPConnection(API, timeout=10)
+        local.connection = HTTPConnection(API, timeout=TIMEOUT_S)
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
     try:
         local.connection.request(method, path, body and json.dumps(body), headers)
@@ -69,22 +85,38 @@ def create(order: Json) -> Json:
     if not bug("new-payment-on-retry"):
         body["idempotency_key"] = order["id"]
     for _ in range(ATTEMPTS):
+        failure = ""
         try:
             status, payment, wait_s = call("POST", "/v1/payments", body)
+        except TimeoutError:
+            status, wait_s, failure = 500, 0, "timeout"
         except (OSError, HTTPException, ValueError):
-            status, wait_s = 500, 0
+            status, wait_s, failure = 500, 0, "cut"
         if status == 201:
             return payment
+        if NEW_KEY_AFTER.get(BUG) == (failure or str(status)):
+            body["idempotency_key"] = f"{order['id']}-again"
+        if FORGETS_AFTER.get(BUG) == status and not has_payment(order):
+            order["is_forgotten"] = True
         if status != 429 and status < 500:
             break
         time.sleep(wait_s or 0.1)
     raise RuntimeError("no payment")
 
 
+def has_payment(order: Json) -> bool:
+    """Whether one of the newest payments is that of an order."""
+    payments = call("GET", "/v1/payments?limit=3")[1]["data"]
+    return any(payment["metadata"]["order"] == order["id"] for payment in payments)
+
+
 def retrieve(payment: str) -> str:
-    """The status of a payment."""
+    """The status of a payment. Raises OSError, HTTPException."""
     if not bug("caches-status") or payment not in cache:
-        cache[payment] = call("GET", f"/v1/payments/{payment}")[1]["status"]
+        status, body, _ = call("GET", f"/v1/payments/{payment}")
+        if status != 200:
+            raise OSError(f"the service answers {status}")
+        cache[payment] = body["status"]
     return cache[payment]
 
 
@@ -106,6 +138,15 @@ def apply(order: Json, status: str) -> None:
         order["status"] = NAMES.get(status, order["status"])
         if status == "completed" and known != "refunded":
             order["shipments"] += 1
+        save()
+
+
+def save() -> None:
+    """Store the orders, where they are durable."""
+    if "durable" in WAYS:
+        written = DATABASE.with_suffix(".new")
+        written.write_text(json.dumps(orders))
+        written.replace(DATABASE)
 
 
 def apply_slowly(order: Json) -> None:
@@ -126,6 +167,8 @@ def start(body: Json) -> Json:
     order |= {"shipments": 0, "points": 0, "known": "pending", "payment": None, "paths": []}
     orders[order["id"]] = order
     order["payment"] = create(order)["id"]
+    with lock:
+        save()
     return order
 
 
@@ -136,6 +179,12 @@ def is_genuine(headers: Any, body: bytes) -> bool:
     signed = f"{headers.get('webhook-id')}.{stamp}.".encode() + body
     expected = "v1," + base64.b64encode(hmac.digest(SECRET, signed, hashlib.sha256)).decode()
     given = headers.get("webhook-signature", "").split()
+    if bug("accepts-unsigned") and not given:
+        return True
+    if bug("first-signature-only"):
+        given = given[:1]
+    if bug("accepts-any-signature"):
+        return bool(given)
     return any(hmac.compare_digest(expected, each) for each in given)
 
 
@@ -145,12 +194,18 @@ def webhook(headers: Any, body: bytes) -> int:
     event = json.loads(body)
     payment = event["data"]
     order = orders.get(payment["metadata"].get("order", ""))
+    if order is not None and event["type"] == "payment.created":
+        created(order, payment)
+    if payment["id"] in strange or (order or {}).get("is_forgotten"):
+        return 200
     if event["mode"] != "test" or event["type"].removeprefix("payment.") not in STATUS_EVENTS:
         return 200
     if bug("newest-order") and payment["status"] == "completed":
         order = list(orders.values())[-1]
     elif order is None or order["payment"] not in (None, payment["id"]):
         return 200
+    if bug("mixes-up-orders") and payment["status"] == "completed":
+        order = mixed_up(order)
     if "queue" in WAYS:
         jobs.put((order, event))
     elif "webhook" in WAYS:
@@ -159,8 +214,10 @@ def webhook(headers: Any, body: bytes) -> int:
 
 
 def handle(order: Json, event: Json) -> None:
+    if BUG in HANDLERS:
+        return HANDLERS[BUG](order, event)
     payment = event["data"]
-    status = payment["status"]
+    status = retrieve(payment["id"]) if "read" in WAYS else payment["status"]
     if BUG in ("relies-on-return", "loses-session") and status == "completed":
         return None
     if bug("caches-status") and status == "completed":
@@ -172,6 +229,176 @@ def handle(order: Json, event: Json) -> None:
     if BUG in ("settles-at-once", "repeats-slow-effect") and status == "completed":
         return apply_slowly(order)
     return apply(order, status)
+
+
+def created(order: Json, payment: Json) -> None:
+    """What most shops do not do: handle `payment.created`."""
+    if bug("refuses-early-webhook") and order["payment"] is None:
+        strange.add(payment["id"])
+    if bug("created-resets-order") and order["status"] == "paid":
+        order["status"] = "pending"
+
+
+def mixed_up(order: Json) -> Json:
+    """The previous order, if that is processing, and this one is new."""
+    previous = orders.get(f"o{int(order['id'][1:]) - 1}", order)
+    is_mixed_up = order["known"] == "pending" and previous["known"] == "processing"
+    return previous if is_mixed_up else order
+
+
+def remembers_before_read(order: Json, event: Json) -> None:
+    if event["data"]["status"] != "completed":
+        apply(order, event["data"]["status"])
+    elif event["id"] not in seen:
+        seen.add(event["id"])
+        apply(order, retrieve(order["payment"]))
+
+
+def ships_then_fails(order: Json, _: Json) -> None:
+    with lock:
+        status = retrieve(order["payment"])
+        if status == "completed" and order["status"] != "paid":
+            order["shipments"] += 1
+            retrieve(order["payment"])  # for the receipt
+            order["status"] = "paid"
+        elif status != "completed":
+            apply(order, status)
+
+
+def pays_then_fails(order: Json, _: Json) -> None:
+    status = retrieve(order["payment"])
+    if status == "completed" and order["status"] != "paid":
+        order["status"] = "paid"
+        retrieve(order["payment"])  # for the address
+        order["shipments"] += 1
+    elif status != "completed":
+        apply(order, status)
+
+
+def fails_in_background(order: Json, event: Json) -> None:
+    def refresh() -> None:
+        try:
+            apply(order, retrieve(order["payment"]))
+        except OSError:
+            """Nobody repeats it."""
+
+    if event["data"]["status"] == "completed":
+        threading.Thread(target=refresh, daemon=True).start()
+    else:
+        apply(order, event["data"]["status"])
+
+
+def error_is_failure(order: Json, _: Json) -> None:
+    try:
+        apply(order, retrieve(order["payment"]))
+    except OSError:
+        apply(order, "failed")
+
+
+def timeout_is_failure(order: Json, _: Json) -> None:
+    try:
+        apply(order, retrieve(order["payment"]))
+    except TimeoutError:
+        apply(order, "failed")
+
+
+def loses_queue(order: Json, event: Json) -> None:
+    status = event["data"]["status"]
+    if status == "completed":
+        threading.Timer(0.1, apply, (order, status)).start()
+    else:
+        apply(order, status)
+
+
+def processing_pays(order: Json, event: Json) -> None:
+    status = event["data"]["status"]
+    try:
+        if status == "processing" and retrieve(order["payment"]) == "completed":
+            order["status"], order["known"] = "paid", "completed"
+    except OSError:
+        return
+    apply(order, status)
+
+
+def waits_for_processing(order: Json, event: Json) -> None:
+    status, known = event["data"]["status"], order["known"]
+    order.setdefault("arrived", []).append(status)
+    if status == "completed" and known == "pending":
+        return
+    apply(order, status)
+    if status == "processing" and "completed" in order["arrived"]:
+        apply(order, "completed")
+
+
+def ignores_only_parallel(order: Json, event: Json) -> None:
+    with lock:
+        if event["id"] in busy:
+            return
+        busy.add(event["id"])
+    if event["data"]["status"] == "completed":
+        time.sleep(0.1)
+        order["status"] = "paid"
+        order["shipments"] += 1
+    else:
+        apply(order, event["data"]["status"])
+    busy.discard(event["id"])
+
+
+def races_webhook(order: Json, event: Json) -> None:
+    with lock:
+        if event["data"]["status"] == "completed":
+            ship_after_read(order)
+        else:
+            apply(order, event["data"]["status"])
+
+
+def ship_after_read(order: Json) -> None:
+    """Another handler may do the same meanwhile."""
+    if order["status"] != "paid":
+        status = retrieve(order["payment"])
+        if status == "completed":
+            order["shipments"] += 1
+            order["status"], order["known"] = "paid", "completed"
+        else:
+            apply(order, status)
+
+
+def ships_on_return(order: Json, event: Json) -> None:
+    """The return ships, unless the customer has seen a failure."""
+    status = event["data"]["status"]
+    with lock:
+        if status == "completed" and order["known"] in ("pending", "processing"):
+            order["status"], order["known"] = "paid", "completed"
+        else:
+            apply(order, status)
+
+
+def ships_after_job(order: Json, event: Json) -> None:
+    with lock:
+        is_known = event["id"] in seen or order["id"] in busy
+        seen.add(event["id"])
+        if event["data"]["status"] != "completed":
+            apply(order, event["data"]["status"])
+        elif not is_known:
+            order["shipments"] += 1
+            order["status"], order["known"] = "paid", "completed"
+
+
+HANDLERS: dict[str, Callable[[Json, Json], None]] = {
+    "remembers-before-read": remembers_before_read,
+    "ships-then-fails": ships_then_fails,
+    "pays-then-fails": pays_then_fails,
+    "fails-in-background": fails_in_background,
+    "error-is-failure": error_is_failure,
+    "timeout-is-failure": timeout_is_failure,
+    "loses-queue": loses_queue,
+    "processing-pays": processing_pays,
+    "waits-for-processing": waits_for_processing,
+    "ignores-only-parallel": ignores_only_parallel,
+    "races-webhook": races_webhook,
+    "ships-on-return": ships_on_return,
+    "ships-after-job": ships_after_job,
+}
 
 
 def deliver(order: Json, path: str) -> None:
@@ -191,16 +418,25 @@ def returned(order: Json) -> None:
         status = "completed"
     if bug("ships-on-both-paths") and status == "completed":
         deliver(order, "return")
+    elif bug("ships-on-return") and status == "completed":
+        with lock:
+            order["status"], order["known"], order["shipments"] = "paid", "completed", 1
     else:
+        if bug("ships-on-reload") and order["status"] == "paid":
+            order["visits"] = order.get("visits", 0) + 1
+            order["shipments"] += order["visits"] > 1
         apply(order, status)
 
 
 def job(order: Json) -> None:
+    busy.add(order["id"])
     status = retrieve(order["payment"])
-    if bug("cancels-while-paying") and status in ("pending", "processing"):
+    is_open = bug("cancels-while-paying") and status in ("pending", "processing")
+    if is_open or CANCELLED_BY_JOB.get(BUG) == status:
         order["status"], order["known"] = "cancelled", "refunded"
     else:
         apply(order, status)
+    busy.discard(order["id"])
 
 
 def work() -> None:
@@ -221,7 +457,7 @@ class Handler(BaseHTTPRequestHandler):
             if bug("loses-session"):
                 name = sessions.get(self.headers.get("cookie", ""), "")
             if name in orders:
-                returned(orders[name])
+                (ship_after_read if bug("races-webhook") else returned)(orders[name])
             self.answer(200, {})
         elif name in orders:
             members = ("id", "status", "shipments", "points", "payment")
@@ -240,8 +476,13 @@ class Handler(BaseHTTPRequestHandler):
             cookie = f"session={order['id']}; SameSite=Strict"
             return self.answer(201, {"id": order["id"], "payment_id": order["payment"]}, cookie)
         if self.path == "/webhooks":
-            return self.answer(webhook(self.headers, body), {})
-        job(orders[self.path.rpartition("/")[2]])
+            try:
+                status = webhook(self.headers, body)
+            except (OSError, HTTPException, ValueError):
+                status = 500
+            return self.answer(status, {})
+        order = orders[self.path.rpartition("/")[2]]
+        (ship_after_read if bug("races-webhook") else job)(order)
         return self.answer(200, {})
 
     def answer(self, status: int, body: Json, cookie: str = "") -> None:
@@ -268,5 +509,7 @@ class Server(ThreadingHTTPServer):
 
 
 if __name__ == "__main__":
+    if "durable" in WAYS and DATABASE.exists():
+        orders.update(json.loads(DATABASE.read_text()))
     threading.Thread(target=work, daemon=True).start()
     Server(("127.0.0.1", PORT), Handler).serve_forever()

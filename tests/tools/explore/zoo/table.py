@@ -12,7 +12,12 @@ PYTHON, NODE, PHP = "Python", "Node.js", "PHP"
 
 @dataclass(frozen=True, kw_only=True)
 class Shop:
-    """A shop with one bug; a correct shop has no `bug`, `source`, `verdict` and `description`."""
+    """A shop with one bug; a correct shop has no `bug`, `source`, `verdict` and `description`.
+
+    `only` is the kind of anomaly without which no history of size 1 fails, if there is one. With
+    `has_one_verdict`, all of size 1 that fail have the verdict. A bug without a `source` was made
+    to test this.
+    """
 
     name: str
     language: str
@@ -22,6 +27,8 @@ class Shop:
     source: str = ""
     verdict: str = ""
     description: str = ""
+    only: str = ""
+    has_one_verdict: bool = False
 
     @property
     def link(self) -> str:
@@ -31,6 +38,6 @@ class Shop:
 _TABLE: dict[str, list[dict[str, Any]]] = yaml.safe_load(
     Path(__file__).with_name("shops.yaml").read_text(encoding="utf-8")
 )
-WRONG_SHOPS = tuple(Shop(bug=row["name"], **row) for row in _TABLE["wrong"])
+WRONG_SHOPS = tuple(Shop(**{"bug": row["name"], **row}) for row in _TABLE["wrong"])
 CORRECT_SHOPS = tuple(Shop(**row) for row in _TABLE["correct"])
 SHOPS = {shop.name: shop for shop in (*WRONG_SHOPS, *CORRECT_SHOPS)}
