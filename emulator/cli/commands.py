@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from emulator import __version__
-from emulator.cli.output import DEFAULT_URL, write
+from emulator.cli.exit_codes import exit_code_line
+from emulator.cli.output import DEFAULT_URL, cli_error, write
 from emulator.domain.payment_methods import DEFAULT_METHODS
 
 # The commands that are not defined here, each with its module and the first sentence of its
@@ -16,7 +17,10 @@ MODULES = {
     "doctor": ("doctor", "Test which addresses a container, a browser and a webhook need."),
     "explore": ("explore", "Run a merchant's integration through every history of events."),
     "health": ("server", "Test whether the server responds."),
-    "helper": ("helper", "Print the test helper for another language: `node` or `php`."),
+    "helper": (
+        "helper",
+        "Print the test helper for `node` or `php`, or the guide for coding agents.",
+    ),
     "record": ("replay", "Print an account's history as a script for `replay`."),
     "rehearse": (
         "rehearse",
@@ -36,10 +40,12 @@ class _Commands(click.Group):
         return sorted([*super().list_commands(ctx), *MODULES])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in MODULES:
-            return super().get_command(ctx, cmd_name)
-        module = import_module(f"emulator.cli.{MODULES[cmd_name][0]}")
-        command: click.Command = getattr(module, cmd_name)
+        command: click.Command | None = super().get_command(ctx, cmd_name)
+        if cmd_name in MODULES:
+            module = import_module(f"emulator.cli.{MODULES[cmd_name][0]}")
+            command = getattr(module, cmd_name)
+        if command is not None:
+            command.epilog = exit_code_line(cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -72,8 +78,8 @@ def cli() -> None:
 def check(paths: tuple[Path, ...], methods: tuple[str, ...]) -> int:
     """Validate scenario files and directories of scenario files.
 
-    Each mistake is printed as a line path:line:column: message. Exit code 2 when a file has a
-    mistake. A method that the service does not have is a warning.
+    Each mistake is printed as a line path:line:column: message. A method that the service does not
+    have is a warning.
     """
     from emulator.scenarios.loader import check_files
 
@@ -95,15 +101,42 @@ def _known_methods(names: tuple[str, ...]) -> tuple[str, ...]:
     is_flag=True,
     help="Print the schema of the files of `explore`.",
 )
-def schema(*, is_integration: bool) -> None:
+@click.option(
+    "--results", "is_results", is_flag=True, help="Print the schema of what --json writes."
+)
+def schema(*, is_integration: bool, is_results: bool) -> None:
     """Print the JSON Schema of scenario files."""
     import json
 
-    if is_integration:
+    if is_integration and is_results:
+        cli_error("flag --results: expected either this flag or --integration")
+    if is_results:
+        from emulator.json_results import results_schema as build
+    elif is_integration:
         from emulator.tools.explore.integration import integration_schema as build
     else:
         from emulator.scenarios.scenario_file import scenario_schema as build
     write(f"{json.dumps(build(), indent=2, ensure_ascii=False)}\n")
+
+
+@cli.command()
+@click.argument(
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+)
+def summary(files: tuple[Path, ...]) -> None:
+    """Print what `explore --json` and `rehearse --json` wrote as tables in Markdown."""
+    from emulator.json_results import summary_tables
+
+    try:
+        write("".join(summary_tables([file.read_bytes() for file in files])))
+    except OSError as error:
+        cli_error(f"cannot read '{error.filename}': {error.strerror}")
+    except ValueError as error:
+        cli_error(f"expected files that explore --json and rehearse --json wrote: {error}")
 
 
 @cli.command()

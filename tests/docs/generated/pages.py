@@ -7,6 +7,7 @@ from functools import partial
 import click
 
 from emulator.cli.commands import cli
+from emulator.cli.exit_codes import EXIT_CODES
 from emulator.settings import data_directory
 from tests.docs.markdown import table
 
@@ -116,10 +117,24 @@ def _option(option: click.Option, context: click.Context) -> tuple[str, str, str
     return f"`{flags}`", default, meaning.replace("*", r"\*").replace("|", r"\|")
 
 
+def exit_codes_table(*names: str) -> str:
+    """The exit codes of all commands, or of those with these names."""
+    rows = [
+        (f"`{name}`" if code == 0 else "", str(code), re.sub(r"--[a-z-]+", r"`\g<0>`", meaning))
+        for (name, code), meaning in EXIT_CODES.items()
+        if not names or name in names
+    ]
+    return table(("command", "code", "meaning"), rows)
+
+
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/reference/test-ids.md", "test ids"): checkout_ids_table,
     ("docs/reference/test-ids.md", "pages"): pages_table,
     ("docs/reference/commands.md", "commands"): commands_table,
+    ("docs/reference/commands.md", "exit codes"): exit_codes_table,
+    ("docs/guides/agents.md", "exit codes"): partial(
+        exit_codes_table, "explore", "rehearse", "replay", "checklist", "trigger"
+    ),
     **{
         ("docs/reference/commands.md", f"{name} options"): partial(command_options_table, name)
         for name in _commands_with_options()
