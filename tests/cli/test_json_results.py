@@ -111,7 +111,7 @@ def test_equal_explorations_have_an_equal_digest() -> None:
 async def test_rehearse_writes_what_the_schema_declares(tmp_path: Path, validator: Any) -> None:
     file = tmp_path / "own.yaml"
     file.write_text(
-        "version: 1\nname: own\nfaults: [{when: {request: create}, then: {status: 500}}]\n"
+        "version: 1\nname: own\nfaults: [{when: {request: create_payment}, then: {status: 500}}]\n"
     )
     variants = [Variant("own", kind, "", file) for kind in VariantKind]
     run = await rehearse((*SHOP_SUITE, "test_happy_path"), variants)

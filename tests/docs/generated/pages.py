@@ -119,12 +119,16 @@ def _option(option: click.Option, context: click.Context) -> tuple[str, str, str
 
 def exit_codes_table(*names: str) -> str:
     """The exit codes of all commands, or of those with these names."""
+    commands = dict.fromkeys(name for name, _ in EXIT_CODES if not names or name in names)
     rows = [
-        (f"`{name}`" if code == 0 else "", str(code), re.sub(r"--[a-z-]+", r"`\g<0>`", meaning))
-        for (name, code), meaning in EXIT_CODES.items()
-        if not names or name in names
+        (f"`{name}`", *(_flags_as_code(EXIT_CODES.get((name, code), "")) for code in range(3)))
+        for name in commands
     ]
-    return table(("command", "code", "meaning"), rows)
+    return table(("command", "0", "1", "2"), rows)
+
+
+def _flags_as_code(text: str) -> str:
+    return re.sub(r"--[a-z-]+", r"`\g<0>`", text)
 
 
 TABLES: dict[tuple[str, str], Callable[[], str]] = {

@@ -16,7 +16,7 @@ from tests.tools.explore.zoo.integration import integration
 from tests.tools.explore.zoo.table import SHOPS, Shop
 
 MAX_RUN_S = 200
-# Ten bugs with each verdict of lost money, in three languages.
+# Shops in three languages, with six verdicts.
 NAMES = (
     "remembers-before-read",
     "fails-in-background-node",
