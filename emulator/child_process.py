@@ -92,13 +92,13 @@ async def _stop(process: asyncio.subprocess.Process, wall: SystemClock) -> None:
     _signal(process, signal.SIGTERM)
     while process.returncode is None and wall.monotonic_ms() < until_ms:
         await pause(wall, POLL_MS)
-    kill_group(process)
-    await process.wait()
+    await kill(process)
 
 
-def kill_group(process: asyncio.subprocess.Process) -> None:
+async def kill(process: asyncio.subprocess.Process) -> None:
     """Kill the process and those that it has started."""
     _signal(process, signal.SIGKILL)
+    await process.wait()
 
 
 def _signal(process: asyncio.subprocess.Process, number: int) -> None:

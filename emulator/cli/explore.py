@@ -168,17 +168,9 @@ def explore(
 
     FILE describes the integration. The command judges each history.
     """
-    from emulator.tools.explore.exploration import Limits
-
     settings = _settings(url, private)
     check_key("--key", key)
-    limits = Limits(
-        depth=DEFAULT_DEPTH if depth is None else depth,
-        seed=seed,
-        max_failures=max_failures,
-        max_time_ms=DEFAULT_MAX_TIME_MS if depth is max_time is None else max_time,
-        draws=depth is None,
-    )
+    limits = _limits(depth, max_time, seed, max_failures)
     given = ExploreOptions(
         url=None if url is None else base_url("--url", url),
         key=settings.test_key if url is None else key,
@@ -210,6 +202,19 @@ def explore(
         cli_error(error.line)
     except (ExploreError, NoListener) as error:
         cli_error(str(error))
+
+
+def _limits(depth: int | None, max_time_ms: int | None, seed: int, max_failures: int) -> "Limits":
+    """The limits of the run; without a depth, random histories follow until the time is over."""
+    from emulator.tools.explore.exploration import Limits
+
+    return Limits(
+        depth=DEFAULT_DEPTH if depth is None else depth,
+        seed=seed,
+        max_failures=max_failures,
+        max_time_ms=DEFAULT_MAX_TIME_MS if depth is max_time_ms is None else max_time_ms,
+        draws=depth is None,
+    )
 
 
 def _read(files: Sequence[Path]) -> "list[Integration] | None":
@@ -340,15 +345,8 @@ class _Run:
     async def run(self) -> int:
         import asyncio
 
+        from emulator.tools.explore import report
         from emulator.tools.explore.exploration import Exploration
-        from emulator.tools.explore.report import (
-            count_lines,
-            explored,
-            junit,
-            report,
-            results,
-            summary_line,
-        )
 
         name, options, exploration = self._integration.name, self._options, None
         max_time_ms = options.limits.max_time_ms
@@ -362,14 +360,21 @@ class _Run:
         finally:
             self._progress.show()
             if exploration is not None and exploration.counts.ran:
-                write_lines([f"{name}: {summary_line(exploration)}", *count_lines(exploration)])
+                write_lines(
+                    [
+                        f"{name}: {report.summary_line(exploration)}",
+                        *report.count_lines(exploration),
+                    ]
+                )
         if not exploration.counts.ran:
             cli_error("flag --max-time: no history ended in this time; does the shop answer?")
-        entries = [explored(self._file, each, saved=self._saved) for each in exploration.results]
+        entries = [
+            report.explored(self._file, each, saved=self._saved) for each in exploration.results
+        ]
         seed, size = options.limits.seed, exploration.complete_size
-        write_json(options.json, results([self._integration], seed, entries, size).encode)
-        write_file("--junit", options.junit, lambda: junit(name, exploration))
-        write_file("--report", options.report, lambda: report(name, exploration))
+        write_json(options.json, report.results([self._integration], seed, entries, size).encode)
+        write_file("--junit", options.junit, lambda: report.junit(name, exploration))
+        write_file("--report", options.report, lambda: report.report(name, exploration))
         return int(bool(exploration.failures))
 
     def _show(self, exploration: "Exploration") -> None:

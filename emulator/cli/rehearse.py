@@ -78,8 +78,8 @@ def rehearse(
 ) -> int:
     """Run a merchant's test command with false answers and disturbances.
 
-    COMMAND runs once without a variant, and then once with each, beside an emulator of its own. The
-    tests should fail with a false answer, and pass with a disturbance.
+    COMMAND runs once without a variant, then once with each. Its tests should fail with a false
+    answer, and pass with a disturbance.
     """
     from emulator.clock import RealClock
     from emulator.scenarios.problems import ScenarioError
@@ -94,12 +94,12 @@ def rehearse(
     found, problems = read_variants(variants)
     if problems:
         return print_problems(problems)
-    wall, progress = RealClock(), ProgressLine()
+    progress = ProgressLine()
     run = RehearsalRun(
-        suite=Suite(command, wall),
+        suite=Suite(command, RealClock()),
         variants=found,
         emulator=partial(_emulator, settings),
-        wall=wall,
+        wall=RealClock(),
         max_ms=max_time,
         show=progress.show,
     )
@@ -108,17 +108,15 @@ def rehearse(
         with silence():
             run_loop(lambda: run.run(jobs), ends_on=ENDING_SIGNALS)
     except RehearsalError as error:
-        message, lines = error.args
-        print_problems(lines)
-        cli_error(message)
+        print_problems(error.args[1])
+        cli_error(error.args[0])
     except ScenarioError as error:
         return print_problems(error.problems)
     except NoListener as error:
         cli_error(str(error))
     finally:
         progress.show()
-        # After an interruption too.
-        if run.results:
+        if run.results:  # after an interruption too
             write_lines(reports.table_lines(run, console_paint()))
     write_json(files["json"], lambda: reports.results(run).encode())
     write_file("--junit", files["junit"], lambda: reports.junit(run))

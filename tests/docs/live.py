@@ -217,9 +217,10 @@ def _environment(directory: Path) -> dict[str, str]:
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m emulator "$@"\n', encoding="utf-8")
     program.chmod(0o755)
     path = [str(programs), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
-    return environment(
-        {"PATH": os.pathsep.join(path), "PYTHONPATH": str(REPOSITORY), "CHROMIUM": CHROMIUM or ""}
-    )
+    variables = {"PYTHONPATH": str(REPOSITORY), "CHROMIUM": CHROMIUM or ""}
+    # Two seconds of each run of pytest, and not among the packages of a merchant.
+    variables["PYTEST_ADDOPTS"] = "-p no:schemathesis"
+    return environment({"PATH": os.pathsep.join(path), **variables})
 
 
 def write_files(files: Mapping[str, Block], directory: Path, ports: dict[int, int]) -> None:

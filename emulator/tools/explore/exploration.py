@@ -169,8 +169,7 @@ class Exploration:
         return {event: counted.get(event, is_reading * MAX_READS) for event in self._reads}
 
     def _key(self, history: History) -> tuple[Outcome, Steps]:
-        form = normal_form(history.steps, self._reads)
-        return history.outcome, form
+        return history.outcome, normal_form(history.steps, self._reads)
 
     async def _explore_all(self, histories: Iterable[History]) -> None:
         """Run the histories whose results are not known, and judge them in order.

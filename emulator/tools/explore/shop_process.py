@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import IO
 
-from emulator.child_process import kill_group, running_command
+from emulator.child_process import kill, running_command
 from emulator.clock import SystemClock, pause
 from emulator.http.addresses import BaseUrl, host_with_port
 from emulator.tools.explore.connections import Connections, Request
@@ -15,7 +15,9 @@ from emulator.tools.explore.integration import Integration
 from emulator.tools.explore.service import ExploreError
 
 MAX_START_S = 30
+MAX_END_MS = 3_000
 READY_PAUSE_MS = 20
+END_PAUSE_MS = 50
 SHOWN_OUTPUT_LINES = 10
 SHOWN_OUTPUT_BYTES = 4_096
 
@@ -39,8 +41,8 @@ class ShopProcess:
         self._variables = variables
         self._connections = connections
         self._wall = wall
+        self._stack = AsyncExitStack()
         self._process: asyncio.subprocess.Process
-        self._run = AsyncExitStack()
         self._output: IO[bytes]
 
     @asynccontextmanager
@@ -53,30 +55,33 @@ class ShopProcess:
                 " address of the shop; stop it, or leave out 'run' to explore it"
             )
         with tempfile.TemporaryFile() as self._output:
-            async with self._run:
+            async with self._stack:
                 try:
                     await self._start()
                     yield
                 except ExploreError:
                     # The system reports an end a moment later.
-                    await pause(self._wall, READY_PAUSE_MS)
+                    await pause(self._wall, END_PAUSE_MS)
                     if (code := self._process.returncode) is None:
                         raise
                     raise self._error(f"the shop ended with code {code}") from None
 
     async def restart(self) -> None:
         """Kill the application, and start it again. Raises ExploreError."""
-        kill_group(self._process)
-        await self._process.wait()
-        await self._run.aclose()
+        await kill(self._process)
+        await self._stack.aclose()
         self._connections.close()
+        # Its other processes end a moment later.
+        until_ms = self._wall.monotonic_ms() + MAX_END_MS
+        while await _is_listening(self._server) and self._wall.monotonic_ms() < until_ms:
+            await pause(self._wall, READY_PAUSE_MS)
         await self._start()
 
     async def _start(self) -> None:
         """Start the application, and wait until it is ready. Raises ExploreError."""
         words = ("/bin/sh", "-c", self._command)
-        run = running_command(words, self._variables, self._output, self._wall)
-        self._process = await self._run.enter_async_context(run)
+        command = running_command(words, self._variables, self._output, self._wall)
+        self._process = await self._stack.enter_async_context(command)
         until_ms = self._wall.monotonic_ms() + MAX_START_S * 1_000
         while (missing := await self._missing()) and self._process.returncode is None:
             if self._wall.monotonic_ms() >= until_ms:

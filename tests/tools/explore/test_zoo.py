@@ -6,6 +6,8 @@ import pytest
 
 from emulator.tools.explore.anomalies import ANOMALY_KINDS
 from emulator.tools.explore.judgement import VerdictId
+from emulator.tools.explore.report import GUIDE
+from tests.cli.processes import REPOSITORY
 from tests.tools.explore.zoo.__main__ import PAGE as FOUND_BUGS
 from tests.tools.explore.zoo.exploration import explore, exposure, replay, smaller_failures
 from tests.tools.explore.zoo.table import CORRECT_SHOPS, NODE, PHP, PYTHON, SHOPS, WRONG_SHOPS, Shop
@@ -29,6 +31,12 @@ def test_each_shop_has_one_bug_of_its_program_and_a_source() -> None:
 def test_each_kind_of_anomaly_and_each_verdict_has_a_shop_that_only_it_shows() -> None:
     assert {shop.only for shop in WRONG_SHOPS if shop.only} == {k.name for k in ANOMALY_KINDS}
     assert {shop.verdict for shop in WRONG_SHOPS if shop.has_one_verdict} == set(VerdictId)
+
+
+def test_the_guide_says_what_to_do_about_each_verdict() -> None:
+    guide = (REPOSITORY / GUIDE).read_text(encoding="utf-8")
+    _, _, sections = guide.partition("\n## What to do\n")
+    assert [id_ for id_ in VerdictId if f"\n### {id_}\n" not in sections] == []
 
 
 @pytest.mark.interop

@@ -128,8 +128,8 @@ WRONG = {
         "flag --max-time: '1 year' is not a number and one of ms, s, m, h, d, such as 30s",
     ),
     "no time": (
-        ["--max-time", "0s", "--", "true"],
-        "the suite fails without a variant, it did not end within 0 s; it must pass first: true",
+        ["--max-time", "0s", "--", "sleep", "1000"],
+        "the suite fails without a variant, it did not end within 0 s; it must pass first: sleep",
     ),
     "no URL": (
         ["--webhook-url", "localhost", "--", "true"],

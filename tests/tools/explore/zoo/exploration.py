@@ -13,11 +13,10 @@ import yaml
 
 from emulator.domain.payment import EVENT_TYPES
 from emulator.tools.explore.exploration import capabilities
-from emulator.tools.explore.histories import History, histories_of_size, normal_form
+from emulator.tools.explore.histories import histories_of_size, normal_form
 from emulator.tools.explore.integration import read_integration
 from emulator.tools.explore.judgement import VerdictId
-from emulator.tools.explore.session import MAX_READS
-from emulator.tools.explore.steps import READ_NUMBERS, Steps
+from emulator.tools.explore.steps import READ_NUMBERS
 from tests.benchmarks.servers import free_ports
 from tests.cli.processes import COMMAND, REPOSITORY, environment
 from tests.tools.explore.zoo.integration import write_integration
@@ -96,26 +95,24 @@ def exposure(shop: Shop, directory: Path) -> Exposure:
     flags = ("--depth", "1", "--max-failures", "1000", "--junit", str(cases))
     run = run_explore(str(file), *flags, directory=directory)
     assert run.code == 1, run.output
-    failed = {
-        str(case.get("name")): str(failure.get("type"))
-        for case in ElementTree.parse(cases).iter("testcase")  # noqa: S314 - our own file
-        if (failure := case.find("failure")) is not None
-    }
+    tree = ElementTree.parse(cases)  # noqa: S314 - our own file
+    ran = {str(case.get("name")): case.find("failure") for case in tree.iter("testcase")}
     can = capabilities(read_integration(file))
     histories = {h.title: h for size in (0, 1) for h in histories_of_size(size, can)}
-    kinds = set()
-    for title in failed:
-        failing = histories[title]
-        equal = (h for h in histories.values() if _form(h, failing) == _form(failing, failing))
-        kinds |= {anomaly.kind.name for h in equal for anomaly in h.anomalies} or {"none"}
-    return Exposure(kinds=kinds, verdicts=set(failed.values()))
-
-
-def _form(history: History, failing: History) -> tuple[str, Steps]:
-    """Equal for histories that may be skipped where a failing one has run."""
-    reads_matter = any(step.manner in READ_NUMBERS for step in failing.steps)
-    reads = dict.fromkeys(EVENT_TYPES.values(), MAX_READS if reads_matter else 0)
-    return history.outcome, normal_form(history.steps, reads)
+    # The faults on reads that were not skipped show how often the shop reads a payment.
+    read_numbers = (READ_NUMBERS.get(s.manner, 0) for title in ran for s in histories[title].steps)
+    reads = dict.fromkeys(EVENT_TYPES.values(), max(read_numbers))
+    forms = {title: (h.outcome, normal_form(h.steps, reads)) for title, h in histories.items()}
+    kinds, verdicts = set(), set()
+    for title, failure in ran.items():
+        if failure is None:
+            continue
+        verdicts.add(str(failure.get("type")))
+        equal = [h for h in histories.values() if forms[h.title] == forms[title]]
+        skipped = [h for h in equal if h.title not in ran]
+        for history in (histories[title], *skipped):
+            kinds |= {anomaly.kind.name for anomaly in history.anomalies} or {"none"}
+    return Exposure(kinds=kinds, verdicts=verdicts)
 
 
 def smaller_failures(finding: Finding, directory: Path) -> list[str]:

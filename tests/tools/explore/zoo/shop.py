@@ -320,6 +320,14 @@ def processing_pays(order: Json, event: Json) -> None:
     apply(order, status)
 
 
+def reopens_until_return(order: Json, event: Json) -> None:
+    status = event["data"]["status"]
+    if status == "processing" and order["status"] == "paid" and "visits" not in order:
+        order["status"] = "pending"
+    else:
+        apply(order, status)
+
+
 def waits_for_processing(order: Json, event: Json) -> None:
     status, known = event["data"]["status"], order["known"]
     order.setdefault("arrived", []).append(status)
@@ -393,6 +401,7 @@ HANDLERS: dict[str, Callable[[Json, Json], None]] = {
     "timeout-is-failure": timeout_is_failure,
     "loses-queue": loses_queue,
     "processing-pays": processing_pays,
+    "reopens-until-return": reopens_until_return,
     "waits-for-processing": waits_for_processing,
     "ignores-only-parallel": ignores_only_parallel,
     "races-webhook": races_webhook,
@@ -422,9 +431,9 @@ def returned(order: Json) -> None:
         with lock:
             order["status"], order["known"], order["shipments"] = "paid", "completed", 1
     else:
-        if bug("ships-on-reload") and order["status"] == "paid":
+        if order["status"] == "paid":
             order["visits"] = order.get("visits", 0) + 1
-            order["shipments"] += order["visits"] > 1
+            order["shipments"] += bug("ships-on-reload") and order["visits"] > 1
         apply(order, status)
 
 
