@@ -360,12 +360,8 @@ class _Run:
         finally:
             self._progress.show()
             if exploration is not None and exploration.counts.ran:
-                write_lines(
-                    [
-                        f"{name}: {report.summary_line(exploration)}",
-                        *report.count_lines(exploration),
-                    ]
-                )
+                write(f"{name}: {report.summary_line(exploration)}\n")
+                write_lines(report.count_lines(exploration))
         if not exploration.counts.ran:
             cli_error("flag --max-time: no history ended in this time; does the shop answer?")
         entries = [
