@@ -154,7 +154,7 @@ def test_an_emulator_that_does_not_start_fails_the_job_at_once(
     assert "Traceback" not in failed.log
 
 
-def tested(job: Job, directory: Path, **arguments: str) -> tuple[Job, str]:
+def summarized(job: Job, directory: Path, **arguments: str) -> tuple[Job, str]:
     """The step that explores and rehearses, and the summary of the job."""
     written = directory / "summary.md"
     step = Job(
@@ -176,7 +176,7 @@ def test_the_summary_says_what_to_do_after_explore_and_rehearse(job: Job, tmp_pa
     # No suite that only creates a payment notices a false answer.
     (tmp_path / "suite.py").write_text(CREATES, encoding="utf-8")
     suite = f"--jobs 2 -- {sys.executable} suite.py"
-    step, summary = tested(job, tmp_path, explore="integration.yaml", rehearse=suite)
+    step, summary = summarized(job, tmp_path, explore="integration.yaml", rehearse=suite)
     assert step.has_failed
     titles = [line.split(":")[0] for line in summary.splitlines() if line.startswith("#")]
     assert titles == ["### Histories", "### False answers", "### Disturbances"]
@@ -186,12 +186,12 @@ def test_the_summary_says_what_to_do_after_explore_and_rehearse(job: Job, tmp_pa
 
 
 def test_nothing_is_explored_or_rehearsed_by_default(job: Job, tmp_path: Path) -> None:
-    step, summary = tested(job, tmp_path)
+    step, summary = summarized(job, tmp_path)
     assert (step.has_failed, step.log, summary) == (False, "", "")
 
 
 def test_a_file_that_is_wrong_fails_the_job_without_a_summary(job: Job, tmp_path: Path) -> None:
-    step, summary = tested(job, tmp_path, explore="missing.yaml")
+    step, summary = summarized(job, tmp_path, explore="missing.yaml")
     assert (step.has_failed, summary) == (True, "")
     assert "missing.yaml" in step.log
 
