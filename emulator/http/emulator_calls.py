@@ -85,7 +85,10 @@ class EmulatorCall(Generic[T_co]):
         return {**headers, "content-type": JSON}, text.encode("utf-8", "surrogatepass")
 
     def result(self, response: HttpResponse, base_url: object) -> T_co:
-        """The result in a response. Raises PaymentsEmulatorError."""
+        """The result in a response. Raises PaymentsEmulatorError.
+
+        An emulator that is starting or stopping, or has lost its database, is not ready.
+        """
         with suppress(TypeError):
             if response.is_success:
                 return self.parse(response)
@@ -93,6 +96,8 @@ class EmulatorCall(Generic[T_co]):
             message = f"the payments emulator at {base_url} does not respond: {response.failure}"
         elif response.error:
             message = f"{response.error.get('code')}: {response.error.get('message')}"
+        elif response.status == 503 and _is_health(response, "unavailable"):
+            message = f"the payments emulator at {base_url} is not ready"
         else:
             message = (
                 f"{base_url} returned {response.status} for {self.method} {self.path}:"
@@ -127,9 +132,13 @@ def _list(response: HttpResponse) -> list[Json]:
 
 
 def _health(response: HttpResponse) -> Json:
-    if response.member("status") != "ok" or not isinstance(response.member("version"), str):
+    if not _is_health(response, "ok"):
         raise TypeError
     return _object(response)
+
+
+def _is_health(response: HttpResponse, status: str) -> bool:
+    return response.member("status") == status and isinstance(response.member("version"), str)
 
 
 def _yaml(response: HttpResponse) -> str:

@@ -239,7 +239,9 @@ class NamedNumbers:
 
 
 def _phones(whens: Iterable[When], method: str | None) -> tuple[str, ...]:
-    named = dict.fromkeys(when.phone for when in whens if when.phone is not None)
+    """The phones of a method that rules name for it, or for any method."""
+    own = (when for when in whens if when.method in (None, method))
+    named = dict.fromkeys(when.phone for when in own if when.phone is not None)
     accepted = [phone for phone in named if method in methods_of_phone(phone)]
     return tuple(accepted[:MAX_DECIDED_NUMBERS])
 

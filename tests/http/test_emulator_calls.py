@@ -76,8 +76,18 @@ def test_another_response_is_not_that_of_an_emulator(call: EmulatorCall[Any], bo
             f"the payments emulator at {URL} does not respond: connection refused",
             f"the payments emulator at {URL} does not respond: connection refused",
         ),
+        (
+            HttpResponse(status=503, body=b'{"status":"unavailable","version":"1"}'),
+            f"the payments emulator at {URL} is not ready",
+            f"the payments emulator at {URL} is not ready",
+        ),
+        (
+            HttpResponse(status=503, body=b"<html>no upstream</html>"),
+            f"{URL} returned 503 for GET /_emulator/clock: this is not a payments emulator",
+            f"{URL} returned 503 for GET /_emulator/clock: this is not a payments emulator",
+        ),
     ],
-    ids=["refusal", "no response"],
+    ids=["refusal", "no response", "not ready", "proxy without a server"],
 )
 def test_an_error_has_a_text_for_tests_and_a_line_for_commands(
     response: HttpResponse, text: str, line: str

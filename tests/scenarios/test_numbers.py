@@ -5,7 +5,12 @@ import pytest
 from emulator.domain.accounts import Mode
 from emulator.domain.outcomes import Outcome, Scripted, Step
 from emulator.domain.payment import Payment, Status
-from emulator.scenarios.rules import MAX_DECIDED_NUMBERS, NamedNumbers
+from emulator.scenarios.rules import (
+    MAX_DECIDED_NUMBERS,
+    NamedNumbers,
+    PaymentFacts,
+    choose_payer,
+)
 from emulator.scenarios.values import AmountRange, OutcomeRule, Scenario, When
 from tests.domain.sample_payments import sample_payment
 
@@ -42,6 +47,15 @@ def test_numbers_come_in_the_order_of_their_rules_each_once() -> None:
         (ONE, COMPLETES),
         (TWO, FAILS),
     )
+
+
+def test_a_number_of_another_method_pays_nothing() -> None:
+    scenario = Scenario(name="other", outcomes=(rule(method="mpesa", phone=ONE),))
+    facts = PaymentFacts(
+        mode=Mode.TEST, methods=("telebirr",), amount_minor=100, method="telebirr", metadata={}
+    )
+    assert choose_payer((scenario,), facts, lambda _: 0) is None
+    assert phones(named([rule(method="mpesa", phone=ONE)])) == []
 
 
 def test_a_number_that_a_rule_without_phone_decides_is_not_offered() -> None:

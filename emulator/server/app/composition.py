@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -57,8 +57,20 @@ async def compose(
     """
     given = given_scenarios(settings)
     checkout = CheckoutAddress(base=settings.public_checkout_url(checkout_port))
-    config = _engine_config(
-        settings, stamps_business_time=stamps_business_time, max_journal_bytes=max_journal_bytes
+    config = EngineConfig(
+        first_test_key=settings.test_key,
+        first_live_key=settings.live_key,
+        seed=settings.seed,
+        clock=settings.clock,
+        rate_limit=settings.rate_limit,
+        auto_provision=settings.auto_provision,
+        endpoint=(
+            None
+            if settings.webhook_url is None
+            else ConfiguredEndpoint(url=settings.webhook_url, secret=settings.webhook_secret)
+        ),
+        stamps_business_time=stamps_business_time,
+        max_journal_bytes=max_journal_bytes,
     )
     async with open_engine(
         database_path=settings.database,
@@ -74,7 +86,7 @@ async def compose(
             api_port=api_port,
             checkout_port=checkout_port,
             engine=engine,
-            gateway=_gateway(settings, engine, log, checkout, checkout_port, wall),
+            gateway=_Applications(settings, engine, checkout).gateway(log, checkout_port),
         )
         log.flush()
         if watch is not None:
@@ -132,100 +144,71 @@ def shipped_scenarios(*, only_on: bool = False) -> "tuple[Scenario, ...]":
     return tuple(sorted(load_paths(files), key=lambda scenario: scenario.enabled))
 
 
-def _engine_config(
-    settings: Settings, *, stamps_business_time: bool, max_journal_bytes: int
-) -> EngineConfig:
-    return EngineConfig(
-        first_test_key=settings.test_key,
-        first_live_key=settings.live_key,
-        seed=settings.seed,
-        clock=settings.clock,
-        rate_limit=settings.rate_limit,
-        auto_provision=settings.auto_provision,
-        endpoint=(
-            None
-            if settings.webhook_url is None
-            else ConfiguredEndpoint(url=settings.webhook_url, secret=settings.webhook_secret)
-        ),
-        stamps_business_time=stamps_business_time,
-        max_journal_bytes=max_journal_bytes,
-    )
+class _Applications(NamedTuple):
+    """Builds the applications that answer requests, each for its first request."""
 
+    settings: Settings
+    engine: Engine
+    checkout: CheckoutAddress
 
-def _gateway(
-    settings: Settings,
-    engine: Engine,
-    log: RequestLog,
-    checkout: CheckoutAddress,
-    checkout_port: int,
-    wall: SystemClock,
-) -> Gateway:
-    stream = ids.stream_key(settings.seed, "gateway")
-    api = PaymentsApi(
-        accounts=engine.accounts,
-        payments=engine.payments,
-        faults=engine.faults,
-        webhooks=engine.webhooks,
-        rules=CreateRules(
-            methods=settings.methods, allow_http_localhost=settings.allow_http_localhost
-        ),
-        is_strict=settings.strict,
-        stream=ids.stream_key(settings.seed, "strangers"),
-        wall=wall,
-    )
-    control = Lazily(lambda: _control(settings, engine, checkout, api))
-    return Gateway(
-        api=api,
-        control=Lazily(lambda: _guarded(control, settings, checkout)),
-        dashboard=Lazily(
-            lambda: _guarded(_dashboard(settings, engine, checkout, control), settings, checkout)
-        ),
-        checkout=Lazily(lambda: _checkout(settings, engine, checkout)),
-        checkout_port=checkout_port,
-        log=log,
-        stream=stream,
-        engine=engine,
-    )
+    def gateway(self, log: RequestLog, checkout_port: int) -> Gateway:
+        settings, engine = self.settings, self.engine
+        api = PaymentsApi(
+            accounts=engine.accounts,
+            payments=engine.payments,
+            faults=engine.faults,
+            webhooks=engine.webhooks,
+            rules=CreateRules(
+                methods=settings.methods, allow_http_localhost=settings.allow_http_localhost
+            ),
+            is_strict=settings.strict,
+            stream=ids.stream_key(settings.seed, "strangers"),
+            wall=engine.wall,
+        )
+        control = Lazily(lambda: self._control(api))
+        return Gateway(
+            api=api,
+            control=Lazily(lambda: self._guarded(control)),
+            dashboard=Lazily(lambda: self._guarded(self._dashboard(control))),
+            checkout=Lazily(self._checkout_pages),
+            checkout_port=checkout_port,
+            log=log,
+            stream=ids.stream_key(settings.seed, "gateway"),
+            engine=engine,
+        )
 
+    def _control(self, api: PaymentsApi) -> ASGIApp:
+        from emulator.server.control.app import build, documents
+        from emulator.server.control.calls import Services
 
-def _control(
-    settings: Settings, engine: Engine, checkout: CheckoutAddress, api: PaymentsApi
-) -> ASGIApp:
-    from emulator.server.control.app import build, documents
-    from emulator.server.control.calls import Services
+        listed = documents(self.settings.methods)
+        return build(
+            Services(engine=self.engine, checkout=self.checkout, documents=listed, api=api)
+        )
 
-    return build(
-        Services(engine=engine, checkout=checkout, documents=documents(settings.methods), api=api)
-    )
+    def _guarded(self, app: ASGIApp) -> ASGIApp:
+        from emulator.server.app.guard import Guard, HostGuard
 
+        return Guard(app, HostGuard(self.settings, self.checkout))
 
-def _guarded(app: ASGIApp, settings: Settings, checkout: CheckoutAddress) -> ASGIApp:
-    from emulator.server.app.guard import Guard, HostGuard
+    def _dashboard(self, control: ASGIApp) -> ASGIApp:
+        from emulator.server.dashboard.app import Dashboard
 
-    return Guard(app, HostGuard(settings, checkout))
+        return Dashboard(
+            templates=data_directory("templates"),
+            control=control,
+            methods=self.settings.methods,
+            checkout=self.checkout,
+            engine=self.engine,
+        )
 
+    def _checkout_pages(self) -> ASGIApp:
+        from emulator.server.app.guard import HostGuard
+        from emulator.server.checkout.app import CheckoutApp
 
-def _dashboard(
-    settings: Settings, engine: Engine, checkout: CheckoutAddress, control: ASGIApp
-) -> ASGIApp:
-    from emulator.server.dashboard.app import Dashboard
-
-    return Dashboard(
-        templates=data_directory("templates"),
-        control=control,
-        methods=settings.methods,
-        checkout=checkout,
-        engine=engine,
-    )
-
-
-def _checkout(settings: Settings, engine: Engine, checkout: CheckoutAddress) -> ASGIApp:
-    from emulator.server.app.guard import HostGuard
-    from emulator.server.checkout.app import CheckoutApp
-
-    return CheckoutApp(
-        checkouts=engine.checkouts,
-        templates=data_directory("templates"),
-        shows_handset=not settings.no_handset,
-        check_host=HostGuard(settings, checkout).check,
-    )
+        return CheckoutApp(
+            checkouts=self.engine.checkouts,
+            templates=data_directory("templates"),
+            shows_handset=not self.settings.no_handset,
+            check_host=HostGuard(self.settings, self.checkout).check,
+        )

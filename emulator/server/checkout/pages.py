@@ -50,8 +50,7 @@ class Pages:
 
     async def show(self, request: Request, token: str) -> Response:
         """`GET /c/{token}`: the page of the present state."""
-        page = self._renderer.page_request(request)
-        checkout = await self._open(request, token)
+        page, checkout = await self._open(request, token)
         method = views.phone_method(checkout.payment, page.query)
         numbers = await self._checkouts.test_numbers(checkout, method) if method else ()
         view = views.opened(checkout, query=page.query, numbers=numbers)
@@ -59,8 +58,7 @@ class Pages:
 
     async def follow(self, request: Request, token: str) -> Response:
         """`GET /c/{token}/wait`: the page after the submit."""
-        page = self._renderer.page_request(request)
-        checkout = await self._open(request, token)
+        page, checkout = await self._open(request, token)
         redirects = True
         if checkout.payment.status is Status.COMPLETED:
             may_redirect = self._checkouts.may_redirect(checkout)
@@ -74,8 +72,7 @@ class Pages:
 
     async def bank(self, request: Request, token: str) -> Response:
         """`GET /c/{token}/bank`: the bank's simulated page."""
-        page = self._renderer.page_request(request)
-        checkout = await self._open(request, token)
+        page, checkout = await self._open(request, token)
         view = views.at_bank(checkout)
         if view is None:
             return _redirect(page, token, "wait")
@@ -116,16 +113,14 @@ class Pages:
 
         It is a separate page because Chromium applies `form-action` to the target of a redirect.
         """
-        page = self._renderer.page_request(request)
-        checkout = await self._open(request, token)
+        page, checkout = await self._open(request, token)
         if checkout.payment.status is not Status.PENDING:
             return _redirect(page, token)
         return self._renderer.page(page, views.leaving_cancelled(checkout.payment), checkout)
 
     async def pay(self, request: Request, token: str) -> Response:
         """`POST /c/{token}`: submit a method; with the method alone, redirect to its form."""
-        page = self._renderer.page_request(request)
-        checkout, form = await self._form(request, token)
+        page, checkout, form = await self._form(request, token)
         if checkout.payment.status is not Status.PENDING:
             return _redirect(page, token, _leaf_after_submit(checkout.payment))
         method, phone, bank = form.get("method", ""), form.get("phone"), form.get("bank")
@@ -146,8 +141,7 @@ class Pages:
 
     async def answer(self, request: Request, token: str) -> Response:
         """`POST /c/{token}/answer`: the customer's decision at the bank or on the phone."""
-        page = self._renderer.page_request(request)
-        checkout, form = await self._form(request, token)
+        page, checkout, form = await self._form(request, token)
         payment = checkout.payment
         try:
             answer = PhoneAnswer(form.get("answer", ""))
@@ -160,29 +154,30 @@ class Pages:
 
     async def cancel(self, request: Request, token: str) -> Response:
         """`POST /c/{token}/cancel`: cancel before a method was submitted."""
-        page = self._renderer.page_request(request)
-        checkout, _ = await self._form(request, token)
+        page, checkout, _ = await self._form(request, token)
         try:
             await self._checkouts.cancel(checkout)
         except errors.IllegalTransition:
             return _redirect(page, token)
         return _redirect(page, token, "cancelled")
 
-    async def _open(self, request: Request, token: str) -> Checkout:
+    async def _open(self, request: Request, token: str) -> tuple[PageRequest, Checkout]:
         checkout = await self._checkouts.open(token)
         self._note_owner(request, checkout)
-        return checkout
+        return self._renderer.page_request(request), checkout
 
     def _note_owner(self, request: Request, checkout: Checkout) -> None:
         """Note whose payment it is, for the log."""
         request.scope[OWNER_OF_REQUEST] = self._checkouts.owner_of(checkout.payment)
 
-    async def _form(self, request: Request, token: str) -> tuple[Checkout, dict[str, str]]:
-        checkout = await self._open(request, token)
+    async def _form(
+        self, request: Request, token: str
+    ) -> tuple[PageRequest, Checkout, dict[str, str]]:
+        page, checkout = await self._open(request, token)
         check_origin(request.headers, public_url=checkout.payment.terms.checkout_url)
         form = await read_form(request)
         check_token(form, checkout.form_token)
-        return checkout, form
+        return page, checkout, form
 
 
 async def read_form(request: Request) -> dict[str, str]:

@@ -105,15 +105,9 @@ def due(tx: Transaction, account: int, *, until: DueKey, limit: int) -> list[tup
     return [(_timer_of_row(row), payment_of_row(row[_CHANGED_AT:])) for row in rows]
 
 
-def next_key(tx: Transaction, account: int) -> DueKey | None:
-    """The due key of the account's next timer."""
-    following = next_of_account(tx, account)
-    return None if following is None else following[0][:2]
-
-
 def next_due_at(tx: Transaction, account: int) -> Instant | None:
-    key = next_key(tx, account)
-    return None if key is None else key[0]
+    following = next_of_account(tx, account)
+    return None if following is None else following[0].due_at
 
 
 def next_of_account(tx: Transaction, account: int) -> tuple[Timer, str] | None:

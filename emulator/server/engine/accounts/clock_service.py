@@ -231,7 +231,8 @@ class ClockService(EngineService):
         attempt = self._webhooks.next_due(tx, account) if plan.waits else None
         limit = (plan.until, LAST_SEQUENCE)
         if attempt is not None and attempt[0] <= limit:
-            timer = timers.next_key(tx, account.number)
+            following = timers.next_of_account(tx, account.number)
+            timer = None if following is None else following[0][:2]
             if timer is None or attempt[0] < timer:
                 self._stand_at(tx, account, attempt[0][0])
                 # What is created from now on, or due later, waits until these attempts are made.
