@@ -18,13 +18,13 @@ class _Declared(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pass
 
 
-class Entry(_Declared, frozen=True, kw_only=True):
+class ResultEntry(_Declared, frozen=True, kw_only=True):
     """A result; `what_to_do` is null if nothing is to be done."""
 
     what_to_do: str | None
 
 
-class ExploredHistory(Entry, frozen=True, kw_only=True):
+class ExploredHistory(ResultEntry, frozen=True, kw_only=True):
     """A history that ran; `failed` with `verdict`, and `fixed` where one of a saved file passed.
 
     `file` is the file of the integration. `steps` are those of a failed history. `saved` is the
@@ -46,7 +46,7 @@ class ExploredHistory(Entry, frozen=True, kw_only=True):
         return "Histories", self.history, f"{self.verdict}: {self.seen}"
 
 
-class RehearsedVariant(Entry, frozen=True, kw_only=True):
+class RehearsedVariant(ResultEntry, frozen=True, kw_only=True):
     """A run of the suite with a variant; `exit_code` is null where it did not end in time.
 
     `is_finding` is whether the suite did not notice a false answer, or the shop did not survive a
@@ -70,7 +70,7 @@ class RehearsedVariant(Entry, frozen=True, kw_only=True):
         return "Disturbances", self.variant, ", ".join(self.failed_tests) or "the suite failed"
 
 
-class ReplayedCase(Entry, frozen=True, kw_only=True):
+class ReplayedCase(ResultEntry, frozen=True, kw_only=True):
     """A case; `place` is the place of the step that failed, as `path:line:column`."""
 
     case: str
@@ -82,23 +82,23 @@ class ReplayedCase(Entry, frozen=True, kw_only=True):
     message: str | None = None
 
 
-class Evidence(_Declared, frozen=True, kw_only=True):
+class ResultEvidence(_Declared, frozen=True, kw_only=True):
     """What was seen, and the ids of the requests and deliveries that show it."""
 
     ids: Sequence[str]
     seen: str
 
 
-class ChecklistItem(Entry, frozen=True, kw_only=True):
+class ChecklistEntry(ResultEntry, frozen=True, kw_only=True):
     """An item of the checklist: what the integration does, and whether it was seen to do so."""
 
     id: str
     title: str
     result: Literal["passed", "failed", "not_exercised"]
-    evidence: Sequence[Evidence]
+    evidence: Sequence[ResultEvidence]
 
 
-class TriggeredDelivery(Entry, frozen=True, kw_only=True):
+class TriggeredDelivery(ResultEntry, frozen=True, kw_only=True):
     """The delivery of the event to an endpoint, and the result of its last attempt."""
 
     url: str
@@ -145,7 +145,7 @@ class ReplayResults(_Results, frozen=True, kw_only=True, tag="replay"):
 class ChecklistResults(_Results, frozen=True, kw_only=True, tag="checklist"):
     """The items of the checklist."""
 
-    results: Sequence[ChecklistItem]
+    results: Sequence[ChecklistEntry]
 
 
 class TriggerResults(_Results, frozen=True, kw_only=True, tag="trigger"):

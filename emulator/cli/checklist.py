@@ -85,15 +85,15 @@ def _words(item: dict[str, Any]) -> str:
 def _results(items: Items) -> bytes:
     from msgspec import convert
 
-    from emulator.json_results import ChecklistItem, ChecklistResults
+    from emulator.json_results import ChecklistEntry, ChecklistResults
 
-    names = ChecklistItem.__struct_fields__
+    names = ChecklistEntry.__struct_fields__
     entries = [
         {name: item[name] for name in names if name in item}
         | {"what_to_do": _ADVICE.get(item["result"], "").format(**item) or None}
         for item in items
     ]
-    return ChecklistResults(results=convert(entries, list[ChecklistItem])).encode()
+    return ChecklistResults(results=convert(entries, list[ChecklistEntry])).encode()
 
 
 def _junit(items: Items) -> bytes:

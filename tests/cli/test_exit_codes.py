@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from emulator.cli.commands import cli
-from emulator.cli.exit_codes import EXIT_CODES
+from emulator.cli.commands import EXIT_CODES, cli
 from tests.cli.invocation import other_server
 from tests.cli.processes import Server, free_port, run, serving
 from tests.cli.test_json_results import WRONG_SECRET, explored

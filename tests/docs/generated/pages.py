@@ -6,8 +6,7 @@ from functools import partial
 
 import click
 
-from emulator.cli.commands import cli
-from emulator.cli.exit_codes import EXIT_CODES
+from emulator.cli.commands import EXIT_CODES, cli
 from emulator.settings import data_directory
 from tests.docs.markdown import table
 
