@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from emulator.cli.output import (
+    JSON_OPTION,
     JUNIT_OPTION,
     KEY_OPTION,
     REPORT_OPTION,
@@ -15,6 +16,7 @@ from emulator.cli.output import (
     check_key,
     console_paint,
     write_file,
+    write_json,
     write_lines,
 )
 from emulator.http.emulator_calls import CHECKLIST
@@ -22,6 +24,10 @@ from emulator.http.emulator_calls import CHECKLIST
 _FAILED = "failed"
 _NOT_EXERCISED = "not_exercised"
 _COLOURS = {"passed": "green", _FAILED: "red", _NOT_EXERCISED: "yellow"}
+_ADVICE = {
+    _FAILED: "Change the integration, so that it {title}.",
+    _NOT_EXERCISED: "To exercise it, {exercise}.",
+}
 _MAX_SHOWN = 8
 
 Items = Sequence[dict[str, Any]]
@@ -37,15 +43,13 @@ Items = Sequence[dict[str, Any]]
     help="Exit with code 1 when an item has this result: failed, or not_exercised, which includes"
     " failed.",
 )
+@JSON_OPTION
 @JUNIT_OPTION
 @REPORT_OPTION
-def checklist(
-    url: str, key: str | None, fail_on: str | None, junit: Path | None, report: Path | None
-) -> int:
+def checklist(url: str, key: str | None, fail_on: str | None, **files: Path | None) -> int:
     """Judge the merchant's integration by ten items.
 
-    The emulator judges by the requests and deliveries of one account and mode. Exit code 1 when
-    --fail-on applies, 2 when an option is wrong or the emulator cannot be reached.
+    The emulator judges by the requests and deliveries of one account and mode.
     """
     check_key("--key", key)
     from emulator.reporting import verdict_lines
@@ -57,8 +61,9 @@ def checklist(
         verdict = _COLOURS[item["result"]], _words(item)
         rows = [f"{item['id']}: {item['title']}", *_reasons(item)]
         write_lines(verdict_lines(paint, verdict, rows, width=15))
-    write_file("--junit", junit, lambda: _junit(items))
-    write_file("--report", report, lambda: _html(items))
+    write_json(files["json"], lambda: _results(items))
+    write_file("--junit", files["junit"], lambda: _junit(items))
+    write_file("--report", files["report"], lambda: _html(items))
     results = {item["result"] for item in items}
     is_failure = _FAILED in results or (fail_on == _NOT_EXERCISED and _NOT_EXERCISED in results)
     return int(fail_on is not None and is_failure)
@@ -75,6 +80,20 @@ def _reasons(item: dict[str, Any]) -> list[str]:
 
 def _words(item: dict[str, Any]) -> str:
     return str(item["result"]).replace("_", " ")
+
+
+def _results(items: Items) -> bytes:
+    from msgspec import convert
+
+    from emulator.json_results import ChecklistEntry, ChecklistResults
+
+    names = ChecklistEntry.__struct_fields__
+    entries = [
+        {name: item[name] for name in names if name in item}
+        | {"what_to_do": _ADVICE.get(item["result"], "").format(**item) or None}
+        for item in items
+    ]
+    return ChecklistResults(results=convert(entries, list[ChecklistEntry])).encode()
 
 
 def _junit(items: Items) -> bytes:

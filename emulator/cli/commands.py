@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from emulator import __version__
-from emulator.cli.output import DEFAULT_URL, write
+from emulator.cli.output import DEFAULT_URL, cli_error, write
 from emulator.domain.payment_methods import DEFAULT_METHODS
 
 # The commands that are not defined here, each with its module and the first sentence of its
@@ -16,7 +16,10 @@ MODULES = {
     "doctor": ("doctor", "Test which addresses a container, a browser and a webhook need."),
     "explore": ("explore", "Run a merchant's integration through every history of events."),
     "health": ("server", "Test whether the server responds."),
-    "helper": ("helper", "Print the test helper for another language: `node` or `php`."),
+    "helper": (
+        "helper",
+        "Print the test helper for `node` or `php`, or the guide for coding agents.",
+    ),
     "record": ("replay", "Print an account's history as a script for `replay`."),
     "rehearse": (
         "rehearse",
@@ -27,6 +30,58 @@ MODULES = {
     "trigger": ("trigger", "Create a payment and drive it to an event."),
     "verify": ("verify", "Compare a service with the contract, clause by clause."),
 }
+# By command, the meanings of the exit codes 0, 1 and 2; an empty one never occurs.
+_EXIT_MEANINGS = {
+    "check": ("no mistake was found", "", "a file has a mistake"),
+    "checklist": (
+        "--fail-on does not apply",
+        "--fail-on applies",
+        "an option is wrong, or the emulator cannot be reached",
+    ),
+    "doctor": ("no problem was found", "something will not work", "there is no emulator"),
+    "explore": (
+        "no history failed",
+        "a history failed",
+        "a file or an option is wrong, or the shop or the emulator cannot be reached",
+    ),
+    "health": ("the server responds", "it does not, or an option is wrong", "an option is unknown"),
+    "helper": ("the text is printed", "", "the language is unknown"),
+    "openapi": ("the document is printed", "", "an option is wrong"),
+    "record": (
+        "the script is printed",
+        "",
+        "no emulator responds, the key is unknown, or there are more than 1,000 steps",
+    ),
+    "rehearse": (
+        "the tests noticed each false answer, and passed with each disturbance",
+        "they did not",
+        "an option is wrong, or the tests fail without a variant or do not use the emulator",
+    ),
+    "replay": (
+        "each expectation holds",
+        "one does not, or the coverage is below --fail-under",
+        "a file or an option is wrong, or no emulator responds at --url",
+    ),
+    "schema": ("the schema is printed", "", "an option is wrong"),
+    "serve": ("it was ended by SIGINT or SIGTERM", "", "the emulator cannot start"),
+    "summary": ("the tables are printed", "", "a file is not one of the results"),
+    "trigger": (
+        "each endpoint has accepted the event, or none receives it",
+        "an endpoint has not accepted it",
+        "an option is wrong, there is no emulator, or it refuses a request",
+    ),
+    "verify": (
+        "no clause drifts, except those of --accept",
+        "a clause drifts",
+        "an option is wrong, there is no such service, or rate limits left clauses unchecked",
+    ),
+}
+EXIT_CODES = {
+    (command, code): meaning
+    for command, meanings in _EXIT_MEANINGS.items()
+    for code, meaning in enumerate(meanings)
+    if meaning
+}
 
 
 class _Commands(click.Group):
@@ -36,16 +91,24 @@ class _Commands(click.Group):
         return sorted([*super().list_commands(ctx), *MODULES])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in MODULES:
-            return super().get_command(ctx, cmd_name)
-        module = import_module(f"emulator.cli.{MODULES[cmd_name][0]}")
-        command: click.Command = getattr(module, cmd_name)
+        command: click.Command | None = super().get_command(ctx, cmd_name)
+        if cmd_name in MODULES:
+            module = import_module(f"emulator.cli.{MODULES[cmd_name][0]}")
+            command = getattr(module, cmd_name)
+        if command is not None:
+            command.epilog = _exit_code_line(cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         listed = [click.Command(name, help=summary) for name, (_, summary) in MODULES.items()]
         click.Group(commands=[*self.commands.values(), *listed]).format_commands(ctx, formatter)
+
+
+def _exit_code_line(command: str) -> str:
+    """The exit codes of a command, for its help."""
+    codes = [f"{code}: {text}" for (name, code), text in EXIT_CODES.items() if name == command]
+    return f"Exit codes: {'; '.join(codes)}."
 
 
 @click.group(
@@ -72,8 +135,8 @@ def cli() -> None:
 def check(paths: tuple[Path, ...], methods: tuple[str, ...]) -> int:
     """Validate scenario files and directories of scenario files.
 
-    Each mistake is printed as a line path:line:column: message. Exit code 2 when a file has a
-    mistake. A method that the service does not have is a warning.
+    Each mistake is printed as a line path:line:column: message. A method that the service does not
+    have is a warning.
     """
     from emulator.scenarios.loader import check_files
 
@@ -95,15 +158,42 @@ def _known_methods(names: tuple[str, ...]) -> tuple[str, ...]:
     is_flag=True,
     help="Print the schema of the files of `explore`.",
 )
-def schema(*, is_integration: bool) -> None:
+@click.option(
+    "--results", "is_results", is_flag=True, help="Print the schema of what --json writes."
+)
+def schema(*, is_integration: bool, is_results: bool) -> None:
     """Print the JSON Schema of scenario files."""
     import json
 
-    if is_integration:
+    if is_integration and is_results:
+        cli_error("flag --results: expected either this flag or --integration")
+    if is_results:
+        from emulator.json_results import results_schema as build
+    elif is_integration:
         from emulator.tools.explore.integration_file import integration_schema as build
     else:
         from emulator.scenarios.scenario_file import scenario_schema as build
     write(f"{json.dumps(build(), indent=2, ensure_ascii=False)}\n")
+
+
+@cli.command()
+@click.argument(
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+)
+def summary(files: tuple[Path, ...]) -> None:
+    """Print what `explore --json` and `rehearse --json` wrote as tables in Markdown."""
+    from emulator.json_results import summary_tables
+
+    try:
+        write("".join(summary_tables([file.read_bytes() for file in files])))
+    except OSError as error:
+        cli_error(f"cannot read '{error.filename}': {error.strerror}")
+    except ValueError as error:
+        cli_error(f"expected files that explore --json and rehearse --json wrote: {error}")
 
 
 @cli.command()

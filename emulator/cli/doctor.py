@@ -35,8 +35,7 @@ def doctor(url: str, key: str | None, webhook_url: str | None, is_json: bool) ->
     """Test which addresses a container, a browser and a webhook need.
 
     The command changes nothing in the account. The journal shows one GET /v1/payments, and each
-    enabled endpoint of the account and mode receives one ping. Exit code 1 when something will
-    not work, 2 when there is no emulator or an option is wrong.
+    enabled endpoint of the account and mode receives one ping.
     """
     from emulator.domain.hosts import ACCEPTED_URL, parse_url
     from emulator.http.addresses import BaseUrl

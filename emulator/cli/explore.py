@@ -10,6 +10,7 @@ import click
 
 from emulator.cli.event_loop import ENDING_SIGNALS, run_loop
 from emulator.cli.output import (
+    JSON_OPTION,
     JUNIT_OPTION,
     REPORT_OPTION,
     ProgressLine,
@@ -22,6 +23,7 @@ from emulator.cli.output import (
     print_problems,
     write,
     write_file,
+    write_json,
     write_lines,
 )
 from emulator.cli.private_settings import private_settings
@@ -57,6 +59,7 @@ class ExploreOptions:
     settings: "Settings"
     limits: "Limits"
     save: Path
+    json: Path | None
     junit: Path | None
     report: Path | None
 
@@ -110,6 +113,7 @@ class ExploreOptions:
     show_default=True,
     help="Directory in which failed histories are saved.",
 )
+@JSON_OPTION
 @JUNIT_OPTION
 @REPORT_OPTION
 @click.option(
@@ -152,18 +156,17 @@ def explore(
     max_time: int | None,
     max_failures: int,
     save: Path,
-    junit: Path | None,
-    report: Path | None,
     url: str | None,
     key: str,
     webhook_secret: str | None,
+    json: Path | None,
+    junit: Path | None,
+    report: Path | None,
     **private: str | None,
 ) -> int:
     """Run a merchant's integration through every history of events.
 
-    FILE describes the integration. The command judges each history. Exit code 0 without failures,
-    1 with a failure, 2 when the shop or the emulator cannot be reached, or a file or an option is
-    wrong.
+    FILE describes the integration. The command judges each history.
     """
     settings = _settings(url, private)
     check_key("--key", key)
@@ -175,6 +178,7 @@ def explore(
         settings=settings,
         limits=limits,
         save=save,
+        json=json,
         junit=junit,
         report=report,
     )
@@ -188,7 +192,7 @@ def explore(
     from emulator.tools.explore.service import ExploreError
 
     def run() -> Coroutine[object, object, int]:
-        return _replay(files, read, given) if replays else _Run(given, read[0]).run()
+        return _replay(files, read, given) if replays else _Run(given, files[0], read[0]).run()
 
     collect_rarely()
     try:
@@ -297,46 +301,49 @@ async def _replay(
     files: Sequence[Path], integrations: "Sequence[Integration]", options: ExploreOptions
 ) -> int:
     """Run the histories of saved files; return the exit code."""
+    from emulator.tools.explore import report
     from emulator.tools.explore.exploration import Exploration
-    from emulator.tools.explore.report import failure_lines, saved_history
 
     saved = []
     for file, integration in zip(files, integrations, strict=True):
-        history = saved_history(integration)
+        history = report.saved_history(integration)
         if history is None:
             cli_error(
                 f"{file}: the file has no history that fits its integration;"
                 " expected a file that `explore --save` wrote"
             )
         saved.append((file, integration, history))
-    paint, failed = console_paint(), 0
+    paint, entries = console_paint(), []
     for file, integration, history in saved:
         async with _session(options, integration) as session:
             exploration = Exploration(session, options.limits, lambda _: None)
             result = await exploration.replay(history)
+        entries.append(report.explored(file, result))
         if result.failure is None:
             write(f"{paint('green', 'FIXED')} {file}: {history.title}\n")
             continue
-        failed += 1
         write(f"{paint('red', 'FAILED')} {file}\n")
-        write_lines(failure_lines(result.failure, paint))
-    return int(failed > 0)
+        write_lines(report.failure_lines(result.failure, paint))
+    seed = options.limits.seed
+    write_json(options.json, report.results(integrations, seed, entries).encode)
+    return int(any(entry.result == "failed" for entry in entries))
 
 
 class _Run:
     """An exploration, from its start to the exit code."""
 
-    def __init__(self, options: ExploreOptions, integration: "Integration") -> None:
+    def __init__(self, options: ExploreOptions, file: Path, integration: "Integration") -> None:
         self._options = options
+        self._file = file
         self._integration = integration
         self._progress = ProgressLine()
-        self._printed_failures = 0
+        self._saved: dict[str, str] = {}  # by the title of the history
 
     async def run(self) -> int:
         import asyncio
 
+        from emulator.tools.explore import report
         from emulator.tools.explore.exploration import Exploration
-        from emulator.tools.explore.report import count_lines, junit, report, summary_line
 
         name, options, exploration = self._integration.name, self._options, None
         max_time_ms = options.limits.max_time_ms
@@ -350,22 +357,28 @@ class _Run:
         finally:
             self._progress.show()
             if exploration is not None and exploration.counts.ran:
-                write_lines([f"{name}: {summary_line(exploration)}", *count_lines(exploration)])
+                write(f"{name}: {report.summary_line(exploration)}\n")
+                write_lines(report.count_lines(exploration))
         if not exploration.counts.ran:
             cli_error("flag --max-time: no history ended in this time; does the shop answer?")
-        write_file("--junit", options.junit, lambda: junit(name, exploration))
-        write_file("--report", options.report, lambda: report(name, exploration))
+        entries = [
+            report.explored(self._file, each, saved=self._saved) for each in exploration.results
+        ]
+        seed, size = options.limits.seed, exploration.complete_size
+        write_json(options.json, report.results([self._integration], seed, entries, size).encode)
+        write_file("--junit", options.junit, lambda: report.junit(name, exploration))
+        write_file("--report", options.report, lambda: report.report(name, exploration))
         return int(bool(exploration.failures))
 
     def _show(self, exploration: "Exploration") -> None:
         """Print and save a new failure at once; show the progress."""
         from emulator.tools.explore.report import failure_lines, progress_text
 
-        for failure in exploration.failures[self._printed_failures :]:
+        for failure in exploration.failures[len(self._saved) :]:
             self._progress.show()
             write_lines(failure_lines(failure, console_paint()))
-            write(f"  saved: {self._save(failure)}\n\n")
-        self._printed_failures = len(exploration.failures)
+            saved = self._saved[failure.history.title] = str(self._save(failure))
+            write(f"  saved: {saved}\n\n")
         self._progress.show(progress_text(exploration), elapsed_ms=exploration.duration_ms)
 
     def _save(self, failure: "HistoryFailure") -> Path:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # A pipe whose reader has closed it; on Windows the error is EINVAL.
 _READER_CLOSED = {errno.EPIPE, errno.EINVAL}
+STDOUT = Path("-")
+# Whether only the results are printed on standard output.
+_OWN_STDOUT = "emulator.has_own_stdout"
 # How often progress is printed where there is no terminal.
 LINE_EVERY_MS = 10_000
 DEFAULT_URL = "http://127.0.0.1:8080"
@@ -101,6 +104,22 @@ REPORT_OPTION = click.option(
     "--report", metavar="FILE", type=OUTPUT_FILE, help="Write a report as one HTML file."
 )
 
+
+def _json_file(ctx: click.Context, _: click.Parameter, file: Path | None) -> Path | None:
+    """A callback of `--json`: with `-`, other output is printed on standard error."""
+    ctx.meta[_OWN_STDOUT] = file == STDOUT
+    return file
+
+
+JSON_OPTION = click.option(
+    "--json",
+    "json",
+    metavar="FILE",
+    type=OUTPUT_FILE,
+    callback=_json_file,
+    help="Write the results as JSON; - is standard output.",
+)
+
 # Colours, and the erasing of a line: all escape sequences of this program.
 _OWN_SEQUENCE = re.compile(r"\r?\x1b\[[0-9]*[mK]")
 
@@ -135,8 +154,10 @@ def write(text: str) -> None:
     If the reader has closed the pipe (`… | head`), the command continues without output. Raises
     CliError if printing fails for another reason, such as a full disk.
     """
+    context = click.get_current_context(silent=True)
+    is_error = context is not None and context.meta.get(_OWN_STDOUT, False)
     try:
-        click.echo(terminal_text(text), nl=False)
+        click.echo(terminal_text(text), nl=False, err=is_error)
     except OSError as error:
         end_printing(error)
 
@@ -167,6 +188,16 @@ def print_problems(problems: Iterable[object]) -> int:
 
 def write_lines(lines: Iterable[str]) -> None:
     write("".join(f"{line}\n" for line in lines))
+
+
+def write_json(file: Path | None, content: Callable[[], bytes]) -> None:
+    """Write or print the file of --json, if the user has named one. Raises CliError."""
+    if file != STDOUT:
+        return write_file("--json", file, content)
+    try:
+        click.echo(content(), nl=False)
+    except OSError as error:
+        end_printing(error)
 
 
 def write_file(option: str, file: Path | None, content: Callable[[], bytes]) -> None:

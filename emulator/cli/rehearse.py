@@ -11,8 +11,8 @@ import click
 
 from emulator.cli.event_loop import ENDING_SIGNALS, run_loop
 from emulator.cli.output import (
+    JSON_OPTION,
     JUNIT_OPTION,
-    OUTPUT_FILE,
     REPORT_OPTION,
     ProgressLine,
     cli_error,
@@ -21,6 +21,7 @@ from emulator.cli.output import (
     parsed_by,
     print_problems,
     write_file,
+    write_json,
     write_lines,
 )
 from emulator.cli.private_settings import private_settings
@@ -62,7 +63,7 @@ _PRIVATE = {"port": 0, "checkout-port": 0, "database": ":memory:", "log-format":
 )
 @click.option("--webhook-url", metavar="URL", help="URL of the shop that receives webhooks.")
 @click.option("--config", metavar="FILE", help="YAML file with options of `serve` for each run.")
-@click.option("--json", "json", metavar="FILE", type=OUTPUT_FILE, help="Write the results as JSON.")
+@JSON_OPTION
 @JUNIT_OPTION
 @REPORT_OPTION
 def rehearse(
@@ -78,8 +79,7 @@ def rehearse(
     """Run a merchant's test command with false answers and disturbances.
 
     COMMAND runs once without a variant, then once with each. Its tests should fail with a false
-    answer, and pass with a disturbance. Exit code 1 where they do not, 2 when they fail without a
-    variant, or an option or a file is wrong.
+    answer, and pass with a disturbance.
     """
     from emulator.clock import RealClock
     from emulator.scenarios.problems import ScenarioError
@@ -118,7 +118,7 @@ def rehearse(
         progress.show()
         if run.results:  # after an interruption too
             write_lines(reports.table_lines(run, console_paint()))
-    write_file("--json", files["json"], lambda: reports.json_file(run))
+    write_json(files["json"], lambda: reports.results(run).encode())
     write_file("--junit", files["junit"], lambda: reports.junit(run))
     write_file("--report", files["report"], lambda: reports.report(run))
     return int(run.has_findings)

@@ -12,6 +12,7 @@ import click
 
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
+    JSON_OPTION,
     JUNIT_OPTION,
     KEY_OPTION,
     REPORT_OPTION,
@@ -26,6 +27,7 @@ from emulator.cli.output import (
     print_problems,
     write,
     write_file,
+    write_json,
 )
 from emulator.cli.private_settings import private_settings
 
@@ -52,6 +54,7 @@ class ReplayOptions:
     clock: str
     max_concurrent: int
     is_verbose: bool
+    json: Path | None
     junit: Path | None
     report: Path | None
     fail_under: float | None
@@ -76,6 +79,7 @@ class ReplayOptions:
     help=f"Number of files to run at the same time, 1 to {MAX_CONCURRENT_CASES}; the output is"
     " the same.",
 )
+@JSON_OPTION
 @JUNIT_OPTION
 @REPORT_OPTION
 @click.option(
@@ -112,8 +116,7 @@ def replay(
     """Run the scripts of scenario files.
 
     PATH is a file or a directory of files. Each file runs in a new account of a private or a
-    running emulator. Exit code 1 when an expectation fails or the coverage is below --fail-under, 2
-    when a file or an option is wrong.
+    running emulator.
     """
     settings = _settings(url, seed, clock, database)
     options = ReplayOptions(
@@ -233,10 +236,11 @@ class ReplayRun:
         return int(is_too_low or not all(result.has_passed for result in results))
 
     def _write_files(self, results: "Sequence[CaseResult]", duration_ms: float) -> None:
-        junit, report = self._options.junit, self._options.report
-        if junit or report:
+        json, junit, report = self._options.json, self._options.junit, self._options.report
+        if json or junit or report:
             from emulator.tools.replay import report as reports
 
+            write_json(json, reports.replay_results(results, skipped=self._skipped).encode)
             write_file("--junit", junit, lambda: reports.junit(results, duration_ms=duration_ms))
             write_file("--report", report, lambda: reports.report(results, skipped=self._skipped))
 

@@ -70,8 +70,7 @@ def serve(**flags: object) -> None:
 def health(**flags: object) -> None:
     """Test whether the server responds.
 
-    The options, variables and --config file are those of `serve`. Exit code 0 when the server
-    responds, otherwise 1.
+    The options, variables and --config file are those of `serve`.
     """
     # Ignore the other port, which might equal this one.
     try:

@@ -1,16 +1,19 @@
 """The command `trigger`, which drives a new payment to an event."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from emulator.cli.output import (
+    JSON_OPTION,
     URL_OPTION,
     calling_emulator,
     check_key,
     cli_error,
     number_within,
     write,
+    write_json,
 )
 from emulator.domain.accounts import DEMO_TEST_KEY
 from emulator.domain.message_text import nearest_word_hint
@@ -21,6 +24,7 @@ from emulator.http import emulator_calls as calls
 
 if TYPE_CHECKING:
     from emulator.http.blocking_client import BlockingEmulator
+    from emulator.json_results import TriggerResults
 
 # An attempt ends after 15 s, and the attempts for the events before it come first.
 MAX_WAITS = 240
@@ -29,6 +33,7 @@ _NO_ENDPOINT = (
     "No enabled webhook endpoint of this account and mode receives {}. Register one with"
     " `serve --webhook-url` or POST /_emulator/webhook_endpoints.\n"
 )
+_ADVICE = "See the delivery on the dashboard, or with GET /_emulator/deliveries."
 _NOT_SENT = {
     "pending": "not sent yet: due at {next_attempt_at} on the account's clock",
     "dropped": "not sent: a scenario drops it",
@@ -72,6 +77,7 @@ def _pairs(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dic
     callback=_pairs,
     help="Metadata of the payment, such as the order's number; repeatable.",
 )
+@JSON_OPTION
 @URL_OPTION
 @click.option(
     "--key",
@@ -87,14 +93,14 @@ def trigger(
     metadata: dict[str, str],
     url: str,
     key: str,
+    json: Path | None,
 ) -> int:
     """Create a payment and drive it to an event.
 
     The emulator is already running. EVENT is payment.created, payment.processing,
     payment.completed, payment.failed, payment.expired or payment.refunded. The command prints the
     payment and the result of the event's delivery to each webhook endpoint. It never moves the
-    clock. Exit code 1 when an endpoint has not accepted the event, 2 when an option is wrong or the
-    emulator refuses a request.
+    clock.
     """
     if event not in STATUS_OF_EVENT:
         hint = nearest_word_hint(event, STATUS_OF_EVENT)
@@ -104,24 +110,35 @@ def trigger(
     methods = [method] if method else list(DEFAULT_METHODS)
     order = {"amount": amount_minor, "methods": methods, "metadata": metadata}
     with calling_emulator(url, key) as emulator:
-        return _trigger(emulator, event, order)
+        results = _trigger(emulator, event, order)
+    write_json(json, results.encode)
+    return int(not all(each.is_accepted for each in results.results))
 
 
-def _trigger(emulator: "BlockingEmulator", event: str, order: dict[str, Any]) -> int:
-    """Return the exit code."""
+def _trigger(emulator: "BlockingEmulator", event: str, order: dict[str, Any]) -> "TriggerResults":
+    """Drive a payment to the event, and print the results."""
+    from emulator.json_results import TriggeredDelivery, TriggerResults
+
     payment_id = _drive_to(emulator, STATUS_OF_EVENT[event], order)
     write(f"{event}: {payment_id}\n")
     endpoints = emulator.call(calls.ENDPOINTS)
     receivers = [each for each in endpoints if each["enabled"] and event in each["events"]]
     if not receivers:
         write(_NO_ENDPOINT.format(event))
-    are_delivered = []
+    results = []
     for endpoint in reversed(receivers):
         selection = {"event": event, "payment": payment_id, "endpoint": endpoint["id"]}
         delivery = _delivery(emulator, selection)
-        are_delivered.append(delivery["status"] == "succeeded")
-        write(f"{endpoint['url']}: {_result(delivery)}\n")
-    return int(not all(are_delivered))
+        is_accepted, result = delivery["status"] == "succeeded", _result(delivery)
+        write(f"{endpoint['url']}: {result}\n")
+        attempts = delivery["attempts"] or [{"cause": None}]
+        advice = None if is_accepted else attempts[-1]["cause"] or _ADVICE
+        results.append(
+            TriggeredDelivery(
+                url=endpoint["url"], is_accepted=is_accepted, result=result, what_to_do=advice
+            )
+        )
+    return TriggerResults(event=event, payment=payment_id, results=results)
 
 
 def _drive_to(emulator: "BlockingEmulator", to: Status, order: dict[str, Any]) -> str:

@@ -12,15 +12,16 @@ import click
 
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
-    OUTPUT_FILE,
+    JSON_OPTION,
     REPORT_OPTION,
+    STDOUT,
     ProgressLine,
     base_url,
     cli_error,
     console_paint,
     is_terminal,
-    write,
     write_file,
+    write_json,
     write_lines,
 )
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 _TEST = "test_"
 _LIVE = "live_"
-_STDOUT = Path("-")
 _HAS_DRIFTED = 1
 _IS_INCOMPLETE = 2
 # The paths of the contract begin with it: a base URL that ends with it contains it twice.
@@ -80,13 +80,7 @@ class VerifyProgress:
     multiple=True,
     help="Clause with a known drift, which does not change the exit code; repeatable.",
 )
-@click.option(
-    "--json",
-    "json",
-    metavar="FILE",
-    type=OUTPUT_FILE,
-    help="Write the result as JSON; - is standard output.",
-)
+@JSON_OPTION
 @REPORT_OPTION
 @click.option("--i-know", is_flag=True, help="Accept live_ keys; no payment is paid.")
 def verify(
@@ -100,8 +94,7 @@ def verify(
     """Compare a service with the contract, clause by clause.
 
     The command creates about fifteen payments of 1 ETB, which stay pending, and pays none of them.
-    Exit code 1 when a clause drifts; 2 when an option is wrong, when the server is not the service,
-    or when the comparison is incomplete. After a 429 the command waits, at most a minute in total.
+    After a 429 the command waits, at most a minute in total.
     """
     _check_service_key("--key", key, accepts_live=i_know)
     if other_key is not None:
@@ -115,7 +108,7 @@ def verify(
     )
     if key == other_key:
         cli_error("flag --other-key: this is the key of --key; expected one of another account")
-    if options.report is not None and options.report in (_STDOUT, options.json):
+    if options.report is not None and options.report in (STDOUT, options.json):
         cli_error("flag --report: expected a file of its own")
     from emulator.clock import RealClock
 
@@ -168,11 +161,9 @@ def _exit_code(comparison: "Comparison") -> int:
 def _write_results(options: VerifyOptions, comparison: "Comparison") -> None:
     from emulator.tools.verify.report import comparison_html, comparison_json
 
-    if options.json == _STDOUT:
-        write(comparison_json(comparison).decode())
-    else:
+    if options.json != STDOUT:
         write_lines(_table(comparison))
-        write_file("--json", options.json, lambda: comparison_json(comparison))
+    write_json(options.json, lambda: comparison_json(comparison))
     write_file("--report", options.report, lambda: comparison_html(comparison))
 
 

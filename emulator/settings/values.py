@@ -60,7 +60,7 @@ class Settings:
 
 
 def data_directory(name: str) -> Path:
-    """The directory of `templates` or `scenarios`: in the wheel, else in the repository."""
+    """The directory `templates`, `scenarios` or `docs/guides`: in the wheel, or the repository."""
     package = Path(__file__).resolve().parents[1]
     packaged = package / "data" / name
     return packaged if packaged.is_dir() else package.parent / name

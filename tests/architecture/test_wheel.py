@@ -96,6 +96,20 @@ def test_what_is_installed_finds_its_data(installed: Path, tmp_path: Path) -> No
     run_python("-c", program, cwd=tmp_path, path=installed)
 
 
+def test_what_is_installed_has_the_guides_of_agents_and_of_verdicts(
+    installed: Path, tmp_path: Path
+) -> None:
+    guide = (REPOSITORY / "docs" / "guides" / "agents.md").read_text(encoding="utf-8")
+    command = ("-m", "emulator", "helper", "agent")
+    assert run_python(*command, cwd=tmp_path, path=installed) == guide
+    program = (
+        "from emulator.tools.explore.judgement import VerdictId\n"
+        "from emulator.tools.explore.report import what_to_do\n"
+        "assert all(map(what_to_do, VerdictId))"
+    )
+    run_python("-c", program, cwd=tmp_path, path=installed)
+
+
 def test_what_is_installed_checks_its_own_scenarios(installed: Path, tmp_path: Path) -> None:
     shipped = str(installed / "emulator" / "data" / "scenarios")
     printed = run_python("-m", "emulator", "check", shipped, cwd=tmp_path, path=installed)

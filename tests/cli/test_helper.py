@@ -12,6 +12,7 @@ from tests.tables import rows
         (["node"], "/* eslint-disable */\n", "export const startEmulator: "),
         (["node", "--js"], "/* eslint-disable */\n", "export const startEmulator = "),
         (["php"], "<?php\n", "final class PaymentsEmulator\n"),
+        (["agent"], "# Coding agents\n", "payments-emulator explore --replay "),
     ],
 )
 def test_the_command_prints_one_file(arguments: list[str], beginning: str, name: str) -> None:

@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,31 @@ import pytest
 
 from emulator import __version__
 from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY
+from emulator.json_results import MAX_SUMMARY_ROWS
+from tests.benchmarks.servers import free_ports
 from tests.cli.processes import environment
 from tests.docs.document import REPOSITORY, part
 from tests.docs.generated.action import action
 from tests.docs.recipes import recipes
 from tests.interop.jobs import OWN_ACTION, Job
+from tests.tools.explore.zoo.integration import write_integration
+from tests.tools.explore.zoo.table import SHOPS
 
 PAGE = "docs/guides/ci.md"
+CREATES = """
+import json, os, urllib.request
+body = {"amount": 15000, "currency": "ETB", "methods": ["telebirr"]}
+body |= {"success_url": "http://localhost:3000/ok", "cancel_url": "http://localhost:3000/no"}
+headers = {
+    "Authorization": "Bearer " + os.environ["PAYMENTS_EMULATOR_TEST_KEY"],
+    "Content-Type": "application/json",
+}
+url = os.environ["PAYMENTS_EMULATOR_URL"] + "/v1/payments"
+request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+urllib.request.urlopen(request).close()
+"""
 FREE_PORTS = {"EMULATOR_PORT": "0", "EMULATOR_CHECKOUT_PORT": "0"}
-_, START = action()["runs"]["steps"]
+_, START, TEST = action()["runs"]["steps"]
 
 
 def steps() -> list[dict[str, Any]]:
@@ -135,6 +152,48 @@ def test_an_emulator_that_does_not_start_fails_the_job_at_once(
     assert "::error::The payments emulator did not start. Its log:\n" in failed.log
     assert reason.replace("{taken}", taken) in failed.log
     assert "Traceback" not in failed.log
+
+
+def summarized(job: Job, directory: Path, **arguments: str) -> tuple[Job, str]:
+    """The step that explores and rehearses, and the summary of the job."""
+    written = directory / "summary.md"
+    step = Job(
+        workspace=directory,
+        temporary=job.temporary,
+        variables={"GITHUB_STEP_SUMMARY": str(written)},
+        values={
+            "steps.install.outputs.command": copy_of(outputs(job)["command"]),
+            **{f"inputs.{name}": text for name, text in arguments.items()},
+        },
+    )
+    step.run([TEST])
+    return step, written.read_text(encoding="utf-8") if written.exists() else ""
+
+
+def test_the_summary_says_what_to_do_after_explore_and_rehearse(job: Job, tmp_path: Path) -> None:
+    [port] = free_ports(1)
+    write_integration(SHOPS["404-when-done"], tmp_path, port=port)
+    # No suite that only creates a payment notices a false answer.
+    (tmp_path / "suite.py").write_text(CREATES, encoding="utf-8")
+    suite = f"--jobs 2 -- {sys.executable} suite.py"
+    step, summary = summarized(job, tmp_path, explore="integration.yaml", rehearse=suite)
+    assert step.has_failed
+    titles = [line.split(":")[0] for line in summary.splitlines() if line.startswith("#")]
+    assert titles == ["### Histories", "### False answers", "### Disturbances"]
+    assert summary.count("| what | result | what to do |") == len(titles)
+    for table in summary.split("### ")[1:]:
+        assert len(re.findall(r"^\| (?!what|---)", table, re.MULTILINE)) <= MAX_SUMMARY_ROWS
+
+
+def test_nothing_is_explored_or_rehearsed_by_default(job: Job, tmp_path: Path) -> None:
+    step, summary = summarized(job, tmp_path)
+    assert (step.has_failed, step.log, summary) == (False, "", "")
+
+
+def test_a_file_that_is_wrong_fails_the_job_without_a_summary(job: Job, tmp_path: Path) -> None:
+    step, summary = summarized(job, tmp_path, explore="missing.yaml")
+    assert (step.has_failed, summary) == (True, "")
+    assert "missing.yaml" in step.log
 
 
 def copy_of(command: str) -> str:

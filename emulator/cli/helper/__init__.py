@@ -1,4 +1,4 @@
-"""Prints the test helpers for other languages: files of this package, which users copy."""
+"""Prints the test helpers for other languages, which users copy, and the guide for agents."""
 
 import re
 from pathlib import Path
@@ -8,8 +8,13 @@ import click
 
 from emulator.cli.output import cli_error, write
 from emulator.domain.message_text import nearest_word_hint
+from emulator.settings import data_directory
 
-_FILES = {"node": "payments-emulator.ts", "php": "PaymentsEmulator.php"}
+_FILES = {
+    "node": Path(__file__).parent / "payments-emulator.ts",
+    "php": Path(__file__).parent / "PaymentsEmulator.php",
+    "agent": data_directory("docs/guides") / "agents.md",
+}
 # The type declarations of the TypeScript file, which JavaScript has as comments.
 _DECLARATION = re.compile(
     r"^(?:/\*\* .* \*/\n)?(?:export )?(?:interface .*\n(?:  .*\n)+\}|type .*;)$", re.MULTILINE
@@ -26,17 +31,18 @@ _ANNOTATIONS = {
 @click.argument("language", metavar="LANGUAGE")
 @click.option("--js", "is_js", is_flag=True, help="Print JavaScript, not TypeScript.")
 def helper(language: str, *, is_js: bool) -> None:
-    """Print the test helper for another language: `node` or `php`.
+    """Print the test helper for `node` or `php`, or the guide for coding agents.
 
-    It is one file without dependencies, which starts an emulator for the tests.
+    A helper is one file without dependencies, which starts an emulator for the tests. With `agent`,
+    the command prints how to find, fix and prove with commands that write JSON.
     """
     if language not in _FILES:
         hint = nearest_word_hint(language.lower(), _FILES)
-        expected = f"expected {' or '.join(_FILES)}.{hint}".removesuffix(".")
+        expected = f"expected node, php or agent.{hint}".removesuffix(".")
         cli_error(f"LANGUAGE: found {language!r}, {expected}")
     if is_js and language != "node":
         cli_error(f"flag --js: expected the language 'node', found {language!r}")
-    text = (Path(__file__).parent / _FILES[language]).read_text(encoding="utf-8")
+    text = _FILES[language].read_text(encoding="utf-8")
     write(_javascript(text) if is_js else text)
 
 

@@ -1,17 +1,21 @@
 """Writes an exploration for a terminal, as HTML and JUnit, and failed histories for `--replay`."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+from emulator.json_results import ExploredHistory, ExploreResults, digest
 from emulator.reporting import PLAIN, JUnitCase, Paint, counted, html_report, junit_file
 from emulator.scenarios.scenario_file import VERSION
+from emulator.settings import data_directory
 from emulator.tools.explore.anomalies import parse_anomaly
-from emulator.tools.explore.exploration import Exploration, HistoryFailure, capabilities
+from emulator.tools.explore.exploration import Exploration, HistoryFailure, Result, capabilities
 from emulator.tools.explore.histories import History, build_history
 from emulator.tools.explore.integration import Integration
 from emulator.tools.explore.integration_file import INTEGRATION
-from emulator.tools.explore.judgement import VerdictId
+from emulator.tools.explore.judgement import TracedStep, VerdictId
 
 GUIDE = "docs/guides/explore.md"
 BAR_LENGTH = 24
@@ -25,11 +29,14 @@ def failure_lines(failure: HistoryFailure, paint: Paint) -> list[str]:
     width = len(str(len(trace)))
     outcome = (f"expected: {verdict.expected}", f"seen: {verdict.seen}")
     for number, step in enumerate(trace, 1):
-        result = f" → {step.result}" if step.result else ""
-        lines.append(f"  {number:>{width}}  {step.text}{result}")
+        lines.append(f"  {number:>{width}}  {_step_text(step)}")
         if number == min(verdict.step, len(trace)):
             lines += (f"{'':{width + 4}}{line}" for line in outcome)
     return [*lines, f"  what to do: {GUIDE}#{verdict.id}"]
+
+
+def _step_text(step: TracedStep) -> str:
+    return f"{step.text} → {step.result}" if step.result else step.text
 
 
 def count_lines(exploration: Exploration) -> Iterator[str]:
@@ -88,6 +95,55 @@ def report(name: str, exploration: Exploration) -> bytes:
         failed=Counter((anomaly, each.verdict.id) for anomaly, each in rows if each is not None),
         verdicts=list(VerdictId),
     )
+
+
+def results(
+    integrations: Sequence[Integration],
+    seed: int,
+    entries: Sequence[ExploredHistory],
+    complete_size: int | None = None,
+) -> ExploreResults:
+    """The results for `--json`."""
+    inputs = [INTEGRATION.write(replace(each, history=None)) for each in integrations]
+    return ExploreResults(
+        seed=seed,
+        digest=digest(inputs, seed, [entry.history for entry in entries]),
+        complete_size=complete_size,
+        results=entries,
+    )
+
+
+def explored(
+    file: Path, result: Result, *, saved: Mapping[str, str] | None = None
+) -> ExploredHistory:
+    """A result for `--json`; `saved` has files by titles, without it the history was saved."""
+    failure, title = result.failure, result.history.title
+    details: dict[str, Any] = (
+        {}
+        if failure is None
+        else {
+            "verdict": failure.verdict.id.value,
+            "expected": failure.verdict.expected,
+            "seen": failure.verdict.seen,
+            "steps": [_step_text(step) for step in failure.observation.trace],
+            "saved": (saved or {}).get(title),
+        }
+    )
+    return ExploredHistory(
+        file=str(file),
+        history=title,
+        result="failed" if failure is not None else "fixed" if saved is None else "passed",
+        duration_ms=round(result.duration_ms),
+        what_to_do=None if failure is None else what_to_do(failure.verdict.id),
+        **details,
+    )
+
+
+def what_to_do(verdict: VerdictId) -> str:
+    """The section of the guide about a verdict, in one line."""
+    guide = (data_directory("docs/guides") / "explore.md").read_text(encoding="utf-8")
+    section = guide.partition(f"\n### {verdict}\n")[2].partition("\n#")[0]
+    return " ".join(section.split())
 
 
 def junit(name: str, exploration: Exploration) -> bytes:

@@ -1,9 +1,9 @@
 """Writes a rehearsal for a terminal, and as JSON, JUnit and HTML."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from emulator.json_results import RehearsedVariant, RehearseResults
 from emulator.reporting import JUnitCase, Paint, counted, html_report, junit_file
 from emulator.scenarios.values import VariantKind
 from emulator.tools.rehearse.rehearsal import RehearsalRun, VariantResult
@@ -12,6 +12,10 @@ MAX_TESTS = 5
 _FINDINGS = {
     VariantKind.FALSE_ANSWER: "False answers that the suite did not notice",
     VariantKind.DISTURBANCE: "Disturbances that the shop did not survive",
+}
+_ADVICE = {
+    VariantKind.FALSE_ANSWER: "Add a test that fails with the scenario",
+    VariantKind.DISTURBANCE: "Change the shop until the tests pass with the scenario",
 }
 
 
@@ -60,24 +64,25 @@ def summary_line(run: RehearsalRun) -> str:
     return f"{ran} ran in {run.duration_ms / 1_000:.1f} s: {run.suite.command}"
 
 
-def json_file(run: RehearsalRun) -> bytes:
-    """All results as JSON."""
-    results = [
-        {
-            "variant": result.variant.name,
-            "rehearsal": result.variant.kind,
-            "scenario": shown_path(result.variant.file),
-            "is_finding": result.is_finding,
-            "exit_code": result.run.exit_code,
-            "duration_ms": round(result.run.duration_ms),
-            "failed_tests": result.run.failed_tests,
-            "last_lines": result.run.last_lines,
-            "own_scenarios": result.traffic.own_scenarios,
-        }
-        for result in run.results
-    ]
-    document = {"version": 1, "command": run.suite.command, "results": results}
-    return f"{json.dumps(document, indent=2, ensure_ascii=False)}\n".encode()
+def results(run: RehearsalRun) -> RehearseResults:
+    """All results, for `--json`."""
+    return RehearseResults(command=run.suite.command, results=[_entry(r) for r in run.results])
+
+
+def _entry(result: VariantResult) -> RehearsedVariant:
+    kind, scenario = result.variant.kind, shown_path(result.variant.file)
+    return RehearsedVariant(
+        variant=result.variant.name,
+        rehearsal=kind.value,
+        scenario=scenario,
+        is_finding=result.is_finding,
+        exit_code=result.run.exit_code,
+        duration_ms=round(result.run.duration_ms),
+        failed_tests=result.run.failed_tests,
+        last_lines=result.run.last_lines,
+        own_scenarios=result.traffic.own_scenarios,
+        what_to_do=f"{_ADVICE[kind]} {scenario}." if result.is_finding else None,
+    )
 
 
 def junit(run: RehearsalRun) -> bytes:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator.domain.payment import STATUS_OF_EVENT
+from emulator.json_results import ReplayedCase, ReplayResults
 from emulator.reporting import PLAIN, JUnitCase, html_report, junit_file
 from emulator.scenarios.values import Json
 from emulator.tools.replay.console import (
@@ -125,6 +126,31 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
     "event_kind": _event_kind,
     "turn_text": turn_text,
 }
+
+
+def replay_results(results: Sequence[CaseResult], *, skipped: int) -> ReplayResults:
+    """The results for `--json`."""
+    return ReplayResults(
+        skipped=skipped,
+        coverage_percent=coverage_of(result.trace for result in results).percent,
+        results=[_entry(result) for result in results],
+    )
+
+
+def _entry(result: CaseResult) -> ReplayedCase:
+    failure, place = result.failure, None
+    if failure is not None:
+        place = f"{result.case.source}:{failure.place.line}:{failure.place.column}"
+    return ReplayedCase(
+        case=result.case.name,
+        file=result.case.source,
+        has_passed=result.has_passed,
+        steps=len(result.steps),
+        duration_ms=round(result.duration_ms),
+        place=place,
+        message=None if failure is None else failure.message,
+        what_to_do=None if place is None else f"Correct the integration, or the step at {place}.",
+    )
 
 
 def junit(results: Sequence[CaseResult], *, duration_ms: float) -> bytes:

@@ -6,7 +6,7 @@ from functools import partial
 
 import click
 
-from emulator.cli.commands import cli
+from emulator.cli.commands import EXIT_CODES, cli
 from emulator.settings import data_directory
 from tests.docs.markdown import table
 
@@ -116,10 +116,28 @@ def _option(option: click.Option, context: click.Context) -> tuple[str, str, str
     return f"`{flags}`", default, meaning.replace("*", r"\*").replace("|", r"\|")
 
 
+def exit_codes_table(*names: str) -> str:
+    """The exit codes of all commands, or of those with these names."""
+    commands = dict.fromkeys(name for name, _ in EXIT_CODES if not names or name in names)
+    rows = [
+        (f"`{name}`", *(_flags_as_code(EXIT_CODES.get((name, code), "")) for code in range(3)))
+        for name in commands
+    ]
+    return table(("command", "0", "1", "2"), rows)
+
+
+def _flags_as_code(text: str) -> str:
+    return re.sub(r"--[a-z-]+", r"`\g<0>`", text)
+
+
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/reference/test-ids.md", "test ids"): checkout_ids_table,
     ("docs/reference/test-ids.md", "pages"): pages_table,
     ("docs/reference/commands.md", "commands"): commands_table,
+    ("docs/reference/commands.md", "exit codes"): exit_codes_table,
+    ("docs/guides/agents.md", "exit codes"): partial(
+        exit_codes_table, "explore", "rehearse", "replay", "checklist", "trigger"
+    ),
     **{
         ("docs/reference/commands.md", f"{name} options"): partial(command_options_table, name)
         for name in _commands_with_options()

@@ -1,0 +1,210 @@
+"""Declares the results that commands write as JSON, from which their schema follows."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from emulator import __version__
+
+MAX_SUMMARY_ROWS = 5
+Row = tuple[str, str, str]
+
+
+class _Declared(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class ResultEntry(_Declared, frozen=True, kw_only=True):
+    """A result; `what_to_do` is null if nothing is to be done."""
+
+    what_to_do: str | None
+
+
+class ExploredHistory(ResultEntry, frozen=True, kw_only=True):
+    """A history that ran; `failed` with `verdict`, and `fixed` where one of a saved file passed.
+
+    `file` is the file of the integration. `steps` are those of a failed history. `saved` is the
+    file for `--replay`, which is null with that option.
+    """
+
+    file: str
+    history: str
+    result: Literal["passed", "failed", "fixed"]
+    duration_ms: int
+    verdict: str | None = None
+    expected: str | None = None
+    seen: str | None = None
+    steps: Sequence[str] = ()
+    saved: str | None = None
+
+    @property
+    def words(self) -> Row:
+        return "Histories", self.history, f"{self.verdict}: {self.seen}"
+
+
+class RehearsedVariant(ResultEntry, frozen=True, kw_only=True):
+    """A run of the suite with a variant; `exit_code` is null where it did not end in time.
+
+    `is_finding` is whether the suite did not notice a false answer, or the shop did not survive a
+    disturbance. `own_scenarios` counts the scenarios of tests, which had precedence.
+    """
+
+    variant: str
+    rehearsal: Literal["false-answer", "disturbance"]
+    scenario: str
+    is_finding: bool
+    exit_code: int | None
+    duration_ms: int
+    failed_tests: Sequence[str]
+    last_lines: Sequence[str]
+    own_scenarios: int
+
+    @property
+    def words(self) -> Row:
+        if self.rehearsal == "false-answer":
+            return "False answers", self.variant, "the suite did not notice it"
+        return "Disturbances", self.variant, ", ".join(self.failed_tests) or "the suite failed"
+
+
+class ReplayedCase(ResultEntry, frozen=True, kw_only=True):
+    """A case; `place` is the place of the step that failed, as `path:line:column`."""
+
+    case: str
+    file: str
+    has_passed: bool
+    steps: int
+    duration_ms: int
+    place: str | None = None
+    message: str | None = None
+
+
+class ResultEvidence(_Declared, frozen=True, kw_only=True):
+    """What was seen, and the ids of the requests and deliveries that show it."""
+
+    ids: Sequence[str]
+    seen: str
+
+
+class ChecklistEntry(ResultEntry, frozen=True, kw_only=True):
+    """An item of the checklist: what the integration does, and whether it was seen to do so."""
+
+    id: str
+    title: str
+    result: Literal["passed", "failed", "not_exercised"]
+    evidence: Sequence[ResultEvidence]
+
+
+class TriggeredDelivery(ResultEntry, frozen=True, kw_only=True):
+    """The delivery of the event to an endpoint, and the result of its last attempt."""
+
+    url: str
+    is_accepted: bool
+    result: str
+
+
+class _Results(_Declared, frozen=True, kw_only=True, tag_field="type"):
+    """What each document has; later versions only add members."""
+
+    version: Literal[1] = 1
+
+    def encode(self) -> bytes:
+        return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+
+
+class ExploreResults(_Results, frozen=True, kw_only=True, tag="explore"):
+    """The histories that ran, and the size up to which all ran.
+
+    `digest` is equal for equal versions of the emulator, integrations, seeds and histories.
+    """
+
+    seed: int
+    digest: str
+    complete_size: int | None
+    results: Sequence[ExploredHistory]
+
+
+class RehearseResults(_Results, frozen=True, kw_only=True, tag="rehearse"):
+    """The runs of the suite with each variant; `command` is that of the suite."""
+
+    command: str
+    results: Sequence[RehearsedVariant]
+
+
+class ReplayResults(_Results, frozen=True, kw_only=True, tag="replay"):
+    """The cases, the number of files without a script, and the coverage, 0 to 100."""
+
+    skipped: int
+    coverage_percent: float
+    results: Sequence[ReplayedCase]
+
+
+class ChecklistResults(_Results, frozen=True, kw_only=True, tag="checklist"):
+    """The items of the checklist."""
+
+    results: Sequence[ChecklistEntry]
+
+
+class TriggerResults(_Results, frozen=True, kw_only=True, tag="trigger"):
+    """The payment, and the delivery of the event to each endpoint that receives it."""
+
+    event: str
+    payment: str
+    results: Sequence[TriggeredDelivery]
+
+
+Results = ExploreResults | RehearseResults | ReplayResults | ChecklistResults | TriggerResults
+
+
+def results_schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of the results of all commands."""
+    [schema], definitions = msgspec.json.schema_components([Results], ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Results of a command of payments-emulator",
+        "description": "What the option --json writes.",
+        **schema,
+        "$defs": {
+            name: each | {"description": _line(each["description"])}
+            for name, each in definitions.items()
+        },
+    }
+
+
+def summary_tables(files: Sequence[bytes]) -> Iterator[str]:
+    """Tables in Markdown of what is to be done after `explore` and `rehearse`.
+
+    Raises ValueError for a file that is not one of theirs.
+    """
+    tables: defaultdict[str, list[Row | None]] = defaultdict(list)
+    for file in files:
+        document = msgspec.json.decode(file, type=ExploreResults | RehearseResults)
+        for each in document.results:
+            title, what, result = each.words
+            row = None if each.what_to_do is None else (what, result, each.what_to_do)
+            tables[title].append(row)
+    for title, rows in tables.items():
+        found = [row for row in rows if row is not None]
+        yield f"### {title}: {len(found)} of {len(rows)}\n\n"
+        if found:
+            shown = [("what", "result", "what to do"), ("---",) * 3, *found[:MAX_SUMMARY_ROWS]]
+            yield "".join(f"| {' | '.join(map(_cell, row))} |\n" for row in shown) + "\n"
+        if (others := len(found) - MAX_SUMMARY_ROWS) > 0:
+            yield f"and {others} more\n\n"
+
+
+def _cell(text: str) -> str:
+    """The text in one line, with the signs of Markdown tables and of HTML as they are meant."""
+    return _line(text).replace("|", r"\|").replace("<", "&lt;")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def digest(*parts: object) -> str:
+    """The SHA-256 of these parts and of the version of the emulator."""
+    return sha256(msgspec.json.encode([__version__, *parts], order="deterministic")).hexdigest()

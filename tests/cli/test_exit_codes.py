@@ -1,0 +1,150 @@
+"""Each command ends with each of its exit codes."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import click
+import pytest
+
+from emulator.cli.commands import EXIT_CODES, cli
+from tests.cli.invocation import other_server
+from tests.cli.processes import Server, free_port, run, serving
+from tests.cli.test_json_results import WRONG_SECRET, explored
+from tests.tools.explore.small_shop import small_shop
+from tests.tools.rehearse.rehearsals import COMPLETE, HAPPY, SHOP_SUITE
+from tests.world import OTHER_TEST_KEY, TEST_KEY
+
+NOWHERE = f"http://127.0.0.1:{free_port()}"
+# It takes a status that the script does not expect.
+SCRIPT = """version: 1
+name: paid
+script:
+  - create: {as: order}
+  - expect: {payment: order, status: STATUS}
+"""
+KEYS = ("--key", TEST_KEY, "--other-key", OTHER_TEST_KEY)
+Words = Sequence[str]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(logs=tmp_path_factory.mktemp("logs")) as server:
+        yield server
+
+
+def script(directory: Path, status: str) -> str:
+    file = directory / "script.yaml"
+    file.write_text(SCRIPT.replace("STATUS", status))
+    return str(file)
+
+
+def summary(directory: Path) -> str:
+    file = directory / "explored.json"
+    file.write_bytes(explored().encode())
+    return str(file)
+
+
+# The arguments of each command by its exit code, with the URL of an emulator and a directory.
+CASES: dict[tuple[str, int], Callable[[str, Path], Words]] = {
+    ("check", 0): lambda _, directory: [script(directory, "pending")],
+    ("check", 2): lambda _, directory: [script(directory, "paid")],
+    ("checklist", 0): lambda url, _: ["--url", url],
+    ("checklist", 1): lambda url, _: ["--url", url, "--fail-on", "not_exercised"],
+    ("checklist", 2): lambda *_: ["--url", NOWHERE],
+    ("doctor", 0): lambda url, _: ["--url", url],
+    ("doctor", 1): lambda url, _: ["--url", url, "--webhook-url", NOWHERE],
+    ("doctor", 2): lambda *_: ["--url", NOWHERE],
+    ("explore", 2): lambda _, directory: [script(directory, "paid")],
+    ("health", 0): lambda url, _: ["--port", url.rpartition(":")[2]],
+    ("health", 1): lambda *_: ["--port", "x"],
+    ("health", 2): lambda *_: ["--key", "x"],
+    ("helper", 0): lambda *_: ["agent"],
+    ("helper", 2): lambda *_: ["cobol"],
+    ("openapi", 0): lambda *_: [],
+    ("openapi", 2): lambda *_: ["--yaml"],
+    ("record", 0): lambda url, _: ["--url", url],
+    ("record", 2): lambda *_: ["--url", NOWHERE],
+    ("rehearse", 2): lambda *_: ["--", sys.executable, "-c", "raise SystemExit(1)"],
+    ("replay", 0): lambda _, directory: [script(directory, "pending")],
+    ("replay", 1): lambda _, directory: [script(directory, "completed")],
+    ("replay", 2): lambda _, directory: [script(directory, "paid")],
+    ("schema", 0): lambda *_: ["--results"],
+    ("schema", 2): lambda *_: ["--results", "--integration"],
+    ("serve", 2): lambda *_: ["--port", "x"],
+    ("summary", 0): lambda _, directory: [summary(directory)],
+    ("summary", 2): lambda _, directory: [script(directory, "paid")],
+    ("trigger", 0): lambda url, _: ["payment.created", "--url", url],
+    ("trigger", 2): lambda *_: ["payment.created", "--url", NOWHERE],
+    ("verify", 0): lambda url, _: ["--base-url", url, *KEYS],
+    ("verify", 2): lambda *_: ["--base-url", NOWHERE, *KEYS],
+}
+# Those that need a server, a shop or a suite of their own.
+OWN_TESTS = {
+    ("serve", 0): "test_serve_ends_with_0_after_a_signal",
+    ("explore", 0): "test_explore_ends_with_1_after_a_failure_and_with_0_without",
+    ("explore", 1): "test_explore_ends_with_1_after_a_failure_and_with_0_without",
+    ("rehearse", 0): "test_rehearse_ends_with_1_after_a_finding_and_with_0_without",
+    ("rehearse", 1): "test_rehearse_ends_with_1_after_a_finding_and_with_0_without",
+    ("trigger", 1): "test_trigger_ends_with_1_if_an_endpoint_fails",
+    ("verify", 1): "test_verify_ends_with_1_after_a_drift",
+}
+
+
+def test_each_exit_code_of_each_command_has_a_test() -> None:
+    assert {*CASES, *OWN_TESTS} == {*EXIT_CODES}
+    assert set(OWN_TESTS.values()) <= {*globals()}
+    assert {command for command, _ in EXIT_CODES} == {*cli.list_commands(click.Context(cli))}
+
+
+@pytest.mark.parametrize(("command", "code"), CASES)
+def test_a_command_ends_with_its_exit_code(
+    command: str, code: int, server: Server, tmp_path: Path
+) -> None:
+    words = CASES[command, code](url(server), tmp_path)
+    ended = run(command, *words)
+    assert ended.returncode == code, ended.stdout + ended.stderr
+
+
+def url(server: Server) -> str:
+    return f"http://127.0.0.1:{server.api_port}"
+
+
+def test_serve_ends_with_0_after_a_signal(tmp_path: Path) -> None:
+    with serving(logs=tmp_path) as server:
+        assert server.stop() == 0
+
+
+def test_explore_ends_with_1_after_a_failure_and_with_0_without(tmp_path: Path) -> None:
+    with small_shop() as shop:
+        flags = (shop.write(tmp_path), *shop.flags, "--depth", "0", "--save", str(tmp_path))
+        assert run("explore", *flags, "--webhook-secret", WRONG_SECRET).returncode == 1
+        assert run("explore", *flags).returncode == 0
+
+
+@pytest.mark.deep
+def test_rehearse_ends_with_1_after_a_finding_and_with_0_without() -> None:
+    for tests, code in ((HAPPY, 1), (COMPLETE, 0)):
+        ended = run("rehearse", "--jobs", "2", "--", *SHOP_SUITE, *tests)
+        assert ended.returncode == code, ended.stdout
+
+
+def test_trigger_ends_with_1_if_an_endpoint_fails(server: Server) -> None:
+    key = str(server.request("POST", "/_emulator/accounts", {}).json["test_key"])
+    with other_server((500, b"")) as endpoint:
+        server.request("POST", "/_emulator/webhook_endpoints", {"url": endpoint}, key)
+        flags = ("--url", url(server), "--key", key)
+        assert run("trigger", "payment.created", *flags).returncode == 1
+
+
+def test_verify_ends_with_1_after_a_drift(tmp_path: Path) -> None:
+    with serving("--strict", logs=tmp_path) as server:
+        assert run("verify", "--base-url", url(server), *KEYS).returncode == 1
+
+
+def test_the_help_of_a_command_lists_its_exit_codes() -> None:
+    lines = " ".join(run("health", "--help").stdout.split())
+    assert lines.endswith(
+        "Exit codes: 0: the server responds; 1: it does not, or an option is wrong;"
+        " 2: an option is unknown."
+    )

@@ -1,0 +1,182 @@
+"""`--json` writes what `schema --results` declares, and `summary` prints it."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from emulator.json_results import ExploredHistory, ExploreResults, digest, summary_tables
+from emulator.scenarios.values import VariantKind
+from emulator.tools.rehearse import report as rehearsal_report
+from emulator.tools.rehearse.variants import Variant
+from tests.cli.invocation import invoke, other_server, output, usage_error
+from tests.cli.processes import Server, serving
+from tests.tools.explore.small_shop import SmallShop, small_shop
+from tests.tools.rehearse.rehearsals import SHOP_SUITE, rehearse
+from tests.world import order
+
+SCRIPT = """version: 1
+name: paid
+script:
+  - create: {as: order}
+  - expect: {payment: order, status: completed}
+"""
+WRONG_SECRET = "whsec_AAEDAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g"  # noqa: S105 - that of a test
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(logs=tmp_path_factory.mktemp("logs")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def validator() -> Any:
+    return jsonschema_rs.Draft202012Validator(json.loads(output("schema", "--results")[1]))
+
+
+def url(server: Server) -> str:
+    return f"http://127.0.0.1:{server.api_port}"
+
+
+def explore(shop: SmallShop, directory: Path, *arguments: str) -> Any:
+    """The results of a run with `--json -`, which prints nothing else on standard output."""
+    saved = ("--save", str(directory / "saved"))
+    flags = (*shop.flags, "--depth", "0", *saved, "--json", "-")
+    return json.loads(invoke("explore", *flags, *arguments).stdout)
+
+
+def replay(_: Server, directory: Path) -> str:
+    file = directory / "paid.yaml"
+    file.write_text(SCRIPT)
+    return str(invoke("replay", str(file), "--json", "-").stdout)
+
+
+def checklist(server: Server, _: Path) -> str:
+    assert server.request("POST", "/v1/payments", order()).status == 201
+    return str(invoke("checklist", "--url", url(server), "--json", "-").stdout)
+
+
+def trigger(server: Server, _: Path) -> str:
+    with other_server((200, b"")) as accepting, other_server((500, b"")) as failing:
+        key = str(server.request("POST", "/_emulator/accounts", {}).json["test_key"])
+        for address in (accepting, failing):
+            server.request("POST", "/_emulator/webhook_endpoints", {"url": address}, key)
+        flags = ("--url", url(server), "--key", key, "--json", "-")
+        return str(invoke("trigger", "payment.created", *flags).stdout)
+
+
+# The results of each document: whether something is to be done.
+@pytest.mark.parametrize(
+    ("run", "are_to_be_done"),
+    [(replay, [True]), (checklist, [True] * 10), (trigger, [False, True])],
+)
+def test_a_command_writes_what_the_schema_declares(
+    run: Callable[[Server, Path], str],
+    are_to_be_done: list[bool],
+    server: Server,
+    tmp_path: Path,
+    validator: Any,
+) -> None:
+    document = json.loads(run(server, tmp_path))
+    validator.validate(document)
+    assert document["type"] == run.__name__
+    assert [each["what_to_do"] is not None for each in document["results"]] == are_to_be_done
+
+
+def test_explore_writes_a_failure_and_then_that_it_is_fixed(tmp_path: Path, validator: Any) -> None:
+    with small_shop() as shop:
+        file = shop.write(tmp_path)
+        found = explore(shop, tmp_path, file, "--webhook-secret", WRONG_SECRET)
+        [failed] = [each for each in found["results"] if each["result"] == "failed"]
+        fixed = explore(shop, tmp_path, "--replay", failed["saved"])
+    for document in (found, fixed):
+        validator.validate(document)
+    assert (failed["verdict"], failed["history"]) == ("never-acknowledged", "paid")
+    assert failed["what_to_do"].startswith("The handler responds with an error to an event")
+    assert failed["steps"][0].startswith("the customer")
+    assert [each["result"] for each in fixed["results"]] == ["fixed"]
+
+
+def test_equal_explorations_have_an_equal_digest() -> None:
+    parts = [{"name": "shop"}], 1, ["paid"]
+    assert digest(*parts) == digest(*parts)
+    for other in ([{"name": "kiosk"}], *parts[1:]), (parts[0], 2, parts[2]), (*parts[:2], []):
+        assert digest(*other) != digest(*parts)
+
+
+async def test_rehearse_writes_what_the_schema_declares(tmp_path: Path, validator: Any) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text(
+        "version: 1\nname: own\nfaults: [{when: {request: create_payment}, then: {status: 500}}]\n"
+    )
+    variants = [Variant("own", kind, "", file) for kind in VariantKind]
+    run = await rehearse((*SHOP_SUITE, "test_happy_path"), variants)
+    document = json.loads(rehearsal_report.results(run).encode())
+    validator.validate(document)
+    false_answer, disturbance = document["results"]
+    assert (false_answer["is_finding"], false_answer["what_to_do"]) == (False, None)
+    assert disturbance["what_to_do"].startswith("Change the shop until the tests pass with the")
+
+
+def test_a_member_that_is_not_declared_is_refused(validator: Any) -> None:
+    document = json.loads(explored("paid").encode())
+    validator.validate(document)
+    for changed in (document, document["results"][0]):
+        changed["more"] = 1
+        assert not validator.is_valid(document)
+        del changed["more"]
+
+
+def explored(*titles: str) -> ExploreResults:
+    entries = [
+        ExploredHistory(
+            file="shop.yaml",
+            history=title,
+            result="failed",
+            duration_ms=1,
+            verdict="fulfilled-twice",
+            seen="a | <b>",
+            what_to_do="Ship\nonce.",
+        )
+        for title in titles
+    ]
+    passed = ExploredHistory(
+        file="shop.yaml", history="never", result="passed", duration_ms=1, what_to_do=None
+    )
+    return ExploreResults(seed=1, digest="", complete_size=0, results=[passed, *entries])
+
+
+def test_a_summary_has_five_rows_of_what_is_to_be_done() -> None:
+    [title, rows, more] = summary_tables([explored(*"abcdefg").encode()])
+    assert title == "### Histories: 7 of 8\n\n"
+    assert rows.splitlines()[:3] == [
+        "| what | result | what to do |",
+        "| --- | --- | --- |",
+        r"| a | fulfilled-twice: a \| &lt;b> | Ship once. |",
+    ]
+    assert len(rows.split("\n| ")) == 7
+    assert more == "and 2 more\n\n"
+
+
+def test_a_summary_without_findings_has_no_table(tmp_path: Path) -> None:
+    file = tmp_path / "explored.json"
+    file.write_bytes(explored().encode())
+    assert output("summary", str(file)) == (None, "### Histories: 0 of 1\n\n")
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"type": "replay"}', '{"type": "explore"}'])
+def test_another_file_has_no_summary(content: str, tmp_path: Path) -> None:
+    file = tmp_path / "other.json"
+    file.write_text(content)
+    message = usage_error("summary", str(file))
+    assert message.startswith("expected files that explore --json and rehearse --json wrote: ")
+    assert "cannot read" in usage_error("summary", str(tmp_path / "none.json"))
+
+
+def test_one_schema_is_printed_at_a_time() -> None:
+    message = "flag --results: expected either this flag or --integration"
+    assert usage_error("schema", "--results", "--integration") == message
