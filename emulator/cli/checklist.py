@@ -85,7 +85,7 @@ def _words(item: dict[str, Any]) -> str:
 def _results(items: Items) -> bytes:
     from msgspec import convert
 
-    from emulator.json_results import ChecklistEntry, ChecklistResults
+    from emulator.tools.json_results import ChecklistEntry, ChecklistResults
 
     names = ChecklistEntry.__struct_fields__
     entries = [

@@ -168,7 +168,7 @@ def schema(*, is_integration: bool, is_results: bool) -> None:
     if is_integration and is_results:
         cli_error("flag --results: expected either this flag or --integration")
     if is_results:
-        from emulator.json_results import results_schema as build
+        from emulator.tools.json_results import results_schema as build
     elif is_integration:
         from emulator.tools.explore.integration_file import integration_schema as build
     else:
@@ -186,7 +186,7 @@ def schema(*, is_integration: bool, is_results: bool) -> None:
 )
 def summary(files: tuple[Path, ...]) -> None:
     """Print what `explore --json` and `rehearse --json` wrote as tables in Markdown."""
-    from emulator.json_results import summary_tables
+    from emulator.tools.json_results import summary_tables
 
     try:
         write("".join(summary_tables([file.read_bytes() for file in files])))

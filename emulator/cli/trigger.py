@@ -24,7 +24,7 @@ from emulator.http import emulator_calls as calls
 
 if TYPE_CHECKING:
     from emulator.http.blocking_client import BlockingEmulator
-    from emulator.json_results import TriggerResults
+    from emulator.tools.json_results import TriggerResults
 
 # An attempt ends after 15 s, and the attempts for the events before it come first.
 MAX_WAITS = 240
@@ -117,7 +117,7 @@ def trigger(
 
 def _trigger(emulator: "BlockingEmulator", event: str, order: dict[str, Any]) -> "TriggerResults":
     """Drive a payment to the event, and print the results."""
-    from emulator.json_results import TriggeredDelivery, TriggerResults
+    from emulator.tools.json_results import TriggeredDelivery, TriggerResults
 
     payment_id = _drive_to(emulator, STATUS_OF_EVENT[event], order)
     write(f"{event}: {payment_id}\n")

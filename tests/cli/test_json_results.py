@@ -8,8 +8,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from emulator.json_results import ExploredHistory, ExploreResults, digest, summary_tables
 from emulator.scenarios.values import VariantKind
+from emulator.tools.json_results import ExploredHistory, ExploreResults, digest, summary_tables
 from emulator.tools.rehearse import report as rehearsal_report
 from emulator.tools.rehearse.variants import Variant
 from tests.cli.invocation import invoke, other_server, output, usage_error

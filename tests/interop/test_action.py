@@ -16,7 +16,7 @@ import pytest
 
 from emulator import __version__
 from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY
-from emulator.json_results import MAX_SUMMARY_ROWS
+from emulator.tools.json_results import MAX_SUMMARY_ROWS
 from tests.benchmarks.servers import free_ports
 from tests.cli.processes import environment
 from tests.docs.document import REPOSITORY, part

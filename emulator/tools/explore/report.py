@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from emulator.json_results import ExploredHistory, ExploreResults, digest
 from emulator.reporting import PLAIN, JUnitCase, Paint, counted, html_report, junit_file
 from emulator.scenarios.scenario_file import VERSION
 from emulator.settings import data_directory
@@ -16,6 +15,7 @@ from emulator.tools.explore.histories import History, build_history
 from emulator.tools.explore.integration import Integration
 from emulator.tools.explore.integration_file import INTEGRATION
 from emulator.tools.explore.judgement import TracedStep, VerdictId
+from emulator.tools.json_results import ExploredHistory, ExploreResults, digest
 
 GUIDE = "docs/guides/explore.md"
 BAR_LENGTH = 24

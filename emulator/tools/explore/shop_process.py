@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import IO
 
-from emulator.child_process import kill, running_command
 from emulator.clock import SystemClock, pause
 from emulator.http.addresses import BaseUrl, host_with_port
+from emulator.tools.child_process import kill, running_command
 from emulator.tools.explore.connections import Connections, Request
 from emulator.tools.explore.integration import Integration
 from emulator.tools.explore.service import ExploreError

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from emulator.json_results import RehearsedVariant, RehearseResults
 from emulator.reporting import JUnitCase, Paint, counted, html_report, junit_file
 from emulator.scenarios.values import VariantKind
+from emulator.tools.json_results import RehearsedVariant, RehearseResults
 from emulator.tools.rehearse.rehearsal import RehearsalRun, VariantResult
 
 MAX_TESTS = 5

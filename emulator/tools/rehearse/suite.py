@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from emulator.child_process import run_command
 from emulator.clock import SystemClock
+from emulator.tools.child_process import run_command
 from emulator.tools.rehearse.failed_tests import COLOUR, failed_tests
 
 MAX_LAST_LINES = 15

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from emulator.domain.payment import STATUS_OF_EVENT
-from emulator.json_results import ReplayedCase, ReplayResults
 from emulator.reporting import PLAIN, JUnitCase, html_report, junit_file
 from emulator.scenarios.values import Json
+from emulator.tools.json_results import ReplayedCase, ReplayResults
 from emulator.tools.replay.console import (
     failure_lines,
     shown_steps,

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from emulator.child_process import MAX_OUTPUT_BYTES
 from emulator.clock import RealClock
 from emulator.http.browser import Browser
 from emulator.http.response import HttpResponse
+from emulator.tools.child_process import MAX_OUTPUT_BYTES
 from emulator.tools.explore.connections import Connections
 from emulator.tools.explore.integration_file import parse_integration
 from emulator.tools.explore.judgement import Sample

@@ -5,8 +5,8 @@ import signal
 import sys
 from pathlib import Path
 
-from emulator.child_process import MAX_OUTPUT_BYTES, run_command
 from emulator.clock import RealClock
+from emulator.tools.child_process import MAX_OUTPUT_BYTES, run_command
 
 LONG_MS = 60_000
 
