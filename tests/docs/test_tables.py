@@ -245,7 +245,8 @@ def test_every_package_is_in_the_table_of_layers() -> None:
     cells = " ".join(row[1] for row in rows(part(ARCHITECTURE, "Layers")))
     package = REPOSITORY / "emulator"
     packages = {file.parent.name for file in package.glob("*/__init__.py")}
-    packages |= {file.stem for file in package.glob("[!_]*.py")}
+    modules = (*package.glob("[!_]*.py"), *package.glob("tools/[!_]*.py"))
+    packages |= {file.stem for file in modules}
     halves = ("server/*", "server/engine/*", "tools/*")
     subpackages = {
         file.parent.name for half in halves for file in package.glob(f"{half}/__init__.py")

@@ -22,6 +22,8 @@ from emulator.tools.explore.service import ExploreError, ServiceEvent
 from emulator.tools.explore.session import NEWEST, ExploreSession
 from emulator.tools.explore.steps import COMPLETED, READ_NUMBERS, Manner
 
+# The events of all histories that run at the same time; the newest come first.
+NEWEST_EVENTS = (*NEWEST, 1_000)
 MAX_ATTEMPTS = 5
 # Real time before the second and later attempts at the end, doubled each time.
 FIRST_PAUSE_MS = 50
@@ -62,7 +64,7 @@ class HistoryDeliveries:
     async def event(self, event_type: str, payment_id: str) -> ServiceEvent:
         """The event of a payment. Raises ExploreError."""
         key = (payment_id, event_type)
-        for limit in NEWEST:
+        for limit in NEWEST_EVENTS:
             if key in self._events:
                 break
             for event in await self._session.service.events(payment_id, limit=limit):

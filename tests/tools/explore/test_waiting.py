@@ -7,16 +7,19 @@ from pathlib import Path
 
 from emulator.clock import RealClock
 from emulator.domain.instants import Instant
+from emulator.domain.payment_methods import DEFAULT_ORDER
+from emulator.http import emulator_calls as calls
 from emulator.http.addresses import BaseUrl
 from emulator.http.emulator_client import EmulatorClient
 from emulator.server.app.server import private_emulator
 from emulator.settings import resolve
 from emulator.tools.explore.connections import Connections
+from emulator.tools.explore.deliveries import HistoryDeliveries
 from emulator.tools.explore.executor import OBSERVED_MS
 from emulator.tools.explore.exploration import Exploration, Limits
 from emulator.tools.explore.integration_file import read_integration
 from emulator.tools.explore.service import Service
-from emulator.tools.explore.session import ExploreSession
+from emulator.tools.explore.session import MAX_SHARED, ExploreSession
 from emulator.tools.explore.shop import Shop
 from tests.tools.explore.small_shop import KEY, SECRET, SmallShop, small_shop
 from tests.tools.explore.test_histories import history
@@ -45,6 +48,15 @@ class WaitingClock(RealClock):
 async def exploring(
     shop: SmallShop, directory: Path, clock: RealClock
 ) -> AsyncIterator[Exploration]:
+    async with sharing(shop, directory, clock) as session:
+        limits = Limits(depth=0, seed=1, max_failures=1, max_time_ms=None)
+        yield Exploration(session, limits, lambda _: None)
+
+
+@asynccontextmanager
+async def sharing(
+    shop: SmallShop, directory: Path, clock: RealClock
+) -> AsyncIterator[ExploreSession]:
     flags = {"port": shop.api_port, "checkout-port": 0, "test-key": KEY, "clock": "frozen"}
     settings = resolve({**flags, "allow-http-localhost": True}, {})
     connections = Connections()
@@ -53,13 +65,11 @@ async def exploring(
         private_emulator(settings) as url,
         EmulatorClient(BaseUrl.parse(url), key=KEY) as client,
     ):
-        session = ExploreSession(
+        yield ExploreSession(
             shop=Shop(integration, connections, secret=SECRET, wall=clock, variables={}),
             service=Service(client),
             wall=clock,
         )
-        limits = Limits(depth=0, seed=1, max_failures=1, max_time_ms=None)
-        yield Exploration(session, limits, lambda _: None)
         connections.close()
 
 
@@ -107,3 +117,12 @@ async def test_a_second_effect_is_awaited_where_effects_are_late(tmp_path: Path)
     assert first.failure is None
     assert result.failure is not None
     assert result.failure.verdict.id == "fulfilled-twice"
+
+
+async def test_an_event_is_found_behind_those_of_all_histories_that_overlap(tmp_path: Path) -> None:
+    with small_shop() as shop:
+        async with sharing(shop, tmp_path, WaitingClock()) as session:
+            orders = [calls.CREATE_PAYMENT(body=DEFAULT_ORDER) for _ in range(MAX_SHARED + 1)]
+            first, *_ = [await session.service.call(order) for order in orders]
+            event = await HistoryDeliveries(session).event("payment.created", first["id"])
+    assert event.payment == first["id"]
