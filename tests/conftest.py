@@ -25,6 +25,9 @@ settings.load_profile("emulator")
 
 # Files that take seconds. They run first, so that at the end no process waits for one of them.
 LONG_FILES = (
+    "tests/tools/explore/test_found_bugs.py",
+    "tests/tools/explore/test_sole_shops.py",
+    "tests/tools/explore/test_any_shop.py",
     "tests/tools/explore/test_correct_shops.py",
     "tests/interop/test_schemathesis.py",
     "tests/tools/verify/test_drift.py",
