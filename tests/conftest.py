@@ -34,6 +34,7 @@ LONG_FILES = (
     "tests/server/checkout/browser/",
     "tests/cli/test_mistakes.py",
     "tests/tools/replay/test_command.py",
+    "tests/tools/rehearse/",
     "tests/pytest_plugin/test_runs.py",
 )
 

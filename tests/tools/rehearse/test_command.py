@@ -70,6 +70,7 @@ def test_findings_are_in_two_tables_and_in_the_files(tmp_path: Path) -> None:
     assert page.count('<p class="detail">scenario: ') == 8
 
 
+@pytest.mark.deep
 async def test_parallel_runs_give_the_same_results() -> None:
     # Without those that wait.
     variants = [

@@ -33,11 +33,13 @@ async def test_a_suite_of_a_shop_that_accepts_forged_webhooks_does_not_notice_th
     assert findings(run) == ["webhooks-forged"]
 
 
+@pytest.mark.deep
 async def test_a_correct_shop_survives_every_disturbance() -> None:
     run = await rehearse([*SHOP_SUITE, *COMPLETE], shipped(VariantKind.DISTURBANCE))
     assert findings(run) == [], run.results
 
 
+@pytest.mark.deep
 async def test_a_shop_without_retries_does_not_survive_failing_creates() -> None:
     run = await rehearse([*SHOP_SUITE, "no-retry", *COMPLETE], shipped(VariantKind.DISTURBANCE))
     creates = ["create-429", "create-500-after-commit", "create-500-before-commit", "create-cut"]
