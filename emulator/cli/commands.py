@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from emulator import __version__
-from emulator.cli.output import DEFAULT_URL, cli_error, write
+from emulator.cli.output import DEFAULT_URL, FILES_ARGUMENT, cli_error, write
 from emulator.domain.payment_methods import DEFAULT_METHODS
 
 # The commands that are not defined here, each with its module and the first sentence of its
@@ -177,13 +177,7 @@ def schema(*, is_integration: bool, is_results: bool) -> None:
 
 
 @cli.command()
-@click.argument(
-    "files",
-    metavar="FILE...",
-    nargs=-1,
-    required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-)
+@FILES_ARGUMENT
 def summary(files: tuple[Path, ...]) -> None:
     """Print what `explore --json` and `rehearse --json` wrote as tables in Markdown."""
     from emulator.tools.json_results import summary_tables

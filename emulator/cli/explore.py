@@ -10,6 +10,7 @@ import click
 
 from emulator.cli.event_loop import ENDING_SIGNALS, run_loop
 from emulator.cli.output import (
+    FILES_ARGUMENT,
     JSON_OPTION,
     JUNIT_OPTION,
     REPORT_OPTION,
@@ -65,13 +66,7 @@ class ExploreOptions:
 
 
 @click.command()
-@click.argument(
-    "files",
-    metavar="FILE...",
-    nargs=-1,
-    required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-)
+@FILES_ARGUMENT
 @click.option(
     "--depth",
     metavar="N",

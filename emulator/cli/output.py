@@ -97,6 +97,13 @@ def parsed_by(
 
 
 OUTPUT_FILE = _OutputFile(dir_okay=False)
+FILES_ARGUMENT = click.argument(
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+)
 JUNIT_OPTION = click.option(
     "--junit", metavar="FILE", type=OUTPUT_FILE, help="Write the results as JUnit XML."
 )
