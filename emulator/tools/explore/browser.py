@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field
 from urllib.parse import urljoin, urlsplit
 
-from .response import HttpResponse
+from emulator.http.response import HttpResponse
 
+# For each host; the oldest cookie goes first, as in a browser.
+MAX_COOKIES = 180
 _STRICT = "samesite=strict"
 _ENDED = "max-age=0"
 
@@ -45,3 +47,5 @@ class Browser:
             own[name.strip()] = value.strip(), _STRICT in attributes
             if _ENDED in attributes:
                 del own[name.strip()]
+            elif len(own) > MAX_COOKIES:
+                del own[next(iter(own))]

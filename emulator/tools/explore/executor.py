@@ -9,7 +9,7 @@ from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.http import emulator_calls as calls
-from emulator.http.browser import Browser
+from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.deliveries import SLOW_READ_MS, HistoryDeliveries, forged_event
 from emulator.tools.explore.histories import History
 from emulator.tools.explore.judgement import (

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from emulator.domain.payment import Status
-from emulator.http.browser import Browser
 from emulator.scenarios.values import Json
+from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.histories import History
 from emulator.tools.explore.json_path import JsonPath
 from emulator.tools.explore.service import ServiceEvent

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.http.browser import Browser
+from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.deliveries import HistoryDeliveries
 from emulator.tools.explore.service import ExploreError, Payment
 from emulator.tools.explore.session import ExploreSession

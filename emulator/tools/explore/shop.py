@@ -11,11 +11,11 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 from emulator.clock import SystemClock
 from emulator.domain.webhooks import Tamper
 from emulator.http.addresses import is_web_url
-from emulator.http.browser import Browser
 from emulator.http.response import HttpResponse, timed_out
 from emulator.http.webhook_messages import Message, foreign_secret, webhook_request
 from emulator.scenarios.values import Json
 from emulator.tools.child_process import MAX_OUTPUT_BYTES, run_command
+from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.connections import MAX_RESPONSE_S, Connections, Request
 from emulator.tools.explore.integration import VALUE_NAME, Integration, ShopCall
 from emulator.tools.explore.judgement import Sample

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from emulator.clock import RealClock
-from emulator.http.browser import Browser
 from emulator.http.response import HttpResponse
 from emulator.tools.child_process import MAX_OUTPUT_BYTES
+from emulator.tools.explore.browser import MAX_COOKIES, Browser
 from emulator.tools.explore.connections import Connections
 from emulator.tools.explore.integration_file import parse_integration
 from emulator.tools.explore.judgement import Sample
@@ -142,6 +142,15 @@ async def test_a_browser_comes_back_without_cookies_of_the_same_site_only() -> N
     assert browser.headers(f"{HOST}/", from_other_site=True) == {"cookie": "a=1"}
     assert browser.headers(f"{HOST}/", from_other_site=False) == {"cookie": "a=1; b=2"}
     assert browser.headers("http://other/", from_other_site=False) == {}
+
+
+async def test_a_browser_drops_the_oldest_cookies_of_a_host() -> None:
+    browser = Browser()
+    for number in range(2 * MAX_COOKIES):
+        response = HttpResponse(status=200, headers=[("set-cookie", f"c{number}=1")])
+        browser.store(f"{HOST}/", response)
+    [cookies] = browser.headers(f"{HOST}/", from_other_site=False).values()
+    assert cookies.split("; ") == [f"c{n}=1" for n in range(MAX_COOKIES, 2 * MAX_COOKIES)]
 
 
 PROBLEMS = [
