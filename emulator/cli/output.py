@@ -284,11 +284,11 @@ def calling_emulator(url: str, key: str | None) -> "Iterator[BlockingEmulator]":
     Raises CliError if it is not, or for an error of its calls in the block.
     """
     from emulator.http.blocking_client import BlockingEmulator
-    from emulator.http.emulator_calls import HEALTH, MAX_HEALTH_CHECK_S, PaymentsEmulatorError
+    from emulator.http.emulator_calls import HEALTH, MAX_IDENTIFICATION_S, PaymentsEmulatorError
 
     address = base_url("--url", url)
     try:
-        BlockingEmulator(base_url=address, timeout_s=MAX_HEALTH_CHECK_S).call(HEALTH)
+        BlockingEmulator(base_url=address, timeout_s=MAX_IDENTIFICATION_S).call(HEALTH)
         yield BlockingEmulator(base_url=address, key=key)
     except PaymentsEmulatorError as error:
         cli_error(error.line)

@@ -23,7 +23,7 @@ MAX_ENTRIES = 1_000
 # A scenario's latency may be five minutes.
 MAX_RESPONSE_S = 330
 # A server that needs longer for its health check is not an emulator.
-MAX_HEALTH_CHECK_S = 10
+MAX_IDENTIFICATION_S = 10
 # Pytest shows the line of the test instead.
 __tracebackhide__ = True
 

@@ -151,7 +151,7 @@ def session_emulator(
 def _external(url: str, source: str, webhook_host: str | None) -> PaymentsEmulator:
     """Raises PaymentsEmulatorError when it does not respond; `source` names the URL."""
     try:
-        BlockingEmulator(base_url=url, timeout_s=calls.MAX_HEALTH_CHECK_S).call(calls.HEALTH)
+        BlockingEmulator(base_url=url, timeout_s=calls.MAX_IDENTIFICATION_S).call(calls.HEALTH)
     except PaymentsEmulatorError as error:
         raise PaymentsEmulatorError(
             f"{source} {url}: {error}; expected what `serve` prints as API"

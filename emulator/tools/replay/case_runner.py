@@ -74,7 +74,7 @@ async def play_all(
     tasks: list[asyncio.Task[CaseResult]] = []
     async with AsyncExitStack() as stack:
         url = context.client.base_url
-        async with EmulatorClient(url, timeout_s=calls.MAX_HEALTH_CHECK_S) as checked:
+        async with EmulatorClient(url, timeout_s=calls.MAX_IDENTIFICATION_S) as checked:
             await checked.call(calls.HEALTH)
         if any(expects_webhooks(case.scenario.script) for case in cases):
             receiver = await stack.enter_async_context(WebhookReceiver())
