@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from emulator import __version__
-from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, mask_key
+from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, VARY_OFF, mask_key
 from emulator.domain.durations import whole_duration_text
 from emulator.domain.hosts import hide_url_secrets
 from emulator.domain.instants import REAL_RATE, format_instant, rate_number
@@ -109,6 +109,7 @@ def _state(account: Account, settings: Settings) -> list[Line]:
     return [
         ("Clock", clock_text),
         ("Seed", "random" if account.seed is None else str(account.seed)),
+        *([] if settings.vary == VARY_OFF else [("Variants", settings.vary)]),
         (
             "Database",
             "in memory, lost at the end" if settings.database == IN_MEMORY else settings.database,

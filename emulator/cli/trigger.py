@@ -122,7 +122,13 @@ def _trigger(emulator: "BlockingEmulator", event: str, order: dict[str, Any]) ->
     payment_id = _drive_to(emulator, STATUS_OF_EVENT[event], order)
     write(f"{event}: {payment_id}\n")
     endpoints = emulator.call(calls.ENDPOINTS)
-    receivers = [each for each in endpoints if each["enabled"] and event in each["events"]]
+    receivers = [
+        each
+        for each in endpoints
+        if each["enabled"]
+        and event in each["events"]
+        and each["format"]["events"].get(event, event) is not None
+    ]
     if not receivers:
         write(_NO_ENDPOINT.format(event))
     results = []

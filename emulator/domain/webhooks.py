@@ -1,15 +1,12 @@
 """Values of webhooks: endpoints, deliveries, attempts, and delivery faults."""
 
-import binascii
 from enum import StrEnum
 from typing import NamedTuple
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import EVENT_TYPES
+from emulator.domain.webhook_forms import STANDARD, WebhookForm
 
-SECRET_PREFIX = "whsec_"  # noqa: S105 - a public prefix
-MIN_SECRET_BYTES = 24
-MAX_SECRET_BYTES = 64
 MAX_ENDPOINTS = 16
 # The time, by the account's clock, for which the secret before a rotation still signs.
 ROTATION_OVERLAP_MS = 24 * 3_600_000
@@ -74,15 +71,19 @@ class RegisteredEndpoint(NamedTuple):
     is_enabled: bool = True
     old_secret: str | None = None
     old_secret_until: Instant = 0
+    form: WebhookForm = STANDARD
 
     def disabled(self) -> "RegisteredEndpoint":
         return self._replace(is_enabled=False)
 
     def as_new(self) -> "RegisteredEndpoint":
-        """A copy with the defaults of a new endpoint and its present secret."""
+        """A copy with the defaults of a new endpoint, and its present secret and form."""
         return RegisteredEndpoint(
-            position=self.position, id=self.id, url=self.url, secret=self.secret
+            position=self.position, id=self.id, url=self.url, secret=self.secret, form=self.form
         )
+
+    def receives(self, event_type: str) -> bool:
+        return self.is_enabled and event_type in self.events and self.form.sends(event_type)
 
     def secrets(self, now: Instant) -> tuple[str, ...]:
         """The secrets that sign, the newest first."""
@@ -156,12 +157,15 @@ class Attempt(NamedTuple):
     result: AttemptResult
 
 
-def is_webhook_secret(text: str) -> bool:
-    """Whether a text is `whsec_` and the base64 of 24 to 64 bytes (Standard Webhooks)."""
-    if not text.startswith(SECRET_PREFIX):
-        return False
-    try:
-        key = binascii.a2b_base64(text.removeprefix(SECRET_PREFIX), strict_mode=True)
-    except ValueError:
-        return False
-    return MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES
+def tamper_problem(form: WebhookForm, tamper: Tamper) -> str | None:
+    """Why a webhook of a form cannot be tampered with in a way, or None where it can."""
+    if tamper is Tamper.BODY:
+        return None
+    if not form.is_signed:
+        return f"webhooks of the format '{form.name}' have no signature; use 'tamper: body'"
+    if tamper in {Tamper.TIMESTAMP, Tamper.STALE} and not form.signs_timestamp:
+        return (
+            f"webhooks of the format '{form.name}' have no signed timestamp;"
+            " use 'tamper: body', 'signature' or 'unsigned'"
+        )
+    return None

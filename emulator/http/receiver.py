@@ -1,77 +1,19 @@
-"""Receives webhooks at registered paths, and verifies their signatures (Standard Webhooks 1.0).
-
-The verification is independent of the code that signs, so that an error there is noticed. Old
-timestamps are accepted: a changed timestamp breaks the signature, and a late webhook is genuine.
-"""
+"""Receives webhooks at registered paths."""
 
 import asyncio
-import hmac
-import json
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import count
-from typing import Any, Self
+from typing import Self
 
 from .addresses import host_with_port
+from .received_webhooks import ReceivedRequest
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_BODY_BYTES = 1024 * 1024
 MAX_REQUEST_S = 15
 
-_SECRET_PREFIX = "whsec_"  # noqa: S105 - not a secret
 _ACCEPTED = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReceivedWebhook:
-    """A webhook; `local_host` is the address at which it arrived, header names are lower case."""
-
-    headers: Mapping[str, str]
-    body: bytes
-    local_host: str = ""
-
-    @property
-    def id(self) -> str:
-        """The event's id, by which a handler recognises what it has already processed."""
-        return self.headers.get("webhook-id", "")
-
-    @cached_property
-    def event(self) -> Mapping[str, Any]:
-        """The parsed body; empty when it is not a JSON object."""
-        try:
-            event = json.loads(self.body)
-        except ValueError:
-            return {}
-        return event if isinstance(event, dict) else {}
-
-    @property
-    def type(self) -> str:
-        return str(self.event.get("type"))
-
-    @property
-    def data(self) -> Mapping[str, Any]:
-        """The payment at the time of the event."""
-        data = self.event.get("data")
-        return data if isinstance(data, dict) else {}
-
-    @property
-    def payment(self) -> str | None:
-        """The payment's id."""
-        return self.data.get("id")
-
-    def is_signed_with(self, secret: str) -> bool:
-        """Whether one of its signatures is that of the secret."""
-        timestamp = self.headers.get("webhook-timestamp", "")
-        signed = f"{self.id}.{timestamp}.".encode("latin-1") + self.body
-        key = b64decode(secret.removeprefix(_SECRET_PREFIX))
-        expected = b"v1," + b64encode(hmac.digest(key, signed, "sha256"))
-        return any(
-            hmac.compare_digest(signature.encode("latin-1"), expected)
-            for signature in self.headers.get("webhook-signature", "").split(" ")
-        )
 
 
 class WebhookReceiver:
@@ -83,7 +25,7 @@ class WebhookReceiver:
     def __init__(self) -> None:
         self.base_url = ""
         self._numbers = count(1)
-        self._functions: dict[str, Callable[[ReceivedWebhook], object]] = {}
+        self._functions: dict[str, Callable[[ReceivedRequest], object]] = {}
         self._servers: list[asyncio.Server] = []
         self._connections: set[asyncio.Task[None]] = set()
 
@@ -108,7 +50,7 @@ class WebhookReceiver:
         self.base_url = self.base_url or f"http://{host_with_port(host, port)}"
         return port
 
-    def register(self, function: Callable[[ReceivedWebhook], object]) -> str:
+    def register(self, function: Callable[[ReceivedRequest], object]) -> str:
         """Return the new path whose webhooks the function receives."""
         path = f"/{next(self._numbers)}"
         self._functions[path] = function
@@ -138,7 +80,7 @@ class WebhookReceiver:
             return
         local_host = str(writer.get_extra_info("sockname")[0])
         body = await reader.readexactly(length)
-        function(ReceivedWebhook(local_host=local_host, headers=headers, body=body))
+        function(ReceivedRequest(local_host=local_host, headers=headers, body=body))
         writer.write(_ACCEPTED)
         await writer.drain()
 

@@ -3,16 +3,18 @@
 import asyncio
 import os
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Thread
 from typing import Any, TypeVar
 
+from ..clock import RealClock
 from ..http import emulator_calls as calls
 from ..http.addresses import host_with_port
 from ..http.blocking_client import BlockingEmulator
 from ..http.emulator_calls import Json, PaymentsEmulatorError, without_none
 from ..http.program_variables import WEBHOOK_SECRET
-from ..http.receiver import ReceivedWebhook, WebhookReceiver
+from ..http.received_webhooks import ReceivedRequest, ReceivedWebhook
+from ..http.receiver import WebhookReceiver
 
 _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - only when the user names the host
 _FORWARDED_HEADERS = ("content-type", "user-agent")
@@ -24,7 +26,8 @@ T = TypeVar("T")
 class Webhook(ReceivedWebhook):
     """A received webhook; `headers` and `body` can be passed to a test client.
 
-    Header names are lower case, and headers of the transport are omitted.
+    Header names are lower case, and headers of the transport are omitted. `is_verified`: the
+    signature is correct, and the timestamp is that of the present.
     """
 
     is_verified: bool
@@ -60,7 +63,7 @@ class ReceiverThread:
             raise
         self.base_url = f"http://{host_with_port(public_host or host, port)}"
 
-    def register(self, function: Callable[[ReceivedWebhook], object]) -> str:
+    def register(self, function: Callable[[ReceivedRequest], object]) -> str:
         """Return the new path whose webhooks the function receives, on the thread."""
         return self._receiver.register(function)
 
@@ -90,6 +93,8 @@ class WebhookSubscription:
         self._url = receiver.base_url + self._path
         self._webhooks: list[Webhook] = []
         self._secret = ""
+        self._form: Json = {}
+        self._wall = RealClock()
         self._endpoint_id: str | None = None
         self._unusable_reason: str | None = None
 
@@ -113,7 +118,7 @@ class WebhookSubscription:
             return
         self._webhooks.clear()
         endpoint = register_endpoint(self._control, {"url": self._url})
-        self._secret = endpoint["secret"]
+        self._secret, self._form = endpoint["secret"], endpoint["format"]
         self._endpoint_id = endpoint["id"]
 
     def ping(self) -> str | None:
@@ -144,11 +149,10 @@ class WebhookSubscription:
     def close(self) -> None:
         self._receiver.unregister(self._path)
 
-    def _receive(self, received: ReceivedWebhook) -> None:
-        headers = {
-            name: value
-            for name, value in received.headers.items()
-            if name in _FORWARDED_HEADERS or name.startswith("webhook-")
-        }
-        is_verified = received.is_signed_with(self._secret)
-        self._webhooks.append(Webhook(headers=headers, body=received.body, is_verified=is_verified))
+    def _receive(self, request: ReceivedRequest) -> None:
+        shown = {*_FORWARDED_HEADERS, *map(str.lower, self._form["headers"])}
+        headers = {name: value for name, value in request.headers.items() if name in shown}
+        webhook = Webhook(headers=headers, body=request.body, form=self._form, is_verified=False)
+        is_recent = webhook.is_recent(self._wall.system_ms() // 1_000)
+        is_verified = is_recent and webhook.is_signed_with(self._secret)
+        self._webhooks.append(replace(webhook, is_verified=is_verified))

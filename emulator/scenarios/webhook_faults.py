@@ -13,8 +13,10 @@ from emulator.domain.webhooks import (
     MAX_TIMEOUT_MS,
     DeliveryEffect,
     Tamper,
+    tamper_problem,
 )
 from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
+from emulator.scenarios.entries import Entry
 from emulator.scenarios.fault_types import FaultMapping, FaultType
 from emulator.scenarios.kinds import Boolean, Duration, WholeNumber, Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, conditional_rule, is_on
@@ -30,7 +32,7 @@ COPIES = FaultType(
     {
         "copies": Key(
             WholeNumber(at_most=MAX_COPIES),
-            "The total number of deliveries to each endpoint, all with the same `webhook-id`.",
+            "The total number of deliveries to each endpoint, all of the same event.",
             default_text="1",
         )
     }
@@ -146,10 +148,23 @@ BEFORE_RESPONSE = FaultType(
         )
     ],
 )
+
+
+class _Tamper(Word[Tamper]):
+    """A way of tampering that each form of the file's webhooks has a place for."""
+
+    def read(self, entry: Entry) -> Tamper | None:
+        tamper = super().read(entry)
+        problems = (tamper and tamper_problem(form, tamper) for form in entry.context.forms)
+        if problem := next(filter(None, problems), None):
+            entry.note(f"tamper must not be {tamper}: {problem}")
+        return tamper
+
+
 TAMPER = FaultType(
     {
         "tamper": Key(
-            Word(Tamper),
+            _Tamper(Tamper),
             "`body`, `signature` or `timestamp` is changed after signing; `stale` is well signed, "
             "but an hour old; `unsigned` has no signature. In every attempt; a resend is genuine.",
         )

@@ -19,6 +19,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
+_NAMES = ("completed", "created")
+
+
 @pytest.fixture
 def key(server: Server) -> str:
     """The key of a new account."""
@@ -42,6 +45,15 @@ def test_each_event_is_delivered(server: Server, key: str, event: str) -> None:
     assert (code, text) == (0, f"{event}: {payment['id']}\n{url}: 200\n")
     assert (EVENT_TYPES[payment["status"]], payment["amount"]) == (event, 15_000)
     assert server.request("GET", "/_emulator/clock", key=key).json["now"] == f"{START[:-1]}.000Z"
+
+
+def test_an_event_that_a_format_does_not_send_has_no_receiver(server: Server, key: str) -> None:
+    with other_server((200, b"")) as url:
+        body = {"url": url, "format": "hex-header"}
+        assert server.request("POST", "/_emulator/webhook_endpoints", body, key).status == 201
+        texts = [output("trigger", f"payment.{name}", *flags(server, key))[1] for name in _NAMES]
+    assert [f"{url}: 200" in text for text in texts] == [True, False]
+    assert "receives payment.created" in texts[1]
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -12,14 +12,81 @@ final class PaymentsEmulatorError extends RuntimeException {}
 /** A received webhook: header names are lower case, and `body` has the signed bytes. */
 final class PaymentsWebhook
 {
-    public readonly ?string $id, $type, $payment;
+    private const PLACEHOLDER = '/\{([a-z_.]+)\}/';
 
-    /** @param array<string, string> $headers */
-    public function __construct(public readonly array $headers, public readonly string $body)
+    /** @var array<string, string> */
+    public readonly array $headers;
+    public readonly ?string $id, $type, $payment;
+    /** Whether the signature is correct, and its timestamp is at most five minutes old. */
+    public readonly bool $isVerified;
+
+    /** @internal reads a webhook in the form of its endpoint */
+    public function __construct(array $endpoint, array $headers, public readonly string $body, int $time)
     {
+        $form = $endpoint['format'];
+        $templates = array_change_key_case($form['headers']);
+        $this->headers = array_intersect_key($headers, $templates + ['content-type' => 0, 'user-agent' => 0]);
         $event = json_decode($body, true);
-        [$this->id, $this->type] = [$headers['webhook-id'] ?? null, $event['type'] ?? null];
-        $this->payment = $event['data']['id'] ?? null;
+        if ($form['content_type'] !== 'application/json') {
+            foreach (explode('&', $body) as $pair) {
+                [$name, $value] = array_map('urldecode', explode('=', "$pair="));
+                $event[$name] = $value;
+            }
+        }
+        $values = self::values($templates, $this->headers) + self::values($form['body'], $event);
+        $values += ['id' => $values['event.id'] ?? null];
+        $payment = $values['payment'] ?? [];
+        $status = $values['payment.status'] ?? $payment['status'] ?? null;
+        // The emulator's name of the type that the form has.
+        $sent = $values['event.type'] ?? null;
+        $own = $sent === null ? [] : array_keys($form['events'], $sent, true);
+        $isUnclear = $status !== null && ($sent === null || count($own) > 1);
+        $type = $isUnclear ? 'payment.' . ($status === 'pending' ? 'created' : $status) : $own[0] ?? $sent;
+        [$this->id, $this->type] = [$values['id'], $type];
+        $this->payment = $values['payment.id'] ?? $payment['id'] ?? null;
+        $isRecent = !str_contains(implode($templates), '{timestamp}')
+            || (ctype_digit($values['timestamp'] ?? '') && abs($time - (int) $values['timestamp']) <= 300);
+        $this->isVerified = $isRecent && self::isSigned($form['signature'], $endpoint['secret'], $values, $body);
+    }
+
+    private static function isSigned(array $form, string $secret, array $values, string $body): bool
+    {
+        if ($form['algorithm'] === 'none') {
+            return false;
+        }
+        $key = match ($form['secret']) {
+            'base64' => base64_decode(preg_replace('/^whsec_/', '', $secret)),
+            'hex' => hex2bin($secret),
+            'text' => $secret,
+        };
+        $value = fn (array $match) => $match[1] === 'body' ? $body : $values[$match[1]] ?? '';
+        $signed = preg_replace_callback(self::PLACEHOLDER, $value, $form['content']);
+        $digest = hash_hmac(substr($form['algorithm'], strlen('hmac-')), $signed, $key, true);
+        $expected = $form['prefix'] . ($form['encoding'] === 'hex' ? bin2hex($digest) : base64_encode($digest));
+        $sent = $values['signature'] ?? '';
+        $given = $form['separator'] ? explode($form['separator'], $sent) : [$sent];
+        return (bool) array_filter($given, fn (string $each) => hash_equals($expected, $each));
+    }
+
+    /** The values at the placeholders of a template, in what was received. */
+    private static function values(mixed $template, mixed $received): array
+    {
+        if (is_array($template)) {
+            $values = [];
+            foreach (is_array($received) ? array_intersect_key($template, $received) : [] as $key => $each) {
+                $values += self::values($each, $received[$key]);
+            }
+            return $values;
+        }
+        $parts = preg_split(self::PLACEHOLDER, (string) $template, -1, PREG_SPLIT_DELIM_CAPTURE);
+        if (count($parts) === 3 && $parts[0] . $parts[2] === '') {
+            return [$parts[1] => $received];
+        }
+        $name = fn (string $part, int $index) => $index % 2 ? '(.*?)' : preg_quote($part, '/');
+        $pattern = implode(array_map($name, $parts, array_keys($parts)));
+        $isFound = is_string($received) && preg_match("/^$pattern$/sD", $received, $match);
+        $names = array_values(array_filter($parts, fn (int $index) => $index % 2, ARRAY_FILTER_USE_KEY));
+        return $isFound ? array_combine($names, array_slice($match, 1)) : [];
     }
 }
 
@@ -31,22 +98,24 @@ final class PaymentsAccount
     public readonly string $id, $baseUrl, $testKey, $liveKey;
     /** The secret that verifies `webhooks()`. */
     public readonly string $webhookSecret;
-    private string $endpoint, $problem = '';
-    private int $seen = 0;
+    private array $endpoint;
+    private string $problem = '';
+    private int $seen = 0, $pings = 0;
 
     public function __construct(private PaymentsEmulator $emulator, array $account)
     {
         $this->baseUrl = $emulator->baseUrl;
         [$this->id, $this->testKey, $this->liveKey] = [$account['id'], $account['test_key'], $account['live_key']];
-        $endpoint = $this->deliverTo("{$emulator->receiverUrl}/{$this->id}");
-        [$this->endpoint, $this->webhookSecret] = [$endpoint['id'], $endpoint['secret']];
-        $path = "/webhook_endpoints/{$this->endpoint}";
+        $this->endpoint = $this->deliverTo("{$emulator->receiverUrl}/{$this->id}");
+        $this->webhookSecret = $this->endpoint['secret'];
+        $path = "/webhook_endpoints/{$this->endpoint['id']}";
         // Webhooks of an emulator that runs elsewhere may not arrive.
         if ($emulator->isExternal && $this->control('POST', "$path/ping")['status'] !== 'succeeded') {
             $this->problem = "webhooks of the payments emulator at {$this->baseUrl} do not reach the tests at"
                 . " {$emulator->receiverUrl}; set the option webhookHost, such as host.docker.internal";
             $this->control('DELETE', $path);
         }
+        $this->pings = count($emulator->received($this->id));
     }
 
     /** Pays as on the checkout page. The default is a phone or bank whose payments succeed. */
@@ -73,7 +142,7 @@ final class PaymentsAccount
         if (!$advanced['settled']) {
             throw new PaymentsEmulatorError("the clock stopped at {$advanced['now']}: a webhook receiver is too slow");
         }
-        $isShown = fn (array $effect) => ($effect['endpoint'] ?? null) !== $this->endpoint;
+        $isShown = fn (array $effect) => ($effect['endpoint'] ?? null) !== $this->endpoint['id'];
         return array_values(array_filter($advanced['effects'], $isShown));
     }
 
@@ -81,7 +150,8 @@ final class PaymentsAccount
     public function webhooks(): array
     {
         $this->problem === '' ? $this->advance(0) : throw new PaymentsEmulatorError($this->problem);
-        return $this->emulator->received($this->id);
+        $received = array_slice($this->emulator->received($this->id), $this->pings);
+        return array_map(fn (array $each) => new PaymentsWebhook($this->endpoint, ...$each), $received);
     }
 
     /** @return list<PaymentsWebhook> the webhooks since the last call, for the merchant's handler */
@@ -92,11 +162,16 @@ final class PaymentsAccount
         return $new;
     }
 
-    /** Also sends later webhooks to the merchant's application; returns `id`, `url` and `secret`. */
-    public function deliverTo(string $url, ?string $secret = null): array
+    /**
+     * Also sends later webhooks to the merchant's application; returns `id`, `url`, `secret` and `format`.
+     *
+     * @param string|array|null $format the name of a form of webhooks, or the form; by default that of the emulator
+     */
+    public function deliverTo(string $url, ?string $secret = null, string|array|null $format = null): array
     {
         $secret ??= getenv('PAYMENTS_EMULATOR_WEBHOOK_SECRET') ?: null;
-        return $this->control('POST', '/webhook_endpoints', ['url' => $url, 'secret' => $secret]);
+        $endpoint = ['url' => $url, 'secret' => $secret, 'format' => $format];
+        return $this->control('POST', '/webhook_endpoints', $endpoint);
     }
 
     public function payment(string $id): array
@@ -111,7 +186,7 @@ final class PaymentsAccount
     public function checklist(): array
     {
         $this->advance(0);
-        $query = $this->problem === '' ? "?exclude_endpoint={$this->endpoint}" : '';
+        $query = $this->problem === '' ? "?exclude_endpoint={$this->endpoint['id']}" : '';
         return $this->control('GET', "/checklist$query")['data'];
     }
 
@@ -186,8 +261,7 @@ final class PaymentsEmulator
     public function received(string $account): array
     {
         $lines = is_file($file = "{$this->directory}/inbox-$account") ? file($file) : [];
-        $webhooks = array_map(fn (string $line) => unserialize(base64_decode($line)), $lines);
-        return array_values(array_filter($webhooks, fn (PaymentsWebhook $webhook) => $webhook->type !== 'ping'));
+        return array_map(fn (string $line) => unserialize(base64_decode($line)), $lines);
     }
 
     /** @internal */
@@ -275,9 +349,8 @@ final class PaymentsEmulator
 }
 
 if (PHP_SAPI === 'cli-server' && getenv('PAYMENTS_EMULATOR_INBOX')) {
-    $headers = array_filter(array_change_key_case(getallheaders()),
-        fn (string $name) => preg_match('/^(content-type|user-agent|webhook-.*)$/', $name), ARRAY_FILTER_USE_KEY);
-    $line = base64_encode(serialize(new PaymentsWebhook($headers, file_get_contents('php://input')))) . "\n";
+    $received = [array_change_key_case(getallheaders()), file_get_contents('php://input'), time()];
+    $line = base64_encode(serialize($received)) . "\n";
     file_put_contents(getenv('PAYMENTS_EMULATOR_INBOX') . basename($_SERVER['REQUEST_URI']), $line, FILE_APPEND);
     http_response_code(204);
 }

@@ -3,6 +3,7 @@
 // `payments-emulator helper node` prints this file; run it again after an update.
 
 import { spawn } from "node:child_process";
+import { createHmac, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import * as http from "node:http";
@@ -23,6 +24,13 @@ export interface Payment {
 /** A received webhook: header names are lower case, and `body` has the signed bytes. */
 export interface Webhook {
   id: string; type: string; payment: string; headers: Record<string, string>; body: Buffer;
+  /** Whether the signature is correct, and its timestamp at most five minutes old. */
+  isVerified: boolean;
+}
+
+/** An address that receives webhooks; `secret` verifies them, and `format` is their form. */
+export interface Endpoint {
+  id: string; url: string; secret: string; format: any;
 }
 
 /** A merchant's account. When a call returns, webhooks that were due have been delivered. */
@@ -40,8 +48,9 @@ export interface PaymentsAccount {
   webhooks(): Promise<Webhook[]>;
   /** The webhooks since the last call, for the merchant's handler. */
   newWebhooks(): Promise<Webhook[]>;
-  /** Also sends later webhooks to the merchant's application; `secret` verifies them. */
-  deliverTo(url: string, secret?: string): Promise<{ id: string; url: string; secret: string }>;
+  /** Also sends later webhooks to the merchant's application. `format` is the name of a form of
+   *  webhooks, or the form; the default is that of the emulator. */
+  deliverTo(url: string, secret?: string, format?: string | object): Promise<Endpoint>;
   payment(id: string): Promise<Payment>;
   /** The requests of the merchant's code and their responses, the oldest first. */
   requests(): Promise<any[]>;
@@ -57,14 +66,17 @@ export interface PaymentsEmulator {
   baseUrl: string; checkoutUrl: string;
   /** The options are those of `POST /accounts`; the default clock does not move by itself. */
   createAccount(
-    options?: { clock?: string; seed?: number; name?: string; test_key?: string; live_key?: string },
+    options?: {
+      clock?: string; seed?: number; name?: string; test_key?: string; live_key?: string;
+      vary?: string | number;
+    },
   ): Promise<PaymentsAccount>;
   /** Ends the emulator, unless it is that of PAYMENTS_EMULATOR_URL. */
   stop(): Promise<void>;
 }
 
 type Server = { baseUrl: string; checkoutUrl: string; log: string; end(): Promise<void> };
-type Inboxes = Map<string | undefined, Webhook[]>;
+type Inboxes = Map<string | undefined, (headers: http.IncomingHttpHeaders, body: Buffer) => void>;
 type Receive = (inboxes: Inboxes, host?: string) => Promise<{ url: string; close(): void }>;
 type Send = (url: string, method: string, body?: object, key?: string, log?: string) => Promise<any>;
 type Options = { serve?: string[]; webhookHost?: string };
@@ -101,11 +113,11 @@ export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = a
       if (!path.startsWith("/")) throw new Error(`'${path}' is not a path such as '/clock'`);
       return send(`${baseUrl}/_emulator${path}`, method, body, testKey, log);
     };
-    const deliverTo: PaymentsAccount["deliverTo"] = (url, secret) =>
-      control("POST", "/webhook_endpoints", { url, secret: secret ?? sharedSecret });
+    const deliverTo: PaymentsAccount["deliverTo"] = (url, secret, format) =>
+      control("POST", "/webhook_endpoints", { url, secret: secret ?? sharedSecret, format });
     const received: Webhook[] = [];
     let seen = 0;
-    inboxes.set(`/${id}`, received);
+    inboxes.set(`/${id}`, (headers, body) => received.push(read(endpoint, headers, body)));
     const endpoint = await deliverTo(`${receiver.url}/${id}`);
     const endpointPath = `/webhook_endpoints/${endpoint.id}`;
     // Webhooks of an emulator that runs elsewhere may not arrive.
@@ -202,19 +214,67 @@ const receive: Receive = async (inboxes, host) => {
   const server = http.createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
-    const body = Buffer.concat(chunks);
-    const event = parse(body.toString());
-    const headers: Record<string, string> = {};
-    for (const [name, value] of Object.entries(request.headers))
-      if (/^(content-type|user-agent|webhook-.*)$/.test(name)) headers[name] = String(value);
-    const id = String(headers["webhook-id"]);
-    inboxes.get(request.url)?.push({ id, type: event?.type, payment: event?.data?.id, headers, body });
+    inboxes.get(request.url)?.(request.headers, Buffer.concat(chunks));
     response.writeHead(204).end();
   });
   server.listen(0, host ? "0.0.0.0" : "127.0.0.1").unref();
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   return { url: `http://${host ?? "127.0.0.1"}:${port}`, close: () => server.close() };
+};
+
+// Reads a webhook in the form of its endpoint.
+const read: (endpoint: Endpoint, all: http.IncomingHttpHeaders, body: Buffer) => Webhook = (endpoint, all, body) => {
+  const { format } = endpoint;
+  const text = body.toString();
+  const isJson = format.content_type === "application/json";
+  const event = isJson ? parse(text) : Object.fromEntries(new URLSearchParams(text));
+  const names = ["content-type", "user-agent", ...Object.keys(format.headers)];
+  const shown = Object.entries(all).filter(([name]) => names.includes(name));
+  const headers = Object.fromEntries(shown.map(([name, value]) => [name, String(value)]));
+  const values = { ...valuesIn(format.body, event), ...valuesIn(format.headers, headers) };
+  values["id"] ??= values["event.id"];
+  const data = values["payment"] ?? { id: values["payment.id"], status: values["payment.status"] };
+  // The emulator's name of the event; that of the status where the form has none, or has it twice.
+  const sent = values["event.type"];
+  const own = Object.keys(format.events).filter((name) => sent && format.events[name] === sent);
+  const isUnclear = data.status && (!sent || own.length > 1);
+  const type = isUnclear ? `payment.${data.status === "pending" ? "created" : data.status}` : own[0] ?? sent;
+  return { id: values["id"], type, payment: data.id, headers, body, isVerified: isVerified(endpoint, values, body) };
+};
+
+const PLACEHOLDER = /\{([a-z_.]+)\}/;
+
+// The values at the placeholders of a template, in what was received.
+const valuesIn: (template: any, received: any) => Record<string, any> = (template, received) => {
+  if (typeof template === "string") {
+    const parts = template.split(PLACEHOLDER);
+    const names = parts.filter((_, index) => index % 2);
+    if (names.length === 1 && parts.join("") === names[0]) return { [names[0]]: received };
+    const texts = parts.map((part, index) => (index % 2 ? "(.*?)" : part.replace(/\W/g, "\\$&")));
+    const [, ...found] = new RegExp(`^${texts.join("")}$`, "s").exec(received) ?? [];
+    return Object.fromEntries(names.map((name, index) => [name, found[index]]));
+  }
+  if (!template || !received || typeof received !== "object") return {};
+  const keys = Object.keys(template).filter((key) => key in received);
+  return Object.assign({}, ...keys.map((key) => valuesIn(template[key], received[key])));
+};
+
+const isVerified: (endpoint: Endpoint, values: Record<string, any>, body: Buffer) => boolean = (
+  { format, secret }, values, body,
+) => {
+  const { algorithm, content, encoding, prefix, separator, secret: kind } = format.signature;
+  const hasTime = Object.values(format.headers).join().includes("{timestamp}");
+  const isOld = hasTime && !(Math.abs(Date.now() / 1_000 - values["timestamp"]) <= 300);
+  if (algorithm === "none" || isOld) return false;
+  const key = kind === "text" ? secret : Buffer.from(secret.replace(/^whsec_/, ""), kind);
+  const hmac = createHmac(algorithm.replace("hmac-", ""), key);
+  for (const [index, part] of content.split(PLACEHOLDER).entries())
+    hmac.update(index % 2 === 0 ? part : part === "body" ? body : String(values[part]));
+  const expected = Buffer.from(prefix + hmac.digest(encoding));
+  const sent = String(values["signature"]);
+  const given = (separator ? sent.split(separator) : [sent]).map((each) => Buffer.from(each));
+  return given.some((each) => each.length === expected.length && timingSafeEqual(each, expected));
 };
 
 const send: Send = (url, method, body, key, log) =>

@@ -5,13 +5,13 @@ import json
 from emulator import __version__
 from emulator.domain import errors
 from emulator.domain.faults import ApiRequest
-from emulator.domain.payment import EVENT_TYPES, Status
+from emulator.domain.webhook_forms import STANDARD, WebhookForm
 from emulator.server.api import document_schemas
 from emulator.server.api.app import COLLECTION
+from emulator.server.api.document_webhooks import webhooks
 from emulator.server.api.errors import ANSWERS, INTERNAL_ERROR_BODY
 from emulator.server.engine.payments.payments import MAX_WAIT_FOR_KEY_MS
 from emulator.server.openapi.declarations import (
-    JSON,
     JsonObject,
     Operation,
     RequestBody,
@@ -88,26 +88,6 @@ _REFUSALS_OF_EVERY_CALL = (
     errors.DuplicateParameter,
     errors.IdempotencyKeyHeader,
 )
-_MEANINGS_OF_EVENTS = {
-    Status.PENDING: "A payment was created.",
-    Status.PROCESSING: "The customer has submitted a method.",
-    Status.COMPLETED: "A payment was confirmed.",
-    Status.FAILED: "A payment failed.",
-    Status.EXPIRED: "The checkout of a payment expired before the customer submitted a method.",
-    Status.REFUNDED: "A completed payment was refunded.",
-}
-_HEADERS_OF_EVENTS = {
-    "webhook-id": ("The event's id, the same on every attempt.", {"type": "string"}),
-    "webhook-timestamp": (
-        "The time of this attempt, in seconds since 1970.",
-        {"type": "integer", "format": "int64"},
-    ),
-    "webhook-signature": (
-        "Blank-separated signatures, each `v1,` and the base64 of an HMAC-SHA256 over id,"
-        " timestamp and body, joined by full stops, under the endpoint's secret.",
-        {"type": "string"},
-    ),
-}
 
 
 def _headers(status: int) -> dict[str, str]:
@@ -178,8 +158,8 @@ PAYMENTS = Resource(
 )
 
 
-def build(*, base_url: str, methods: tuple[str, ...]) -> JsonObject:
-    """The document of an emulator at `base_url` with these payment methods."""
+def build(*, base_url: str, methods: tuple[str, ...], form: WebhookForm = STANDARD) -> JsonObject:
+    """The document of an emulator at `base_url` with these payment methods and webhooks."""
     writer = DocumentWriter((PAYMENTS,), CONVENTIONS, document_schemas.contract_schemas(methods))
     events = {"name": "events", "description": "The events of payments, sent to endpoints."}
     components = {name: part for name, part in writer.components().items() if part}
@@ -197,58 +177,12 @@ def build(*, base_url: str, methods: tuple[str, ...]) -> JsonObject:
         "security": [{"bearer": []}],
         "tags": [*writer.tags(), events],
         "paths": writer.paths(),
-        "webhooks": webhooks(event, methods[0]),
+        "webhooks": webhooks(event, methods[0], form),
         "components": {
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "description": _BEARER}
             },
             "headers": _HEADERS,
             **components,
-        },
-    }
-
-
-def webhooks(event: JsonObject, method: str) -> JsonObject:
-    """One webhook for each type of event, by its name.
-
-    `event` and `method` are examples.
-    """
-    return {
-        EVENT_TYPES[status]: {"post": _webhook(status, meaning, event, method)}
-        for status, meaning in _MEANINGS_OF_EVENTS.items()
-    }
-
-
-def _webhook(status: Status, meaning: str, event: JsonObject, method: str) -> JsonObject:
-    event_type = EVENT_TYPES[status]
-    has_method = status not in (Status.PENDING, Status.EXPIRED)
-    is_paid = status in (Status.COMPLETED, Status.REFUNDED)
-    payment: JsonObject = event["data"]
-    changes = {
-        "status": status,
-        "method": method if has_method else None,
-        "completed_at": event["timestamp"] if is_paid else None,
-    }
-    example = {**event, "type": event_type, "data": {**payment, **changes}}
-    return {
-        "operationId": f"on_{event_type.replace('.', '_')}",
-        "tags": ["events"],
-        "summary": meaning,
-        "description": "Sent according to Standard Webhooks, and retried unless the endpoint"
-        " responds with 2xx in time. An event can arrive more than once, and events can arrive out"
-        " of order.",
-        "security": [],
-        "parameters": [
-            {"name": name, "in": "header", "required": True, "description": text, "schema": schema}
-            for name, (text, schema) in _HEADERS_OF_EVENTS.items()
-        ],
-        "requestBody": {
-            "description": "The event: the same bytes on every attempt.",
-            "required": True,
-            "content": {JSON: {"schema": ref("PaymentEvent"), "example": example}},
-        },
-        "responses": {
-            "2XX": {"description": "The endpoint received the event."},
-            "410": {"description": "The endpoint is gone; the emulator disables it."},
         },
     }

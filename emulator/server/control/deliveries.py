@@ -11,7 +11,7 @@ from emulator.domain import errors
 from emulator.domain.instants import format_instant
 from emulator.domain.payment import STATUS_OF_EVENT
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
-from emulator.domain.wire import PING
+from emulator.domain.wire import PING, UNKNOWN_EVENT_TYPE
 from emulator.http.disconnection import unless_disconnected
 from emulator.server.control import types
 from emulator.server.control.calls import Call, json_in_parts, operation
@@ -61,7 +61,7 @@ class WebhookRequestJson(Struct, frozen=True):
 
     url: Annotated[str, doc("The URL of the request.", types.EXAMPLE_URL)]
     headers: types.Headers
-    body: Annotated[str, doc("The event, as signed.", "{}")]
+    body: Annotated[str, doc("The body that was sent.", "{}")]
 
 
 class WebhookResponseJson(Struct, frozen=True):
@@ -91,7 +91,9 @@ class DeliveryJson(Struct, frozen=True):
 
     id: Annotated[types.DeliveryId, doc("Its identifier, with the prefix `dlv_`.")]
     event: Annotated[types.EventId, doc("The identifier of the event.")]
-    type: Annotated[str, doc("The type of the event.", enum=[*EVENT_TYPES_IN_ORDER, PING])]
+    type: Annotated[
+        str, doc("The type of the event.", enum=[*EVENT_TYPES_IN_ORDER, PING, UNKNOWN_EVENT_TYPE])
+    ]
     payment: Annotated[
         types.PaymentId | None, doc("The identifier of the payment of the event; null for a ping.")
     ]
@@ -319,7 +321,7 @@ def _attempt(detail: DeliveryDetail, attempt: Attempt) -> DeliveryAttempt:
         request=WebhookRequestJson(
             url=attempt.url,
             headers=_headers(attempt.headers),
-            body=detail.job.body(attempt.tamper).decode(),
+            body=detail.body_of(attempt).decode(),
         ),
         status=None if response is None else response.status,
         response=(

@@ -1,6 +1,6 @@
 """The calls on webhook endpoints."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -8,32 +8,49 @@ from msgspec import Meta, Struct
 from emulator.domain import errors, webhooks
 from emulator.domain.errors import InvalidField
 from emulator.domain.message_text import not_accepted, received
+from emulator.domain.webhook_forms import (
+    MAX_SECRET_CHARACTERS,
+    SECRET_PREFIX,
+    SecretFormat,
+    WebhookForm,
+)
+from emulator.scenarios.problems import ScenarioError
+from emulator.scenarios.webhook_form_file import (
+    SHIPPED_FORMS,
+    webhook_form_json,
+    webhook_form_of,
+    webhook_form_schema,
+)
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.deliveries import DeliveryJson, delivery_json
 from emulator.server.control.types import EXAMPLE_URL, Body, EndpointId, EventType, Url, identifies
 from emulator.server.engine.delivery.endpoints import EndpointTerms
-from emulator.server.openapi.declarations import Resource, doc, parsed
+from emulator.server.openapi.declarations import JsonObject, Resource, doc, parsed, refers_to
 
 _ROTATION_OVERLAP_H = webhooks.ROTATION_OVERLAP_MS // 3_600_000
-_MIN_GROUPS = webhooks.MIN_SECRET_BYTES // 3
-_SIGN = "[A-Za-z0-9+/]"
-# Three bytes are four signs; the last group has one, two or three bytes.
-_BASE64 = "|".join(
-    f"(?:{_SIGN}{{4}}){{{_MIN_GROUPS},{(webhooks.MAX_SECRET_BYTES - left) // 3}}}{signs}"
-    for left, signs in ((0, ""), (1, f"{_SIGN}{{2}}=="), (2, f"{_SIGN}{{3}}="))
+_EXAMPLE = f"{SECRET_PREFIX}ZXRiLXBheW1lbnRzLWVtdWxhdG9yLXNlY3JldA=="
+_SECRET_MEANING = "The signing secret, as the format needs it: " + "; ".join(
+    f"`{secret_format}`: {secret_format.expected}" for secret_format in SecretFormat
 )
-_EXAMPLE = "whsec_ZXRiLXBheW1lbnRzLWVtdWxhdG9yLXNlY3JldA=="
-_SECRET_MEANING = (
-    f"The signing secret: `{webhooks.SECRET_PREFIX}` and the base64 of"
-    f" {webhooks.MIN_SECRET_BYTES} to {webhooks.MAX_SECRET_BYTES} bytes (Standard Webhooks)."
-)
+_SECRET_MEANING += ". `standard` has `base64`."
 
 
 def _secret(name: str, value: str) -> str:
-    if not webhooks.is_webhook_secret(value):
-        # The message does not repeat a secret, not even an invalid one.
-        raise InvalidField(name, f'"{name}" must be whsec_ and the base64 of 24 to 64 bytes.')
+    # Whether it fits the format is checked later. No message repeats a secret.
+    if not SecretFormat.TEXT.accepts(value):
+        raise InvalidField(name, f'"{name}" must be {SecretFormat.TEXT.expected}.')
     return value
+
+
+def _format(name: str, value: object) -> WebhookForm:
+    if value not in SHIPPED_FORMS and not isinstance(value, dict):
+        accepted = f"{', '.join(SHIPPED_FORMS)}, or a webhook format as an object"
+        raise not_accepted(name, value, accepted)
+    try:
+        return webhook_form_of(value)
+    except ScenarioError as error:
+        message = f'"{name}" is not a webhook format: {error.problems[0].message}.'
+        raise InvalidField(name, message) from None
 
 
 def _event_types(name: str, value: object) -> tuple[str, ...]:
@@ -52,9 +69,10 @@ TargetUrl = Annotated[Url, doc("The URL that receives the events.")]
 EventTypes = Annotated[tuple[EventType, ...], Meta(min_length=1), parsed(_event_types)]
 Secret = Annotated[
     str,
-    Meta(pattern=f"^{webhooks.SECRET_PREFIX}(?:{_BASE64})$", examples=[_EXAMPLE]),
+    Meta(min_length=1, max_length=MAX_SECRET_CHARACTERS, examples=[_EXAMPLE]),
     parsed(_secret),
 ]
+Format = Annotated[Any, refers_to("WebhookFormat"), parsed(_format)]
 _EVENTS = doc("The types of the events that the endpoint receives.")
 _PROFILE = doc(
     "The schedule of the retries: five attempts within 81 s, or, `standard`, ten within"
@@ -69,6 +87,11 @@ class CreateWebhookEndpoint(Body, frozen=True):
     events: Annotated[EventTypes | None, _EVENTS] = None
     secret: Annotated[Secret | None, Meta(description=_SECRET_MEANING)] = None
     profile: Annotated[webhooks.Profile | None, _PROFILE] = None
+
+    format: Annotated[
+        Format | None,
+        doc("The form of the webhooks, which does not change later. By default --webhook-format."),
+    ] = None
 
 
 class UpdateWebhookEndpoint(Body, frozen=True):
@@ -107,6 +130,7 @@ class WebhookEndpoint(Struct, frozen=True):
     enabled: Annotated[
         bool, doc("Whether the endpoint receives events. A response of 410 disables it.")
     ]
+    format: Annotated[Any, refers_to("WebhookFormat"), doc("The form of the webhooks.")]
 
 
 class WebhookEndpointList(Struct, frozen=True):
@@ -204,13 +228,27 @@ async def ping_webhook_endpoint(call: Call, path: EndpointPath) -> DeliveryJson:
 
 
 def _json(endpoint: webhooks.RegisteredEndpoint) -> WebhookEndpoint:
-    return msgspec.convert({**endpoint._asdict(), "enabled": endpoint.is_enabled}, WebhookEndpoint)
+    members = {
+        **endpoint._asdict(),
+        "enabled": endpoint.is_enabled,
+        "format": webhook_form_json(endpoint.form),
+    }
+    return msgspec.convert(members, WebhookEndpoint)
+
+
+def _schemas() -> dict[str, JsonObject]:
+    form = webhook_form_schema()
+    shipped = {"type": "string", "enum": [*SHIPPED_FORMS]}
+    own = {key: value for key, value in form.items() if key not in ("$schema", "title")}
+    description = "A shipped form by name, or a form as in a file."
+    return {"WebhookFormat": {"description": description, "anyOf": [shipped, own]}}
 
 
 WEBHOOK_ENDPOINTS = Resource(
     tag="Webhook endpoints",
-    description="The URLs that receive the events of an account and mode, signed according to"
-    " Standard Webhooks.",
+    description="The URLs that receive the events of an account and mode, by default signed"
+    " according to Standard Webhooks.",
+    schemas=_schemas,
     operations=(
         create_webhook_endpoint,
         list_webhook_endpoints,

@@ -80,6 +80,9 @@ _NEWEST = (
 _NEWEST_OF_ALL = _NEWEST.format("NOT INDEXED WHERE")
 _NEWEST_OF_PAYMENT = _NEWEST.format("INDEXED BY deliveries_by_payment WHERE payment = ?8 AND")
 _PUT_REDIRECT = "INSERT OR REPLACE INTO redirects (payment, moment, until) VALUES (?, ?, ?)"
+_LEFT_EARLY = (
+    "SELECT payment FROM redirects WHERE moment = 'before_completed' AND payment BETWEEN ? AND ?"
+)
 _GET_REDIRECT = "SELECT moment, until FROM redirects WHERE payment = ?"
 _IS_UNATTEMPTED = (
     "SELECT EXISTS (SELECT 1 FROM deliveries INDEXED BY deliveries_by_payment WHERE payment = ?1"
@@ -267,6 +270,11 @@ def redirect(tx: Transaction, payment: int) -> tuple[RedirectMoment, Instant] | 
     """The moment, and the last instant of the wait in real time; None where no rule applied."""
     row = tx.execute(_GET_REDIRECT, (payment,)).fetchone()
     return None if row is None else (RedirectMoment(row[0]), row[1])
+
+
+def left_early(tx: Transaction, owner: int) -> set[int]:
+    """An owner's payments whose pages have redirected before the completion, by position."""
+    return {payment for (payment,) in tx.execute(_LEFT_EARLY, positions_of(owner))}
 
 
 def is_unattempted(tx: Transaction, payment: int) -> bool:

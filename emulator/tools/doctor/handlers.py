@@ -1,9 +1,9 @@
 """Probes whether the emulator reaches webhook handlers: the merchant's, and one of its own."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,7 +12,8 @@ from emulator.domain.hosts import ADD_DOCKER_HOST, DOCKER_HOST, PODMAN_HOST
 from emulator.http import emulator_calls as calls
 from emulator.http.addresses import host_with_port, with_host
 from emulator.http.emulator_client import TemporaryAccount
-from emulator.http.receiver import ReceivedWebhook, WebhookReceiver
+from emulator.http.received_webhooks import ReceivedRequest
+from emulator.http.receiver import WebhookReceiver
 from emulator.http.response import HttpResponse
 from emulator.tools.doctor.machine import ExaminedEmulator
 from emulator.tools.doctor.network import LocalNetwork
@@ -41,12 +42,16 @@ _FAILED = "See the handler's own log; it must return 2xx."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PingResult:
-    """The response to a ping; `status` is None without one, `cause` that of a failure."""
+    """The response to a ping; `status` is None without one, `cause` that of a failure.
+
+    `endpoint` is the endpoint to which the ping was sent.
+    """
 
     is_delivered: bool
     description: str
     status: int | None = None
     cause: str | None = None
+    endpoint: Mapping[str, Any] = field(default_factory=dict)
 
 
 class PingAccount(TemporaryAccount):
@@ -62,14 +67,14 @@ class PingAccount(TemporaryAccount):
     def server(self) -> TargetServer:
         return replace(self._control, key=self.key)
 
-    async def ping(self, url: str, secret: str | None) -> PingResult:
-        """Make the emulator send a ping, signed with the secret or with any if there is none.
+    async def ping(self, url: str, secret: str | None = None, form: object = None) -> PingResult:
+        """Make the emulator send a ping, by default in its usual form and with any secret.
 
         The request is sent from the emulator's network, not from that of this program.
         """
         server = self.server
         async with self._ping_slots:
-            endpoint = {"url": url, "secret": secret}
+            endpoint = {"url": url, "secret": secret, "format": form}
             created = await server.send(calls.CREATE_ENDPOINT(body=endpoint))
             if created.status != 201:
                 text = f"it could not be tried: {describe(created)}"
@@ -77,7 +82,7 @@ class PingAccount(TemporaryAccount):
             endpoint_id = str(created.member("id"))
             response = await server.send(calls.PING_ENDPOINT(endpoint_id))
             await server.send(calls.DELETE_ENDPOINT(endpoint_id))
-        return _parse_ping(response)
+        return replace(_parse_ping(response), endpoint=created.json)
 
 
 def _parse_ping(response: HttpResponse) -> PingResult:
@@ -166,12 +171,14 @@ async def _probe_endpoint(account: PingAccount, endpoint: dict[str, Any]) -> Doc
             f"{_without_password(url)} is disabled and receives no webhooks",
             f'PATCH {path} {{"enabled": true}} enables it again.',
         )
-    return await _probe_url(account, url, endpoint.get("secret"))
+    return await _probe_url(account, url, endpoint.get("secret"), endpoint.get("format"))
 
 
-async def _probe_url(account: PingAccount, url: str, secret: str | None) -> DoctorFinding:
+async def _probe_url(
+    account: PingAccount, url: str, secret: str | None, form: object = None
+) -> DoctorFinding:
     """Ping a handler; without a secret it is not registered, and its secret is unknown."""
-    ping = await account.ping(url, secret)
+    ping = await account.ping(url, secret, form)
     shown = _without_password(url)
     if ping.is_delivered:
         result = "accepts a ping, but is not registered"
@@ -219,11 +226,16 @@ async def probe_local_handler(account: PingAccount, routes: HandlerRoutes) -> Do
 async def _attempt(
     account: PingAccount, receiver: WebhookReceiver, host: str, port: int
 ) -> _Attempt:
-    received: list[ReceivedWebhook] = []
-    secret = ids.webhook_secret(ids.stream_key(None), 0)
+    received: list[ReceivedRequest] = []
     path = receiver.register(received.append)
-    ping = await account.ping(f"http://{host_with_port(host, port)}{path}", secret)
-    arrivals = (webhook.local_host for webhook in received if webhook.is_signed_with(secret))
+    ping = await account.ping(f"http://{host_with_port(host, port)}{path}")
+    endpoint = ping.endpoint
+    webhooks = (request.read(endpoint["format"]) for request in received)
+    arrivals = (
+        webhook.local_host
+        for webhook in webhooks
+        if not webhook.is_signed or webhook.is_signed_with(endpoint["secret"])
+    )
     return _Attempt(host=host, ping=ping, arrived_at=next(arrivals, None))
 
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, shipped_form
 from tests.cli.processes import HANGS_AFTER_S, environment, run, serving
 from tests.docs.document import shown_file
 from tests.interop.node import node_modules
@@ -53,6 +54,59 @@ $account = PaymentsEmulator::start()->createAccount();
 $shop = $account->deliverTo('http://127.0.0.1:9/a');
 $own = $account->deliverTo('http://127.0.0.1:9/b', '{OWN_SECRET}');
 echo "{{$account->webhookSecret}} {{$shop['secret']}} {{$own['secret']}}";
+""",
+    ),
+}
+
+# With webhooks in a form, they print those of a payment, then those of one with a changed body, and
+# the headers of an endpoint in the form `hex-header`.
+FORMS = {
+    "node": (
+        "compiled/forms.js",
+        """
+import { startEmulator } from "./payments-emulator.js";
+import { Shop } from "./shop.js";
+const emulator = await startEmulator({ serve: [`--webhook-format=${process.argv[2]}`] });
+const account = await emulator.createAccount();
+const pay = async (order) => {
+  const { id } = await new Shop(account).order(order);
+  await account.pay(id);
+  for (const { type, payment, isVerified, headers } of await account.newWebhooks())
+    console.log(type, payment === id, isVerified, Object.keys(headers).sort().join());
+};
+await pay("1");
+const rule = { when: {}, then: { tamper: "body" } };
+await account.control("PUT", "/scenarios/forged", { name: "forged", webhooks: [rule] });
+await pay("2");
+const { format } = await account.deliverTo("http://127.0.0.1:9/a", "a".repeat(24), "hex-header");
+console.log(format.name);
+await emulator.stop();
+""",
+    ),
+    "php": (
+        "forms.php",
+        """<?php
+require 'PaymentsEmulator.php';
+require 'Shop.php';
+$account = PaymentsEmulator::start(["--webhook-format=$argv[1]"])->createAccount();
+function pay(PaymentsAccount $account, string $order): void
+{
+    $id = (new Shop($account->baseUrl, $account->testKey))->order($order)['id'];
+    $account->pay($id);
+    foreach ($account->newWebhooks() as $webhook) {
+        $names = array_keys($webhook->headers);
+        sort($names);
+        $flags = array_map('json_encode', [$webhook->payment === $id, $webhook->isVerified]);
+        echo implode(' ', [$webhook->type, ...$flags, implode(',', $names)]), "\n";
+    }
+}
+pay($account, '1');
+$rule = ['when' => (object) [], 'then' => ['tamper' => 'body']];
+$forged = ['name' => 'forged', 'webhooks' => [$rule]];
+$account->control('PUT', '/scenarios/forged', $forged);
+pay($account, '2');
+$endpoint = $account->deliverTo('http://127.0.0.1:9/a', str_repeat('a', 24), 'hex-header');
+echo $endpoint['format']['name'], "\n";
 """,
     ),
 }
@@ -188,6 +242,26 @@ def test_the_secret_of_the_variable_signs_the_webhooks(
         }
         ended = ran(project, PROGRAMS[language][0], file, **variables)
         assert ended.stdout.split() == [secret, secret, OWN_SECRET]
+
+
+@pytest.mark.parametrize("language", FORMS)
+@pytest.mark.parametrize("name", SHIPPED_FORMS)
+def test_webhooks_are_read_and_verified_in_the_form_of_the_emulator(
+    project: Path, language: str, name: str
+) -> None:
+    file, source = FORMS[language]
+    (project / file).write_text(source)
+    form = shipped_form(name)
+    headers = ",".join(sorted({"content-type", "user-agent", *(name for name, _ in form.headers)}))
+    types = [f"payment.{status}" for status in ("created", "processing", "completed")]
+    lines = [
+        f"{event_type} true {str(is_verified).lower()} {headers}"
+        for is_verified in (form.is_signed, False)
+        for event_type in types
+        if form.sends(event_type)
+    ]
+    ended = ran(project, PROGRAMS[language][0], file, name, **COMMAND)
+    assert ended.stdout.splitlines() == [*lines, "hex-header"]
 
 
 @pytest.mark.parametrize("language", PROGRAMS)

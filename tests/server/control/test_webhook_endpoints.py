@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, is_webhook_secret
+from emulator.domain.webhook_forms import STANDARD, SecretFormat
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
+from emulator.scenarios.webhook_form_file import webhook_form_json
 from tests.server.control import refusal
 from tests.server.engine.webhook_world import register, webhook_world
 from tests.server.webhooks.receiver import Reply, receiving
@@ -21,15 +23,16 @@ async def listed(emulator: World, key: str = "test_demo_key") -> list[dict[str, 
 
 async def test_an_endpoint_has_all_events_a_secret_and_the_default_profile(emulator: World) -> None:
     endpoint = await register(emulator, URL)
-    assert list(endpoint) == ["id", "url", "events", "secret", "profile", "enabled"]
+    assert list(endpoint) == ["id", "url", "events", "secret", "profile", "enabled", "format"]
     assert endpoint["id"].startswith("we_")
-    assert is_webhook_secret(endpoint.pop("secret"))
+    assert SecretFormat.BASE64.accepts(endpoint.pop("secret"))
     assert endpoint == {
         "id": endpoint["id"],
         "url": URL,
         "events": list(EVENT_TYPES_IN_ORDER),
         "profile": "default",
         "enabled": True,
+        "format": webhook_form_json(STANDARD),
     }
 
 
@@ -114,7 +117,7 @@ async def test_the_secret_before_a_rotation_signs_for_a_day() -> None:
     async with webhook_world() as hooks:
         path = f"{PATH}/{hooks.endpoint['id']}/rotate"
         rotated = await hooks.emulator.done("POST", path)
-        assert is_webhook_secret(rotated["secret"])
+        assert SecretFormat.BASE64.accepts(rotated["secret"])
         assert rotated == hooks.endpoint | {"secret": rotated["secret"]}
         await hooks.emulator.create(expires_in=1_000_000)
         await hooks.advance(86_399.999)

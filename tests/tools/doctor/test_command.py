@@ -81,7 +81,7 @@ def test_no_emulator_is_exit_code_2_and_a_sentence(
     [
         (["--url", "emulator:8080"], "flag --url: found 'emulator:8080', expected an absolute"),
         (["--url", "http://me:hush@127.0.0.1"], "flag --url: a user and a password cannot be sent"),
-        (["--key", "sk_1"], "flag --key: expected test_ or live_ and 4 to 128 letters"),
+        (["--key", "sk_1"], "flag --key: expected test_ or live_ and 4 to 128 visible"),
         (["--webhook-url", "localhost"], "flag --webhook-url: found 'localhost', expected an"),
     ],
 )

@@ -24,9 +24,11 @@ from emulator.domain.webhooks import (
     RegisteredEndpoint,
     Tamper,
     Trigger,
+    WebhookRequest,
     WebhookResponse,
+    tamper_problem,
 )
-from emulator.domain.wire import PING, ping_json
+from emulator.domain.wire import PING, UNKNOWN_EVENT_TYPE, ping_json
 from emulator.http.addresses import host_and_port, is_in_container
 from emulator.http.webhook_messages import Message, webhook_request
 from emulator.server.engine.delivery.endpoints import put_endpoint
@@ -64,8 +66,9 @@ logger = logging.getLogger(__name__)
 
 
 class DeliveryJob(Struct, frozen=True, kw_only=True):
-    """A delivery with its event, and the payment of the event; both are None for a ping.
+    """A delivery with its event, and the payment of the event.
 
+    Both are None for a ping. An event of a type that the emulator does not use has only a payment.
     `generation` is the account's when the delivery was read.
     """
 
@@ -83,13 +86,34 @@ class DeliveryJob(Struct, frozen=True, kw_only=True):
 
     def body(self, tamper: Tamper | None = None) -> bytes:
         """The event, in the bytes that are signed; a tampered body has a different amount."""
-        if self.event is None or self.payment is None:
-            at = self.delivery.created_at
-            return ping_json(event_id=self.event_id, at=at, mode=self.owner.mode).encode()
         payment = self.payment
+        if self.event is None or payment is None:
+            return ping_json(
+                event_id=self.event_id,
+                at=self.delivery.created_at,
+                mode=self.owner.mode,
+                event_type=self.event_type,
+                payment_id=self.payment_id,
+            ).encode()
         if tamper is Tamper.BODY:
             payment = payment._replace(amount_minor=payment.amount_minor + 1)
         return self.owner.event_body(self.event, payment).encode()
+
+    def name_variants(self, sent: WebhookRequest) -> WebhookRequest:
+        """The request with the names of its variants, and with the media type that it has."""
+        names: tuple[str, ...] = ()
+        charset = ""
+        if self.event is not None and self.payment is not None:
+            _, names, charset = self.owner.varied_event(self.event, self.payment)
+        elif self.payment is not None:
+            names = ("unknown-event",)
+        headers = [
+            (name, value + charset if value == "application/json" else value)
+            for name, value in sent.headers
+        ]
+        if names:
+            headers.append(("emulator-variant", ",".join(names)))
+        return sent._replace(headers=tuple(headers))
 
 
 def delivery_id(owner: Owner, delivery: Delivery) -> str:
@@ -98,12 +122,13 @@ def delivery_id(owner: Owner, delivery: Delivery) -> str:
 
 def delivery_job(tx: Transaction, owner: Owner, delivery: Delivery) -> DeliveryJob:
     """The delivery with its event, which shows the payment as it was at the event."""
+    event = None
+    payment = None if delivery.payment is None else payments.get(tx, delivery.payment)
     if delivery.event is None or delivery.payment is None:
-        event = payment = None
-        event_id, event_type = ids.ping_id(owner.stream, delivery.position & LAST_ORDINAL), PING
+        event_id = ids.ping_id(owner.stream, delivery.position & LAST_ORDINAL)
+        event_type = PING if payment is None else UNKNOWN_EVENT_TYPE
     else:
         event = events.get(tx, delivery.event, delivery.payment)
-        payment = payments.get(tx, delivery.payment)
         event_id, event_type = owner.event_id(event), event.type
     return DeliveryJob(
         owner=owner,
@@ -133,15 +158,20 @@ class Attempts(StateService):
         at = account.clock.now()
         is_scheduled = trigger is Trigger.SCHEDULE
         tamper = job.delivery.tamper if is_scheduled else None
+        if tamper is not None and tamper_problem(endpoint.form, tamper):
+            tamper = None
         stamp = at if self._config.stamps_business_time else self._wall.system_ms()
         message = Message(event_id=job.event_id, timestamp_s=stamp // 1000, body=job.body())
         sent = webhook_request(
             message,
+            form=endpoint.form,
             url=endpoint.url,
             secrets=endpoint.secrets(at),
             tamper=tamper,
             other_body=job.body(tamper),
         )
+        if account.variants is not None:
+            sent = job.name_variants(sent)
         timeout_ms = job.delivery.timeout_ms if is_scheduled else None
         span = AttemptSpan(job.payment_id, endpoint.id, self._wall.monotonic_ms())
         job.owner.journal.attempts.append(span)

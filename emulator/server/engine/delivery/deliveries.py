@@ -8,7 +8,9 @@ from msgspec import Struct
 from emulator import ids
 from emulator.domain.errors import DeliveryNotPending, UnknownDelivery, UnknownEndpoint
 from emulator.domain.message_text import not_accepted
-from emulator.domain.webhooks import Attempt, DeliveryState, RegisteredEndpoint, Trigger
+from emulator.domain.webhook_forms import WebhookForm
+from emulator.domain.webhooks import Attempt, DeliveryState, RegisteredEndpoint, Tamper, Trigger
+from emulator.http.webhook_messages import render_body, tampered_body
 from emulator.server.engine.delivery.attempts import DeliveryJob, delivery_id, delivery_job
 from emulator.server.engine.delivery.dispatcher import Dispatcher
 from emulator.server.engine.delivery.endpoints import find_endpoint
@@ -26,12 +28,20 @@ _ALL = DeliveryFilter()
 
 
 class DeliveryDetail(Struct, frozen=True, kw_only=True):
-    """A delivery with its event, its endpoint and its attempts."""
+    """A delivery with its event, its attempts, and the id and the form of its endpoint."""
 
     id: str
     job: DeliveryJob
     endpoint_id: str
+    form: WebhookForm
     attempts: list[Attempt]
+
+    def body_of(self, attempt: Attempt) -> bytes:
+        """The body that an attempt has sent."""
+        event = self.job.body()
+        if attempt.tamper is not Tamper.BODY:
+            return render_body(self.form, event)
+        return tampered_body(self.form, event, self.job.body(attempt.tamper))
 
 
 class Deliveries(StateService):
@@ -241,13 +251,14 @@ def _find(tx: Transaction, owner: Owner, name: str) -> Delivery:
 
 
 def _details(tx: Transaction, owner: Owner, found: Sequence[Delivery]) -> list[DeliveryDetail]:
-    endpoint_ids = endpoints.ids(tx, owner.number)
+    identities = endpoints.identities(tx, owner.number)
     attempts = deliveries.attempts(tx, [delivery.position for delivery in found])
     return [
         DeliveryDetail(
             id=delivery_id(owner, delivery),
             job=delivery_job(tx, owner, delivery),
-            endpoint_id=endpoint_ids[delivery.endpoint],
+            endpoint_id=identities[delivery.endpoint][0],
+            form=identities[delivery.endpoint][1],
             attempts=attempts[delivery.position],
         )
         for delivery in found

@@ -7,7 +7,8 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from emulator import ids
-from emulator.domain.errors import TooManyEndpoints, UnknownEndpoint
+from emulator.domain.errors import InvalidField, TooManyEndpoints, UnknownEndpoint
+from emulator.domain.webhook_forms import STANDARD, SecretFormat, WebhookForm
 from emulator.domain.webhooks import MAX_ENDPOINTS, ROTATION_OVERLAP_MS, Profile, RegisteredEndpoint
 from emulator.server.engine.state.account import Account, ConfiguredEndpoint, Owner
 from emulator.server.engine.state.context import StateContext, StateService
@@ -23,14 +24,18 @@ class EndpointTerms(Struct, frozen=True, kw_only=True):
     events: tuple[str, ...] | None = None
     secret: str | None = None
     profile: Profile | None = None
+    form: WebhookForm | None = field(default=None, name="format")
     is_enabled: bool | None = field(default=None, name="enabled")
 
     def of(self, endpoint: RegisteredEndpoint) -> RegisteredEndpoint:
-        """The endpoint with these terms; a secret that they replace is no longer used."""
+        """The endpoint with these terms; a secret that they replace is no longer used.
+
+        Raises InvalidField for a secret that does not fit the form.
+        """
         changes = {name: value for name, value in asdict(self).items() if value is not None}
         if self.secret is not None:
             changes["old_secret"] = None
-        return endpoint._replace(**changes)
+        return _checked(endpoint._replace(**changes))
 
 
 class Endpoints(StateService):
@@ -43,6 +48,11 @@ class Endpoints(StateService):
         super().__init__(context)
         self._before_first = before_first
 
+    @property
+    def _form(self) -> WebhookForm:
+        """The form of endpoints without one of their own."""
+        return self._config.webhook_form or STANDARD
+
     def all(self, owner: Owner) -> list[RegisteredEndpoint]:
         """Newest first."""
         return list(owner.endpoints.values())[::-1]
@@ -52,7 +62,10 @@ class Endpoints(StateService):
         return find_endpoint(owner, endpoint_id)
 
     async def create(self, owner: Owner, url: str, terms: EndpointTerms) -> RegisteredEndpoint:
-        """A new endpoint, which receives later events. Raises TooManyEndpoints."""
+        """A new endpoint, which receives later events.
+
+        Raises TooManyEndpoints, and InvalidField for a secret that does not fit the form.
+        """
         self._before_first()
         return await self._database.write(partial(self._create, owner=owner, url=url, terms=terms))
 
@@ -62,7 +75,7 @@ class Endpoints(StateService):
     ) -> RegisteredEndpoint:
         """Change an endpoint; disabling it cancels its pending deliveries.
 
-        Raises UnknownEndpoint.
+        Raises UnknownEndpoint, and InvalidField for a secret that does not fit the form.
         """
         endpoint = terms.of(find_endpoint(owner, endpoint_id))
         put_endpoint(tx, owner, endpoint)
@@ -75,14 +88,18 @@ class Endpoints(StateService):
     ) -> RegisteredEndpoint:
         """Replace an endpoint's secret; the old one also signs for 24 hours of the account's clock.
 
-        Raises UnknownEndpoint.
+        Raises UnknownEndpoint, and InvalidField for a secret that does not fit the form.
         """
         before = find_endpoint(owner, endpoint_id)
         endpoint = before._replace(
-            secret=secret or ids.webhook_secret_after(owner.stream, before.secret),
+            secret=secret
+            or ids.webhook_secret_after(
+                owner.stream, before.secret, is_hex=_needs_hex(before.form)
+            ),
             old_secret=before.secret,
             old_secret_until=owner.account.clock.now() + ROTATION_OVERLAP_MS,
         )
+        _checked(endpoint)
         put_endpoint(tx, owner, endpoint)
         return endpoint
 
@@ -105,9 +122,11 @@ class Endpoints(StateService):
         Returns the endpoints as a reset creates them, by the number of their owner.
         """
         self._before_first()
-        secret = configured.secret or ids.webhook_secret(account.test.stream, 0)
+        is_hex = _needs_hex(self._form)
+        secret = configured.secret or ids.webhook_secret(account.test.stream, 0, is_hex=is_hex)
         present = await self._ensure(account, configured.url, EndpointTerms(secret=secret))
-        terms = EndpointTerms(secret=configured.secret)
+        form = self._form if configured.secret else None
+        terms = EndpointTerms(secret=configured.secret, form=form)
         return {number: terms.of(endpoint.as_new()) for number, endpoint in present.items()}
 
     def _create(
@@ -118,11 +137,13 @@ class Endpoints(StateService):
             raise TooManyEndpoints(MAX_ENDPOINTS)
         position = tx.next_position("endpoints", owner.number)
         ordinal = position & LAST_ORDINAL
+        form = terms.form or self._form
         endpoint = RegisteredEndpoint(
             position=position,
             id=ids.endpoint_id(owner.stream, ordinal),
             url=url,
-            secret=ids.webhook_secret(owner.stream, ordinal),
+            secret=ids.webhook_secret(owner.stream, ordinal, is_hex=_needs_hex(form)),
+            form=form,
         )
         endpoint = terms.of(endpoint)
         endpoints.insert(tx, endpoint)
@@ -140,6 +161,18 @@ class Endpoints(StateService):
             or self._create(tx, owner=owner, url=url, terms=terms)
             for owner in account.owners
         }
+
+
+def _needs_hex(form: WebhookForm) -> bool:
+    return form.signature.secret is SecretFormat.HEX
+
+
+def _checked(endpoint: RegisteredEndpoint) -> RegisteredEndpoint:
+    """Raises InvalidField; the message does not repeat a secret, not even an invalid one."""
+    secret_format = endpoint.form.signature.secret
+    if not secret_format.accepts(endpoint.secret):
+        raise InvalidField("secret", f'"secret" must be {secret_format.expected}.')
+    return endpoint
 
 
 def find_endpoint(owner: Owner, endpoint_id: str) -> RegisteredEndpoint:

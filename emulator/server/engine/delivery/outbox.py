@@ -20,7 +20,7 @@ from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.context import ChangeNotifier
 from emulator.server.engine.state.rule_choice import delivery_fault, may_have_delivery_faults
 from emulator.server.storage import deliveries
-from emulator.server.storage.batch import Transaction
+from emulator.server.storage.batch import LAST_ORDINAL, Transaction
 from emulator.server.storage.deliveries import Delivery
 
 _NO_EFFECT = DeliveryEffect()
@@ -96,8 +96,7 @@ class Outbox:
     def may_deliver(owner: Owner, status: Status) -> bool:
         """Whether a payment that takes on a status may cause a delivery."""
         return may_have_delivery_faults(owner) or any(
-            endpoint.is_enabled and EVENT_TYPES[status] in endpoint.events
-            for endpoint in owner.endpoints.values()
+            endpoint.receives(EVENT_TYPES[status]) for endpoint in owner.endpoints.values()
         )
 
     def _rows(
@@ -106,15 +105,18 @@ class Outbox:
         """The deliveries of one event, with the fault that a scenario adds to them."""
         event_type = EVENT_TYPES[new_event.status]
         subscribed = [
-            endpoint
-            for endpoint in owner.endpoints.values()
-            if endpoint.is_enabled and event_type in endpoint.events
+            endpoint for endpoint in owner.endpoints.values() if endpoint.receives(event_type)
         ]
         if not subscribed:
             return
         fault = delivery_fault(tx, owner, new_event.payment, event_type)
         effect = _NO_EFFECT if fault is None else fault.effect
+        variants, ordinal = owner.account.variants, new_event.event & LAST_ORDINAL
+        has_unknown = variants is not None and variants.chosen("unknown-event", "event", ordinal)
         for endpoint in subscribed:
+            if has_unknown:
+                row = _row(tx, owner, endpoint, new_event, None)
+                yield row._replace(event=None), _NO_EFFECT
             for _ in range(1 if effect.drop else effect.copies):
                 yield _row(tx, owner, endpoint, new_event, fault), effect
 

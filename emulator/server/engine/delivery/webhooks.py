@@ -15,6 +15,7 @@ from emulator.server.storage import endpoints
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction
 
 if TYPE_CHECKING:
+    from emulator.domain.webhook_forms import WebhookForm
     from emulator.domain.webhooks import RegisteredEndpoint
     from emulator.server.engine.delivery.deliveries import Deliveries
     from emulator.server.engine.delivery.dispatcher import Dispatcher
@@ -101,6 +102,12 @@ class Webhooks(StateService):
     def next_due(self, tx: Transaction, account: Account) -> tuple[DueKey, Due] | None:
         """The account's next attempt."""
         return self.dispatcher.attempts.next_due(tx, account) if account.has_endpoints else None
+
+    def forms(self, account: Account) -> "frozenset[WebhookForm]":
+        """The forms of an account's webhooks; without endpoints, the form of new ones."""
+        used = {each.form for owner in account.owners for each in owner.endpoints.values()}
+        default = self._config.webhook_form
+        return frozenset(used or ({default} if default else ()))
 
     def wake(self, account: Account) -> None:
         """Read what is due, because the clock was moved."""

@@ -1,0 +1,205 @@
+"""Reads and verifies received webhooks by the form that the control API has of their endpoint.
+
+The code is independent of the code that builds and signs webhooks, so that an error there is
+noticed. Imports are relative, because the pytest plugin loads this module under another name.
+"""
+
+import hmac
+import json
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qsl
+
+# Longer headers are not read, and further signatures are not compared.
+MAX_HEADER_CHARACTERS = 4_096
+MAX_SIGNATURES = 16
+# How old a timestamp may be, or how far ahead, as in the libraries of merchants.
+TOLERANCE_S = 300
+
+_PLACEHOLDER = re.compile(r"\{([a-z_.]+)\}")
+_DIGITS = re.compile(r"[0-9]{1,15}", re.ASCII)
+_FORM_TYPE = "application/x-www-form-urlencoded"
+_SECRET_PREFIX = "whsec_"  # noqa: S105 - not a secret
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReceivedRequest:
+    """A request; `local_host` is the address at which it arrived, header names are lower case."""
+
+    headers: Mapping[str, str]
+    body: bytes
+    local_host: str = ""
+
+    def read(self, form: Json) -> "ReceivedWebhook":
+        """The request as a webhook in a form."""
+        return ReceivedWebhook(
+            headers=self.headers, body=self.body, local_host=self.local_host, form=form
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReceivedWebhook(ReceivedRequest):
+    """A webhook in a form, which is the member `format` of its endpoint."""
+
+    form: Json
+
+    @property
+    def id(self) -> str:
+        """The event's id, by which a handler recognises what it has already processed.
+
+        Empty where the form does not contain it.
+        """
+        return str(self._values.get("id", self._values.get("event.id", "")))
+
+    @cached_property
+    def event(self) -> Json:
+        """The parsed body; empty when it is not a mapping."""
+        try:
+            if self.form["content_type"] == _FORM_TYPE:
+                return dict(parse_qsl(self.body.decode(), keep_blank_values=True))
+            event = json.loads(self.body)
+        except (ValueError, RecursionError):
+            return {}
+        return event if isinstance(event, dict) else {}
+
+    @property
+    def type(self) -> str:
+        """The event's type under the emulator's name.
+
+        Where the form has no type, or sends several under one name, that of the payment's status.
+        """
+        sent, status = self._values.get("event.type"), self._member("status")
+        own = [name for name, other in self.form["events"].items() if other and other == sent]
+        if len(own) == 1:
+            return str(own[0])
+        if sent is not None and not own:
+            return str(sent)
+        return f"payment.{'created' if status == 'pending' else status}" if status else ""
+
+    @property
+    def data(self) -> Json:
+        """The payment at the time of the event, or the members of it that the form contains."""
+        data = self._values.get("payment")
+        if isinstance(data, dict):
+            return data
+        prefix = "payment."
+        return {
+            name.removeprefix(prefix): value
+            for name, value in self._values.items()
+            if name.startswith(prefix)
+        }
+
+    @property
+    def payment(self) -> str | None:
+        """The payment's id."""
+        return self._member("id")
+
+    def _member(self, name: str) -> str | None:
+        value = self.data.get(name)
+        return value if isinstance(value, str) else None
+
+    @property
+    def timestamp(self) -> str:
+        """The time of the attempt as it was sent, in seconds."""
+        return str(self._values.get("timestamp", ""))
+
+    @property
+    def signature(self) -> str:
+        """The signatures as they were sent."""
+        return str(self._values.get("signature", ""))
+
+    @property
+    def signatures(self) -> list[str]:
+        """The first signatures, without their prefix."""
+        prefix, separator = self.form["signature"]["prefix"], self.form["signature"]["separator"]
+        text = self.signature
+        given = text.split(separator, MAX_SIGNATURES) if separator else [text]
+        first = given[:MAX_SIGNATURES]
+        return [each.removeprefix(prefix) for each in first if each.startswith(prefix)]
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the form has a signature."""
+        return bool(self.form["signature"]["algorithm"] != "none")
+
+    def is_recent(self, now_s: int) -> bool:
+        """Whether the timestamp is that of now, within five minutes; always without one."""
+        if not any("{timestamp}" in text for text in self.form["headers"].values()):
+            return True
+        is_number = _DIGITS.fullmatch(self.timestamp) is not None
+        return is_number and abs(now_s - int(self.timestamp)) <= TOLERANCE_S
+
+    def is_signed_with(self, secret: str) -> bool:
+        """Whether one of its signatures is that of the secret; never in a form without any."""
+        if not self.is_signed:
+            return False
+        expected = self._digest(secret).encode()
+        given = (each.encode("latin-1", "replace") for each in self.signatures)
+        # Each is compared in constant time.
+        return any(hmac.compare_digest(each, expected) for each in given)
+
+    def _digest(self, secret: str) -> str:
+        form = self.form["signature"]
+        values = {
+            "id": self.id.encode("latin-1", "replace"),
+            "timestamp": self.timestamp.encode("latin-1", "replace"),
+            "body": self.body,
+        }
+        # Texts and names of placeholders take turns.
+        parts = enumerate(_PLACEHOLDER.split(form["content"]))
+        signed = b"".join(values[part] if index % 2 else part.encode() for index, part in parts)
+        algorithm = form["algorithm"].removeprefix("hmac-")
+        digest = hmac.digest(_key(secret, form["secret"]), signed, algorithm)
+        return digest.hex() if form["encoding"] == "hex" else b64encode(digest).decode()
+
+    @cached_property
+    def _values(self) -> dict[str, Any]:
+        """The values at the placeholders of the form."""
+        values = dict(_values_in(self.form["body"], self.event))
+        for name, template in self.form["headers"].items():
+            values |= _values_in_text(template, self.headers.get(name.lower(), ""))
+        return values
+
+
+def _key(secret: str, encoding: str) -> bytes:
+    if encoding == "base64":
+        return b64decode(secret.removeprefix(_SECRET_PREFIX))
+    return bytes.fromhex(secret) if encoding == "hex" else secret.encode()
+
+
+def _values_in(template: Any, value: Any) -> Iterator[tuple[str, Any]]:
+    """The values at the placeholders of a JSON value."""
+    if isinstance(template, dict) and isinstance(value, dict):
+        for name in filter(value.__contains__, template):
+            yield from _values_in(template[name], value[name])
+    elif isinstance(template, list) and isinstance(value, list):
+        for part, item in zip(template, value, strict=False):
+            yield from _values_in(part, item)
+    elif isinstance(template, str) and (placeholder := _PLACEHOLDER.fullmatch(template)):
+        yield placeholder[1], value
+    elif isinstance(template, str) and isinstance(value, str):
+        yield from _values_in_text(template, value).items()
+
+
+def _values_in_text(template: str, text: str) -> dict[str, str]:
+    """The values at the placeholders of a text; none where the text differs between them."""
+    start, *parts = _PLACEHOLDER.split(template)
+    names, texts = parts[::2], parts[1::2]
+    values: dict[str, str] = {}
+    position = len(start)
+    if len(text) > MAX_HEADER_CHARACTERS or not text.startswith(start):
+        return values
+    for number, (name, following) in enumerate(zip(names, texts, strict=True), 1):
+        is_last = number == len(names)
+        end = len(text) - len(following) if is_last else text.find(following, position)
+        if end < position or not text.startswith(following, end):
+            return {}
+        values[name] = text[position:end]
+        position = end + len(following)
+    return values

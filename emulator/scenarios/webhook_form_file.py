@@ -1,0 +1,361 @@
+"""Declares the files of webhook forms: their keys, their JSON Schema, and how they are read.
+
+A form is data: its texts have placeholders of a closed list, and nothing is computed.
+"""
+
+import json
+import re
+from collections.abc import Collection
+from functools import lru_cache
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from emulator.domain.message_text import WrittenNumber
+from emulator.domain.webhook_forms import (
+    BODY_PLACEHOLDERS,
+    CONTENT_PLACEHOLDERS,
+    HEADER_PLACEHOLDERS,
+    PLACEHOLDER,
+    STANDARD,
+    Algorithm,
+    ContentType,
+    Encoding,
+    SecretFormat,
+    SignatureForm,
+    WebhookForm,
+)
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
+from emulator.files.yaml_tree import read_file_text, read_tree
+from emulator.scenarios.entries import (
+    Entry,
+    FileContext,
+    is_empty,
+    listed,
+    note_unknown_key,
+    read_pairs,
+)
+from emulator.scenarios.kinds import JsonSchema, JsonValue, Kind, PairsOf, Text, Word
+from emulator.scenarios.loader import unreadable
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
+from emulator.scenarios.problems import Problem, ScenarioError, hint_nearest
+from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION, VERSION_KEY
+from emulator.scenarios.values import Json
+from emulator.settings.values import data_directory
+
+MAX_FORM_CHARACTERS = 16_384
+MAX_PLACEHOLDERS = 64
+MAX_HEADERS = 32
+MAX_CACHED_FORMS = 16
+SHIPPED_FORMS = ("standard", "timestamped-hex", "hex-header", "unsigned", "form-fields")
+
+_DIRECTORY = data_directory("scenarios") / "webhook-forms"
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_VISIBLE = re.compile(r"[!-~](?:[ -~]{0,510}[!-~])?", re.ASCII)
+_PREFIX = re.compile(r"[ -~]{0,32}", re.ASCII)
+_SEPARATOR = re.compile(r"[ -~]{0,8}", re.ASCII)
+_HEADER_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+# The sender writes these.
+_SENT_ANYWAY = frozenset(
+    {"connection", "content-length", "content-type", "host", "transfer-encoding", "user-agent"}
+)
+
+
+class _Template(Text):
+    """A text with placeholders of a closed list."""
+
+    def __init__(self, placeholders: Collection[str]) -> None:
+        expected = "1 to 512 visible ASCII characters, and blanks between them"
+        super().__init__(_VISIBLE, expected=expected)
+        self._placeholders = placeholders
+
+    def read(self, entry: Entry) -> str | None:
+        text = super().read(entry)
+        return text if text is None else _checked(entry, text, self._placeholders)
+
+    def schema(self) -> JsonSchema:
+        return {"title": "text with placeholders", **super().schema()}
+
+
+class _BodyTemplate(JsonValue):
+    """JSON with placeholders in its texts."""
+
+    def read(self, entry: Entry) -> Json:
+        value = super().read(entry)
+        return _checked(entry, value, BODY_PLACEHOLDERS) if isinstance(value, str) else value
+
+
+class _Body(Kind[str]):
+    """A body, as the JSON that a form has."""
+
+    def read(self, entry: Entry) -> str | None:
+        text = json.dumps(_BodyTemplate().read(entry), ensure_ascii=False, separators=(",", ":"))
+        if len(_BRACES.findall(text)) <= MAX_PLACEHOLDERS:
+            return text
+        entry.note(f"{entry.label} must not have more than {MAX_PLACEHOLDERS} placeholders")
+        return None
+
+    def schema(self) -> JsonSchema:
+        return {}
+
+    def write(self, value: str) -> Json:
+        return json.loads(value)
+
+
+def _checked(entry: Entry, text: str, placeholders: Collection[str]) -> str:
+    """The text, after noting each placeholder that has no value there."""
+    for name in _BRACES.findall(text):
+        if name not in placeholders:
+            hint = hint_nearest(name, placeholders) or f"; it can have {_braced(placeholders)}"
+            entry.note(f"{entry.label} has no placeholder {{{name}}}{hint}")
+    return text
+
+
+def _braced(names: Collection[str]) -> str:
+    return listed((f"{{{name}}}" for name in names if not name.startswith("payment.")), "and")
+
+
+class _HeaderName(Text):
+    def __init__(self) -> None:
+        super().__init__(
+            _HEADER_NAME,
+            expected=(
+                "a name of 1 to 64 lower-case letters, digits, - and _,"
+                f" and not {listed(sorted(_SENT_ANYWAY), 'or')}"
+            ),
+            accepts=lambda name: name not in _SENT_ANYWAY,
+        )
+
+
+_TYPE = Text(_VISIBLE, expected="visible ASCII characters, or null")
+
+
+class _Events(Kind[tuple[tuple[str, str | None], ...]]):
+    """The type that is sent for each of ours; null is not sent."""
+
+    def read(self, entry: Entry) -> tuple[tuple[str, str | None], ...]:
+        pairs = read_pairs(entry) or {}
+        for name, (key, _) in pairs.items():
+            if name not in EVENT_TYPES_IN_ORDER:
+                note_unknown_key(entry, key, name, EVENT_TYPES_IN_ORDER)
+        return tuple(
+            (name, None if is_empty(value) else _TYPE.read(value))
+            for name, (_, value) in pairs.items()
+        )
+
+    def schema(self) -> JsonSchema:
+        sent = {**_TYPE.schema(), "type": ["string", "null"]}
+        names = dict.fromkeys(EVENT_TYPES_IN_ORDER, sent)
+        return {"type": "object", "properties": names, "additionalProperties": False}
+
+    def write(self, value: tuple[tuple[str, str | None], ...]) -> Json:
+        return dict(value)
+
+
+SIGNATURE = MappingOf(
+    SignatureForm,
+    {
+        "algorithm": Key(
+            Word(Algorithm),
+            "What computes the signature; `none` for webhooks that are not signed.",
+            required="hmac-sha1, hmac-sha256, hmac-sha512 or none",
+        ),
+        "secret": Key(
+            Word(SecretFormat),
+            "How the secret becomes a key: `base64` (without `whsec_`), `hex`, or the UTF-8 bytes"
+            " of the whole `text`.",
+            default=SecretFormat.TEXT,
+            default_text="`text`",
+        ),
+        "content": Key(
+            _Template(CONTENT_PLACEHOLDERS),
+            "What is signed. It has `{body}`, and a header has `{timestamp}` if it has that.",
+            default="{body}",
+            default_text="`{body}`",
+        ),
+        "encoding": Key(
+            Word(Encoding),
+            "How the bytes of a signature are written.",
+            default=Encoding.HEX,
+            default_text="`hex`",
+        ),
+        "prefix": Key(
+            Text(_PREFIX, expected="at most 32 visible ASCII characters", examples=["v1,"]),
+            "What precedes each signature, such as `v1,`.",
+            default="",
+            default_text="empty",
+        ),
+        "separator": Key(
+            Text(_SEPARATOR, expected="at most 8 visible ASCII characters", examples=[","]),
+            "What joins the signatures of two secrets after a rotation.",
+            default="",
+            default_text="only the new secret signs",
+        ),
+    },
+)
+
+
+def _check_parts(members: Members) -> None:
+    """Note what makes the parts of a form useless together."""
+    headers, signature = members.values["headers"], members.values["signature"]
+    if signature is None or headers is None:
+        return
+    is_signed = signature.algorithm is not Algorithm.NONE
+    at = members.known.get("headers", members.entry)
+    in_headers = set(PLACEHOLDER.findall(" ".join(text for _, text in headers)))
+    found = in_headers | ({"id", "event.id"} & {*PLACEHOLDER.findall(members.values["body"] or "")})
+    signed = set(PLACEHOLDER.findall(signature.content)) if is_signed else set()
+    if is_signed and "body" not in signed:
+        members.known["signature"].child("content").note("content must have {body}")
+    if is_signed and "signature" not in in_headers:
+        at.note("a header must have {signature}, or signature must be {algorithm: none}")
+    elif "signature" in in_headers and not is_signed:
+        at.note("no header can have {signature}, because the algorithm is none")
+    if "timestamp" in signed - found:
+        at.note("a header must have {timestamp}, because it is signed")
+    if "id" in signed and not found & {"id", "event.id"}:
+        at.note("a header or the body must have {id}, because it is signed")
+    if len(headers) > MAX_HEADERS:
+        at.note(f"headers must not have more than {MAX_HEADERS} entries")
+
+
+def _check_flat(members: Members) -> None:
+    """Fields of a form are a mapping without lists and mappings in it."""
+    body = json.loads(members.values["body"] or "{}")
+    if members.values["content_type"] is not ContentType.FORM:
+        return
+    if not isinstance(body, dict) or any(isinstance(value, dict | list) for value in body.values()):
+        at = members.known.get("body", members.entry)
+        at.note(f"with {ContentType.FORM}, body must be a mapping of names to single values")
+
+
+FORM = MappingOf(
+    WebhookForm,
+    {
+        "version": VERSION_KEY,
+        "name": Key(
+            Text(NAME_PATTERN, expected=NAME_FORM),
+            "The name of the form, which messages use.",
+            required="what the form is called",
+        ),
+        "events": Key(
+            _Events(),
+            "Our event type, and the type that is sent. `null` is not sent; a type that is left out"
+            " keeps its name.",
+            default=(),
+            default_text="our types",
+        ),
+        "content_type": Key(
+            Word(ContentType),
+            "The media type of the body.",
+            default=ContentType.JSON,
+            default_text=f"`{ContentType.JSON}`",
+        ),
+        "body": Key(
+            _Body(),
+            "The body: any JSON, or fields in one flat mapping. A text that is one placeholder"
+            " keeps the type of its value.",
+            default=STANDARD.body_json,
+            default_text="the body of `standard`",
+            field="body_json",
+        ),
+        "signature": Key(
+            SIGNATURE,
+            "How a webhook is signed.",
+            required="{algorithm: none} where webhooks are not signed",
+        ),
+        "headers": Key(
+            PairsOf(_Template(HEADER_PLACEHOLDERS), _HeaderName()),
+            "The headers, beside `content-type` and `user-agent`. One with `{signature}` is left"
+            " out where there is none.",
+            default=(),
+            default_text="empty",
+        ),
+    },
+    KeyRule(check=_check_parts),
+    KeyRule(check=_check_flat),
+)
+
+
+def webhook_form_schema() -> JsonSchema:
+    """The JSON Schema (2020-12) of files of webhook forms."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Webhook form of the ETB payments sandbox emulator",
+        "description": "The event types, body, headers and signature of webhooks.",
+        **FORM.schema(),
+    }
+
+
+def parse_webhook_form(text: str, source: str) -> WebhookForm:
+    """Read a form, in YAML or JSON; `source` is what problems call it.
+
+    Raises ScenarioError with every problem.
+    """
+    context = FileContext(source)
+    if len(text) > MAX_FORM_CHARACTERS:
+        context.add(
+            1, 1, f"a webhook format must not be longer than {MAX_FORM_CHARACTERS:,} characters"
+        )
+        raise ScenarioError(context.problems)
+    tree = read_tree(text, context.add, holds="a webhook format")
+    form = tree and FORM.read(Entry(node=tree, label="a webhook format", context=context))
+    if not form or context.problems:
+        raise ScenarioError(context.problems)
+    return form
+
+
+@lru_cache(MAX_CACHED_FORMS)
+def shipped_form(name: str) -> WebhookForm:
+    """One of SHIPPED_FORMS; `standard` is read from no file."""
+    return STANDARD if name == STANDARD.name else _read_file(_DIRECTORY / f"{name}.yaml")
+
+
+def load_webhook_form(name_or_file: str) -> WebhookForm:
+    """A shipped form, or that of a file. Raises ScenarioError."""
+    is_shipped = name_or_file in SHIPPED_FORMS
+    return shipped_form(name_or_file) if is_shipped else _read_file(Path(name_or_file))
+
+
+def webhook_form_of(value: Json) -> WebhookForm:
+    """The form of a `format` in the control API: a shipped name, or a form as JSON.
+
+    Raises ScenarioError with every problem.
+    """
+    if isinstance(value, str) and value in SHIPPED_FORMS:
+        return shipped_form(value)
+    if isinstance(value, dict):
+        return parse_webhook_form(json.dumps(value, ensure_ascii=False, default=_number), "format")
+    message = f"must be {listed(SHIPPED_FORMS, 'or')}, or a webhook format as an object"
+    raise ScenarioError([Problem(source="format", message=message)])
+
+
+def _number(number: WrittenNumber) -> float:
+    return float(number.token)
+
+
+def webhook_form_json(form: WebhookForm) -> dict[str, Json]:
+    """The form as JSON, with each key, from which clients read webhooks."""
+    return {
+        "version": VERSION,
+        "name": form.name,
+        "events": dict(form.events),
+        "content_type": form.content_type,
+        "body": json.loads(form.body_json),
+        "signature": form.signature._asdict(),
+        "headers": dict(form.headers),
+    }
+
+
+def _read_file(file: Path) -> WebhookForm:
+    context = FileContext(str(file))
+    try:
+        text = read_file_text(file, context.add)
+    except (OSError, ValueError) as error:
+        problem = unreadable(file, error)
+        expected = f"; expected a file, or {listed(SHIPPED_FORMS, 'or')}"
+        hint = hint_nearest(str(file), SHIPPED_FORMS) or expected
+        raise ScenarioError([replace(problem, message=problem.message + hint)]) from None
+    if text is None:
+        raise ScenarioError(context.problems)
+    return parse_webhook_form(text, str(file))

@@ -1,0 +1,128 @@
+"""The events as webhooks of an OpenAPI 3.1 document, in the form in which they are sent."""
+
+import json
+from typing import Any
+from urllib.parse import parse_qsl
+
+from emulator.domain.payment import EVENT_TYPES, Status
+from emulator.domain.webhook_forms import PLACEHOLDER, STANDARD, ContentType, WebhookForm
+from emulator.http.webhook_messages import render_body
+from emulator.server.openapi.declarations import JsonObject, ref
+
+_MEANINGS = {
+    Status.PENDING: "A payment was created.",
+    Status.PROCESSING: "The customer has submitted a method.",
+    Status.COMPLETED: "A payment was confirmed.",
+    Status.FAILED: "A payment failed.",
+    Status.EXPIRED: "The checkout of a payment expired before the customer submitted a method.",
+    Status.REFUNDED: "A completed payment was refunded.",
+}
+_EVENT = "PaymentEvent"
+_TEXT: JsonObject = {"type": "string"}
+_HEADERS = {
+    "{id}": ("The event's id, the same on every attempt.", _TEXT),
+    "{timestamp}": (
+        "The time of this attempt, in seconds since 1970.",
+        {"type": "integer", "format": "int64"},
+    ),
+}
+
+
+def webhooks(event: JsonObject, method: str, form: WebhookForm) -> JsonObject:
+    """One webhook for each type of event that is sent, by our name of the type.
+
+    `event`, in our own form, and `method` are examples.
+    """
+    return {
+        EVENT_TYPES[status]: {"post": _webhook(status, meaning, event, method, form)}
+        for status, meaning in _MEANINGS.items()
+        if form.sends(EVENT_TYPES[status])
+    }
+
+
+def _webhook(
+    status: Status, meaning: str, event: JsonObject, method: str, form: WebhookForm
+) -> JsonObject:
+    event_type = EVENT_TYPES[status]
+    has_method = status not in (Status.PENDING, Status.EXPIRED)
+    is_paid = status in (Status.COMPLETED, Status.REFUNDED)
+    payment: JsonObject = event["data"]
+    changes = {
+        "status": status,
+        "method": method if has_method else None,
+        "completed_at": event["timestamp"] if is_paid else None,
+    }
+    example = {**event, "type": event_type, "data": {**payment, **changes}}
+    return {
+        "operationId": f"on_{event_type.replace('.', '_')}",
+        "tags": ["events"],
+        "summary": meaning,
+        "description": f"Sent in the form `{form.name}`, and retried unless the endpoint responds"
+        " with 2xx in time. An event can arrive more than once, and events can arrive out of"
+        " order.",
+        "security": [],
+        "parameters": [_header(name, template, form) for name, template in form.headers],
+        "requestBody": {
+            "description": "The event: the same bytes on every attempt.",
+            "required": True,
+            "content": {
+                form.content_type.value: {
+                    "schema": _body_schema(form),
+                    "example": _sent(form, example),
+                }
+            },
+        },
+        "responses": {
+            "2XX": {"description": "The endpoint received the event."},
+            "410": {"description": "The endpoint is gone; the emulator disables it."},
+        },
+    }
+
+
+def _header(name: str, template: str, form: WebhookForm) -> JsonObject:
+    text, schema = _HEADERS.get(template, (f"`{template}`", _TEXT))
+    if "{signature}" in template:
+        signature = form.signature
+        text = f"`{template}`: " if template != "{signature}" else ""
+        text += (
+            f"each signature is `{signature.prefix}` and the {signature.encoding} of"
+            f" {signature.algorithm} over `{signature.content}`, under the endpoint's secret"
+        )
+        text += f"; several are joined by `{signature.separator}`." if signature.separator else "."
+        text = text[0].upper() + text[1:]
+    return {"name": name, "in": "header", "required": True, "description": text, "schema": schema}
+
+
+def _sent(form: WebhookForm, event: JsonObject) -> Any:
+    body = render_body(form, json.dumps(event).encode()).decode()
+    if form.content_type is ContentType.FORM:
+        return dict(parse_qsl(body, keep_blank_values=True))
+    return json.loads(body)
+
+
+def _body_schema(form: WebhookForm) -> JsonObject:
+    if form.body_json == STANDARD.body_json and form.content_type is ContentType.JSON:
+        return ref(_EVENT)
+    template = json.loads(form.body_json)
+    if form.content_type is ContentType.FORM:
+        return _object(dict.fromkeys(template, _TEXT))
+    return _schema(template)
+
+
+def _schema(template: Any) -> JsonObject:
+    """What a part of a body can be."""
+    if isinstance(template, dict):
+        return _object({name: _schema(value) for name, value in template.items()})
+    if isinstance(template, list):
+        return {"type": "array", "prefixItems": [_schema(item) for item in template]}
+    if not isinstance(template, str) or not PLACEHOLDER.search(template):
+        return {"const": template}
+    whole = PLACEHOLDER.fullmatch(template)
+    if whole is None or not whole[1].startswith("payment"):
+        return _TEXT
+    _, _, member = whole[1].partition(".")
+    return ref(f"Payment/properties/{member}" if member else "Payment")
+
+
+def _object(properties: JsonObject) -> JsonObject:
+    return {"type": "object", "properties": properties, "required": [*properties]}

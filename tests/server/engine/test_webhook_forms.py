@@ -1,0 +1,257 @@
+"""Webhooks in other forms: of one endpoint, or of all."""
+
+import hmac
+from collections.abc import Callable
+from hashlib import sha1, sha256, sha512
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import pytest
+
+from emulator.domain.webhook_forms import SecretFormat
+from emulator.scenarios.problems import ScenarioError
+from emulator.scenarios.webhook_form_file import SHIPPED_FORMS
+from emulator.settings import Settings
+from tests.server.engine.webhook_world import WebhookWorld, register, webhook_world
+from tests.server.webhooks.receiver import Received, receiving
+from tests.world import world
+
+URL = "http://127.0.0.1:9/hook"
+PHRASE = "correct horse"
+PATH = "/webhook_endpoints"
+MINE = {
+    "version": 1,
+    "name": "mine",
+    "events": {"payment.processing": None, "payment.completed": "paid"},
+    "content_type": "application/json",
+    "body": {"type": "{event.type}", "total": "{payment.amount}", "items": [1, 0.5, True, None]},
+    "signature": {
+        "algorithm": "hmac-sha1",
+        "secret": "text",
+        "content": "{body}",
+        "encoding": "hex",
+        "prefix": "sha1=",
+        "separator": ";",
+    },
+    "headers": {"x-hub-signature": "{signature}", "x-status": "{payment.status}"},
+}
+
+
+def hex_hmac(secret: str, signed: bytes, algorithm: Callable[..., Any]) -> str:
+    return hmac.new(secret.encode(), signed, algorithm).hexdigest()
+
+
+def is_timestamped_hex(received: Received, secret: str) -> bool:
+    fields = [part.split("=") for part in received.headers["payments-signature"].split(",")]
+    timestamp = dict(fields)["t"]
+    expected = hex_hmac(secret, f"{timestamp}.".encode() + received.body, sha256)
+    return ["v1", expected] in fields
+
+
+def is_hex_header(received: Received, secret: str) -> bool:
+    return received.headers["x-signature"] == hex_hmac(secret, received.body, sha512)
+
+
+async def paid(hooks: WebhookWorld) -> list[Received]:
+    """What is received about a payment that completes."""
+    await hooks.pay(await hooks.create(amount=15_000))
+    await hooks.settle()
+    return hooks.receiver.received
+
+
+@pytest.mark.parametrize(
+    ("name", "is_genuine"),
+    [("timestamped-hex", is_timestamped_hex), ("hex-header", is_hex_header)],
+)
+async def test_a_webhook_is_signed_as_its_format_says(
+    name: str, is_genuine: Callable[[Received, str], bool]
+) -> None:
+    async with webhook_world(format=name) as hooks:
+        assert hooks.endpoint["format"]["name"] == name
+        received = await paid(hooks)
+        assert all(is_genuine(each, hooks.endpoint["secret"]) for each in received)
+        assert not is_genuine(received[0], hooks.endpoint["secret"] + "x")
+
+
+async def test_a_format_may_be_given_as_json() -> None:
+    async with webhook_world(format=MINE, secret=PHRASE) as hooks:
+        received = await paid(hooks)
+        assert hooks.endpoint["format"] == MINE
+        assert [each.json for each in received] == [
+            {"type": sent_type, "total": 15_000, "items": [1, 0.5, True, None]}
+            for sent_type in ("payment.created", "paid")
+        ]
+        assert [each.headers["x-status"] for each in received] == ["pending", "completed"]
+        for each in received:
+            signature = hex_hmac(PHRASE, each.body, sha1)
+            assert each.headers["x-hub-signature"] == f"sha1={signature}"
+
+
+async def test_an_event_that_is_not_sent_has_no_delivery_and_remains_an_event() -> None:
+    async with webhook_world(format="hex-header") as hooks:
+        [received] = await paid(hooks)
+        assert received.json["event"] == "charge.success"
+        [delivery] = await hooks.deliveries()
+        assert delivery["type"] == "payment.completed"
+        events = (await hooks.emulator.shown("/events"))["data"]
+        own = [f"payment.{name}" for name in ("completed", "processing", "created")]
+        assert [event["type"] for event in events] == own
+        assert events[0]["data"]["status"] == "completed"
+
+
+async def test_fields_of_a_form_are_sent_with_their_media_type() -> None:
+    async with webhook_world(format="form-fields") as hooks:
+        *_, received = await paid(hooks)
+        assert received.headers["content-type"] == "application/x-www-form-urlencoded"
+        fields = dict(parse_qsl(received.body.decode(), keep_blank_values=True))
+        assert fields["notification_type"] == "payment.completed"
+        assert fields["amount"] == "15000"
+        [_, delivery] = await hooks.deliveries()
+        assert delivery["attempts"][0]["request"]["body"] == received.body.decode()
+
+
+@pytest.mark.parametrize("name", SHIPPED_FORMS)
+async def test_a_generated_secret_fits_the_format_also_after_a_rotation(name: str) -> None:
+    async with world(webhook_format=name) as emulator:
+        endpoint = await register(emulator, URL)
+        rotated = await emulator.done("POST", f"{PATH}/{endpoint['id']}/rotate")
+    wanted = SecretFormat.HEX if name == "form-fields" else SecretFormat.BASE64
+    assert wanted.accepts(endpoint["secret"])
+    assert wanted.accepts(rotated["secret"])
+    assert endpoint["secret"] != rotated["secret"]
+
+
+async def test_a_secret_that_does_not_fit_the_format_is_refused() -> None:
+    async with world(webhook_format="form-fields") as emulator:
+        endpoint = await register(emulator, URL)
+        for method, path in (
+            ("POST", PATH),
+            ("PATCH", f"{PATH}/{endpoint['id']}"),
+            ("POST", f"{PATH}/{endpoint['id']}/rotate"),
+        ):
+            body = {"secret": "short", **({"url": URL} if path == PATH else {})}
+            refusal = (await emulator.control(method, path, body)).json()["error"]
+            assert refusal["param"] == "secret"
+            assert refusal["message"] == '"secret" must be 24 to 64 bytes as hexadecimal digits.'
+        assert await emulator.shown(f"{PATH}/{endpoint['id']}") == endpoint
+
+
+async def test_the_separator_of_the_format_joins_signatures_after_a_rotation() -> None:
+    async with webhook_world(format=MINE) as hooks:
+        rotated = await hooks.emulator.done("POST", f"{PATH}/{hooks.endpoint['id']}/rotate")
+        await hooks.create()
+        [received] = hooks.receiver.received
+        secrets = (rotated["secret"], hooks.endpoint["secret"])
+        signatures = [f"sha1={hex_hmac(secret, received.body, sha1)}" for secret in secrets]
+        assert received.headers["x-hub-signature"] == ";".join(signatures)
+
+
+async def test_a_ping_has_the_form_without_a_payment() -> None:
+    async with webhook_world(format="timestamped-hex") as hooks:
+        await hooks.emulator.done("POST", f"{PATH}/{hooks.endpoint['id']}/ping")
+        [received] = hooks.receiver.received
+        assert is_timestamped_hex(received, hooks.endpoint["secret"])
+        assert (received.json["type"], received.json["data"]) == ("ping", {})
+
+
+async def test_the_format_of_the_settings_is_that_of_every_new_endpoint() -> None:
+    async with receiving() as receiver:
+        async with world(webhook_url=receiver.url, webhook_format="unsigned") as emulator:
+            [given] = (await emulator.shown(PATH))["data"]
+            other = await register(emulator, URL, format="standard")
+            assert (given["format"]["name"], other["format"]["name"]) == ("unsigned", "standard")
+            payment = await emulator.create()
+            await emulator.pay(payment, "+251900000001")
+            await receiver.wait_for(1)
+        [received] = receiver.received
+        assert received.json["result"]["transaction_id"] == payment["id"]
+        assert not [name for name in received.headers if "signature" in name]
+
+
+async def test_a_format_outlives_a_restart_a_snapshot_and_a_reset(tmp_path: Path) -> None:
+    kept = {"database": str(tmp_path / "state.db"), "webhook_url": URL}
+    async with world(**kept, webhook_format="form-fields") as emulator:
+        await register(emulator, URL, format=MINE)
+        before = (await emulator.shown(PATH))["data"]
+    async with world(**kept) as emulator:
+        assert (await emulator.shown(PATH))["data"] == before
+        await emulator.done("PUT", "/snapshots/a")
+        await emulator.control("DELETE", f"{PATH}/{before[0]['id']}")
+        await emulator.done("POST", "/snapshots/a/restore")
+        assert (await emulator.shown(PATH))["data"] == before
+        await emulator.control("POST", "/reset")
+        assert (await emulator.shown(PATH))["data"] == before[1:]
+
+
+TAMPER = "webhooks:\n  - when: {{event: payment.completed}}\n    then: {{tamper: {}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "tamper", "problem"),
+    [
+        ("hex-header", "stale", "webhooks of the format 'hex-header' have no signed timestamp; "),
+        ("form-fields", "timestamp", "webhooks of the format 'form-fields' have no signed time"),
+        ("unsigned", "signature", "webhooks of the format 'unsigned' have no signature; use 'ta"),
+        ("unsigned", "unsigned", "webhooks of the format 'unsigned' have no signature; use 'tam"),
+    ],
+)
+async def test_a_tamper_without_a_place_in_the_format_is_refused(
+    name: str, tamper: str, problem: str, tmp_path: Path
+) -> None:
+    rules = TAMPER.format(tamper)
+    file = tmp_path / "odd.yaml"
+    file.write_text(f"version: 1\nname: odd\n{rules}")
+    message = f"tamper must not be {tamper}: {problem}"
+    with pytest.raises(ScenarioError, match=rf"odd\.yaml:5:20: {message}"):
+        async with world(scenarios=(str(file),), webhook_format=name):
+            pass
+    async with webhook_world(format=name) as hooks:
+        put = await hooks.emulator.api.put(
+            "/_emulator/scenarios/odd",
+            content=rules,
+            headers={"content-type": "application/yaml", "authorization": "Bearer test_demo_key"},
+        )
+        assert put.status_code == 400
+        assert message in put.json()["error"]["message"]
+        # A shipped scenario is applied as far as the format allows it.
+        await hooks.emulator.done("PUT", "/scenarios/forged-webhooks/enabled", {"enabled": True})
+        await paid(hooks)
+        tampered = {
+            attempt["tampered"]
+            for delivery in await hooks.deliveries()
+            for attempt in delivery["attempts"]
+        }
+        assert tampered <= ({None, "body"} if name == "unsigned" else {None, "body", "signature"})
+
+
+async def test_a_tampered_body_is_shown_as_it_was_sent() -> None:
+    async with webhook_world(format="hex-header") as hooks:
+        rule = {"webhooks": [{"when": {}, "then": {"tamper": "body"}}]}
+        await hooks.emulator.done("PUT", "/scenarios/odd", rule)
+        [received] = await paid(hooks)
+        assert not is_hex_header(received, hooks.endpoint["secret"])
+        assert received.json["amount"] == 15_001
+        [delivery] = await hooks.deliveries()
+        assert delivery["attempts"][0]["request"]["body"] == received.body.decode()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"webhook_format": "hex-headr"},
+            "hex-headr:1:1: cannot be read: .*; did you mean 'hex-header'",
+        ),
+        (
+            {"webhook_format": "form-fields", "webhook_url": URL, "webhook_secret": "x"},
+            "the secret of --webhook-secret must be 24 to 64 bytes as hexadecimal digits",
+        ),
+    ],
+)
+async def test_a_format_of_the_settings_that_cannot_be_used_is_refused(
+    changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        async with world(Settings(**changes)):
+            pass

@@ -1,0 +1,120 @@
+"""`explore` in each shipped form of webhooks: correct shops, and those that accept forgeries."""
+
+from pathlib import Path
+
+import pytest
+
+from emulator.scenarios.webhook_form_file import SHIPPED_FORMS
+from tests.cli.invocation import invoke, output, usage_error
+from tests.tools.explore.small_shop import small_shop
+from tests.tools.explore.zoo.exploration import explore, replay
+from tests.tools.explore.zoo.table import PYTHON, Shop
+
+PAID_ONLY = "payment.created, payment.processing"
+# The lines about the form at the end of the output.
+LEFT_OUT = {
+    "standard": [],
+    "timestamped-hex": [],
+    "hex-header": [
+        "left out: rotation; webhooks in the form hex-header never have two signatures",
+        "left out: stale; webhooks in the form hex-header have no signed timestamp",
+        "left out: other-mode; webhooks in the form hex-header do not contain the event's mode",
+        f"not sent in the form hex-header: {PAID_ONLY}",
+    ],
+    "unsigned": [
+        "left out: forged, unsigned; webhooks in the form unsigned have no signature",
+        "left out: rotation; webhooks in the form unsigned never have two signatures",
+        "left out: stale; webhooks in the form unsigned have no signed timestamp",
+        "left out: unknown-type; webhooks in the form unsigned do not contain the event's type",
+        "left out: other-mode; webhooks in the form unsigned do not contain the event's mode",
+        f"not sent in the form unsigned: {PAID_ONLY}",
+    ],
+    "form-fields": [
+        "left out: rotation; webhooks in the form form-fields never have two signatures",
+        "left out: stale; webhooks in the form form-fields have no signed timestamp",
+        "left out: other-mode; webhooks in the form form-fields do not contain the event's mode",
+        "not sent in the form form-fields: payment.created",
+    ],
+}
+
+
+def shop(form: str, bug: str = "") -> Shop:
+    return Shop(name=bug or "correct", language=PYTHON, ways="webhook", bug=bug, form=form)
+
+
+# The forms, the bugs and the anomalies that show them.
+FORGERIES = [
+    *((form, "accepts-any-signature", "forged") for form in SHIPPED_FORMS if form != "unsigned"),
+    ("hex-header", "accepts-unsigned", "unsigned"),
+    ("timestamped-hex", "accepts-stale", "stale"),
+    ("unsigned", "trusts-body", "untrue"),
+]
+
+
+@pytest.mark.parametrize(("form", "bug", "anomaly"), FORGERIES)
+def test_a_shop_that_accepts_forgeries_is_found_in_each_form(
+    form: str, bug: str, anomaly: str, tmp_path: Path
+) -> None:
+    finding = replay(shop(form, bug), tmp_path, "paid", anomaly)
+    assert (finding.code, finding.verdict) == (1, "forged-accepted"), finding.output
+
+
+def test_a_shop_that_compares_one_signature_is_found(tmp_path: Path) -> None:
+    finding = replay(shop("timestamped-hex", "first-signature-only"), tmp_path, "paid", "rotation")
+    assert (finding.code, finding.verdict) == (1, "never-acknowledged"), finding.output
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("form", SHIPPED_FORMS)
+def test_a_correct_shop_passes_in_each_form(form: str, tmp_path: Path) -> None:
+    finding = explore(shop(form), tmp_path, depth=1)
+    assert finding.code == 0, finding.output
+    _, _, about_form = finding.output.partition("complete sizes: up to 1 anomaly\n")
+    assert about_form.splitlines() == LEFT_OUT[form]
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize(("form", "bug", "anomaly"), FORGERIES)
+def test_the_exploration_of_a_form_finds_a_forgery(
+    form: str, bug: str, anomaly: str, tmp_path: Path
+) -> None:
+    finding = explore(shop(form, bug), tmp_path, depth=1)
+    assert finding.verdict == "forged-accepted", finding.output
+    assert finding.history.endswith(f", {anomaly}")
+
+
+def test_a_history_that_a_form_cannot_have_is_refused(tmp_path: Path) -> None:
+    finding = replay(shop("hex-header"), tmp_path, "paid", "stale")
+    assert finding.code == 2
+    assert "the file has no history that fits its integration" in finding.output
+
+
+def test_a_secret_that_does_not_fit_the_form_is_refused(tmp_path: Path) -> None:
+    flags = ("--webhook-format", "form-fields", "--webhook-secret", "x")
+    message = "flag --webhook-secret: expected 24 to 64 bytes as hexadecimal digits"
+    with small_shop() as small:
+        assert usage_error("explore", small.write(tmp_path), *flags) == message
+
+
+def test_a_form_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with small_shop() as small:
+        result = invoke("explore", small.write(tmp_path), "--webhook-format", "hex")
+    assert result.return_value == 2
+    assert [line.partition(":")[0] for line in result.stderr.splitlines()] == ["hex"]
+
+
+def test_the_form_may_be_a_file(tmp_path: Path) -> None:
+    form = tmp_path / "mine.yaml"
+    form.write_text("version: 1\nname: mine\nsignature: {algorithm: none}\n", encoding="utf-8")
+    with small_shop() as small:
+        flags = ("--webhook-format", str(form), "--depth", "0", "--save", str(tmp_path / "saved"))
+        ports = (
+            "--port",
+            str(small.api_port),
+            "--checkout-port",
+            "0",
+            "--test-key",
+            "test_small_shop",
+        )
+        _, printed = output("explore", small.write(tmp_path), *flags, *ports)
+    assert "left out: forged, unsigned; webhooks in the form mine have no signature" in printed
