@@ -19,6 +19,9 @@ _READABLE = bytes(_LETTERS[value % len(_LETTERS)] for value in range(256))
 _ID_LENGTH = 24
 _COUNT_LENGTH = 6
 _TOKEN_SECRET_LENGTH = 26
+_TOKEN_LENGTH = _COUNT_LENGTH + _TOKEN_SECRET_LENGTH
+_DIGEST_LENGTH = _ID_LENGTH - _COUNT_LENGTH
+_LONG_DIGEST_LENGTH = 40 - _COUNT_LENGTH
 # The ids of half a million events, in 12 MiB.
 _BLOCK, _MAX_BLOCKS = 1_024, 512
 
@@ -59,9 +62,9 @@ def payment_id(token: str) -> str:
     """The id of the payment whose checkout has this token.
 
     The id is a digest of the token, so that one index finds both, while an id, which merchants
-    log and share, does not reveal the token.
+    log and share, does not reveal the token. A longer token has a longer id.
     """
-    length = _ID_LENGTH - _COUNT_LENGTH
+    length = _DIGEST_LENGTH if len(token) <= _TOKEN_LENGTH else _LONG_DIGEST_LENGTH
     digest = blake2b(token.encode(), person=b"payment", digest_size=length).digest()
     return f"pay_{token[:_COUNT_LENGTH]}{digest.translate(_READABLE).decode('ascii')}"
 
@@ -130,21 +133,20 @@ def endpoint_id(key: bytes, ordinal: int) -> str:
     return "we_" + _draw(key, b"endpoint", ordinal, _ID_LENGTH)
 
 
-def webhook_secret(key: bytes, ordinal: int) -> str:
-    """A signing secret of 32 bytes, as Standard Webhooks writes it."""
+def webhook_secret(key: bytes, ordinal: int, *, is_hex: bool = False) -> str:
+    """A signing secret of 32 bytes, as Standard Webhooks writes it, or in hexadecimal digits."""
     secret = blake2b(ordinal.to_bytes(8, "big"), key=key, person=b"secret", digest_size=KEY_BYTES)
-    return _written_secret(secret.digest())
+    return _written_secret(secret.digest(), is_hex)
 
 
-def webhook_secret_after(key: bytes, secret: str) -> str:
+def webhook_secret_after(key: bytes, secret: str, *, is_hex: bool = False) -> str:
     """The secret that replaces another after a rotation."""
-    return _written_secret(
-        blake2b(secret.encode(), key=key, person=b"rotation", digest_size=KEY_BYTES).digest()
-    )
+    digest = blake2b(secret.encode(), key=key, person=b"rotation", digest_size=KEY_BYTES).digest()
+    return _written_secret(digest, is_hex)
 
 
-def _written_secret(secret: bytes) -> str:
-    return f"whsec_{b2a_base64(secret, newline=False).decode('ascii')}"
+def _written_secret(secret: bytes, is_hex: bool) -> str:
+    return secret.hex() if is_hex else f"whsec_{b2a_base64(secret, newline=False).decode('ascii')}"
 
 
 def request_id(key: bytes, ordinal: int) -> bytes:

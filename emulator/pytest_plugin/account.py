@@ -235,13 +235,20 @@ class PaymentsAccount:
         return self._subscription.secret
 
     def deliver_to(
-        self, url: str, *, secret: str | None = None, events: Sequence[str] | None = None
+        self,
+        url: str,
+        *,
+        secret: str | None = None,
+        events: Sequence[str] | None = None,
+        format: str | Mapping[str, Any] | None = None,  # noqa: A002 - its name in the API
     ) -> Endpoint:
         """Send webhooks of later events to the merchant's application, too.
 
-        The default secret is PAYMENTS_EMULATOR_WEBHOOK_SECRET, else a new one.
+        The default secret is PAYMENTS_EMULATOR_WEBHOOK_SECRET, else a new one; the default format
+        is that of the emulator.
         """
-        members = {"url": url, "secret": secret, "events": events and list(events)}
+        members: Json = {"url": url, "secret": secret, "events": events and list(events)}
+        members["format"] = format
         endpoint = register_endpoint(self._control, members)
         return Endpoint(id=endpoint["id"], url=endpoint["url"], secret=endpoint["secret"])
 
@@ -296,7 +303,8 @@ def _request(request: Json) -> str:
     fault = ", by a fault" if request["fault"] else ""
     outcome = " ".join(filter(None, [str(request["status"] or "no answer"), error.get("code")]))
     warnings = f"  (warnings: {', '.join(request['warnings'])})" if request["warnings"] else ""
-    return f"{request['method']} {request['path']}  {outcome}{fault}{warnings}"
+    variants = f"  (variants: {', '.join(request['variants'])})" if request.get("variants") else ""
+    return f"{request['method']} {request['path']}  {outcome}{fault}{warnings}{variants}"
 
 
 def _event(account: PaymentsAccount, event: Json) -> str:

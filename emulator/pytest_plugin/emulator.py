@@ -16,7 +16,7 @@ import pytest
 from ..http import emulator_calls as calls
 from ..http.addresses import BaseUrl
 from ..http.blocking_client import BlockingEmulator, IdleConnections
-from ..http.emulator_calls import Json, PaymentsEmulatorError
+from ..http.emulator_calls import Json, PaymentsEmulatorError, without_none
 from .account import PaymentsAccount
 from .server import ServerLease, join_or_start, start
 from .webhooks import ReceiverThread, WebhookSubscription
@@ -45,13 +45,15 @@ class PaymentsEmulator:
         return f"<PaymentsEmulator at {self.base_url}>"
 
     @contextmanager
-    def account(self, name: str | None = None, *, clock: str = CLOCK) -> Iterator[PaymentsAccount]:
+    def account(
+        self, name: str | None = None, *, clock: str = CLOCK, vary: str | int | None = None
+    ) -> Iterator[PaymentsAccount]:
         """A new account for the length of the block.
 
-        An account with a name has the same keys, ids and secrets in every run. The clock is written
-        as for `serve --clock`. Raises PaymentsEmulatorError.
+        An account with a name has the same keys, ids and secrets in every run. The clock and the
+        variants are written as for `serve`. Raises PaymentsEmulatorError.
         """
-        created = self._create(name, clock)
+        created = self._create(name, without_none({"clock": clock, "vary": vary}))
         control = replace(self._control, key=created["test_key"])
         subscription = WebhookSubscription(control, self._receiver)
         try:
@@ -66,8 +68,8 @@ class PaymentsEmulator:
             self._started_receiver.close()
         self._connections.close()
 
-    def _create(self, name: str | None, clock: str) -> Json:
-        body: Json = {"clock": clock}
+    def _create(self, name: str | None, settings: Json) -> Json:
+        body = {**settings}
         if name is not None:
             digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
             body["seed"] = int.from_bytes(digest[:8], "big", signed=True)
@@ -78,7 +80,7 @@ class PaymentsEmulator:
             if error.param != "test_key":
                 raise
             # Another run with the same emulator uses it, so that ids differ from other runs.
-            return self._control.call(calls.CREATE_ACCOUNT(body={"clock": clock}))
+            return self._control.call(calls.CREATE_ACCOUNT(body=settings))
 
     def _delete(self, account_id: str) -> None:
         try:

@@ -100,6 +100,7 @@ def test_the_packages_are_those_of_the_merchant():
 }
 
 
+@pytest.mark.deep
 def test_a_merchant_may_have_a_package_named_emulator(tmp_path: Path) -> None:
     write(tmp_path, MERCHANT_OF_AN_EMULATOR)
     ran = run(tmp_path, more={"PYTHONPATH": str(tmp_path)})

@@ -91,8 +91,12 @@ def payments_emulator(
 def payments_account(
     request: pytest.FixtureRequest, payments_emulator: "PaymentsEmulator"
 ) -> "Iterator[PaymentsAccount]":
-    """A new account at the emulator, for this test alone, with a frozen clock."""
-    with payments_emulator.account(request.node.nodeid) as account:
+    """A new account at the emulator, for this test alone, with a frozen clock.
+
+    An indirect parameter has other arguments of `account()`, such as `{"vary": "long-ids"}`.
+    """
+    options = getattr(request, "param", {})
+    with payments_emulator.account(request.node.nodeid, **options) as account:
         request.node.stash[_ACCOUNT] = account
         yield account
 

@@ -5,6 +5,7 @@ take half of the time of a request.
 """
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from emulator import ids
 from emulator.clock import SystemClock
@@ -15,6 +16,7 @@ from emulator.domain.rate_limit import TokenBucket
 from emulator.server.api.bodies import ClientDisconnected, check_content_type, decode_object
 from emulator.server.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, status_of
 from emulator.server.api.exchange import (
+    COMMON_LINES,
     NO_STATUS,
     ClientConnection,
     Exchange,
@@ -40,6 +42,9 @@ from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.rule_choice import Faults
 from emulator.server.storage.database import DatabaseLost
 from emulator.server.storage.payments import PageQuery
+
+if TYPE_CHECKING:
+    from emulator.domain.variants import Variants
 
 COLLECTION = "/v1/payments"
 USUAL_READS = 30
@@ -78,8 +83,8 @@ class PaymentsApi:
         self._unauthenticated_requests = 0
         self._operations = {_CREATE: self._create, _RETRIEVE: self._retrieve, _LIST: self._list}
 
-    async def answer(
-        self, exchange: Exchange, client: ClientConnection, *, started_ms: float
+    async def answer(  # noqa: C901 - a further call would take time in every request
+        self, exchange: Exchange, client: ClientConnection
     ) -> Reply:
         """Respond to a request; returns the response."""
         try:
@@ -98,22 +103,37 @@ class PaymentsApi:
         except Exception as error:  # noqa: BLE001 - logged; the client gets the contract's 500
             log_failure(exchange.method, exchange.path, error)
             reply = Reply(500, INTERNAL_ERROR_BODY, [])
-        # After a reset, the account neither counts nor stores the request.
-        owner_of_entry = None if exchange.is_outdated else exchange.owner
+        exchange.ended_ms = self._wall.monotonic_ms()
+        owner_of_entry = exchange.owner
+        if owner_of_entry is None:
+            variants = self._accounts.first.variants
+        elif owner_of_entry.account.generation == exchange.generation:
+            variants = owner_of_entry.account.variants
+        else:
+            # After a reset, the account neither counts nor stores the request.
+            owner_of_entry = variants = None
         request_id = exchange.request_id = self._request_id(exchange, owner_of_entry)
+        lines = reply.lines
+        if variants is not None and lines is COMMON_LINES:
+            lines = self._vary(exchange, reply, variants)
         if owner_of_entry is not None:
-            add_to_journal(
-                exchange,
-                owner_of_entry,
-                request_id,
-                reply,
-                started_ms=started_ms,
-                ended_ms=self._wall.monotonic_ms(),
-            )
+            add_to_journal(exchange, owner_of_entry, request_id, reply)
         if exchange.warnings:
             reply.headers.append((b"emulator-warning", warning_header(exchange.warnings)))
-        client.reply(reply, _COMMON_LINES % (len(reply.body), request_id))
+        if variants is not None:
+            client.is_last |= "connection-close" in exchange.variants
+            reply.status *= -1 if "reason-phrase" in exchange.variants else 1
+        client.reply(reply, lines % (len(reply.body), request_id))
         return reply
+
+    def _vary(self, exchange: Exchange, reply: Reply, variants: "Variants") -> bytes:
+        """Change a reply; returns the lines of its common headers."""
+        from emulator.server.api.variation import vary
+
+        owner = exchange.owner
+        ordinal = self._unauthenticated_requests if owner is None else owner.requests
+        now_ms = self._wall.system_ms()
+        return vary(exchange, reply, variants, ordinal=ordinal, now_ms=now_ms)
 
     def _request_id(self, exchange: Exchange, owner: Owner | None) -> bytes:
         """The id of a request; of an owner's request it is always the same."""
@@ -235,12 +255,6 @@ class PaymentsApi:
         error = self._strict_error(warnings)
         if error is not None:
             raise error
-
-
-_COMMON_LINES = (
-    b"content-type: application/json\r\ncontent-length: %d\r\ncache-control: no-store\r\n"
-    b"request-id: %b\r\n"
-)
 
 
 def _refused(refusal: errors.Refusal) -> Reply:

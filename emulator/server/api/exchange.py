@@ -28,6 +28,10 @@ ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
 _JOURNALED = [name.encode() for name in HEADERS]
+COMMON_LINES = (
+    b"content-type: application/json\r\ncontent-length: %d\r\ncache-control: no-store\r\n"
+    b"request-id: %b\r\n"
+)
 # Of a request without a response.
 NO_STATUS = 0
 FIRST_ERROR = 400
@@ -41,6 +45,8 @@ class ClientConnection(Protocol):
 
     # Why the rest of the body cannot be read, although the client is still connected.
     body_error: Refusal | None
+    # Whether the connection ends with the response.
+    is_last: bool
 
     def reply(self, reply: "Reply", more_lines: bytes) -> None:
         """Write the response; `more_lines` follow its headers."""
@@ -76,9 +82,11 @@ class Reply:
     """A response that is not sent yet.
 
     A fault may cut or drop it: `sent_body` is the part of the body that the client gets, and
-    `sent_status` is NO_STATUS if it gets no byte.
+    `sent_status` is NO_STATUS if it gets no byte. A negative `status` has no reason phrase. `lines`
+    are its usual headers, which lack the length of its body and the id of its request.
     """
 
+    lines = COMMON_LINES
     __slots__ = ("body", "headers", "is_cut", "is_dropped", "sent_body", "sent_status", "status")
 
     def __init__(self, status: int, body: bytes, headers: list[Header]) -> None:
@@ -100,6 +108,16 @@ class Reply:
         return self
 
 
+class GatewayReply(Reply):
+    """The error of a gateway in front of the service, which is not JSON."""
+
+    __slots__ = ("lines",)
+
+    def __init__(self, status: int, body: bytes, headers: list[Header], *, lines: bytes) -> None:
+        super().__init__(status, body, headers)
+        self.lines = lines
+
+
 class Headers(dict[bytes, bytes]):
     """The headers of a request by name; requests with the same header lines share them."""
 
@@ -119,7 +137,7 @@ class Exchange(msgspec.Struct, eq=False):
 
     `received` is its body if that arrived before it is processed; otherwise `receive` reads it.
     `fault` is the fault rule that applied, and `instead_of` the status of the reply that it
-    replaced, if any.
+    replaced, if any. `variants` are those of the response.
     """
 
     method: str
@@ -128,6 +146,9 @@ class Exchange(msgspec.Struct, eq=False):
     query: bytes
     headers: Headers
     received: bytes
+    # Of the monotonic clock.
+    started_ms: float
+    ended_ms: float = 0.0
     owner: Owner | None = None
     # The number of resets of the account when the request arrived.
     generation: int = 0
@@ -135,6 +156,7 @@ class Exchange(msgspec.Struct, eq=False):
     request_id: bytes = b""
     body: bytes = b""
     warnings: list[RequestWarning] = []
+    variants: tuple[str, ...] = ()
     is_replay: bool = False
     fault: "FaultCandidate | None" = None
     instead_of: int | None = None
@@ -169,15 +191,7 @@ class Exchange(msgspec.Struct, eq=False):
             await self.read()
 
 
-def add_to_journal(
-    exchange: Exchange,
-    owner: Owner,
-    request_id: bytes,
-    reply: Reply,
-    *,
-    started_ms: float,
-    ended_ms: float,
-) -> None:
+def add_to_journal(exchange: Exchange, owner: Owner, request_id: bytes, reply: Reply) -> None:
     """Store a request in the journal, unformatted, because this runs for every request."""
     request_body, sent, status = exchange.body, reply.sent_body, reply.sent_status
     path, query = exchange.raw_path, exchange.query
@@ -194,12 +208,13 @@ def add_to_journal(
             request_body,
             sent,
             slugs_of(exchange.warnings) if exchange.warnings else (),
-            reply.body if reply.status >= FIRST_ERROR else b"",
+            exchange.variants,
+            reply.body if reply.status >= FIRST_ERROR and reply.lines is COMMON_LINES else b"",
             exchange.is_replay,
             exchange.fault,
             exchange.instead_of,
-            ended_ms - started_ms,
-            ended_ms,
+            exchange.ended_ms - exchange.started_ms,
+            exchange.ended_ms,
             dict(reply.headers).get(b"retry-after", b"") if status == _TOO_MANY_REQUESTS else b"",
             headers,
             False,

@@ -22,8 +22,11 @@ from emulator.server.engine.state.account import ConfiguredEndpoint, EngineConfi
 from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES
 from emulator.server.engine.state.rules import Origin
 from emulator.settings import Settings, data_directory
+from emulator.settings.values import STANDARD_WEBHOOKS
 
 if TYPE_CHECKING:
+    from emulator.domain.webhook_forms import WebhookForm
+    from emulator.scenarios.loader import Forms
     from emulator.scenarios.values import Scenario
 
 logger = logging.getLogger(__name__)
@@ -55,7 +58,9 @@ async def compose(
 
     `stamps_business_time` and `max_journal_bytes` are of EngineConfig.
     """
-    given = given_scenarios(settings)
+    form = _webhook_form(settings)
+    forms = frozenset(() if form is None else (form,))
+    given = given_scenarios(settings, forms)
     checkout = CheckoutAddress(base=settings.public_checkout_url(checkout_port))
     config = EngineConfig(
         first_test_key=settings.test_key,
@@ -64,11 +69,13 @@ async def compose(
         clock=settings.clock,
         rate_limit=settings.rate_limit,
         auto_provision=settings.auto_provision,
+        vary=settings.vary,
         endpoint=(
             None
             if settings.webhook_url is None
             else ConfiguredEndpoint(url=settings.webhook_url, secret=settings.webhook_secret)
         ),
+        webhook_form=form,
         stamps_business_time=stamps_business_time,
         max_journal_bytes=max_journal_bytes,
     )
@@ -80,13 +87,13 @@ async def compose(
         load_scenarios=partial(_in_force, given),
     ) as engine:
         log = RequestLog(wall, write_log, as_json=settings.log_format == "json")
-        watch = _watch(settings, engine, wall, given) if settings.watch else None
+        watch = _watch(settings, engine, wall, given, forms) if settings.watch else None
         yield Running(
             settings=settings,
             api_port=api_port,
             checkout_port=checkout_port,
             engine=engine,
-            gateway=_Applications(settings, engine, checkout).gateway(log, checkout_port),
+            gateway=_Applications(settings, engine, checkout, form).gateway(log, checkout_port),
         )
         log.flush()
         if watch is not None:
@@ -95,21 +102,40 @@ async def compose(
 
 
 def _watch(
-    settings: Settings, engine: Engine, wall: SystemClock, given: "tuple[Scenario, ...]"
+    settings: Settings,
+    engine: Engine,
+    wall: SystemClock,
+    given: "tuple[Scenario, ...]",
+    forms: "Forms",
 ) -> "asyncio.Task[None]":
     from emulator.server.app.scenario_watch import watch_scenarios
 
     loader_of = partial(partial, _in_force)
-    return asyncio.create_task(watch_scenarios(settings, engine, wall, given, loader_of))
+    return asyncio.create_task(watch_scenarios(settings, engine, wall, given, loader_of, forms))
 
 
-def given_scenarios(settings: Settings) -> "tuple[Scenario, ...]":
+def _webhook_form(settings: Settings) -> "WebhookForm | None":
+    """The form of webhooks, None for `standard`. Raises ScenarioError, also for the secret."""
+    if settings.webhook_format == STANDARD_WEBHOOKS:
+        return None
+    from emulator.scenarios.problems import Problem, ScenarioError
+    from emulator.scenarios.webhook_form_file import load_webhook_form
+
+    form = load_webhook_form(settings.webhook_format)
+    secret_format = form.signature.secret
+    if settings.webhook_secret and not secret_format.accepts(settings.webhook_secret):
+        message = f"the secret of --webhook-secret must be {secret_format.expected}"
+        raise ScenarioError([Problem(source=settings.webhook_format, message=message)])
+    return form
+
+
+def given_scenarios(settings: Settings, forms: "Forms" = frozenset()) -> "tuple[Scenario, ...]":
     """The scenarios that the settings name, the newest first. Raises ScenarioError."""
     if not settings.scenarios:
         return ()
     from emulator.scenarios.loader import load_paths, method_warnings
 
-    scenarios = load_paths([Path(path) for path in settings.scenarios])
+    scenarios = load_paths([Path(path) for path in settings.scenarios], forms)
     for warning in method_warnings(scenarios, settings.methods):
         logger.warning("%s", warning)
     return scenarios[::-1]
@@ -150,6 +176,7 @@ class _Applications(NamedTuple):
     settings: Settings
     engine: Engine
     checkout: CheckoutAddress
+    form: "WebhookForm | None"
 
     def gateway(self, log: RequestLog, checkout_port: int) -> Gateway:
         settings, engine = self.settings, self.engine
@@ -181,7 +208,8 @@ class _Applications(NamedTuple):
         from emulator.server.control.app import build, documents
         from emulator.server.control.calls import Services
 
-        listed = documents(self.settings.methods)
+        form = self.form
+        listed = documents(self.settings.methods, *(() if form is None else (form,)))
         return build(
             Services(engine=self.engine, checkout=self.checkout, documents=listed, api=api)
         )

@@ -90,22 +90,20 @@ class RequestLog:
         self._line = _json_line if as_json else _text_line
         # Formatted together, which takes half of the time.
         self._waiting: list[_Logged] = []
-        self.start = wall.monotonic_ms
+        self.monotonic_ms = wall.monotonic_ms
 
     def add(
         self,
         method: str,
         path: bytes,
         status: int,
-        started_ms: float,
+        duration_ms: float,
         request_id: bytes,
         owner: Owner | None,
         error: bytes,
     ) -> None:
         """`error` is the body of a refusal."""
-        wall = self._wall
-        duration_ms = wall.monotonic_ms() - started_ms
-        at_ms = wall.system_ms()
+        at_ms = self._wall.system_ms()
         code = code_in(error) if error else ""
         self._waiting.append((at_ms, method, path, status, duration_ms, request_id, owner, code))
         if len(self._waiting) == 1:
@@ -252,20 +250,22 @@ class Gateway:
     async def _answer(self, request: PendingRequest) -> None:
         """Answer a request of the contract."""
         method, path, raw_path, query, _, headers = request.head[:6]
-        started_ms = self._log.start()
-        exchange = Exchange(method, path, raw_path, query, headers, bytes(request.body))
+        body, started_ms = bytes(request.body), self._log.monotonic_ms()
+        exchange = Exchange(method, path, raw_path, query, headers, body, started_ms)
         if request.head.expects_100 or not request.has_whole_body:
             exchange.receive = request.receive
-        reply = await self._api.answer(exchange, request, started_ms=started_ms)
+        reply = await self._api.answer(exchange, request)
         status, owner, request_id = reply.sent_status, exchange.owner, exchange.request_id
         error = reply.body if status >= FIRST_ERROR else b""
         if status == UNAUTHORIZED and owner is None:
             self._add_unauthorized(method, raw_path, error, headers)
-        self._log.add(method, raw_path, status, started_ms, request_id, owner, error)
+        duration_ms = exchange.ended_ms - started_ms
+        self._log.add(method, raw_path, status, duration_ms, request_id, owner, error)
 
     async def _respond(self, request: PendingRequest) -> None:
         """Answer any other request, by an ASGI application."""
-        head, started_ms, request_id = request.head, self._log.start(), self.next_request_id()
+        head, started_ms = request.head, self._log.monotonic_ms()
+        request_id = self.next_request_id()
         scope: Scope = {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.3"},
@@ -286,7 +286,8 @@ class Gateway:
         owner, error, status = scope.get(OWNER_OF_REQUEST), response.error, response.status
         if status == UNAUTHORIZED and owner is None:
             self._add_unauthorized(head.method, head.raw_path, error, head.by_name)
-        self._log.add(head.method, head.raw_path, status, started_ms, request_id, owner, error)
+        duration_ms = self._log.monotonic_ms() - started_ms
+        self._log.add(head.method, head.raw_path, status, duration_ms, request_id, owner, error)
 
     def _add_unauthorized(
         self, method: str, path: bytes, error: bytes, headers: Mapping[bytes, bytes]

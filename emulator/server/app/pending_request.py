@@ -24,7 +24,8 @@ _FINAL_RESPONSE = (
 @lru_cache(maxsize=64)
 def first_lines(status: int, *headers: Header) -> bytes:
     """The status line of a response, and the lines of headers."""
-    return _STATUS_LINES[status] + lines_of(headers)
+    line = b"HTTP/1.1 %d \r\n" % -status if status < 0 else _STATUS_LINES[status]
+    return line + lines_of(headers)
 
 
 def final_response(refusal: Refusal, request_id: bytes) -> bytes:

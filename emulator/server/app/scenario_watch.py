@@ -7,7 +7,7 @@ from pathlib import Path
 
 from emulator.clock import SystemClock, pause
 from emulator.domain.errors import NotReady
-from emulator.scenarios.loader import files_of_paths, method_warnings, read_files
+from emulator.scenarios.loader import Forms, files_of_paths, method_warnings, read_files
 from emulator.scenarios.problems import Problem
 from emulator.scenarios.values import Scenario
 from emulator.server.engine.engine import Engine
@@ -27,13 +27,14 @@ async def watch_scenarios(
     wall: SystemClock,
     given: _Scenarios,
     loader_of: Callable[[_Scenarios], LoadScenarios],
+    forms: Forms,
 ) -> None:
     """Compare the files twice a second, on another thread; the owner of the task cancels it.
 
-    `given` are the scenarios in use, the newest first.
+    `given` are the scenarios in use, the newest first; `forms` are those of webhooks.
     """
     logger.setLevel(logging.INFO)
-    files = _WatchedFiles([Path(path) for path in settings.scenarios])
+    files = _WatchedFiles([Path(path) for path in settings.scenarios], forms)
     while True:
         try:
             edited = await asyncio.to_thread(files.read_edited)
@@ -61,8 +62,9 @@ async def watch_scenarios(
 class _WatchedFiles:
     """The scenarios of files; of a file with a mistake, its last valid version."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Sequence[Path], forms: Forms) -> None:
         self._paths = paths
+        self._forms = forms
         self._versions: dict[Path, tuple[int, int, int]] = {}
         self._valid: dict[Path, Scenario] = {}
 
@@ -76,7 +78,7 @@ class _WatchedFiles:
         if versions == self._versions:
             return None
         self._versions = versions
-        by_file, problems = read_files(self._paths)
+        by_file, problems = read_files(self._paths, self._forms)
         names = {scenario.name for scenario in by_file.values() if scenario is not None}
         for path in by_file.keys() & versions.keys() & self._valid.keys():
             if by_file[path] is None and self._valid[path].name not in names:

@@ -1,9 +1,12 @@
-"""Reads the variants of a rehearsal: scenario files, the shipped ones and the merchant's."""
+"""The variants of a rehearsal: scenario files, shipped or the merchant's, and those of `--vary`."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from emulator.domain.accounts import VARY_OFF
+from emulator.domain.variants import VARIANTS
+from emulator.domain.webhook_forms import STANDARD, WebhookForm
 from emulator.scenarios.loader import read_files
 from emulator.scenarios.problems import Problem
 from emulator.scenarios.values import RuleSection, VariantKind
@@ -11,20 +14,38 @@ from emulator.settings import data_directory
 
 
 class Variant(NamedTuple):
-    """A scenario that is on for all accounts during one run of the suite."""
+    """A scenario or a setting of `--vary`, for all accounts during one run of the suite.
+
+    Those that are combinable do not hide each other.
+    """
 
     name: str
     kind: VariantKind
     description: str
-    file: Path
+    file: Path | None = None
+    vary: str = VARY_OFF
+    is_combinable: bool = False
+
+    @property
+    def by_hand(self) -> str:
+        """The option of `serve` that has the same effect, or the path of the scenario."""
+        if self.file is None:
+            return f"--vary {self.vary}"
+        absolute, here = self.file.absolute(), Path.cwd()
+        return str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute)
 
 
-def read_variants(paths: Sequence[Path]) -> tuple[list[Variant], list[Problem]]:
+def read_variants(
+    paths: Sequence[Path], form: WebhookForm = STANDARD
+) -> tuple[list[Variant], list[Problem]]:
     """The shipped variants and those of files and directories, false answers first; all problems.
 
-    A file without a problem has a rule and is on, so that it is a variant of something.
+    A file without a problem has a rule and is on, so that it is a variant of something. A shipped
+    one that webhooks in the form cannot have is left out.
     """
-    by_file, problems = read_files([data_directory("scenarios") / "rehearsal", *paths])
+    shipped = data_directory("scenarios") / "rehearsal"
+    by_file, problems = read_files([shipped, *paths], frozenset({form}))
+    problems = [each for each in problems if Path(each.source).parent != shipped]
     variants = []
     for file, each in by_file.items():
         if each is None:
@@ -33,4 +54,16 @@ def read_variants(paths: Sequence[Path]) -> tuple[list[Variant], list[Problem]]:
         if not each.enabled or not any(getattr(each, section) for section in RuleSection):
             message = "a variant must have a rule, and must not have 'enabled: false'"
             problems.append(Problem(source=str(file), message=message))
-    return sorted(variants, key=lambda variant: variant.kind is VariantKind.DISTURBANCE), problems
+    variants.sort(key=lambda variant: variant.kind is VariantKind.DISTURBANCE)
+    forms = [
+        Variant(
+            each.name,
+            VariantKind.DISTURBANCE,
+            each.effect,
+            vary=each.name,
+            # Timestamps without a fraction hide those with a longer one.
+            is_combinable=not each.is_of_account,
+        )
+        for each in VARIANTS
+    ]
+    return variants + forms, problems

@@ -1,6 +1,7 @@
 """Authentication (contract, section 5)."""
 
 import asyncio
+from urllib.parse import quote
 
 import pytest
 
@@ -10,6 +11,8 @@ from tests.world import LIVE_KEY, TEST_KEY, World, headers, order, world
 
 MISSING = (401, "missing_api_key", None)
 INVALID = (401, "invalid_api_key", None)
+# Every visible character of ASCII.
+VISIBLE = "test_" + "".join(map(chr, range(0x21, 0x7F)))
 
 
 HEADERS: list[tuple[bytes | None, tuple[int, str, None]]] = [
@@ -115,9 +118,9 @@ class TestAutoProvision:
 
     async def test_only_well_formed_test_keys_become_accounts(self) -> None:
         async with world(auto_provision=True) as emulator:
-            for key in ("live_new_merchant", "test_abc", "test_new-merchant", "other_merchant"):
+            for key in ("live_new_merchant", "test_abc", "test_new merchant", "other_merchant"):
                 assert refusal(await get(emulator, PAYMENTS, key)) == INVALID, key
-            for key in ("test_abcd", "test_" + "Z9_" * 42 + "zz"):
+            for key in ("test_abcd", "test_" + "Z9_" * 42 + "zz", VISIBLE, "test_" + "~" * 128):
                 assert (await page(emulator, key))["data"] == [], key
 
     async def test_first_requests_that_arrive_together_make_one_account(self) -> None:
@@ -129,6 +132,24 @@ class TestAutoProvision:
             created = {answer.json()["id"] for answer in answers}
             assert len(created) == 16
             assert set(await ids(emulator, "test_new_merchant", limit=100)) == created
+
+
+@pytest.mark.clause("5.6")
+async def test_a_key_of_any_visible_characters_is_masked_where_it_appears(
+    emulator: World,
+) -> None:
+    await emulator.done("POST", "/accounts", {"test_key": VISIBLE})
+    payment = await emulator.create(VISIBLE)
+    assert await ids(emulator, VISIBLE) == [payment["id"]]
+    # In a text, a quote or a backslash ends a key.
+    key = VISIBLE.replace('"', "").replace("\\", "")
+    await emulator.done("POST", "/accounts", {"test_key": key})
+    await emulator.api.get(f"{PAYMENTS}/{quote(key, safe='')}", headers=headers(key))
+    await post(emulator, order(metadata={"key": key}), key)
+    shown = (await emulator.control("GET", "/requests", key=key)).text
+    shown += (await emulator.control("GET", "/accounts")).text + "".join(emulator.log)
+    assert quote(key[:12]) not in shown
+    assert key[:12] not in shown
 
 
 async def test_a_given_key_replaces_the_demo_key() -> None:

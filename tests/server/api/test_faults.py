@@ -53,6 +53,40 @@ async def test_a_status_of_a_gateway_has_the_internal_error(emulator: World) -> 
     assert (response.status_code, response.json()["error"]["code"]) == (502, "internal_error")
 
 
+@pytest.mark.parametrize("point", ["before_commit", "after_commit"])
+@pytest.mark.parametrize(
+    ("body", "content_type", "expected"),
+    [
+        (
+            "html",
+            "text/html",
+            "<!doctype html>\n<title>502 Bad Gateway</title>\n<h1>502 Bad Gateway</h1>\n",
+        ),
+        ("empty", None, ""),
+        ("ጌትዌይ: no upstream", "text/plain; charset=utf-8", "ጌትዌይ: no upstream"),
+        ("{" * 10_000, "text/plain; charset=utf-8", "{" * 10_000),
+    ],
+)
+async def test_an_error_of_a_gateway_has_no_error_object(
+    emulator: World, point: str, body: str, content_type: str | None, expected: str
+) -> None:
+    await fail(emulator, {}, {"status": 502, "body": body, "point": point})
+    response = await get(emulator, "/v1/payments")
+    assert (response.status_code, response.text) == (502, expected)
+    assert response.headers.get("content-type") == content_type
+    [entry] = (await emulator.shown("/requests"))["data"]
+    assert (entry["status"], entry["error"], entry["response_body"]) == (502, None, expected)
+    assert (await emulator.shown("/requests?code=internal_error"))["data"] == []
+
+
+async def test_any_error_status_can_be_that_of_a_gateway(emulator: World) -> None:
+    for status in (404, 429, 503, 504):
+        await fail(emulator, {}, {"status": status, "body": "html", "retry_after": 3}, times=1)
+        response = await get(emulator, "/v1/payments")
+        assert (response.status_code, response.headers["retry-after"]) == (status, "3")
+        assert response.text.startswith("<!doctype html>")
+
+
 async def test_a_429_states_when_to_retry(emulator: World) -> None:
     await fail(emulator, {}, {"status": 429, "retry_after": 7}, times=1)
     response = await get(emulator, "/v1/payments")

@@ -6,6 +6,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from emulator.domain.variants import NAMES
 from emulator.scenarios.loader import load_paths
 from emulator.scenarios.scenario_file import scenario_schema
 from emulator.scenarios.values import VariantKind
@@ -41,6 +42,12 @@ def test_the_guide_has_a_row_for_each_variant() -> None:
     listed = [row[0].strip("`") for row in rows(part("docs/guides/rehearse.md", "What runs"))]
     files = [name for name in listed if name.endswith(".yaml")]
     false_answers, disturbances = (
-        {variant.file.name for variant in shipped(kind)} for kind in VariantKind
+        {variant.file.name for variant in shipped(kind) if variant.file} for kind in VariantKind
     )
     assert (set(files[:8]), set(files[8:])) == (false_answers, disturbances)
+
+
+def test_each_form_that_the_contract_allows_is_a_disturbance() -> None:
+    forms = [variant for variant in shipped(VariantKind.DISTURBANCE) if variant.file is None]
+    assert tuple(variant.name for variant in forms) == NAMES
+    assert [variant.by_hand for variant in forms] == [f"--vary {name}" for name in NAMES]
