@@ -54,3 +54,17 @@ def whole_duration_text(span_ms: int) -> str:
     units = [unit for unit, unit_ms in UNIT_MS.items() if span_ms % unit_ms == 0]
     unit = units[-1] if span_ms else "s"
     return f"{span_ms // UNIT_MS[unit]}{unit}"
+
+
+def span_text(span_ms: float) -> str:
+    """A span of time for reading: `5 ms`, `1.5 s`, `30 min`, `1 h 5 min`."""
+    if span_ms < UNIT_MS["m"]:
+        is_short = 0 < span_ms < UNIT_MS["s"]
+        return f"{span_ms:.0f} ms" if is_short else f"{round(span_ms / 1_000, 1):g} s"
+    names = {"d": "d", "h": "h", "m": "min", "s": "s"}
+    parts, rest_ms = [], int(span_ms)
+    for unit, name in names.items():
+        count, rest_ms = divmod(rest_ms, UNIT_MS[unit])
+        parts.append(f"{count} {name}" if count else "")
+    first = next(index for index, part in enumerate(parts) if part)
+    return " ".join(filter(None, parts[first : first + 2]))

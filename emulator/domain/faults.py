@@ -31,17 +31,26 @@ class Cut(StrEnum):
     IN_BODY = "in_body"
 
 
+class GatewayBody(StrEnum):
+    """The bodies of errors of gateways that need no text."""
+
+    HTML = "html"
+    EMPTY = "empty"
+
+
 class RequestEffect(NamedTuple):
     """What happens to one request; the default is nothing.
 
     `until_delivery` holds the computed response until a delivery has been answered. `delay_ms` is
     wire time. `status` replaces the normal response by an error, with a `Retry-After` of
-    `retry_after_s`. `cut` ends the response early.
+    `retry_after_s`. With `body`, it is that of a gateway in front of the service: a GatewayBody or
+    a text. `cut` ends the response early.
     """
 
     until_delivery: bool = False
     delay_ms: int = 0
     status: int | None = None
     retry_after_s: int | None = None
+    body: str | None = None
     cut: Cut | None = None
     point: Point = Point.BEFORE_COMMIT

@@ -33,11 +33,19 @@ Outcome = Scripted | Handset
 
 
 class RedirectMoment(StrEnum):
-    """When the page of a completed payment redirects, relative to the event's first attempts."""
+    """When the page redirects: relative to the first attempts, or before the completion."""
 
     AFTER_WEBHOOK = "after_webhook"
     BEFORE_WEBHOOK = "before_webhook"
+    BEFORE_COMPLETED = "before_completed"
     NEVER = "never"
+
+
+class CancelEffect(StrEnum):
+    """What the cancel button of the page does to a pending payment."""
+
+    FAILS = "fails"
+    STAYS_PENDING = "stays_pending"
 
 
 # The real time for which the redirect waits for the attempts, or the attempts for the redirect.
@@ -45,11 +53,21 @@ MAX_REDIRECT_WAIT_MS = 15_000
 DEFAULT_REDIRECT_DELAY_MS = 2_000
 
 
-class Redirect(NamedTuple):
-    """When the page redirects; `delay_ms` is from a redirect before the webhook to the attempts."""
+MAX_SUBMITS = 20
 
-    moment: RedirectMoment
+
+class CheckoutEffect(NamedTuple):
+    """The effect of a checkout rule: one of `redirect`, `attempts` and `cancel`.
+
+    `delay_ms` is from a redirect before the webhook to the first attempts, in real time, or from a
+    redirect before the completion to the completion, by the account's clock. `attempts` is how
+    often the customer may try to pay.
+    """
+
+    redirect: RedirectMoment | None = None
     delay_ms: int = DEFAULT_REDIRECT_DELAY_MS
+    attempts: int | None = None
+    cancel: CancelEffect | None = None
 
 
 HANDSET_TIMEOUT_MS = 30_000

@@ -103,7 +103,8 @@ class Payment(NamedTuple):
 class Event(NamedTuple):
     """A new status of a payment at an instant; `position` orders the account's events.
 
-    `request_id` is the `Request-Id` of the request that caused it, None for other causes.
+    `request_id` is the `Request-Id` of the request that caused it, None for other causes. A failed
+    attempt to pay that was not the last is in the same order, but no event of the service.
     """
 
     position: int
@@ -118,6 +119,10 @@ class Event(NamedTuple):
     @property
     def type(self) -> str:
         return EVENT_TYPES[self.status]
+
+    @property
+    def is_failed_attempt(self) -> bool:
+        return self.status is Status.PENDING and self.reason is not None
 
 
 EVENT_TYPES = {

@@ -23,6 +23,8 @@ class Edge(Enum):
     ORDINARY = "ordinary"
     # It occurs in real mobile money systems; a caller must request it explicitly.
     UNUSUAL = "unusual"
+    # Only a checkout rule of a scenario causes it.
+    SETTING = "setting"
 
 
 TRANSITIONS: dict[tuple[Status, Status], Edge] = {
@@ -33,11 +35,18 @@ TRANSITIONS: dict[tuple[Status, Status], Edge] = {
     (Status.COMPLETED, Status.REFUNDED): Edge.ORDINARY,
     (Status.FAILED, Status.COMPLETED): Edge.UNUSUAL,
     (Status.EXPIRED, Status.COMPLETED): Edge.UNUSUAL,
+    (Status.PROCESSING, Status.PENDING): Edge.SETTING,
+    (Status.PENDING, Status.FAILED): Edge.SETTING,
 }
+# What the rule contains.
+_SETTINGS = {Status.PENDING: "attempts: 2", Status.FAILED: "cancel: fails"}
 
 
 class Change(NamedTuple):
-    """A new status. `method`, `phone` and `bank` are set where the payment has none yet."""
+    """A new status. `method`, `phone` and `bank` are set where the payment has none yet.
+
+    `by_setting` permits the edges that only a checkout rule causes.
+    """
 
     to: Status
     method: str | None = None
@@ -45,6 +54,7 @@ class Change(NamedTuple):
     bank: str | None = None
     reason: Reason | None = None
     unusual: bool = False
+    by_setting: bool = False
 
 
 def decide(payment: Payment, change: Change, *, now: Instant) -> Payment:
@@ -63,7 +73,15 @@ def decide(payment: Payment, change: Change, *, now: Instant) -> Payment:
             f"A payment that is {payment.status} becomes {change.to} only with 'unusual': true.",
             param="status",
         )
+    if edge is Edge.SETTING and not change.by_setting:
+        raise IllegalTransition(
+            f"A payment that is {payment.status} becomes {change.to} only by the page, where a"
+            f" checkout rule of a scenario has '{_SETTINGS[change.to]}'.",
+            param="status",
+        )
     to = change.to
+    # The payer of a failed attempt is not that of the next one.
+    payer = (None, None) if to is Status.PENDING else (payment.phone, payment.bank)
     # Positional, because keywords take twice as long.
     return Payment(
         payment.position,
@@ -77,12 +95,14 @@ def decide(payment: Payment, change: Change, *, now: Instant) -> Payment:
         _method_after(payment, change),
         _reason_after(change),
         now if to is Status.COMPLETED else payment.completed_at,
-        change.phone or payment.phone,
-        change.bank or payment.bank,
+        change.phone or payer[0],
+        change.bank or payer[1],
     )
 
 
 def _method_after(payment: Payment, change: Change) -> str | None:
+    if change.by_setting:
+        return None
     if change.method is None and (payment.method is not None or change.to is Status.EXPIRED):
         return payment.method
     if change.to is Status.EXPIRED:

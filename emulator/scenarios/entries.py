@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from emulator.domain.webhook_forms import WebhookForm
 from emulator.files.yaml_nodes import ListNode, MapNode, Node, ScalarKind, ScalarNode
 from emulator.scenarios.problems import Notes, hint_nearest
 
@@ -52,10 +53,14 @@ class PaymentNames:
 
 
 class FileContext(Notes):
-    """The problems of one file, and the state of its script up to the step that is being read."""
+    """The problems of one file, and the state of its script up to the step that is being read.
 
-    def __init__(self, source: str) -> None:
+    Its webhook faults must be possible in each of `forms`.
+    """
+
+    def __init__(self, source: str, forms: Collection[WebhookForm] = ()) -> None:
         super().__init__(source)
+        self.forms = forms
         self.names = PaymentNames()
         self.steps_count = 0
         self.repeat_depth = 0

@@ -3,6 +3,7 @@
 A fault type is a FaultType here and an entry in TYPES.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
@@ -14,6 +15,7 @@ from emulator.domain.faults import (
     MIN_FAULT_STATUS,
     ApiRequest,
     Cut,
+    GatewayBody,
     Point,
     RequestEffect,
 )
@@ -21,7 +23,7 @@ from emulator.files.yaml_nodes import ScalarNode
 from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
 from emulator.scenarios.entries import Entry, decimal_number, listed, whole_number
 from emulator.scenarios.fault_types import FaultMapping, FaultType, Settings
-from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, WholeNumber, Word
+from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, Text, WholeNumber, Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, conditional_rule, is_on
 from emulator.scenarios.values import FaultRule, FaultWhen, Json
 
@@ -91,6 +93,35 @@ STATUS = FaultType(
     effect=_error_response,
     rules=[KeyRule(check=_need_status, schema={"dependentRequired": {"retry_after": ["status"]}})],
 )
+MAX_BODY_CHARACTERS = 10_000
+
+
+def _need_status_of_body(members: Members) -> None:
+    if "body" in members.known and "status" not in members.known:
+        members.known["body"].note("'body' is that of an error response, so it needs 'status'")
+
+
+BODY = FaultType(
+    {
+        "body": Key(
+            Text(
+                re.compile(rf"[\s\S]{{1,{MAX_BODY_CHARACTERS}}}"),
+                expected=f"html, empty, or a text of 1 to {MAX_BODY_CHARACTERS:,} characters",
+                examples=[*map(str, GatewayBody), "upstream unavailable"],
+                accepts=bool,
+            ),
+            "The error is that of a gateway in front of the service, which does not have the "
+            f"contract's error object: `{GatewayBody.HTML}` (a page), `{GatewayBody.EMPTY}`, or a "
+            "text. Needs `status`, usually 502, 503 or 504.",
+        )
+    },
+    rules=[
+        KeyRule(
+            check=_need_status_of_body,
+            schema={"allOf": [{"dependentRequired": {"body": ["status"]}}]},
+        )
+    ],
+)
 LATENCY = FaultType(
     {
         "latency": Key(
@@ -106,13 +137,13 @@ DROP = FaultType(
         "drop": Key(
             Boolean(),
             "The connection is closed without a response. "
-            "Not with `status`, `retry_after` or `truncate`.",
+            "Not with `status`, `retry_after`, `body` or `truncate`.",
             default=False,
         )
     },
     effect=lambda _: {"cut": Cut.BEFORE_RESPONSE},
     excludes=dict.fromkeys(
-        ("status", "retry_after", "truncate"), "a closed connection has no response"
+        ("status", "retry_after", "body", "truncate"), "a closed connection has no response"
     ),
 )
 
@@ -203,7 +234,7 @@ HOLD = FaultType(
         )
     ],
 )
-TYPES = (STATUS, LATENCY, DROP, TRUNCATE, HOLD)
+TYPES = (STATUS, BODY, LATENCY, DROP, TRUNCATE, HOLD)
 
 
 class _Request(Word[str]):

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from emulator.domain.message_text import LINE_BREAK, escape_controls
 from emulator.domain.payment_methods import DEFAULT_METHODS
+from emulator.domain.webhook_forms import WebhookForm
 from emulator.files.yaml_nodes import MapNode, Node, ScalarNode
 from emulator.files.yaml_tree import read_file_text, read_tree
 from emulator.scenarios.entries import Entry, FileContext, is_empty, listed
@@ -21,8 +22,10 @@ from emulator.scenarios.values import FaultRule, Pay, Scenario, Transition
 MAX_CACHED = 64
 MAX_CACHED_CHARACTERS = 16_384
 
+Forms = frozenset[WebhookForm]
+
 _SUFFIXES = frozenset({".yaml", ".yml"})
-_cached: "dict[str, Reading]" = {}
+_cached: "dict[tuple[str, Forms], Reading]" = {}
 
 
 class Reading(Struct, frozen=True, kw_only=True):
@@ -35,36 +38,41 @@ class Reading(Struct, frozen=True, kw_only=True):
     text: str = ""
 
 
-def parse_scenario(text: str, source: str, *, name: str | None = None) -> Scenario:
+def parse_scenario(
+    text: str, source: str, *, name: str | None = None, forms: Forms = frozenset()
+) -> Scenario:
     """Read a scenario file; `source` is what problems call it.
 
     With a `name`, from elsewhere, the text may leave out `version` and `name`, and must not have
-    another name. Raises ScenarioError with every problem of the file.
+    another name. Its webhook faults must be possible in each of `forms`. Raises ScenarioError with
+    every problem of the file.
     """
-    reading = read_scenario(text, source, name=name)
+    reading = read_scenario(text, source, name=name, forms=forms)
     if reading.scenario is None:
         raise ScenarioError(reading.problems)
     return reading.scenario
 
 
-def read_scenario(text: str, source: str, *, name: str | None = None) -> Reading:
+def read_scenario(
+    text: str, source: str, *, name: str | None = None, forms: Forms = frozenset()
+) -> Reading:
     """As `parse_scenario`, for callers that collect the problems of several files.
 
     A text without problems is read once: `replay` needs the shipped files three times.
     """
-    earlier = _cached.get(text)
+    earlier = _cached.get((text, forms))
     if earlier is not None and earlier.scenario and name in (None, earlier.scenario.name):
         return earlier
-    reading = _read(text, source, name)
+    reading = _read(text, source, name, forms)
     if reading.scenario and name is None and len(text) <= MAX_CACHED_CHARACTERS:
         if len(_cached) == MAX_CACHED:
             _cached.pop(next(iter(_cached)), None)  # Several threads read texts.
-        _cached[text] = reading
+        _cached[text, forms] = reading
     return reading
 
 
-def _read(text: str, source: str, name: str | None) -> Reading:
-    context = FileContext(source)
+def _read(text: str, source: str, name: str | None, forms: Forms) -> Reading:
+    context = FileContext(source, forms)
     tree = read_tree(text, context.add)
     if tree is None:
         return Reading(scenario=None, problems=context.problems)
@@ -127,12 +135,12 @@ def _problems_in(tree: Node, notes: Notes) -> tuple[Problem, ...]:
     return tuple(replace(problem, key=key_above(problem)) for problem in notes.problems)
 
 
-def load_paths(paths: Sequence[Path]) -> tuple[Scenario, ...]:
+def load_paths(paths: Sequence[Path], forms: Forms = frozenset()) -> tuple[Scenario, ...]:
     """The scenarios of files and directories, in the order given, of a directory by name.
 
     Raises ScenarioError with every problem of every file.
     """
-    scenarios, problems, _ = read_paths(paths)
+    scenarios, problems, _ = read_paths(paths, forms)
     if problems:
         raise ScenarioError(problems)
     return tuple(scenarios)
@@ -147,19 +155,23 @@ def in_force(given: Sequence[Scenario], shipped: Sequence[Scenario]) -> tuple[Sc
     return (*given, *(scenario for scenario in shipped if scenario.name not in taken))
 
 
-def read_paths(paths: Sequence[Path]) -> tuple[list[Scenario], list[Problem], int]:
+def read_paths(
+    paths: Sequence[Path], forms: Forms = frozenset()
+) -> tuple[list[Scenario], list[Problem], int]:
     """As `load_paths`, with every problem of the files and directories, and the number of files."""
-    by_file, problems = read_files(paths)
+    by_file, problems = read_files(paths, forms)
     return [scenario for scenario in by_file.values() if scenario], problems, len(by_file)
 
 
-def read_files(paths: Sequence[Path]) -> tuple[dict[Path, Scenario | None], list[Problem]]:
+def read_files(
+    paths: Sequence[Path], forms: Forms = frozenset()
+) -> tuple[dict[Path, Scenario | None], list[Problem]]:
     """The scenario of each file, None for a file with a problem; and all problems."""
     problems: list[Problem] = []
     by_file: dict[Path, Scenario | None] = {}
     taken: dict[str, Path] = {}
     for file in files_of_paths(paths, problems):
-        reading = read_file(file)
+        reading = read_file(file, forms)
         problems += reading.problems
         by_file[file] = scenario = reading.scenario
         if scenario is None:
@@ -234,7 +246,7 @@ def files_of(path: Path, problems: list[Problem]) -> list[Path]:
     return files
 
 
-def read_file(file: Path) -> Reading:
+def read_file(file: Path, forms: Forms = frozenset()) -> Reading:
     """As `read_scenario`, for a file."""
     context = FileContext(str(file))
     try:
@@ -243,7 +255,7 @@ def read_file(file: Path) -> Reading:
         return Reading(scenario=None, problems=(unreadable(file, error),))
     if text is None:
         return Reading(scenario=None, problems=context.problems)
-    return read_scenario(text, str(file))
+    return read_scenario(text, str(file), forms=forms)
 
 
 def unreadable(path: Path, error: OSError | ValueError) -> Problem:

@@ -5,9 +5,11 @@ from dataclasses import replace
 from emulator.domain.outcomes import (
     DEFAULT_REDIRECT_DELAY_MS,
     MAX_REDIRECT_WAIT_MS,
+    MAX_SUBMITS,
+    CancelEffect,
+    CheckoutEffect,
     Handset,
     Outcome,
-    Redirect,
     RedirectMoment,
     Scripted,
     Step,
@@ -17,8 +19,8 @@ from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.files.yaml_nodes import ScalarNode
 from emulator.scenarios.conditions import REASON, REASON_RULE, WHEN, list_of_rules, rule_keys
 from emulator.scenarios.entries import Entry, listed, read_items
-from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, Word
-from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
+from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, WholeNumber, Word
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, excludes, needs_one
 from emulator.scenarios.values import CheckoutRule, ExpiryRule, Json, OutcomeRule
 
 HANDSET = "handset"
@@ -29,7 +31,11 @@ _EXPECTED = f"a list of steps, or {HANDSET}"
 
 def followers(status: Status) -> list[Status]:
     """The statuses that can come next, in the order of the table of transitions."""
-    return [to for (since, to) in TRANSITIONS if since is status]
+    return [
+        to
+        for (since, to), edge in TRANSITIONS.items()
+        if since is status and edge is not Edge.SETTING
+    ]
 
 
 def statuses_after_submit() -> list[Status]:
@@ -141,7 +147,7 @@ def _read_step(members: Members, earlier_ms: int) -> Step | None:
 def _follow(since: Status, step: Step, members: Members) -> Status | None:
     """The status after a step, or None after noting that it cannot be reached like this."""
     edge = TRANSITIONS.get((since, step.status))
-    if edge is None:
+    if edge in (None, Edge.SETTING):
         members.known["status"].note(_what_can_follow(since, step.status))
         return None
     if edge is Edge.UNUSUAL and not step.unusual:
@@ -208,42 +214,70 @@ EXPIRY = list_of_rules(EXPIRY_RULE, "an expiry rule")
 
 
 _MAX_WAIT = f"{MAX_REDIRECT_WAIT_MS // 1_000}s"
+_DELAYS = {
+    RedirectMoment.BEFORE_WEBHOOK: Duration(at_most=MAX_REDIRECT_WAIT_MS),
+    RedirectMoment.BEFORE_COMPLETED: Duration(at_least=1),
+}
 
 
 def _check_delay(members: Members) -> None:
-    is_other = members.values["redirect"] not in (None, RedirectMoment.BEFORE_WEBHOOK)
-    if is_other and "delay" in members.known:
-        message = f"'delay' belongs to 'redirect: {RedirectMoment.BEFORE_WEBHOOK}' alone"
-        members.known["delay"].note(message)
+    known, values = members.known, members.values
+    if "delay" not in known or ("redirect" in known and values["redirect"] is None):
+        return
+    kind = _DELAYS.get(values["redirect"])
+    if kind is None:
+        words = listed([f"'redirect: {moment}'" for moment in _DELAYS], "or")
+        known["delay"].note(f"'delay' belongs to {words} alone")
+    elif values["delay"] is not None:
+        values["delay"] = kind.read(known["delay"])
 
 
-REDIRECT = MappingOf(
-    Redirect,
+CHECKOUT_EFFECT = MappingOf(
+    CheckoutEffect,
     {
         "redirect": Key(
             Word(RedirectMoment),
+            "When the page redirects. "
             f"`after_webhook`: when the first attempts have ended, after {_MAX_WAIT} at most. "
             "`before_webhook`: the first attempts follow the redirect; without a page, they are "
-            f"made after {_MAX_WAIT} or with the next `advance`. `never`: the customer closes the "
-            "tab.",
-            required=f"{listed(list(RedirectMoment), 'or')}",
-            field="moment",
+            f"made after {_MAX_WAIT} or with the next `advance`. `before_completed`: the page "
+            "redirects while the payment is still in `processing`, and it completes later. "
+            "`never`: the customer closes the tab.",
+            default_text="at once, when the payment has completed",
         ),
         "delay": Key(
-            Duration(at_most=MAX_REDIRECT_WAIT_MS),
-            "The real time from a redirect before the webhook to the first attempts, "
-            f"{_MAX_WAIT} at most.",
+            Duration(),
+            "For `before_webhook`: the real time from the redirect to the first attempts, "
+            f"{_MAX_WAIT} at most. For `before_completed`: the time by the account's clock from "
+            "the approval to the completion, by which later steps of the outcome are postponed.",
             default=DEFAULT_REDIRECT_DELAY_MS,
             default_text=f"`{DEFAULT_REDIRECT_DELAY_MS // 1_000}s`",
             field="delay_ms",
         ),
+        "attempts": Key(
+            WholeNumber(at_most=MAX_SUBMITS),
+            "How often the customer may try to pay before `expires_at`. After a failed attempt "
+            "before the last, the payment is `pending` again, without an event, and the page "
+            "offers the methods.",
+            default_text="`1`",
+        ),
+        "cancel": Key(
+            Word(CancelEffect),
+            "What the cancel button of the page does. `fails`: the payment fails with "
+            "`user_cancelled`.",
+            default_text="`stays_pending`",
+        ),
     },
+    needs_one("redirect", "attempts", "cancel"),
+    excludes("redirect", "attempts", "cancel"),
+    excludes("attempts", "cancel"),
     KeyRule(
         check=_check_delay,
         schema={
             "dependentSchemas": {
                 "delay": {
-                    "properties": {"redirect": {"const": RedirectMoment.BEFORE_WEBHOOK.value}}
+                    "properties": {"redirect": {"enum": [moment.value for moment in _DELAYS]}},
+                    "required": ["redirect"],
                 }
             }
         },
@@ -254,9 +288,9 @@ CHECKOUT_RULE = MappingOf(
     rule_keys(
         WHEN,
         then=Key(
-            REDIRECT,
-            "When the page redirects after the payment has completed.",
-            required="when the page redirects, such as {redirect: after_webhook}",
+            CHECKOUT_EFFECT,
+            "What the page does: one of `redirect`, `attempts` and `cancel`.",
+            required="what the page does, such as {redirect: after_webhook}",
         ),
     ),
 )

@@ -138,10 +138,14 @@ def choose_expiry(
 
 
 def choose_checkout(
-    scenarios: Iterable[Scenario], facts: PaymentFacts, uses: Uses
+    scenarios: Iterable[Scenario], facts: PaymentFacts, setting: str, uses: Uses
 ) -> Chosen[CheckoutRule] | None:
-    """When the page of a completed payment redirects; None is at once."""
-    return _first(scenarios, RuleSection.CHECKOUT, lambda rule: matches(rule.when, facts), uses)
+    """What the page does, by the first rule with this setting: a field of CheckoutEffect."""
+
+    def applies(rule: CheckoutRule) -> bool:
+        return getattr(rule.then, setting) is not None and matches(rule.when, facts)
+
+    return _first(scenarios, RuleSection.CHECKOUT, applies, uses)
 
 
 def choose_webhook(

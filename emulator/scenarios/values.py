@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from emulator.domain.accounts import Mode
 from emulator.domain.faults import ApiRequest, RequestEffect
-from emulator.domain.outcomes import Outcome, Redirect
+from emulator.domain.outcomes import CheckoutEffect, Outcome
 from emulator.domain.payment import Reason, Status
 from emulator.domain.webhooks import DeliveryEffect
 
@@ -84,10 +84,10 @@ class ExpiryRule(Struct, frozen=True, kw_only=True):
 
 
 class CheckoutRule(Struct, frozen=True, kw_only=True):
-    """When the customer's browser is redirected after the payment has completed."""
+    """What the checkout page does: when it redirects, and whether a failure is final."""
 
     when: When = When()
-    then: Redirect
+    then: CheckoutEffect
     times: int | None = None
 
 

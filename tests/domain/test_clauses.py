@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 from emulator.domain.clauses import CLAUSES, SECTIONS, Basis
+from emulator.domain.variants import VARIANTS
 from emulator.scenarios.scenario_file import scenario_schema
 from emulator.settings import OPTIONS
 from tests.clauses import MarkedTest, clause_tests, marked_tests
@@ -65,13 +66,26 @@ def test_a_clause_is_configured_by_what_exists() -> None:
     options = {option.flag for option in OPTIONS}
     calls = {row[0].strip("`") for row in rows(text_of("docs/reference/control-api.md"))}
     rules = set(scenario_schema()["properties"])
+    for name in list(rules):
+        rule = scenario_schema()["properties"][name].get("items", {}).get("properties", {})
+        rules |= {f"{name}: {key}" for key in rule.get("then", {}).get("properties", {})}
     for clause in CLAUSES:
         assert set(clause.configured_by) <= options | calls | rules | PARAMS, clause.number
+    assert {number for variant in VARIANTS for number in variant.clauses} <= {
+        clause.number for clause in CLAUSES
+    }
+
+
+def test_each_assumption_has_a_setting_or_a_reason_why_nothing_changes_it() -> None:
+    for clause in CLAUSES:
+        is_assumed = clause.basis is Basis.ASSUMED or clause.assumed is not None
+        assert bool(clause.settings) or clause.fixed_because is not None or not is_assumed
+        assert clause.fixed_because is None or (is_assumed and not clause.settings), clause.number
 
 
 def test_every_text_is_one_line_with_paired_backquotes() -> None:
     for clause in CLAUSES:
-        for text in (clause.says, clause.here, clause.assumed or "x"):
+        for text in (clause.says, clause.here, clause.assumed or "x", clause.fixed_because or "x"):
             assert text == " ".join(text.split())
             assert text.count("`") % 2 == 0, text
             assert not text.endswith(".")

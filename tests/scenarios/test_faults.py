@@ -23,11 +23,13 @@ VALIDATOR = Draft202012Validator(scenario_schema())
 # A value for each fault type.
 REQUEST_FAULTS = {
     "status": "500",
+    "body": "html",
     "latency": "1s",
     "drop": "true",
     "truncate": "true",
     "hold": "delivery",
 }
+NEEDED = {"concurrent": "copies", "body": "status"}
 WEBHOOK_FAULTS = {
     "copies": "2",
     "concurrent": "true",
@@ -89,8 +91,8 @@ def test_two_fault_types_have_both_effects_or_exclude_each_other(
     }
 
     def then_of(*keys: str) -> str:
-        """These keys, and the one that `concurrent` needs."""
-        needed = ["copies"] if "concurrent" in keys and "copies" not in keys else []
+        """These keys, and those that they need."""
+        needed = [NEEDED[key] for key in keys if NEEDED.get(key) not in (None, *keys)]
         return f"{{{', '.join(f'{key}: {values[key]}' for key in (*keys, *needed))}}}"
 
     when = "{request: list_payments}" if section == "faults" else "{}"
@@ -100,7 +102,7 @@ def test_two_fault_types_have_both_effects_or_exclude_each_other(
             with pytest.raises(ScenarioError):
                 effect_of(section, then, when)
         else:
-            alone = [effect_of(section, then_of(key), when)] if key != "concurrent" else []
+            alone = [effect_of(section, then_of(key), when)] if key not in NEEDED else []
             assert effect_of(section, then, when) not in (*alone, nothing)
 
 

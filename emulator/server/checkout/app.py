@@ -113,7 +113,7 @@ class CheckoutApp:
 @cache
 def _renderer(directory: Path, *, shows_handset: bool) -> tuple[Assets, Renderer]:
     """Compiles the templates once for all emulators of a process."""
-    assets = Assets(directory / DIRECTORY)
+    assets = Assets(directory / DIRECTORY, directory.parent / "tokens.css")
     return assets, Renderer(directory, assets, shows_handset=shows_handset)
 
 

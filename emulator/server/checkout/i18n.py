@@ -8,9 +8,11 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
+from emulator.domain.instants import Instant
 from emulator.domain.payment_methods import METHODS
 
 DEFAULT_LANGUAGE = "en"
+_ADDIS_ABABA_MINUTES = 180
 LANGUAGES = (DEFAULT_LANGUAGE, "am")
 
 _MAX_CACHED = 64
@@ -54,6 +56,12 @@ def minutes(duration_ms: int) -> str:
     """A duration as `0:30`, rounded up to whole seconds."""
     whole_minutes, seconds = divmod(max(0, -(-duration_ms // 1000)), 60)
     return f"{whole_minutes}:{seconds:02}"
+
+
+def time_of_day(instant: Instant) -> str:
+    """The time in Addis Ababa, as a phone shows it: `16:05`."""
+    hours, minute = divmod(instant // 60_000 + _ADDIS_ABABA_MINUTES, 60)
+    return f"{hours % 24:02}:{minute:02}"
 
 
 def load_catalogues(directory: Path) -> dict[str, Texts]:

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from emulator.domain import errors
 from emulator.domain.hosts import authority
 from emulator.domain.instants import rate_number
-from emulator.domain.payment import Payment, Status
+from emulator.domain.payment import Payment, Reason, Status
 from emulator.domain.payment_methods import BANK_TRANSFER, PHONE_METHODS
 from emulator.http.disconnection import unless_disconnected
 from emulator.server.api.bodies import ClientDisconnected, read_body
@@ -100,9 +100,11 @@ class Pages:
                 del self._held[machine]
         return JSONResponse(
             {
-                "status": checkout.payment.status,
+                "status": checkout.status,
                 "moment": checkout.moment,
                 "left_ms": views.left_ms(checkout),
+                "open_ms": views.open_ms(checkout),
+                "now_ms": checkout.now,
                 "rate": rate_number(checkout.rate_thousandths),
                 "again_ms": 0 if holds else POLL_MS,
             }
@@ -114,9 +116,11 @@ class Pages:
         It is a separate page because Chromium applies `form-action` to the target of a redirect.
         """
         page, checkout = await self._open(request, token)
-        if checkout.payment.status is not Status.PENDING:
+        payment = checkout.payment
+        has_failed = payment.method is None and payment.reason is Reason.USER_CANCELLED
+        if payment.status is not Status.PENDING and not has_failed:
             return _redirect(page, token)
-        return self._renderer.page(page, views.leaving_cancelled(checkout.payment), checkout)
+        return self._renderer.page(page, views.leaving_cancelled(payment), checkout)
 
     async def pay(self, request: Request, token: str) -> Response:
         """`POST /c/{token}`: submit a method; with the method alone, redirect to its form."""
@@ -228,5 +232,7 @@ def _redirect(page: PageRequest, token: str, leaf: str = "", **query: str) -> Re
 
 
 def _leaf_after_submit(payment: Payment) -> str:
+    if payment.status is Status.PENDING:
+        return ""
     is_at_bank = payment.method == BANK_TRANSFER and payment.status is Status.PROCESSING
     return "bank" if is_at_bank else "wait"

@@ -14,13 +14,20 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import Response
 
+from emulator.domain.instants import rate_number
 from emulator.domain.outcomes import Handset, Outcome
 from emulator.domain.payment import DEFAULT_REASON, Status
 from emulator.domain.payment_methods import BANKS, local_phone
 from emulator.reporting import template_environment
 from emulator.server.assets import Assets
 from emulator.server.checkout import i18n
-from emulator.server.checkout.views import ANSWERING_REFRESH_S, TEXTS_OF_REASON, PageView, Screen
+from emulator.server.checkout.views import (
+    ANSWERING_REFRESH_S,
+    TEXTS_OF_REASON,
+    PageView,
+    Screen,
+    open_ms,
+)
 from emulator.server.engine.payments.checkouts import Checkout, TestNumber
 
 # A few dozen views; with the scenarios' test numbers and all languages a few hundred.
@@ -43,6 +50,8 @@ _ABSENT: dict[str, Hashable] = {
     "is_leaving": False,
     "is_reloaded": False,
     "has_others": False,
+    "failure": None,
+    "has_open": False,
     "bank_answers": (),
 }
 
@@ -104,6 +113,7 @@ _SLOTS = {
         *("root", "checkout", "here", "switch", "token", "form_token", "moment"),
         *("monogram", "amount", "phone", "masked_phone", "left", "left_ms"),
         *("reference", "back", "destination", "detail"),
+        *("open_ms", "open_left", "now_ms", "time_of_day", "rate"),
     )
 }
 # A merchant's name may be written from right to left; the sentence around it is not.
@@ -243,7 +253,9 @@ class Renderer:
             payment = checkout.payment
             amount = request.texts.money(payment.amount_minor)
             values["mode"] = checkout.mode.value
-            values["status"] = payment.status.value
+            values["status"] = checkout.status
+            if payment.status is Status.PENDING and checkout.failed_attempts:
+                values["failure"], _ = TEXTS_OF_REASON[checkout.failed_attempts[-1]]
             values["is_long"] = len(amount) > _LONG_AMOUNT
             values["is_watched"] = view.leaf is not None
             # A reload of the same address keeps the place to which the bar has scrolled.
@@ -255,7 +267,14 @@ class Renderer:
                 "monogram": checkout.merchant.strip()[:1],
                 "amount": amount,
                 "reference": payment.id[-_REFERENCE_LENGTH:],
+                "rate": str(rate_number(checkout.rate_thousandths)),
+                "now_ms": str(checkout.now),
+                "time_of_day": i18n.time_of_day(checkout.now),
             }
+            left_ms = open_ms(checkout)
+            if left_ms is not None:
+                values["has_open"] = True
+                texts |= {"open_ms": str(left_ms), "open_left": i18n.minutes(left_ms)}
             if view.leaf is not None:
                 texts |= _watched(request, view, checkout, view.leaf)
         page = self._cached_page(request.texts.language, tuple(values.items()))

@@ -7,7 +7,6 @@ from types import MappingProxyType
 
 import msgspec
 
-from emulator.domain.instants import rate_number
 from emulator.domain.payment import DEFAULT_REASON, Payment, Reason, Status
 from emulator.domain.payment_methods import (
     BANK_TRANSFER,
@@ -48,6 +47,7 @@ TEXTS_OF_REASON = {
 
 LEAVING = "leaving"
 """The page that redirects to the merchant."""
+MAX_SHOWN_MS = 86_400_000
 _PHONE_INVALID = "phone_invalid"
 _MAX_INPUT_CHARACTERS = 32
 _EMPTY: Mapping[str, str] = MappingProxyType({})
@@ -61,6 +61,7 @@ class Screen(StrEnum):
     ASKING = "asking"
     IGNORED = "ignored"
     SCRIPTED = "scripted"
+    PAID = "paid"
 
 
 class PageView(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,10 +111,13 @@ def followed(
     payment = checkout.payment
     if payment.status is Status.PENDING:
         return None
+    if checkout.is_leaving_early:
+        return _leaving("processing", payment.terms.success_url, is_paid=False)
     if payment.status is Status.PROCESSING:
         return _waiting(checkout, query)
     if payment.status is Status.COMPLETED and redirects:
-        return _leaving("success", payment.terms.success_url, is_paid=True)
+        leaving = _leaving("success", payment.terms.success_url, is_paid=True)
+        return _with_message(leaving, payment)
     if payment.reason is Reason.USER_CANCELLED:
         return leaving_cancelled(payment)
     return _ended(payment)
@@ -146,6 +150,12 @@ def phone_method(payment: Payment, query: Mapping[str, str]) -> str | None:
     """The method whose phone form `/c/{token}` shows, if any."""
     method = _form_method(payment, query) if payment.status is Status.PENDING else None
     return method if method in PHONE_METHODS else None
+
+
+def open_ms(checkout: Checkout) -> int | None:
+    """The time until a pending payment expires; None for another payment, or for days."""
+    left = checkout.payment.expires_at - checkout.now
+    return left if checkout.payment.status is Status.PENDING and left < MAX_SHOWN_MS else None
 
 
 def left_ms(checkout: Checkout) -> int | None:
@@ -278,7 +288,7 @@ def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:
             "has_phone": has_phone,
             "bank": _bank_name(payment) if asks and not is_on_phone else None,
             "has_left": left is not None,
-            "rate": str(rate_number(checkout.rate_thousandths)),
+            "is_frozen": checkout.rate_thousandths == 0,
         },
         texts={
             "masked_phone": "" if payment.phone is None else mask_phone(payment.phone),
@@ -304,10 +314,16 @@ def _leaving(heading: str, destination: str, *, is_paid: bool) -> PageView:
     )
 
 
+def _with_message(view: PageView, payment: Payment) -> PageView:
+    """The page of a paid payment, with the message on the customer's phone."""
+    is_on_phone = payment.method in PHONE_METHODS
+    return msgspec.structs.replace(view, handset=Screen.PAID if is_on_phone else None)
+
+
 def _ended(payment: Payment) -> PageView:
     terms = payment.terms
     if payment.status is Status.COMPLETED:
-        return _result("already_paid", back=terms.success_url)
+        return _with_message(_result("already_paid", back=terms.success_url), payment)
     if payment.status is Status.REFUNDED:
         return _result("refunded", back=terms.success_url)
     if payment.status is Status.EXPIRED:

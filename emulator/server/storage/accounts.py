@@ -16,10 +16,10 @@ LAST_NUMBER = (1 << (62 - ORDINAL_BITS)) - 1
 
 _COLUMNS = (
     "number, id, name, test_key, live_key, seed, test_stream, live_stream, initial_clock,"
-    " frozen_at, offset_ms, rate_thousandths"
+    " vary, frozen_at, offset_ms, rate_thousandths"
 )
 _ALL = f"SELECT {_COLUMNS} FROM accounts ORDER BY number"
-_INSERT = f"INSERT INTO accounts ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT = f"INSERT INTO accounts ({_COLUMNS}) VALUES ({', '.join('?' * 13)})"
 _HAS_KEY = (
     "SELECT 1 FROM accounts WHERE test_key = ? UNION ALL SELECT 1 FROM accounts WHERE live_key = ?"
 )
@@ -46,6 +46,7 @@ TABLES_OF_ACCOUNT = {
     "request_counts": "owner",
     "actions": "position",
     "redirects": "payment",
+    "attempt_limits": "payment",
 }
 
 _TAKE = "SELECT * FROM {} WHERE {} BETWEEN ? AND ?"
@@ -76,6 +77,7 @@ class AccountRow(NamedTuple):
     test_stream: bytes
     live_stream: bytes
     initial_clock: str
+    vary: str | None
     frozen_at: Instant | None
     offset_ms: int
     rate_thousandths: int

@@ -16,7 +16,7 @@ from emulator.server.storage.batch import NoSpace
 MODE = 0o600
 # "ETBP": identifies our files.
 APPLICATION_ID = 0x45544250
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 
 # Offsets of the SQLite file format: the schema's change counter and the application id.
 HEADER_BYTES = 100

@@ -1,14 +1,15 @@
 """Events, one for each status that a payment took on, and the actions that caused them.
 
-A payment is the event of its creation; the events table contains the others. The actions table
-contains what the customer and the control API did to payments, in order.
+A payment is the event of its creation; the events table contains the others, and the failed
+attempts after which payments were pending again. The actions table contains what the customer and
+the control API did to payments, in order.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Event, Payment, Status
+from emulator.domain.payment import Event, Payment, Reason, Status
 from emulator.server.storage.batch import Transaction, of_row, positions_of
 from emulator.server.storage.payments import STATUS_WORDS, STATUSES, first_after
 
@@ -29,6 +30,7 @@ _OF_PAYMENT = (
 )
 _NEWEST = (
     f"SELECT * FROM (SELECT {_COLUMNS} FROM events WHERE position BETWEEN ?1 AND ?2"
+    " AND status <> 'pending'"
     f" ORDER BY position DESC LIMIT ?4) UNION ALL SELECT * FROM ({_CREATIONS}"
     " WHERE position BETWEEN ?1 AND ?3 ORDER BY position DESC LIMIT ?4) ORDER BY 1 DESC LIMIT ?4"
 )
@@ -44,8 +46,19 @@ _ALL = (
     f"SELECT {_COLUMNS} FROM events WHERE position BETWEEN ?1 AND ?2"
     f" UNION ALL {_CREATIONS} WHERE position BETWEEN ?1 AND ?2 ORDER BY 1"
 )
+_FAILED_ATTEMPTS = (
+    "SELECT reason FROM events INDEXED BY events_by_payment"
+    " WHERE payment = ? AND status = 'pending' ORDER BY position"
+)
+_PUT_ATTEMPT_LIMIT = "INSERT INTO attempt_limits (payment, attempts) VALUES (?, ?)"
+_GET_ATTEMPT_LIMIT = "SELECT attempts FROM attempt_limits WHERE payment = ?"
+_ATTEMPT_LIMITS = "SELECT payment, attempts FROM attempt_limits WHERE payment BETWEEN ? AND ?"
 _ACTION_COLUMNS = "at, payment, event, detail"
 _INSERT_ACTION = f"INSERT INTO actions (position, {_ACTION_COLUMNS})"
+_ACTIONS_OF_PAYMENT = (
+    f"SELECT {_ACTION_COLUMNS} FROM actions INDEXED BY actions_by_payment"
+    " WHERE payment = ? ORDER BY position"
+)
 _ACTIONS = f"SELECT {_ACTION_COLUMNS} FROM actions WHERE position BETWEEN ? AND ? ORDER BY position"
 
 
@@ -108,6 +121,26 @@ def of_payment(tx: Transaction, payment: int) -> list[Event]:
     return [of_row(Event, row) for row in tx.execute(_OF_PAYMENT, (payment,))]
 
 
+def failed_attempts(tx: Transaction, payment: int) -> list[Reason]:
+    """The reasons of a payment's failed attempts after which it was pending again."""
+    return [Reason(reason) for (reason,) in tx.execute(_FAILED_ATTEMPTS, (payment,))]
+
+
+def put_attempt_limit(tx: Transaction, payment: int, attempts: int) -> None:
+    tx.execute(_PUT_ATTEMPT_LIMIT, (payment, attempts))
+
+
+def attempt_limit(tx: Transaction, payment: int) -> int | None:
+    """How often the customer may try to pay; None before the first attempt that has failed."""
+    row = tx.execute(_GET_ATTEMPT_LIMIT, (payment,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def attempt_limits(tx: Transaction, owner: int) -> dict[int, int]:
+    """The limits of an owner's payments, by position."""
+    return dict(tx.execute(_ATTEMPT_LIMITS, positions_of(owner)).fetchall())
+
+
 def newest(tx: Transaction, owner: int, limit: int, *, before: int | None = None) -> list[Event]:
     """An owner's events, newest first, or those before a position."""
     first, last = positions_of(owner)
@@ -125,6 +158,11 @@ def of_owner(tx: Transaction, owner: int) -> list[Event]:
 
 def insert_action(tx: Transaction, owner: int, action: Action) -> None:
     tx.insert(_INSERT_ACTION, [(tx.next_position("actions", owner), *action)])
+
+
+def actions_of_payment(tx: Transaction, payment: int) -> list[Action]:
+    """What was done to a payment, oldest first."""
+    return [Action(*row) for row in tx.execute(_ACTIONS_OF_PAYMENT, (payment,))]
 
 
 def actions_of_owner(tx: Transaction, owner: int) -> list[Action]:

@@ -83,6 +83,19 @@ _COMPARED = (
     " ORDER BY position DESC LIMIT ?5"
 )
 
+# `~` comes after every character of an id.
+_BY_PREFIX = (
+    f"SELECT {PAYMENT_COLUMNS} FROM payments INDEXED BY payments_by_id"
+    " WHERE id >= ?1 AND id < ?1 || '~' ORDER BY id LIMIT ?2"
+)
+_CONTAINING = (
+    f"SELECT {PAYMENT_COLUMNS} FROM (SELECT * FROM payments NOT INDEXED"
+    f" WHERE position BETWEEN ?1 AND ?2 ORDER BY position DESC LIMIT {MAX_COMPARED_PAYMENTS})"
+    " WHERE amount_minor = ?3 OR instr(phone, ?4) OR substr(id, -length(?5)) = ?5 OR EXISTS"
+    " (SELECT 1 FROM json_each(terms, '$.metadata') WHERE instr(key || '=' || value, ?5))"
+    " ORDER BY position DESC LIMIT ?6"
+)
+
 
 class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
     """A page of an owner's payments, newest first; bounds are inclusive.
@@ -171,7 +184,7 @@ def update(tx: Transaction, payments: Iterable[Payment]) -> None:
         equal.setdefault(tuple(payment)[_MUTABLE], []).append(payment.position)
     for (status, *others), positions in equal.items():
         # An expiry changes only the status: the other columns would cost three indexes.
-        is_bare = all(value is None for value in others)
+        is_bare = status is Status.EXPIRED and all(value is None for value in others)
         statement = _UPDATE_STATUS if is_bare else _UPDATE
         values = (STATUS_WORDS[status],) if is_bare else (STATUS_WORDS[status], *others)
         for start in range(0, len(positions), _MAX_POSITIONS_PER_STATEMENT):
@@ -249,6 +262,26 @@ def page(tx: Transaction, owner: int, query: PageQuery) -> list[int]:
         if len(matching) > query.limit:
             break
     return matching
+
+
+def with_prefix(tx: Transaction, prefix: str, *, limit: int) -> list[Payment]:
+    """The payments of all owners whose ids begin with a text."""
+    return [payment_of_row(row) for row in tx.execute(_BY_PREFIX, (prefix, limit))]
+
+
+def containing(
+    tx: Transaction,
+    owner: int,
+    text: str,
+    *,
+    amount_minor: int | None,
+    phone_digits: str | None,
+    limit: int,
+) -> list[Payment]:
+    """Among an owner's newest payments, those with an amount, with these digits in the phone, or
+    with a text in their metadata or at the end of their id, newest first."""
+    values = (*positions_of(owner), amount_minor, phone_digits, text, limit)
+    return [payment_of_row(row) for row in tx.execute(_CONTAINING, values)]
 
 
 def of_owner(

@@ -14,6 +14,7 @@ CREATE TABLE accounts (
     test_stream   BLOB    NOT NULL,
     live_stream   BLOB    NOT NULL,
     initial_clock TEXT    NOT NULL,
+    vary          TEXT,              -- the variants; NULL: those of `serve --vary`
     frozen_at     INTEGER,           -- ms; NULL while the clock runs
     offset_ms     INTEGER NOT NULL,  -- added to real time, multiplied by the rate, while it runs
     rate_thousandths INTEGER NOT NULL DEFAULT 1000  -- ms of a running clock in a second of real time
@@ -50,7 +51,8 @@ CREATE UNIQUE INDEX payments_by_idempotency_key ON payments (owner, idempotency_
 CREATE INDEX payments_by_method ON payments (method) WHERE method IS NOT NULL;
 CREATE INDEX payments_by_method_and_status ON payments (method, status) WHERE method IS NOT NULL;
 
--- Of each payment all events but the first.
+-- Of each payment all events but the first. A row with the status `pending` is no event: it is a
+-- failed attempt to pay that was not the last, with its method and reason.
 CREATE TABLE events (
     position     INTEGER PRIMARY KEY,
     payment      INTEGER NOT NULL,
@@ -95,6 +97,7 @@ CREATE TABLE endpoints (
     is_enabled       INTEGER NOT NULL,
     old_secret       TEXT,               -- signs, too, until old_secret_until
     old_secret_until INTEGER NOT NULL,
+    form             TEXT,               -- as JSON; NULL: Standard Webhooks
     is_deleted       INTEGER NOT NULL DEFAULT 0  -- stored as long as its deliveries
 ) STRICT;
 
@@ -202,6 +205,12 @@ CREATE TABLE snapshots (
     UNIQUE (account, name)
 ) STRICT;
 
+-- How often the customer may try to pay, from a failed attempt on that was not the last.
+CREATE TABLE attempt_limits (
+    payment  INTEGER PRIMARY KEY,
+    attempts INTEGER NOT NULL
+) STRICT;
+
 -- When the page of a completed payment redirects, where a rule of a scenario determines it.
 CREATE TABLE redirects (
     payment INTEGER PRIMARY KEY,
@@ -213,3 +222,4 @@ CREATE INDEX payments_by_expiry ON payments (owner >> 1, expires_at, expiry_time
     WHERE status = 'pending';
 CREATE INDEX timers_by_payment ON timers (payment);
 CREATE INDEX events_by_payment ON events (payment);
+CREATE INDEX actions_by_payment ON actions (payment);

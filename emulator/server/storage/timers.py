@@ -61,6 +61,7 @@ _NEXT = (
 )
 _DELETE_THROUGH = "DELETE FROM timers WHERE account = ? AND (due_at, sequence) <= (?, ?)"
 _DELETE_STEPS = "DELETE FROM timers INDEXED BY timers_by_payment WHERE payment = ?"
+_POSTPONE = "UPDATE timers INDEXED BY timers_by_payment SET due_at = due_at + ? WHERE payment = ?"
 _OF_PAYMENT = (
     f"SELECT {_EXPIRY_COLUMNS} FROM payments WHERE position = ?1 AND status = 'pending'"
     f" UNION ALL SELECT {_COLUMNS} FROM timers INDEXED BY timers_by_payment WHERE payment = ?1"
@@ -138,6 +139,11 @@ def with_payment(tx: Transaction, payment_id: str) -> tuple[Payment, list[Timer]
 def delete_through(tx: Transaction, account: int, last: Timer) -> None:
     """Delete the timers up to and including the last one that was fired."""
     tx.execute(_DELETE_THROUGH, (account, last.due_at, last.sequence))
+
+
+def postpone(tx: Transaction, payment: int, by_ms: int) -> None:
+    """Postpone the timers of a payment, which stay in their order."""
+    tx.execute(_POSTPONE, (by_ms, payment))
 
 
 def cancel(tx: Transaction, payment: int) -> None:

@@ -42,6 +42,24 @@ expiry:
     times: 1
   - when: {mode: live, metadata: {case: asked}}
     after: 1ms
+checkout:
+  - when: {metadata: {case: again}}
+    then: {attempts: 3}
+    times: 3
+  - when: {metadata: {case: again}, method: mpesa}
+    then: {attempts: 2}
+  - when: {metadata: {case: again}}
+    then: {cancel: fails}
+    times: 1
+  - when: {metadata: {case: asked}}
+    then: {redirect: before_completed, delay: 2500ms}
+    times: 2
+  - when: {metadata: {case: again}}
+    then: {redirect: before_completed, delay: 40s}
+  - when: {phone: "0911111111"}
+    then: {redirect: before_completed, delay: 1ms}
+  - when: {metadata: {case: none}}
+    then: {cancel: fails}
 """
 # It decides only where it is put on a payment.
 PLACED = """
@@ -54,7 +72,7 @@ outcomes:
   - when: {}
     then: [{status: failed}]
 """
-CASES = st.sampled_from(["short", "late", "asked", "stuck", "none"]).map(
+CASES = st.sampled_from(["short", "late", "asked", "again", "stuck", "none"]).map(
     lambda case: {"case": case}
 )
 METADATA = CASES | CASES | st.dictionaries(TEXTS, TEXTS, max_size=3)

@@ -5,7 +5,7 @@ Each bound on the instant is a binary search, which halves the range some times 
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import product
@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from emulator.domain.payment import Status
+from emulator.domain.payment import Payment, Status
 from emulator.server.storage import payments
 from emulator.server.storage.batch import Transaction, first_position
 from emulator.server.storage.database_file import create_schema
-from emulator.server.storage.payments import PageQuery
+from emulator.server.storage.payments import MAX_COMPARED_PAYMENTS, PageQuery
 
 FEW, MANY = 1_000, 100_000
 LIMIT = 10
@@ -126,6 +126,10 @@ every_combination = pytest.mark.parametrize(
 
 def steps(table: Table, query: PageQuery) -> int:
     """How many instructions of SQLite's virtual machine a page takes."""
+    return steps_of(table, lambda: payments.page(table.transaction, OWNER, query))
+
+
+def steps_of(table: Table, work: Callable[[], object]) -> int:
     count = 0
 
     def step() -> int:
@@ -135,7 +139,7 @@ def steps(table: Table, query: PageQuery) -> int:
 
     table.connection.set_progress_handler(step, 1)
     try:
-        payments.page(table.transaction, OWNER, query)
+        work()
     finally:
         table.connection.set_progress_handler(None, 1)
     return count
@@ -191,6 +195,31 @@ def test_a_page_contains_the_payments_that_match_the_filters(
     ]
     found = payments.page(few.transaction, OWNER, query)
     assert [position - first_position(OWNER) for position in found] == expected[: LIMIT + 1]
+
+
+def test_ids_with_a_beginning_take_as_many_steps_of_many_as_of_few(few: Table, many: Table) -> None:
+    prefix = f"pay_{OWNER}_9"
+
+    def search(table: Table) -> list[Payment]:
+        return payments.with_prefix(table.transaction, prefix, limit=LIMIT)
+
+    assert steps_of(few, lambda: search(few)) == steps_of(many, lambda: search(many))
+    found = search(many)
+    assert [payment.id.startswith(prefix) for payment in found] == [True] * LIMIT
+
+
+def test_a_text_is_compared_with_a_bounded_number_of_payments(few: Table, many: Table) -> None:
+    def search(table: Table, text: str) -> list[str]:
+        rest = {"amount_minor": None, "phone_digits": None}
+        found = payments.containing(table.transaction, OWNER, text, limit=LIMIT, **rest)
+        return [payment.id for payment in found]
+
+    per_payment = steps_of(few, lambda: search(few, "nothing")) / FEW
+    of_many = steps_of(many, lambda: search(many, "nothing"))
+    assert of_many < 1.1 * per_payment * MAX_COMPARED_PAYMENTS
+    for ordinal, is_found in ((MANY, True), (MANY - 2 * MAX_COMPARED_PAYMENTS, False)):
+        name = f"pay_{OWNER}_{ordinal}"
+        assert (name in search(many, name)) is is_found
 
 
 def test_a_filter_that_nothing_matches_costs_no_more(many: Table) -> None:

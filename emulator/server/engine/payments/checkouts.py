@@ -10,14 +10,18 @@ from emulator.domain.accounts import Mode
 from emulator.domain.errors import UnknownCheckout
 from emulator.domain.instants import Instant
 from emulator.domain.outcomes import Outcome, RedirectMoment
-from emulator.domain.payment import Payment
+from emulator.domain.payment import Payment, Reason, Status
 from emulator.domain.transitions import Timer
 from emulator.server.engine.payments.context import EngineContext, EngineService
 from emulator.server.engine.payments.customer import Customer, PhoneAnswer, Submission
 from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.journal import Departure
-from emulator.server.engine.state.rule_choice import numbers, uncounted_numbers
-from emulator.server.storage import deliveries, timers
+from emulator.server.engine.state.rule_choice import (
+    may_have_checkout_rules,
+    numbers,
+    uncounted_numbers,
+)
+from emulator.server.storage import deliveries, events, timers
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction
 from emulator.server.storage.database import reads
 
@@ -31,7 +35,8 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
     The forms of the page contain `form_token`, which depends only on the database, so that a form
     that was opened before a restart is accepted after it. `moment` identifies the content of the
     page in an address: it changes with everything but flowing time. The rate is 0 while the clock
-    is stopped.
+    is stopped. `failed_attempts` are those after which the payment was pending again;
+    `is_leaving_early` is whether the customer leaves for the merchant before the completion.
     """
 
     token: str
@@ -43,6 +48,13 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
     moment: str
     payment: Payment
     scheduled: list[Timer]
+    failed_attempts: list[Reason]
+    is_leaving_early: bool
+
+    @property
+    def status(self) -> str:
+        """The status of the payment, or `leaving` where the customer leaves before its end."""
+        return "leaving" if self.is_leaving_early else self.payment.status.value
 
 
 class TestNumber(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -92,6 +104,14 @@ class Checkouts(EngineService):
             return account
         rate, ahead = account.clock.pace
         due_at = scheduled[0].due_at if scheduled else None
+        last: object = payment.reason
+        failed_attempts: list[Reason] = []
+        is_leaving_early = False
+        if may_have_checkout_rules(account):
+            failed_attempts = events.failed_attempts(tx, payment.position)
+            last = last or len(failed_attempts)
+            if payment.status is Status.PROCESSING:
+                is_leaving_early = deliveries.redirect(tx, payment.position) is not None
         return Checkout(
             token=token,
             form_token=ids.form_token(owner.stream, token),
@@ -99,9 +119,11 @@ class Checkouts(EngineService):
             mode=owner.mode,
             now=now,
             rate_thousandths=rate,
-            moment=f"{payment.status}.{payment.reason}.{due_at}.{rate}.{ahead}",
+            moment=f"{payment.status}.{last}.{due_at}.{rate}.{ahead}",
             payment=payment,
             scheduled=scheduled,
+            failed_attempts=failed_attempts,
+            is_leaving_early=is_leaving_early,
         )
 
     async def changed(self, token: str, seen: str, *, timeout_ms: int) -> Checkout:

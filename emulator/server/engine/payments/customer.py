@@ -19,7 +19,14 @@ from emulator.domain.errors import (
 )
 from emulator.domain.instants import Instant
 from emulator.domain.message_text import not_accepted, received
-from emulator.domain.outcomes import Handset, Outcome, Scripted, Step, answer_due_at
+from emulator.domain.outcomes import (
+    CancelEffect,
+    Handset,
+    Outcome,
+    Scripted,
+    Step,
+    answer_due_at,
+)
 from emulator.domain.payment import Payment, Reason, Status
 from emulator.domain.payment_methods import (
     BANK_TRANSFER,
@@ -32,7 +39,7 @@ from emulator.domain.payment_methods import (
 from emulator.domain.transitions import Change, TimerKind, is_asked, not_offered
 from emulator.server.engine.payments.context import EngineService
 from emulator.server.engine.state.account import Owner
-from emulator.server.engine.state.rule_choice import outcome_of, payer_of
+from emulator.server.engine.state.rule_choice import checkout_effect, outcome_of, payer_of
 from emulator.server.storage import events, payments, timers
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import writes
@@ -46,13 +53,15 @@ class _StoredAction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class Paid(_StoredAction, frozen=True):
     """A method was submitted; `phone` is normalised.
 
-    `steps` are those of the outcome that follows; None where the customer answers.
+    `steps` are those of the outcome that follows; None where the customer answers. `rule` is the
+    scenario and the rule that determined it.
     """
 
     method: str
     phone: str | None = None
     bank: str | None = None
     steps: tuple[Step, ...] | None = None
+    rule: str | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -60,13 +69,19 @@ class Paid(_StoredAction, frozen=True):
 
 
 class Answered(_StoredAction, frozen=True):
-    """A person answered on the phone or at the bank."""
+    """A person answered on the phone or at the bank.
+
+    `is_postponed` is whether the payment completes later, after the redirect of its page.
+    """
 
     answer: str
+    is_postponed: bool = False
 
 
 class Cancelled(_StoredAction, frozen=True):
-    """The page's cancel button was pressed."""
+    """The page's cancel button was pressed; `fails` where the payment failed by it."""
+
+    fails: bool = False
 
 
 class Transitioned(_StoredAction, frozen=True):
@@ -157,7 +172,7 @@ class Customer(EngineService):
         return await self._perform(owner, payment_id, partial(self._answer, answer=answer))
 
     async def cancel(self, owner: Owner, payment_id: str) -> Payment:
-        """Press the page's cancel button: the payment stays pending.
+        """Press the page's cancel button: the payment stays pending, or fails by a checkout rule.
 
         Raises UnknownPayment, and IllegalTransition once a method was submitted.
         """
@@ -202,15 +217,18 @@ class Customer(EngineService):
         if payment.status is not Status.PENDING:
             raise PaymentNotPayable(f"A payment that is {payment.status} cannot be paid.")
         change = Change(to=Status.PROCESSING, method=method, phone=phone, bank=bank)
-        outcome = outcome_of(tx, owner, payment, change)
+        outcome, rule = outcome_of(tx, owner, payment, change)
         timers.cancel(tx, payment.position)
         submitted = self._apply(context, change)
         steps = outcome.steps if isinstance(outcome, Scripted) else None
-        action = Paid(method=method, phone=phone, bank=bank, steps=steps)
+        action = Paid(method=method, phone=phone, bank=bank, steps=steps, rule=rule)
         return self._apply_outcome(context._replace(payment=submitted), outcome), action
 
     def _apply_outcome(self, context: _ActionContext, outcome: Outcome) -> Payment:
-        """Apply the immediate steps of an outcome, and schedule the others."""
+        """Apply the immediate steps of an outcome, and schedule the others.
+
+        After a failure that is not the last attempt, the others do not occur.
+        """
         tx, owner, payment, now = context
         schedule = partial(self._status_writer.schedule, tx, owner.account, payment)
         if not isinstance(outcome, Scripted):
@@ -218,12 +236,16 @@ class Customer(EngineService):
             timeout = Change(to=Status.FAILED, reason=Reason.TIMEOUT)
             schedule(TimerKind.HANDSET_TIMEOUT, timeout, due_at=due_at)
             return payment
+        postponed_ms = 0
         for step in outcome.steps:
             change = Change(to=step.status, reason=step.reason, unusual=step.unusual)
-            if step.after_ms == 0:
-                payment = self._apply(context._replace(payment=payment), change)
-            else:
-                schedule(TimerKind.OUTCOME, change, due_at=now + step.after_ms)
+            if step.after_ms == 0 and postponed_ms == 0:
+                payment, postponed_ms = self._conclude(context._replace(payment=payment), change)
+                if payment.status is Status.PENDING:
+                    break
+            if step.after_ms or postponed_ms:
+                due_at = now + step.after_ms + postponed_ms
+                schedule(TimerKind.OUTCOME, change, due_at=due_at)
         return payment
 
     def _answer(self, context: _ActionContext, *, answer: PhoneAnswer) -> _Done:
@@ -241,16 +263,28 @@ class Customer(EngineService):
                 f"'{answer}' is not an answer {'at a bank' if is_bank else 'on a phone'}.",
                 param="answer",
             )
-        return self._change(context, _CHANGE_OF_ANSWER[answer]), Answered(answer=answer)
+        change = _CHANGE_OF_ANSWER[answer]
+        timers.cancel(context.tx, payment.position)
+        answered, postponed_ms = self._conclude(context, change)
+        if postponed_ms:
+            account, due_at = context.owner.account, context.now + postponed_ms
+            self._status_writer.schedule(
+                context.tx, account, payment, TimerKind.OUTCOME, change, due_at=due_at
+            )
+        return answered, Answered(answer=answer, is_postponed=postponed_ms > 0)
 
-    @staticmethod
-    def _cancel(context: _ActionContext) -> _Done:
-        if context.payment.status is not Status.PENDING:
+    def _cancel(self, context: _ActionContext) -> _Done:
+        tx, owner, payment, _ = context
+        if payment.status is not Status.PENDING:
             raise IllegalTransition(
-                f"The payment is {context.payment.status}: on the page it can be cancelled only"
+                f"The payment is {payment.status}: on the page it can be cancelled only"
                 " while it is pending."
             )
-        return context.payment, Cancelled()
+        effect = checkout_effect(tx, owner, payment, "cancel")
+        if effect is None or effect.cancel is not CancelEffect.FAILS:
+            return payment, Cancelled()
+        change = Change(to=Status.FAILED, reason=Reason.USER_CANCELLED, by_setting=True)
+        return self._change(context, change), Cancelled(fails=True)
 
     def _transition(self, context: _ActionContext, *, change: Change) -> _Done:
         action = Transitioned(
@@ -266,6 +300,11 @@ class Customer(EngineService):
 
     def _apply(self, context: _ActionContext, change: Change) -> Payment:
         return self._status_writer.apply(
+            context.tx, context.owner, context.payment, change, now=context.now
+        )
+
+    def _conclude(self, context: _ActionContext, change: Change) -> tuple[Payment, int]:
+        return self._status_writer.conclude(
             context.tx, context.owner, context.payment, change, now=context.now
         )
 

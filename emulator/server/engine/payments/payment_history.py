@@ -12,6 +12,7 @@ from emulator.server.engine.state.account import Owner
 from emulator.server.storage import events, payments, timers
 from emulator.server.storage.batch import Transaction, positions_of
 from emulator.server.storage.database import reads
+from emulator.server.storage.events import Action
 from emulator.server.storage.payments import PageQuery
 
 MAX_COUNTED_EVENTS = 10_000
@@ -19,10 +20,11 @@ MAX_COUNTED_EVENTS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentDetail:
-    """A payment with its events, oldest first, and its scheduled changes, soonest first."""
+    """A payment with its events and actions, oldest first, and its scheduled changes."""
 
     payment: Payment
     timeline: list[Event]
+    actions: list[Action]
     scheduled: list[Timer | ComingAttempt]
 
 
@@ -50,6 +52,7 @@ class PaymentHistory(EngineService):
         return PaymentDetail(
             payment=payment,
             timeline=events.of_payment(tx, payment.position),
+            actions=events.actions_of_payment(tx, payment.position),
             scheduled=sorted(scheduled, key=lambda item: (item.due_at, item.sequence)),
         )
 
@@ -72,13 +75,16 @@ class PaymentHistory(EngineService):
             return True, payment
         return await self._change_notifier.watch((payment.position,), query, until=until)
 
-    async def events(self, owner: Owner, *, limit: int, before: str | None = None) -> list[str]:
+    async def events(
+        self, owner: Owner, *, limit: int, before: str | None = None, among: int | None = None
+    ) -> list[str]:
         """The bodies of the newest events, or of those before an event, newest first, as sent.
 
+        Failed attempts count for `among`, the number of the newest entries that may be events.
         Raises InvalidField for `before`.
         """
         await self._scheduler.fire_due(owner.account)
-        return await self._events(owner, limit, before)
+        return await self._events(owner, limit, before, among)
 
     async def transition_counts(self, owner: Owner) -> list[tuple[Status, Status, int]]:
         """The numbers of changes from one status to another, among the newest events."""
@@ -96,6 +102,8 @@ class PaymentHistory(EngineService):
         if position is None:
             raise UnknownEvent(name)
         (event,) = events.newest(tx, owner.number, 1, before=position + 1)
+        if event.position != position:
+            raise UnknownEvent(name)  # A failed attempt is no event.
         return owner.event_body(event, payments.get(tx, event.payment))
 
     @reads(is_long=True)
@@ -105,15 +113,19 @@ class PaymentHistory(EngineService):
         return [(event, payments.get(tx, event.payment)) for event in reversed(newest)]
 
     @reads(is_long=True)
-    def _events(self, tx: Transaction, owner: Owner, limit: int, before: str | None) -> list[str]:
+    def _events(
+        self, tx: Transaction, owner: Owner, limit: int, before: str | None, among: int | None
+    ) -> list[str]:
         position = None
         if before is not None:
             position = _event_position(tx, owner, before)
             if position is None:
                 raise not_accepted("before", before, "the id of an event of this account and mode")
+        first = 0 if among is None else events.next_position(tx, owner.number) - among
         return [
             owner.event_body(event, payments.get(tx, event.payment))
             for event in events.newest(tx, owner.number, limit, before=position)
+            if event.position >= first
         ]
 
 

@@ -4,13 +4,16 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from emulator import ids
 from emulator.domain.errors import IdempotencyKeyInUse, IdempotencyKeyReused, InvalidField, Refusal
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment, Status
+from emulator.domain.transitions import Change
 from emulator.domain.wire import payment_json
 from emulator.server.engine.payments.context import EngineContext, EngineService
 from emulator.server.engine.state.account import Owner
@@ -19,6 +22,9 @@ from emulator.server.storage import payments
 from emulator.server.storage.batch import LAST_ORDINAL, Transaction
 from emulator.server.storage.database import reads
 from emulator.server.storage.payments import NewPayment, PageQuery, UnknownCursor, UsedKey
+
+if TYPE_CHECKING:
+    from emulator.domain.variants import Variants
 
 KEY_RETENTION_MS = 24 * 3_600_000
 MAX_WAIT_FOR_KEY_MS = 5_000
@@ -178,7 +184,9 @@ class Payments(EngineService):
             if is_replay:
                 return _replayed(payments.get(tx, earlier.payment))
             payments.release_key(tx, earlier.payment)
-        payment = self._new_payment(tx, owner, order, now)
+        variants = owner.account.variants
+        create = self._new_payment if variants is None else partial(self._new_varied, variants)
+        payment = create(tx, owner, order, now)
         return _Draft(
             owner=owner,
             payment=payment,
@@ -187,6 +195,38 @@ class Payments(EngineService):
             fingerprint=fingerprint,
             request_id=request.id,
         )
+
+    def _new_varied(
+        self, variants: "Variants", tx: Transaction, owner: Owner, order: Order, now: Instant
+    ) -> Payment:
+        """A new payment of an account with variants; the first one follows that of another."""
+        is_first = tx.row_count("payments", owner.number) == 0
+        if is_first and variants.chosen("unknown-method", "account"):
+            self._pay_for_another(tx, owner, order, now)
+        payment = self._new_payment(tx, owner, order, now)
+        token = payment.terms.checkout_url.rpartition("/")[2]
+        varied_token = variants.token(token, payment.position & LAST_ORDINAL)
+        terms_json = payment.terms_json.replace(token, varied_token, 1)
+        return payment._replace(id=ids.payment_id(varied_token), terms_json=terms_json)
+
+    def _pay_for_another(self, tx: Transaction, owner: Owner, order: Order, now: Instant) -> None:
+        """Create the completed payment of another client, with an unknown method."""
+        from emulator.domain.variants import UNKNOWN_METHOD
+
+        other = replace(order, methods=(UNKNOWN_METHOD,), metadata={}, expires_in_s=1800)
+        payment = self._new_payment(tx, owner, other, now)
+        body = payment_json(payment).encode()
+        draft = _Draft(
+            owner=owner,
+            payment=payment,
+            body=body,
+            idempotency_key=None,
+            fingerprint=None,
+            request_id=None,
+        )
+        self._write(tx, [draft])
+        for status in (Status.PROCESSING, Status.COMPLETED):
+            payment = self._status_writer.apply(tx, owner, payment, Change(to=status), now=now)
 
     def _write(self, tx: Transaction, drafts: list[_Draft]) -> None:
         first_events = payments.insert(tx, drafts)

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from emulator.clock import PAUSE_AFTER_FAILURE_MS
 from emulator.domain.errors import NotReady
@@ -14,10 +15,13 @@ from emulator.domain.wire import effect_json
 from emulator.server.engine.delivery.webhooks import Webhooks
 from emulator.server.engine.state.account import FAR_OFF, NEVER, Account, Owner
 from emulator.server.engine.state.context import StateContext, StateService
-from emulator.server.engine.state.rule_choice import redirect_of
+from emulator.server.engine.state.rule_choice import may_have_checkout_rules
 from emulator.server.storage import events, payments, timers
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction
 from emulator.server.storage.database import DatabaseLost, writes
+
+if TYPE_CHECKING:
+    from emulator.server.engine.payments.checkout_rules import CheckoutRules
 
 CHUNK = 1_000
 
@@ -27,6 +31,7 @@ class StatusWriter(StateService):
 
     def __init__(self, context: StateContext, webhooks: Webhooks) -> None:
         super().__init__(context)
+        self._context = context
         self._webhooks = webhooks
 
     def apply(
@@ -60,25 +65,38 @@ class StatusWriter(StateService):
         first_event: int,
     ) -> None:
         """Choose when the pages of completed payments redirect; before their deliveries."""
-        for event, (payment, _) in enumerate(changed, start=first_event):
-            if payment.status is not Status.COMPLETED:
-                continue
-            redirect = redirect_of(tx, owner, payment)
-            if redirect is None:
-                continue
-            # Starting needs none of these.
-            from emulator.domain.outcomes import MAX_REDIRECT_WAIT_MS, RedirectMoment
-            from emulator.server.engine.delivery.gates import AwaitedPage
-            from emulator.server.storage import deliveries
+        if may_have_checkout_rules(owner.account):
+            for event, (payment, _) in enumerate(changed, start=first_event):
+                if payment.status is Status.COMPLETED:
+                    self._checkout_rules.choose_redirect(tx, owner, payment, event)
 
-            until = self._wall.now_ms() + MAX_REDIRECT_WAIT_MS
-            deliveries.put_redirect(tx, payment.position, redirect.moment, until=until)
-            is_first = redirect.moment is RedirectMoment.BEFORE_WEBHOOK
-            # An advance waits for the attempts, so that they cannot wait for a page.
-            if is_first and owner.endpoints and not owner.account.advance.is_running:
-                pages = self._webhooks.dispatcher.awaited_pages
-                page = AwaitedPage(owner, payment.position, event, redirect.delay_ms, until)
-                tx.after_commit.append(partial(pages.add, page))
+    @cached_property
+    def _checkout_rules(self) -> "CheckoutRules":
+        # Starting does not need it.
+        from emulator.server.engine.payments.checkout_rules import CheckoutRules
+
+        return CheckoutRules(self._context, self._webhooks)
+
+    def conclude(
+        self, tx: Transaction, owner: Owner, payment: Payment, change: Change, *, now: Instant
+    ) -> tuple[Payment, int]:
+        """As `apply`, for a change that checkout rules can alter: the end of an attempt to pay.
+
+        Where the customer may try again, the payment is pending, without an event and without
+        scheduled changes. Where the page redirects first, the change is not applied: it and later
+        ones have to be postponed by the returned milliseconds, else 0.
+        """
+        if payment.status is Status.PROCESSING and may_have_checkout_rules(owner.account):
+            if change.to is Status.FAILED:
+                offered = self._checkout_rules.offer_again(tx, owner, payment, change, now=now)
+                if offered is not None:
+                    self.expect(owner.account, offered.expires_at)
+                    return offered, 0
+            elif change.to is Status.COMPLETED:
+                postponed_ms = self._checkout_rules.postponement_ms(tx, owner, payment)
+                if postponed_ms:
+                    return payment, postponed_ms
+        return self.apply(tx, owner, payment, change, now=now), 0
 
     def schedule(
         self,
@@ -124,15 +142,21 @@ class StatusWriter(StateService):
         due = timers.due(tx, account.number, until=until, limit=CHUNK)
         if until_delivery:
             due = self._until_delivery(account, due)
+        if may_have_checkout_rules(account):
+            due = _until_end_of_attempt(due)
         latest: dict[int, Payment] = {}
         changed: dict[int, list[tuple[Payment, Instant]]] = {
             owner.number: [] for owner in account.owners
         }
-        for timer, stored in due:
-            position = stored.position
-            after = decide(latest.get(position, stored), timer.change, now=timer.due_at)
-            latest[position] = after
-            changed[position >> ORDINAL_BITS].append((after, timer.due_at))
+        fired = due
+        if len(due) == 1 and due[0][0].change.to in _ENDS_OF_ATTEMPTS:
+            fired = self._fire_end(tx, account, *due[0])
+        else:
+            for timer, stored in due:
+                position = stored.position
+                after = decide(latest.get(position, stored), timer.change, now=timer.due_at)
+                latest[position] = after
+                changed[position >> ORDINAL_BITS].append((after, timer.due_at))
         for owner in account.owners:
             if changed[owner.number]:
                 self.write(tx, owner, changed[owner.number])
@@ -141,10 +165,21 @@ class StatusWriter(StateService):
             advance = account.advance
             if advance.is_running:
                 tx.undo.append(partial(advance.truncate, advance.count))
-                advance.add([(timer[:2], effect_json(timer, payment)) for timer, payment in due])
+                advance.add([(timer[:2], effect_json(timer, payment)) for timer, payment in fired])
         next_due_at = timers.next_due_at(tx, account.number)
         tx.set(account, "due_at", NEVER if next_due_at is None else next_due_at)
         return due[-1][0].due_at if due else None
+
+    def _fire_end(
+        self, tx: Transaction, account: Account, timer: Timer, payment: Payment
+    ) -> list[tuple[Timer, Payment]]:
+        """Fire the timer of the end of an attempt to pay; returns its effect, if it has one."""
+        owner, change = account.owners[(timer.payment >> ORDINAL_BITS) & 1], timer.change
+        after, postponed_ms = self.conclude(tx, owner, payment, change, now=timer.due_at)
+        if postponed_ms:
+            timers.postpone(tx, payment.position, postponed_ms)
+            return []
+        return [(timer._replace(change=change._replace(to=after.status)), payment)]
 
     def _until_delivery(
         self, account: Account, due: list[tuple[Timer, Payment]]
@@ -154,6 +189,20 @@ class StatusWriter(StateService):
             if owner.endpoints and self._webhooks.outbox.may_deliver(owner, timer.change.to):
                 return [pair for pair in due if pair[0].due_at <= timer.due_at]
         return due
+
+
+_ENDS_OF_ATTEMPTS = (Status.COMPLETED, Status.FAILED)
+
+
+def _until_end_of_attempt(due: list[tuple[Timer, Payment]]) -> list[tuple[Timer, Payment]]:
+    """The timers before the first that ends an attempt to pay; that one alone, if it is the first.
+
+    A checkout rule can postpone it or return its payment to pending, which changes what is due.
+    """
+    for place, (timer, _) in enumerate(due):
+        if timer.change.to in _ENDS_OF_ATTEMPTS:
+            return due[: place or 1]
+    return due
 
 
 logger = logging.getLogger(__name__)

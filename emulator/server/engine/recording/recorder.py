@@ -13,17 +13,29 @@ from typing import TypeVar
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import TooMuchToRecord
 from emulator.domain.instants import format_instant
-from emulator.domain.outcomes import Outcome
-from emulator.domain.payment import MAX_EXPIRES_IN_S, Payment
+from emulator.domain.outcomes import CancelEffect, CheckoutEffect, Outcome, Scripted, Step
+from emulator.domain.payment import MAX_EXPIRES_IN_S, Event, Payment, Status
 from emulator.domain.payment_methods import BANK_TRANSFER, DEFAULT_METHODS, PHONE_METHODS
+from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.files import MAX_FILE_BYTES, MAX_NODES
 from emulator.scenarios.loader import load_paths
 from emulator.scenarios.rules import DEFAULT_OUTCOME, RuleKey, choose_expiry, choose_outcome
-from emulator.scenarios.scenario_file import VERSION, expiry_rule_json, outcome_rule_json, step_json
+from emulator.scenarios.scenario_file import (
+    VERSION,
+    checkout_rule_json,
+    expiry_rule_json,
+    outcome_rule_json,
+    step_json,
+)
 from emulator.scenarios.script import MAX_SCRIPT_STEPS
-from emulator.scenarios.values import ExpiryRule, OutcomeRule, Scenario, When
+from emulator.scenarios.values import CheckoutRule, ExpiryRule, OutcomeRule, Scenario, When
 from emulator.server.engine.payments.context import EngineService
-from emulator.server.engine.payments.customer import Paid, payment_action
+from emulator.server.engine.payments.customer import (
+    Cancelled,
+    Paid,
+    Transitioned,
+    payment_action,
+)
 from emulator.server.engine.recording.reproduction import (
     MAX_RECORDED_DELIVERIES,
     AccountHistory,
@@ -103,6 +115,8 @@ class Recorder(EngineService):
             actions=[action for action in of_payments if only in (None, action.payment)],
             # A flowing clock may have passed a timer that `fire_due` did not fire.
             now=min(account.clock.now(), account.due_at - 1),
+            attempt_limits=events.attempt_limits(tx, number),
+            left_early=deliveries.left_early(tx, number),
         )
 
 
@@ -134,6 +148,7 @@ def recording_file(
         "description": f"Recorded from {account_id} in {mode} mode.",
         "outcomes": [outcome_rule_json(rule) for rule in outcomes],
         "expiry": [expiry_rule_json(rule) for rule in expiry],
+        "checkout": [checkout_rule_json(rule) for rule in _checkout_rules(history)],
         "webhooks": [] if webhooks is None else webhooks.rules,
         "script": [step_json(step) for step in script],
     }
@@ -203,12 +218,14 @@ def _outcome_rules(history: AccountHistory) -> tuple[OutcomeRule, ...]:
     by_position = {payment.position: payment for payment, _ in history.payments}
     outcomes: dict[When, list[Outcome]] = {}
     unusual: set[When] = set()
+    postponed = _postponed_outcomes(history)
     for stored in history.actions:
         action = payment_action(stored)
         if isinstance(action, Paid):
             when = _when(action)
-            outcomes.setdefault(when, []).append(action.outcome)
-            if action.outcome != _usual_outcome(by_position[stored.payment], action):
+            outcome = postponed.get(stored.event, action.outcome)
+            outcomes.setdefault(when, []).append(outcome)
+            if outcome != _usual_outcome(by_position[stored.payment], action):
                 unusual.add(when)
     return tuple(
         OutcomeRule(when=when, then=outcome, times=times)
@@ -216,6 +233,68 @@ def _outcome_rules(history: AccountHistory) -> tuple[OutcomeRule, ...]:
         if when in unusual
         for outcome, times in _runs(submitted)
     )
+
+
+def _postponed_outcomes(history: AccountHistory) -> dict[int, Outcome]:
+    """By the event of their submit: the outcomes after which pages redirected before completions.
+
+    They have the steps that occurred, at their instants.
+    """
+    submits: dict[int, Event] = {}
+    steps: dict[int, tuple[Step, ...]] = {}
+    caused = _caused_events(history)
+    latest: dict[int, Event] = {}
+    for event in history.events:
+        payment = event.payment
+        if event.status is Status.PROCESSING:
+            submits[payment] = event
+        elif payment in submits and event.position not in caused:
+            is_unusual = TRANSITIONS[latest[payment].status, event.status] is Edge.UNUSUAL
+            after_ms = event.at - submits[payment].at
+            step = Step(event.status, after_ms, event.reason, is_unusual)
+            steps[payment] = (*steps.get(payment, ()), step)
+        if event.is_failed_attempt:
+            submits.pop(payment)
+            steps.pop(payment, None)
+        latest[payment] = event
+    return {
+        submit.position: Scripted(steps.get(payment, ()))
+        for payment, submit in submits.items()
+        if payment in history.left_early
+    }
+
+
+def _checkout_rules(history: AccountHistory) -> tuple[CheckoutRule, ...]:
+    """The rules by which failed attempts were not the last, and cancelled payments have failed."""
+    caused = _caused_events(history)
+    expires_at = {payment.position: payment.expires_at for payment, _ in history.payments}
+    limits: dict[int, int] = {}
+    for event in history.events:
+        is_last = event.status is Status.FAILED and event.position not in caused
+        if event.is_failed_attempt or (is_last and event.at < expires_at[event.payment]):
+            limits.setdefault(event.payment, history.attempt_limits.get(event.payment, 1))
+    actions = map(payment_action, history.actions)
+    cancels = [
+        CancelEffect.FAILS if action.fails else CancelEffect.STAYS_PENDING
+        for action in actions
+        if isinstance(action, Cancelled)
+    ]
+    effects = [(CheckoutEffect(attempts=n), times) for n, times in _runs(limits.values())]
+    if not any(limit > 1 for limit in limits.values()):
+        effects = []
+    if CancelEffect.FAILS in cancels:
+        effects += [(CheckoutEffect(cancel=effect), times) for effect, times in _runs(cancels)]
+    return tuple(CheckoutRule(then=effect, times=times) for effect, times in effects)
+
+
+def _caused_events(history: AccountHistory) -> set[int]:
+    """The events that the control API caused, and a page where the customer has not submitted."""
+    actions = ((stored.event, payment_action(stored)) for stored in history.actions)
+    return {
+        event
+        for event, action in actions
+        if isinstance(action, Transitioned) or (isinstance(action, Cancelled) and action.fails)
+    }
 
 
 def _when(action: Paid) -> When:

@@ -7,7 +7,7 @@ event follow it at once.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
@@ -45,13 +45,16 @@ _NOWHERE = values.Place(line=1, column=1)
 class AccountHistory(NamedTuple):
     """An account's payments with their idempotency keys, events and actions, oldest first.
 
-    No timer is due at `now`.
+    No timer is due at `now`. `attempt_limits` are by the positions of the payments, and
+    `left_early` are the positions of those whose pages have redirected before the completion.
     """
 
     payments: list[tuple[Payment, str | None]]
     events: list[Event]
     actions: list[Action]
     now: Instant
+    attempt_limits: Mapping[int, int]
+    left_early: Collection[int]
 
 
 def script_of(history: AccountHistory, *, sets_expiry: bool) -> tuple[Step, ...]:
@@ -90,7 +93,8 @@ class _PaymentSteps:
     def apply(self, event: Event, action: PaymentAction | None) -> Step | None:
         """Apply an event; returns the step that causes it, or None for a scheduled change."""
         self.latest = event
-        self.types.append(event.type)
+        if not event.is_failed_attempt:
+            self.types.append(event.type)
         if isinstance(action, Paid):
             return _pay(self.name, action)
         if isinstance(action, Answered):
@@ -109,9 +113,11 @@ class _PaymentSteps:
     def expected(self) -> dict[str, Json]:
         """The checks of its present status that no earlier step has made."""
         checks: dict[str, Json] = {"status": self.latest.status.value}
-        if self.latest.method != self.shown_method:
-            checks["method"] = self.shown_method = self.latest.method
-        if self.latest.reason is not None:
+        is_pending = self.latest.status is Status.PENDING
+        method = None if is_pending else self.latest.method
+        if method != self.shown_method:
+            checks["method"] = self.shown_method = method
+        if self.latest.reason is not None and not is_pending:
             checks["reason"] = self.latest.reason.value
         return checks
 
@@ -137,7 +143,8 @@ class _ScriptBuilder:
             action = payment_action(stored)
             if isinstance(action, Cancelled):
                 cancels.append(stored)
-            else:
+            # The outcome of the submit reproduces a completion that was postponed.
+            elif not (isinstance(action, Answered) and action.is_postponed):
                 performed[stored.event] = action
         for event in self._history.events:
             while cancels and cancels[0].event <= event.position:
@@ -155,7 +162,7 @@ class _ScriptBuilder:
 
     def _add_event(self, event: Event, action: PaymentAction | None) -> None:
         self._advance_to(event.at)
-        if event.status is Status.PENDING:
+        if event.status is Status.PENDING and not event.is_failed_attempt:
             self._add_create(event)
         else:
             step = self._payments[event.payment].apply(event, action)
@@ -206,7 +213,8 @@ class _ScriptBuilder:
             self._steps.append(
                 _expect(payment.name, {**payment.expected(), "events": payment.types})
             )
-        types = [event.type for event in self._history.events]
+        events = self._history.events
+        types = [event.type for event in events if not event.is_failed_attempt]
         if len(self._payments) > 1 and len(types) <= MAX_EXPECTED_EVENTS:
             self._steps.append(_expect(None, {"events": types}))
 

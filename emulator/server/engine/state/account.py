@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from emulator import ids
 from emulator.clock import AccountClock
-from emulator.domain.accounts import AccountProfile, Mode
+from emulator.domain.accounts import VARY_OFF, AccountProfile, Mode
 from emulator.domain.errors import InvalidApiKey
 from emulator.domain.instants import ClockSpec, Instant
 from emulator.domain.payment import Event, Payment
@@ -22,6 +23,8 @@ from emulator.server.engine.state.rules import Rules
 from emulator.server.storage.batch import LAST_ORDINAL
 
 if TYPE_CHECKING:
+    from emulator.domain.variants import Variants
+    from emulator.domain.webhook_forms import WebhookForm
     from emulator.domain.webhooks import RegisteredEndpoint
     from emulator.scenarios.values import Scenario
 
@@ -37,8 +40,9 @@ class ConfiguredEndpoint:
 class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What the settings determine about every account.
 
-    `stamps_business_time` puts the account's clock in `webhook-timestamp`. Only a replay sets it,
-    because real time would make each of its runs different.
+    `webhook_form` is that of endpoints without one of their own; None is `standard`.
+    `stamps_business_time` puts the account's clock in the timestamp of webhooks. Only a replay sets
+    it, because real time would make each of its runs different.
     """
 
     first_test_key: str
@@ -47,7 +51,9 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     clock: ClockSpec
     rate_limit: RateLimit | None
     auto_provision: bool
+    vary: str = VARY_OFF
     endpoint: ConfiguredEndpoint | None = None
+    webhook_form: "WebhookForm | None" = None
     stamps_business_time: bool = False
     max_journal_bytes: int = MAX_JOURNAL_BYTES
 
@@ -134,7 +140,8 @@ class Account:
     `payment_scenarios` and `snapshot_extras` are replaced as a whole, never changed in place.
     `generation` counts its resets and restores: work that began in an earlier generation is
     discarded. `advance` is in progress, has not begun, or was stopped by a limit and continues
-    with the next call. A deleted account has no `owners`.
+    with the next call. `vary` is its own setting of variants, if it has one. A deleted account has
+    no `owners`.
     """
 
     number: int
@@ -143,6 +150,8 @@ class Account:
     clock: AccountClock
     initial_clock: ClockSpec
     rules: Rules
+    vary: str | None = None
+    variants: "Variants | None" = None
     payment_scenarios: dict[int, str] = field(default_factory=dict)
     owners: tuple["Owner", ...] = ()
     due_at: Instant = NEVER
@@ -208,6 +217,16 @@ class Account:
 OWNER_OF_REQUEST = "emulator.owner"
 
 
+def variants_of(setting: str) -> "Variants | None":
+    """The variants of a setting that `vary_setting` has returned."""
+    if setting == VARY_OFF:
+        return None
+    # Most programs have none.
+    from emulator.domain.variants import Variants
+
+    return Variants(setting, lambda seed: partial(ids.chance, ids.stream_key(seed, "vary")))
+
+
 class Owner:
     """An account in one mode: what a key belongs to, and what payments belong to.
 
@@ -246,13 +265,21 @@ class Owner:
 
     def event_body(self, event: Event, payment: Payment) -> str:
         """The event as webhooks and the control API show it, with the payment as it was then."""
+        return self.varied_event(event, payment)[0]
+
+    def varied_event(self, event: Event, payment: Payment) -> tuple[str, tuple[str, ...], str]:
+        """The event, the names of its variants, and the parameter of its media type."""
         payment_then = payment._replace(
             status=event.status,
             method=event.method,
             reason=event.reason,
             completed_at=event.completed_at,
         )
-        return event_json(event, payment_then, event_id=self.event_id(event), mode=self.mode)
+        body = event_json(event, payment_then, event_id=self.event_id(event), mode=self.mode)
+        variants = self.account.variants
+        if variants is None:
+            return body, (), ""
+        return variants.vary_event(body, "event", event.position & LAST_ORDINAL)
 
 
 # All but the parts of the object itself.

@@ -52,6 +52,7 @@ class JournalEntry(NamedTuple):
     request_body: bytes
     response_body: bytes
     warnings: tuple[str, ...]
+    variants: tuple[str, ...]
     error: bytes
     is_replay: bool
     fault: FaultCandidate | None

@@ -1,20 +1,20 @@
 """Chooses the rule that decides about a payment, a delivery or a request, and counts its use."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from emulator import ids
 from emulator.domain.accounts import Mode
 from emulator.domain.payment import Payment
 from emulator.domain.transitions import Change
-from emulator.server.engine.state.account import Owner
+from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.rules import FaultCandidate
 from emulator.server.storage import payments, scenarios
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import Database, writes
 
 if TYPE_CHECKING:
-    from emulator.domain.outcomes import Outcome, Redirect
+    from emulator.domain.outcomes import CheckoutEffect, Outcome, RedirectMoment
     from emulator.domain.webhooks import DeliveryEffect
     from emulator.scenarios.rules import Chosen, NamedNumbers, Numbers, PaymentFacts, R, RuleKey
     from emulator.scenarios.values import Fault, Scenario
@@ -32,13 +32,18 @@ def expiry_ms(tx: Transaction, owner: Owner, payment: Payment) -> int | None:
     return None if chosen is None else _applied(tx, owner, chosen).after_ms
 
 
-def outcome_of(tx: Transaction, owner: Owner, payment: Payment, submit: Change) -> "Outcome":
-    """What the phone or the bank will do after a submit."""
+def outcome_of(
+    tx: Transaction, owner: Owner, payment: Payment, submit: Change
+) -> "tuple[Outcome, str | None]":
+    """What the phone or the bank will do after a submit, and the rule that determines it."""
     from emulator.scenarios.rules import DEFAULT_OUTCOME, choose_outcome
 
     facts = payment_facts(owner.mode, payment, submit.method, submit.phone, submit.bank)
     chosen = choose_outcome(_candidates(owner, payment.position), facts, _uses(tx, owner))
-    return DEFAULT_OUTCOME if chosen is None else _applied(tx, owner, chosen).then
+    if chosen is None:
+        return DEFAULT_OUTCOME, None
+    rule = f"{chosen.key.scenario}, rule {chosen.key.index + 1}"
+    return _applied(tx, owner, chosen).then, rule
 
 
 def payer_of(tx: Transaction, owner: Owner, payment: Payment, method: str) -> "PaymentFacts | None":
@@ -49,18 +54,34 @@ def payer_of(tx: Transaction, owner: Owner, payment: Payment, method: str) -> "P
     return choose_payer(_candidates(owner, payment.position), facts, _uses(tx, owner))
 
 
-def redirect_of(tx: Transaction, owner: Owner, payment: Payment) -> "Redirect | None":
-    """When the page of a payment that has completed redirects, if a rule applies."""
-    account = owner.account
-    if not (account.rules.has_checkout_rules or account.payment_scenarios):
+def may_have_checkout_rules(account: Account) -> bool:
+    return account.rules.has_checkout_rules or bool(account.payment_scenarios)
+
+
+def checkout_effect(
+    tx: Transaction,
+    owner: Owner,
+    payment: Payment,
+    setting: Literal["redirect", "attempts", "cancel"],
+    *,
+    only: "RedirectMoment | None" = None,
+) -> "CheckoutEffect | None":
+    """What the page of a payment does, by the first rule with this setting, if one applies.
+
+    With `only`, a redirect at another moment is not chosen yet, and its use not counted.
+    """
+    if not may_have_checkout_rules(owner.account):
         return None
     from emulator.scenarios.rules import choose_checkout
 
     # A payment whose timer fires lacks its amount and terms.
     stored = payments.get(tx, payment.position)
     facts = payment_facts(owner.mode, stored, payment.method, payment.phone, payment.bank)
-    chosen = choose_checkout(_candidates(owner, payment.position), facts, _uses(tx, owner))
-    return None if chosen is None else _applied(tx, owner, chosen).then
+    candidates, uses = _candidates(owner, payment.position), _uses(tx, owner)
+    chosen = choose_checkout(candidates, facts, setting, uses)
+    if chosen is None or only not in (None, chosen.rule.then.redirect):
+        return None
+    return _applied(tx, owner, chosen).then
 
 
 def payment_facts(
