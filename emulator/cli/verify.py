@@ -2,15 +2,17 @@
 
 import re
 import shutil
+import signal
 import sys
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from emulator.cli.event_loop import run_loop
+from emulator.cli.event_loop import SIGNAL_CODE, run_loop
 from emulator.cli.output import (
     JSON_OPTION,
     REPORT_OPTION,
@@ -20,10 +22,13 @@ from emulator.cli.output import (
     cli_error,
     console_paint,
     is_terminal,
+    number_within,
+    parsed_by,
     write_file,
     write_json,
     write_lines,
 )
+from emulator.domain.durations import parse_duration_ms
 
 if TYPE_CHECKING:
     from emulator.clock import SystemClock
@@ -33,6 +38,8 @@ _TEST = "test_"
 _LIVE = "live_"
 _HAS_DRIFTED = 1
 _IS_INCOMPLETE = 2
+DEFAULT_MAX_WAIT_MS = 180_000
+MAX_PORT = 65_535
 # The paths of the contract begin with it: a base URL that ends with it contains it twice.
 _VERSION = re.compile(r"/v1(?:/payments)?/*$", re.ASCII)
 
@@ -47,6 +54,9 @@ class VerifyOptions:
     accepted: frozenset[str]
     json: Path | None
     report: Path | None
+    has_customer: bool = False
+    max_wait_ms: int = DEFAULT_MAX_WAIT_MS
+    webhook_port: int | None = None
 
 
 class VerifyProgress:
@@ -82,20 +92,47 @@ class VerifyProgress:
 )
 @JSON_OPTION
 @REPORT_OPTION
+@click.option(
+    "--customer",
+    "has_customer",
+    is_flag=True,
+    help="Ask for payments, which you make in a browser.",
+)
+@click.option(
+    "--max-time",
+    metavar="DURATION",
+    callback=parsed_by(parse_duration_ms),
+    show_default="3m",
+    help="Maximum time of each payment of --customer, such as 60s.",
+)
+@click.option(
+    "--webhook-port",
+    metavar="PORT",
+    type=str,
+    callback=number_within(int, 0, MAX_PORT),
+    help="Port of this machine that receives webhooks, with --customer; 0 is any free port.",
+)
 @click.option("--i-know", is_flag=True, help="Accept live_ keys; no payment is paid.")
 def verify(
     url: str,
     key: str,
     other_key: str | None,
     accepted: tuple[str, ...],
+    has_customer: bool,
+    max_time: int | None,
+    webhook_port: int | None,
     i_know: bool,
     **files: Path | None,
 ) -> int:
     """Compare a service with the contract, clause by clause.
 
-    The command creates about fifteen payments of 1 ETB, which stay pending, and pays none of them.
-    After a 429 the command waits, at most a minute in total.
+    The command creates about fifteen payments of 1 ETB, which stay pending, and pays none of them;
+    with --customer, you pay seven more. After a 429 the command waits, at most a minute in total.
     """
+    if webhook_port is not None and not has_customer:
+        cli_error("flag --webhook-port: expected --customer, which changes payments")
+    if has_customer and key.startswith(_LIVE):
+        cli_error("flag --customer: a customer would pay with real money; use a test_ key")
     _check_service_key("--key", key, accepts_live=i_know)
     if other_key is not None:
         _check_service_key("--other-key", other_key, accepts_live=i_know)
@@ -104,6 +141,9 @@ def verify(
         key=key,
         other_key=other_key,
         accepted=_accepted(accepted),
+        has_customer=has_customer,
+        max_wait_ms=DEFAULT_MAX_WAIT_MS if max_time is None else max_time,
+        webhook_port=webhook_port,
         **files,
     )
     if key == other_key:
@@ -127,9 +167,15 @@ def run_comparison(
     from emulator.tools.verify.session import Session
 
     async def run() -> "Comparison":
-        async with HttpTransport(options.base_url) as transport:
+        async with AsyncExitStack() as stack:
+            transport = await stack.enter_async_context(HttpTransport(options.base_url))
             client = ServiceClient(transport, wall=wall, report_wait=progress.waiting)
             session = Session(client, key=options.key, other_key=options.other_key)
+            if options.has_customer:
+                from emulator.cli.verify_customer import TerminalCustomer, prepare_customer
+
+                customer = TerminalCustomer(wall, max_wait_ms=options.max_wait_ms)
+                await prepare_customer(session, customer, options.webhook_port, stack)
             return await compare(
                 session,
                 began_at=wall.now_ms(),
@@ -153,6 +199,8 @@ def _exit_code(comparison: "Comparison") -> int:
     message = incompleteness(comparison)
     if message is not None:
         click.echo(f"{PROGRAM}: {message}", err=True)
+    if comparison.is_interrupted:
+        return SIGNAL_CODE + signal.SIGINT
     if comparison.has_drifted:
         return _HAS_DRIFTED
     return 0 if message is None else _IS_INCOMPLETE

@@ -6,7 +6,8 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
-KEY_PATTERN = re.compile(r"(test|live)_[A-Za-z0-9_]{4,128}", re.ASCII)
+KEY_PATTERN = re.compile(r"(test|live)_[!-~]{4,128}", re.ASCII)
+KEY_FORM = "and 4 to 128 visible ASCII characters"
 
 DEMO_TEST_KEY = "test_demo_key"
 DEMO_LIVE_KEY = "live_demo_key"
@@ -14,14 +15,25 @@ DEMO_LIVE_KEY = "live_demo_key"
 OTHER_TEST_KEY = "test_other_key"
 OTHER_LIVE_KEY = "live_other_key"
 
+# The setting of an account without variants.
+VARY_OFF = "off"
+
 SEEDS = range(-(2**63), 2**63)
 """Signed integers of 64 bits, as SQLite stores them."""
 
 # Precedes the two hexadecimal digits of a character that a URL or JSON escapes, even repeatedly.
 # Bounded, because a body may consist of backslashes.
 _ESCAPE = r"(?:%(?:25){0,8}|\\{1,16}u00)"
-_KEY_IN_TEXT = re.compile(r"(?:live|test)_[A-Za-z0-9_]{4,}", re.ASCII)
-_ESCAPED_CHARACTER = re.compile(rf"{_ESCAPE}([0-9A-Fa-f]{{2}})", re.ASCII)
+# Visible characters of a text, without the quotes and backslashes that end or escape it.
+_PLAIN = r"[!#-\[\]-~]"
+_VISIBLE_DIGITS = "2[1-9A-Fa-f]|[3-6][0-9A-Fa-f]|7[0-9A-Ea-e]"
+# A `%` before other digits is an escaped character that is not visible.
+_CHARACTER = rf"(?:{_ESCAPE}(?:{_VISIBLE_DIGITS})|\\{{1,16}}/|(?!%[0-9A-Fa-f]{{2}}){_PLAIN})"
+_KEY_IN_TEXT = re.compile(rf"(?:live|test)_{_PLAIN}{{4,}}", re.ASCII)
+_MAX_KEY_LENGTH = len("live_") + 128
+_MIN_KEY_LENGTH = len("live_") + 4
+# What follows a key in a sentence or in JSON, and is not masked.
+_AFTER_KEY = "'),.:;?]}"
 _SHOWN_PREFIX_LENGTH = 7
 _MIN_SHOWN_LENGTH = 13
 
@@ -61,18 +73,29 @@ def mask_keys(text: str, is_known: Callable[[str], bool] | None = None) -> str:
     """A text with masked keys, because some clients send a key in place of an id.
 
     Every `live_` key is masked, and a `test_` key if it `is_known` (without `is_known`, always).
-    Any of its characters may be escaped as in URLs and JSON.
+    Any of its characters may be escaped as in URLs and JSON. A key in a text ends before white
+    space and at the end of a JSON string; an unknown one also before a quote or a backslash in it.
     """
-    may_be_escaped = "%" in text or "u00" in text
+    may_be_escaped = "%" in text or "u00" in text or "\\/" in text
     # Most texts have none of these, and this runs for the path of every request.
     if not may_be_escaped and "live_" not in text and "test_" not in text:
         return text
 
     def shown(found: re.Match[str]) -> str:
-        key = _ESCAPED_CHARACTER.sub(lambda escaped: chr(int(escaped[1], 16)), found[0])
-        if is_known is None or key.startswith(Mode.LIVE) or is_known(key):
-            return mask_key(key)
-        return found[0]
+        characters: list[str] = re.findall(_CHARACTER, found[0], re.ASCII)
+        word = "".join(map(_unescaped, characters))
+        end = len(word)
+        while end > _MIN_KEY_LENGTH and word[end - 1] in _AFTER_KEY:
+            end -= 1
+        if is_known is not None:
+            known = range(min(len(word), _MAX_KEY_LENGTH), _MIN_KEY_LENGTH - 1, -1)
+            known_end = next((length for length in known if is_known(word[:length])), None)
+            if known_end is None and not word.startswith(Mode.LIVE):
+                return found[0]
+            end = known_end or end
+        # In JSON, a quote would end the text.
+        key = word[:end].replace('"', "_").replace("\\", "_")
+        return mask_key(key) + "".join(characters[end:])
 
     pattern = _escaped_key_in_text() if may_be_escaped else _KEY_IN_TEXT
     return pattern.sub(shown, text)
@@ -87,9 +110,13 @@ def _escaped_key_in_text() -> re.Pattern[str]:
         rf"|(?<=\\)\\{{0,15}}u00(?i:{ord(mode[0]):02x})){''.join(map(_escapable, mode[1:]))}"
         for mode in Mode
     )
-    digits_of_word = "3[0-9]|4[1-9A-Fa-f]|5[0-9Aa]|6[1-9A-Fa-f]|7[0-9Aa]|5[Ff]"
-    word = rf"(?:[A-Za-z0-9_]|{_ESCAPE}(?:{digits_of_word}))"
-    return re.compile(rf"[lt%\\](?:{first}){_escapable('_')}{word}{{4,}}", re.ASCII)
+    return re.compile(rf"[lt%\\](?:{first}){_escapable('_')}{_CHARACTER}{{4,}}", re.ASCII)
+
+
+def _unescaped(character: str) -> str:
+    if len(character) == 1:
+        return character
+    return chr(int(character[-2:], 16)) if character[-2:].isalnum() else character[-1]
 
 
 def _escapable(character: str) -> str:

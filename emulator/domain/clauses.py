@@ -13,6 +13,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from emulator.domain.variants import VARIANTS
+
 
 class Basis(StrEnum):
     """Whether the contract states a behaviour."""
@@ -29,7 +31,8 @@ class Clause:
     `number` is the section and an ordinal; the general rules of section 4, before 4.1, are 4.0.
     `says` ends in "not shown" where the contract is silent. Of a stated clause, `assumed` is the
     detail that is not stated. `configured_by` has options of `serve`, parameters, calls of the
-    control API and sections of a scenario file. Backquotes in texts mark code.
+    control API, and sections of a scenario file, which may have a key of `then`: `faults: hold`.
+    `fixed_because` is why nothing changes an assumption. Backquotes in texts mark code.
     """
 
     number: str
@@ -37,10 +40,21 @@ class Clause:
     here: str
     assumed: str | None = None
     configured_by: Sequence[str] = ()
+    fixed_because: str | None = None
 
     @property
     def basis(self) -> Basis:
         return Basis.ASSUMED if self.says.endswith("not shown") else Basis.STATED
+
+    @property
+    def variants(self) -> Sequence[str]:
+        """The names of the variants that have other forms of it."""
+        return [variant.name for variant in VARIANTS if self.number in variant.clauses]
+
+    @property
+    def settings(self) -> Sequence[str]:
+        """Everything that changes it, with the options for its variants."""
+        return (*self.configured_by, *(f"--vary {name}" for name in self.variants))
 
     @property
     def section(self) -> str:

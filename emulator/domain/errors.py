@@ -84,7 +84,7 @@ class InvalidApiKey(Unauthenticated):
 
     _ADVICE = "The emulator prints its test key at start: send that one, or one of another account."
     default_message = (
-        "The API key is malformed; send test_ or live_ and 4 to 128 letters, digits or _."
+        "The API key is malformed; send test_ or live_ and 4 to 128 visible ASCII characters."
         f" {_ADVICE}"
     )
     unknown = f"The API key is unknown. {_ADVICE}"

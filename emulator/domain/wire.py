@@ -4,11 +4,17 @@ from functools import lru_cache
 
 from emulator.domain.accounts import Mode
 from emulator.domain.instants import Instant, format_instant
-from emulator.domain.payment import CURRENCY, EVENT_TYPES, Event, Payment
+from emulator.domain.payment import CURRENCY, EVENT_TYPES, Event, Payment, Status
 from emulator.domain.transitions import Change, Timer, TimerKind
 
 # The type of an event without a payment.
 PING = "ping"
+# Of an event of `--vary unknown-event`.
+UNKNOWN_EVENT_TYPE = "payment.reviewed"
+PAYMENT_MEMBERS = (
+    *("id", "object", "amount", "currency", "status", "method", "checkout_url", "success_url"),
+    *("cancel_url", "metadata", "created_at", "expires_at", "completed_at"),
+)
 
 
 def payment_json(payment: Payment) -> str:
@@ -38,11 +44,14 @@ def event_json(event: Event, payment: Payment, *, event_id: str, mode: Mode) -> 
     )
 
 
-def ping_json(*, event_id: str, at: Instant, mode: Mode) -> str:
-    """The body of a ping."""
+def ping_json(
+    *, event_id: str, at: Instant, mode: Mode, event_type: str, payment_id: str | None
+) -> str:
+    """The body of a ping, or of an event that has only the id of a payment."""
+    data = "{}" if payment_id is None else f'{{"id":"{payment_id}"}}'
     return (
-        f'{{"id":"{event_id}","object":"event","type":"{PING}",'
-        f'"timestamp":"{format_instant(at)}","mode":"{mode.value}","data":{{}}}}'
+        f'{{"id":"{event_id}","object":"event","type":"{event_type}",'
+        f'"timestamp":"{format_instant(at)}","mode":"{mode.value}","data":{data}}}'
     )
 
 
@@ -56,7 +65,9 @@ def effect_json(timer: Timer, payment: Payment) -> str:
 def _around_payment(due_at: Instant, kind: TimerKind, change: Change) -> tuple[str, str]:
     """An effect without its payment, shared by all payments that expire at one instant."""
     reason = "" if change.reason is None else f',"reason":"{change.reason.value}"'
+    # A payment that is pending again has no event.
+    event_type = "null" if change.to is Status.PENDING else f'"{EVENT_TYPES[change.to]}"'
     return (
-        f'{{"at":"{format_instant(due_at)}","type":"{EVENT_TYPES[change.to]}","payment":"',
+        f'{{"at":"{format_instant(due_at)}","type":{event_type},"payment":"',
         f'","kind":"{kind.value}","status":"{change.to.value}"{reason}}}',
     )

@@ -33,6 +33,7 @@ MIN_WAIT_S = 1
 MAX_LOST_RESPONSES = 3
 MAX_QUOTED_CHARACTERS = 60
 JSON = "application/json"
+INTERRUPTED = "Ctrl-C ended the comparison"
 
 _TOO_MANY_REQUESTS = 429
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", re.ASCII)
@@ -290,7 +291,8 @@ class ServiceClient:
     """Sends requests to one service; `responses` are all responses, the oldest first.
 
     After a 429 it waits for the time in `Retry-After`, a minute in total; a 5xx is retried once,
-    as the contract requires. `refusal` is the reason to send no more requests, or None.
+    as the contract requires. `refusal` is the reason to send no more requests, or None;
+    `is_stopped` means that Ctrl-C is.
     `report_wait` receives the seconds of each wait, and 0 at its end.
     """
 
@@ -304,9 +306,10 @@ class ServiceClient:
         self.base_url = transport.base_url
         self.responses: list[ServiceResponse] = []
         self.refusal: str | None = None
+        self.is_stopped = False
         self.lost_count = 0
         self._transport = transport
-        self._wall = wall
+        self.wall = wall
         self._report_wait = report_wait
         self._left_wait_s = MAX_TOTAL_WAIT_S
         # Concurrent waits follow each other, so that each second counts once.
@@ -314,6 +317,8 @@ class ServiceClient:
 
     async def send(self, request: ServiceRequest) -> ServiceResponse:
         """Raises Unreachable and CheckStopped, RateLimited included."""
+        if self.is_stopped:
+            raise CheckStopped(INTERRUPTED)
         self._check_rate_limit()
         has_failed = False
         # It ends: each 429 uses up some of the wait, and a 5xx is retried once.
@@ -347,7 +352,7 @@ class ServiceClient:
             self._left_wait_s -= seconds
             self._report_wait(seconds)
             try:
-                await pause(self._wall, 1_000 * seconds)
+                await pause(self.wall, 1_000 * seconds)
             finally:
                 self._report_wait(0)
 

@@ -1,7 +1,7 @@
 """Findings of checks, and the verdict on each clause that follows from them."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
@@ -42,6 +42,11 @@ class Check:
     run: Callable[[Session], Awaitable[Findings]]
     states: tuple[str, ...] = ()
     assumes: tuple[str, ...] = ()
+
+    @property
+    def numbers(self) -> Sequence[str]:
+        """Its clauses, each once."""
+        return tuple(dict.fromkeys((*self.states, *self.assumes)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,12 +108,26 @@ def none(wrong: Iterable[str], seen: str) -> tuple[bool, str]:
     return next(((False, text) for text in wrong), (True, seen))
 
 
-def results(findings: Iterable[ClauseFinding], *, accepted: frozenset[str]) -> list[ClauseResult]:
-    """Every clause of the contract with its verdict, in order."""
+def results(
+    findings: Iterable[ClauseFinding], *, accepted: frozenset[str], variants: Set[str]
+) -> list[ClauseResult]:
+    """Every clause of the contract with its verdict, in order.
+
+    `variants` are the names of the variants that the responses had.
+    """
     of_clause: dict[str, Findings] = {clause.number: [] for clause in CLAUSES}
     for finding in findings:
         of_clause[finding.number].append(finding)
-    return [_result(clause, of_clause[clause.number], accepted) for clause in CLAUSES]
+    judged = (_result(clause, of_clause[clause.number], accepted) for clause in CLAUSES)
+    return [_named(result, variants) for result in judged]
+
+
+def _named(result: ClauseResult, variants: Set[str]) -> ClauseResult:
+    """A drift from an assumption with the names of the variants that cause it."""
+    names = ", ".join(name for name in result.clause.variants if name in variants)
+    if not names or result.verdict is not Verdict.DRIFT or result.basis is Basis.STATED:
+        return result
+    return replace(result, seen=f"{result.seen}, as with `--vary {names}`")
 
 
 # The first of these that a clause has is its verdict.

@@ -135,6 +135,8 @@ def summary_line(comparison: Comparison) -> str:
 
 def incompleteness(comparison: Comparison) -> str | None:
     """A line that says why a comparison is incomplete; None if it is complete."""
+    if comparison.is_interrupted:
+        return "the comparison is not complete: Ctrl-C ended it"
     if comparison.refusal is None:
         return None
     left_out = f"{comparison.left_out} of {len(comparison.results)} clauses"
@@ -167,7 +169,7 @@ def comparison_json(comparison: Comparison) -> bytes:
         "key": comparison.key,
         "other_key": comparison.other_key,
         "has_drifted": comparison.has_drifted,
-        "is_complete": comparison.refusal is None,
+        "is_complete": incompleteness(comparison) is None,
         "refusal": comparison.refusal,
         "counts": _counts(comparison),
         "clauses": [_clause_json(result) for result in comparison.results],

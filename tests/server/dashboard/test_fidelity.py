@@ -18,7 +18,7 @@ async def test_every_clause_is_shown_once_the_assumptions_first(emulator: World)
     by_number = {clause.number: clause for clause in CLAUSES}
     kinds = [(by_number[n].basis.value, by_number[n].assumed is None) for n in numbers]
     assert kinds == sorted(kinds)
-    assert all(f"<code>{name}</code>" in page for c in CLAUSES for name in c.configured_by)
+    assert all(f"<code>{name}</code>" in page for c in CLAUSES for name in c.settings)
 
 
 def test_each_warning_has_a_clause() -> None:
@@ -26,7 +26,7 @@ def test_each_warning_has_a_clause() -> None:
 
 
 async def test_the_diagram_counts_the_transitions(emulator: World) -> None:
-    assert "0 of 7 transitions have occurred" in await shown(emulator, "fidelity")
+    assert "0 of 9 transitions have occurred" in await shown(emulator, "fidelity")
     for statuses in (("processing", "completed"), ("processing", "failed", "completed"), ()):
         payment = await emulator.create()
         await emulator.transition(payment, *statuses, unusual=True)
@@ -38,7 +38,7 @@ async def test_the_diagram_counts_the_transitions(emulator: World) -> None:
         ("failed", "completed"): 1,
     }
     page = (await get(emulator, "fidelity")).text
-    assert "4 of 7 transitions have occurred" in page
+    assert "4 of 9 transitions have occurred" in page
     assert re.search(r'data-transition="pending-processing">\n.*\n.*>2</text>', page)
     other_mode = await emulator.control("GET", "/events/transitions?mode=live", key="live_demo_key")
     assert other_mode.json()["data"] == []

@@ -6,12 +6,21 @@ import pytest
 
 from emulator.domain.clauses import CLAUSES, Basis
 from emulator.domain.instants import parse_clock
+from emulator.domain.variants import VARIANTS
+from emulator.domain.wire import PAYMENT_MEMBERS
 from emulator.tools.verify.checks import CHECKS
-from emulator.tools.verify.checks.objects import FIELDS
 from emulator.tools.verify.comparison import GRANTED, HIDDEN
 from emulator.tools.verify.findings import Verdict
 from tests.depth import usually
-from tests.tools.verify.runs import USUALLY_UNSEEN, Run, Runs, new_runs, verdicts
+from tests.tools.verify.payer import Seen
+from tests.tools.verify.runs import (
+    UNSEEN_WITH_CUSTOMER,
+    USUALLY_UNSEEN,
+    Run,
+    Runs,
+    new_runs,
+    verdicts,
+)
 from tests.tools.verify.servers import SERVERS, Server
 from tests.tools.verify.wrong import Change, Request, errors, fields, members, pages
 
@@ -26,7 +35,7 @@ _runs_by_server: dict[str, Run] = {}
 async def run_against(runs: Runs, server: Server) -> Run:
     """Each server is compared once in a test process."""
     if server.name not in _runs_by_server:
-        _runs_by_server[server.name] = await runs.run(server.change)
+        _runs_by_server[server.name] = await runs.run(server.change, seen=server.seen)
     return _runs_by_server[server.name]
 
 
@@ -56,6 +65,12 @@ async def test_everything_that_can_be_seen_holds_for_the_emulator(runs: Runs) ->
     assert verdicts(run, Verdict.UNSEEN) == USUALLY_UNSEEN
 
 
+async def test_everything_that_a_customer_sees_holds_for_the_emulator(runs: Runs) -> None:
+    run = await runs.run(seen=Seen())
+    assert verdicts(run, Verdict.DRIFT) == set()
+    assert verdicts(run, Verdict.UNSEEN) == UNSEEN_WITH_CUSTOMER
+
+
 async def test_a_frozen_clock_makes_no_difference() -> None:
     async with new_runs(clock=parse_clock("frozen@2026-01-01T00:00:00Z")) as runs:
         run = await runs.run()
@@ -76,6 +91,81 @@ async def test_a_setting_causes_only_its_drifts(
     assert run.drifts(Basis.STATED) == stated
     assert run.drifts(Basis.ASSUMED) == assumed
     assert ("as with `--strict`" in run.seen("4.1.14")) is ("strict" in settings)
+
+
+# The clauses that drift with each variant. Those without one are not seen: no check depends on the
+# text of a message, on a connection or on the order of payments of one instant, and no response
+# of a run has `Retry-After`.
+VARIANTS_AND_DRIFTS: dict[str, set[str]] = {
+    "member-order": {"2.1.11", "2.1.15", "4.3.9", "6.3"},
+    "member-in-payment": {"2.1.15"},
+    "member-in-list": {"4.3.9"},
+    "member-in-error": {"7.1"},
+    "member-in-event": {"6.3"},
+    "pretty-json": {"1.2"},
+    "charset": {"1.2"},
+    "tie-order": set(),
+    "timestamps-seconds": {"2.1.12", "2.1.13"},
+    "timestamps-microseconds": {"2.1.12", "2.1.13"},
+    "timestamps-offset": {"2.1.12", "2.1.13"},
+    "next-cursor-omitted": {"2.2.4"},
+    "event-nulls-omitted": {"6.3"},
+    "param-null": {"7.4"},
+    "param-omitted": {"7.10"},
+    "message-text": set(),
+    "replay-200": {"4.1.20"},
+    "retry-after-date": set(),
+    "connection-close": set(),
+    "reason-phrase": set(),
+    "long-ids": {"2.1.1"},
+    "unknown-method": {"2.1.17"},
+    "unknown-event": {"6.2"},
+}
+
+
+async def test_every_variant_has_a_row() -> None:
+    assert list(VARIANTS_AND_DRIFTS) == [variant.name for variant in VARIANTS]
+
+
+@pytest.mark.parametrize(("name", "clauses"), VARIANTS_AND_DRIFTS.items())
+async def test_a_variant_differs_from_assumptions_only_and_is_named(
+    name: str, clauses: set[str]
+) -> None:
+    async with new_runs(vary=name) as runs:
+        run = await runs.run(seen=Seen())
+    assert run.drifts(Basis.STATED) == set()
+    assert run.drifts(Basis.ASSUMED) == clauses
+    assert all(f", as with `--vary {name}`" in run.seen(number) for number in clauses)
+
+
+@pytest.mark.parametrize(
+    ("then", "clauses"),
+    [
+        ({"cancel": "fails"}, {"3.3"}),
+        # An attempt that fails at once is not seen; the payment remains pending.
+        ({"attempts": 3}, {"3.2", "3.4", "4.4.4", "4.4.7"}),
+        ({"redirect": "before_completed", "delay": "2s"}, set()),
+    ],
+    ids=["cancel", "attempts", "redirect"],
+)
+async def test_a_rule_of_the_checkout_differs_from_assumptions_only(
+    runs: Runs, then: dict[str, Any], clauses: set[str]
+) -> None:
+    rules = {"version": 1, "name": "other", "checkout": [{"when": {}, "then": then}]}
+    run = await runs.run(seen=Seen(), rules=rules)
+    assert run.drifts(Basis.STATED) == set()
+    assert run.drifts(Basis.ASSUMED) == clauses
+
+
+@pytest.mark.sampled
+@pytest.mark.parametrize("seed", usually(range(1, 3), deep=range(1, 30)))
+async def test_a_seeded_choice_of_variants_differs_from_no_stated_clause(seed: int) -> None:
+    async with new_runs(vary=str(seed)) as runs:
+        run = await runs.run(seen=Seen())
+    assert run.drifts(Basis.STATED) == set()
+    # Two refusals of one request may have different variants.
+    allowed = {"4.2.7"} | {number for variant in VARIANTS for number in variant.clauses}
+    assert run.drifts(Basis.ASSUMED) <= allowed
 
 
 async def test_without_another_account_its_clauses_are_unseen(runs: Runs) -> None:
@@ -132,7 +222,7 @@ def drifts(run: Run) -> dict[str, str]:
     return {number: run.seen(number) for number in numbers}
 
 
-@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("field", PAYMENT_MEMBERS)
 async def test_an_absent_field_of_a_payment_is_printed_as_absent(runs: Runs, field: str) -> None:
     printed = drifts(await runs.run(fields(**{field: ...})))
     assert printed["2.1.15"] == f"without `{field}`"

@@ -1,6 +1,14 @@
 """Lists every check, in the order in which a run executes them."""
 
-from emulator.tools.verify.checks import creation, filters, objects, pages, responses
+from emulator.tools.verify.checks import (
+    creation,
+    customer,
+    filters,
+    objects,
+    pages,
+    responses,
+    webhooks,
+)
 from emulator.tools.verify.checks.consistency import CHECKS as CONSISTENCY
 from emulator.tools.verify.checks.consistency import RETRIEVAL
 from emulator.tools.verify.checks.refusals import AUTHENTICATION, BODIES, PARAMETERS, ROUTES
@@ -16,6 +24,8 @@ CHECKS: tuple[Check, ...] = (
     *pages.CHECKS,
     *filters.CHECKS,
     *CONSISTENCY,
+    *customer.CHECKS,
+    *webhooks.CHECKS,
     # These examine the responses to the requests of the other checks.
     *objects.CHECKS,
     *responses.CHECKS,

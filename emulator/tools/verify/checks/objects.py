@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from emulator.domain.payment import Status
+from emulator.domain.wire import PAYMENT_MEMBERS
 from emulator.reporting import counted
 from emulator.tools.verify.checks.pages import DEFAULT_LIMIT
 from emulator.tools.verify.client import CheckStopped, ServiceResponse, json_text, member_text
@@ -14,16 +15,13 @@ from emulator.tools.verify.findings import Check, Findings, Verdict, assumed, no
 from emulator.tools.verify.session import (
     MAX_LIMIT,
     MAX_PAIRS,
+    METHODS,
     PAYMENTS,
     Payment,
     Session,
     parse_instant,
 )
 
-FIELDS = (
-    *("id", "object", "amount", "currency", "status", "method", "checkout_url"),
-    *("success_url", "cancel_url", "metadata", "created_at", "expires_at", "completed_at"),
-)
 _OUR_ID = re.compile(r"pay_[A-Za-z0-9]{24}", re.ASCII)
 # The contract asks for ISO 8601 and for no particular form of it.
 _OUR_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z", re.ASCII)
@@ -134,6 +132,13 @@ def _field(rule: FieldRule, payments: Sequence[Payment]) -> Findings:
     return findings + assumed(*none(other, "in the form of the emulator"), *rule.numbers)
 
 
+async def _known_methods(session: Session) -> Findings:
+    methods = [payment.get("method") for payment in _payments(session)]
+    other = {method for method in methods if isinstance(method, str)} - {*METHODS}
+    texts = (f"`method`: {json_text(method)}" for method in sorted(other))
+    return assumed(*none(texts, "no other method"), "2.1.17")
+
+
 async def _order_of_metadata(session: Session) -> Findings:
     """The pairs of every payment are in the order in which they were sent."""
     bodies = {own.id: own.body for own in session.all_created}
@@ -196,13 +201,13 @@ async def _each_list(session: Session) -> Findings:
 
 async def _all_fields(session: Session) -> Findings:
     payments = _payments(session)
-    strange = next((name for payment in payments for name in payment if name not in FIELDS), None)
-    missing = next((name for payment in payments for name in FIELDS if name not in payment), None)
+    strange = next((name for one in payments for name in one if name not in PAYMENT_MEMBERS), None)
+    missing = next((name for name in PAYMENT_MEMBERS for one in payments if name not in one), None)
     if missing is not None:
         return stated(False, f"without `{missing}`", "2.1.15")
     if strange is not None:
         return assumed(False, f"also {json_text(strange)}", "2.1.15")
-    is_in_order = all(tuple(payment) == FIELDS for payment in payments)
+    is_in_order = all(tuple(payment) == PAYMENT_MEMBERS for payment in payments)
     findings = stated(True, "all fields", "2.1.15")
     return findings + assumed(is_in_order, "in this order", "2.1.15", otherwise="in another order")
 
@@ -223,6 +228,7 @@ CHECKS = (
         states=tuple(number for rule in RULES for number in rule.numbers),
         assumes=tuple(number for rule in RULES if rule.our_form for number in rule.numbers),
     ),
+    Check(run=_known_methods, assumes=("2.1.17",)),
     Check(run=_order_of_metadata, assumes=("2.1.11",)),
     Check(run=_number_of_results, states=("4.3.2",)),
     Check(run=_each_list, states=("2.2.1", "2.2.2", "2.2.3", "4.3.9")),

@@ -59,11 +59,9 @@ async def _all_json(session: Session) -> Findings:
             kind = f"`Content-Type` {member_text(each.headers, 'content-type')}"
             seen = "the body is not JSON in UTF-8" if each.has_json_type else kind
             return stated(False, f"{_where(each)}: {seen}", "1.2")
-    others = [
-        f"{_where(each)}: `Content-Type` `{printable(each.media_type)}`"
-        for each in responses
-        if each.media_type != JSON
-    ]
+    types = [(each, each.headers["content-type"]) for each in responses]
+    others = [f"{_where(each)}: `{printable(type_)}`" for each, type_ in types if type_ != JSON]
+    others += [f"{_where(each)}: several lines" for each in responses if b"\n" in each.body]
     is_plain, seen = none(others, f"all {len(responses)} responses")
     return stated(True, seen, "1.2") + assumed(is_plain, seen, "1.2")
 

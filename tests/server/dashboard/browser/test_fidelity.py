@@ -17,7 +17,7 @@ async def test_the_page_is_live_accessible_and_fits(tab: Tab) -> None:
     payment = await tab.create()
     change = {"status": "processing"}
     await tab.call("POST", f"/_emulator/payments/{payment['id']}/transition", change)
-    await tab.sees("coverage", "1 of 7")
+    await tab.sees("coverage", "1 of 9")
     await tab.counts("plot", 1)
     await tab.is_accessible_and_fits()
 

@@ -209,7 +209,7 @@ ENCODINGS = {
     "answers everything in text: 1.2": headers(content_type="text/plain"),
     "answers everything in HTML: 1.2": headers(content_type="text/html; charset=utf-8"),
     "has no media types: 1.2": headers(content_type=None),
-    "has a charset": headers(content_type="application/json; charset=utf-8"),
+    "has a charset: (1.2)": headers(content_type="application/json; charset=utf-8"),
     "has problems: (1.2)": headers(content_type="application/problem+json"),
     "has problems in refusals: (1.2)": headers(
         of_status(400, 401, 404, 409), content_type="application/problem+json"
@@ -219,7 +219,7 @@ ENCODINGS = {
         lambda reply: json.dumps(reply.json, ensure_ascii=False).encode("utf-16")
     ),
     "writes a byte order mark: 1.2": contents(lambda reply: b"\xef\xbb\xbf" + reply.content),
-    "indents": contents(lambda reply: json.dumps(reply.json, indent=2).encode("ascii")),
+    "indents: (1.2)": contents(lambda reply: json.dumps(reply.json, indent=2).encode("ascii")),
     "writes NaN: 1.2 2.1.14": contents(
         lambda reply: reply.content.replace(b'"completed_at":null', b'"completed_at":NaN')
     ),
