@@ -1,8 +1,8 @@
 """The command `explore`, which runs a merchant's integration through every history."""
 
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,13 +30,15 @@ from emulator.cli.output import (
 from emulator.cli.private_settings import private_settings
 from emulator.domain.accounts import DEMO_TEST_KEY, SEEDS
 from emulator.domain.durations import parse_duration_ms
-from emulator.settings.option_types import parse_webhook_secret
+from emulator.domain.webhook_forms import STANDARD, WebhookForm
 
 if TYPE_CHECKING:
+    from emulator.cli.explore_session import ExploreOptions
     from emulator.settings import Settings
     from emulator.tools.explore.exploration import Exploration, HistoryFailure, Limits
+    from emulator.tools.explore.histories import History
     from emulator.tools.explore.integration import Integration
-    from emulator.tools.explore.session import ExploreSession
+    from emulator.tools.json_results import ExploredHistory
 
 # Without --depth, larger histories follow until the time is over.
 DEFAULT_DEPTH = 2
@@ -44,25 +46,8 @@ DEFAULT_MAX_TIME_MS = 120_000
 DEFAULT_SEED = 1
 MAX_DEPTH = 5
 MAX_FAILURES = 1_000
-# The requests of one step, of all histories that run at the same time, take far less.
-MAX_JOURNAL_BYTES = 512 * 1024
 MAX_OVERRUN_S = 2  # for a failed history to be reduced after --max-time
 DEFAULT_SAVE_DIRECTORY = Path("explore")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExploreOptions:
-    """The options of a run; without a URL it starts a private emulator."""
-
-    url: str | None
-    key: str
-    secret: str | None
-    settings: "Settings"
-    limits: "Limits"
-    save: Path
-    json: Path | None
-    junit: Path | None
-    report: Path | None
 
 
 @click.command()
@@ -139,8 +124,15 @@ class ExploreOptions:
 @click.option(
     "--webhook-secret",
     metavar="SECRET",
-    callback=parsed_by(parse_webhook_secret),
     help="Secret that signs webhooks; otherwise generated from the seed and printed.",
+)
+@click.option(
+    "--webhook-format",
+    metavar="FORMAT",
+    default=STANDARD.name,
+    show_default=True,
+    help="Form of webhooks: the name of a shipped one, or a file; with --url, that of the endpoint"
+    " with the URL of the webhook, if there is one.",
 )
 def explore(
     files: tuple[Path, ...],
@@ -154,6 +146,7 @@ def explore(
     url: str | None,
     key: str,
     webhook_secret: str | None,
+    webhook_format: str,
     json: Path | None,
     junit: Path | None,
     report: Path | None,
@@ -163,13 +156,29 @@ def explore(
 
     FILE describes the integration. The command judges each history.
     """
+    from emulator.cli.explore_session import ExploreOptions
+    from emulator.http.emulator_calls import PaymentsEmulatorError
+    from emulator.scenarios.problems import ScenarioError
+    from emulator.scenarios.webhook_form_file import load_webhook_form
+    from emulator.server.app.server import NoListener, collect_rarely
+    from emulator.tools.explore.service import ExploreError
+
     settings = _settings(url, private)
     check_key("--key", key)
     limits = _limits(depth, max_time, seed, max_failures)
+    if len(files) > 1 and not replays:
+        cli_error("expected one file of an integration; several are accepted with --replay")
+    try:
+        form, read = load_webhook_form(webhook_format), _read(files)
+    except ScenarioError as error:
+        return print_problems(error.problems)
+    if webhook_secret is not None and not form.signature.secret.accepts(webhook_secret):
+        cli_error(f"flag --webhook-secret: expected {form.signature.secret.expected}")
     given = ExploreOptions(
         url=None if url is None else base_url("--url", url),
         key=settings.test_key if url is None else key,
         secret=webhook_secret,
+        form=form,
         settings=settings,
         limits=limits,
         save=save,
@@ -177,14 +186,6 @@ def explore(
         junit=junit,
         report=report,
     )
-    if len(files) > 1 and not replays:
-        cli_error("expected one file of an integration; several are accepted with --replay")
-    read = _read(files)
-    if read is None:
-        return 2
-    from emulator.http.emulator_calls import PaymentsEmulatorError
-    from emulator.server.app.server import NoListener, collect_rarely
-    from emulator.tools.explore.service import ExploreError
 
     def run() -> Coroutine[object, object, int]:
         return _replay(files, read, given) if replays else _Run(given, files[0], read[0]).run()
@@ -212,8 +213,8 @@ def _limits(depth: int | None, max_time_ms: int | None, seed: int, max_failures:
     )
 
 
-def _read(files: Sequence[Path]) -> "list[Integration] | None":
-    """The integrations, or None after printing every problem."""
+def _read(files: Sequence[Path]) -> "list[Integration]":
+    """The integrations. Raises ScenarioError with every problem."""
     from emulator.scenarios.problems import Problem, ScenarioError
     from emulator.tools.explore.integration_file import read_integration
 
@@ -225,8 +226,7 @@ def _read(files: Sequence[Path]) -> "list[Integration] | None":
         except ScenarioError as error:
             problems += error.problems
     if problems:
-        print_problems(problems)
-        return None
+        raise ScenarioError(problems)
     return integrations
 
 
@@ -240,94 +240,64 @@ def _settings(url: str | None, private: Mapping[str, str | None]) -> "Settings":
     return private_settings({**given, "clock": "frozen", "allow-http-localhost": True})
 
 
-@asynccontextmanager
-async def _session(
-    options: ExploreOptions, integration: "Integration"
-) -> "AsyncIterator[ExploreSession]":
-    """The emulator and the shop, both running. Raises ExploreError, NoListener."""
-    from tempfile import TemporaryDirectory
-
-    from emulator import ids
-    from emulator.clock import RealClock
-    from emulator.http.addresses import BaseUrl
-    from emulator.http.emulator_client import EmulatorClient
-    from emulator.http.program_variables import program_variables
-    from emulator.tools.explore.connections import Connections
-    from emulator.tools.explore.service import MAX_CALL_S, Service
-    from emulator.tools.explore.session import ExploreSession
-    from emulator.tools.explore.shop import Shop
-    from emulator.tools.explore.shop_process import ShopProcess
-
-    wall = RealClock()
-    async with AsyncExitStack() as stack:
-        url = options.url
-        if url is None:
-            from emulator.server.app.server import private_emulator
-
-            # On disk and with a short journal: the memory does not grow with the histories.
-            directory = stack.enter_context(TemporaryDirectory())
-            settings = replace(options.settings, database=f"{directory}/explore.db")
-            url = await stack.enter_async_context(
-                private_emulator(settings, max_journal_bytes=MAX_JOURNAL_BYTES)
-            )
-        address = BaseUrl.parse(url)
-        client = EmulatorClient(address, key=options.key, timeout_s=MAX_CALL_S)
-        service = Service(await stack.enter_async_context(client))
-        shop_connections = Connections()
-        stack.callback(shop_connections.close)
-        stream = ids.stream_key(options.limits.seed, "explore")
-        secret = options.secret or ids.webhook_secret(stream, 1)
-        if options.url is not None:
-            endpoint = service.silent_endpoint(integration.webhook, secret)
-            secret = await stack.enter_async_context(endpoint)
-        if not options.secret and integration.webhook and integration.run is None:
-            write(f"The shop needs this webhook secret: {secret}\n")
-        variables = program_variables(url, options.key, secret)
-        shop = Shop(integration, shop_connections, secret=secret, wall=wall, variables=variables)
-        session = ExploreSession(shop=shop, service=service, wall=wall)
-        if integration.run is not None:
-            process = ShopProcess(integration, variables, shop_connections, wall)
-            await stack.enter_async_context(process.running())
-            session.restart = process.restart
-        yield session
-
-
 async def _replay(
-    files: Sequence[Path], integrations: "Sequence[Integration]", options: ExploreOptions
+    files: Sequence[Path], integrations: "Sequence[Integration]", options: "ExploreOptions"
 ) -> int:
     """Run the histories of saved files; return the exit code."""
     from emulator.tools.explore import report
+
+    if options.url is None:
+        for file, integration in zip(files, integrations, strict=True):
+            _saved_history(file, integration, options.form)
+    entries: list[ExploredHistory] = []
+    try:
+        for file, integration in zip(files, integrations, strict=True):
+            entries.append(await _replay_file(file, integration, options))
+    finally:
+        if entries:  # after an interruption too
+            all_ran, seed = len(entries) == len(files), options.limits.seed
+            written = report.results(integrations, seed, entries, is_complete=all_ran)
+            write_json(options.json, written.encode)
+    return int(any(entry.result == "failed" for entry in entries))
+
+
+async def _replay_file(
+    file: Path, integration: "Integration", options: "ExploreOptions"
+) -> "ExploredHistory":
+    """Run the history of a saved file, and print whether it is fixed."""
+    from emulator.cli.explore_session import explore_session
+    from emulator.tools.explore import report
     from emulator.tools.explore.exploration import Exploration
 
-    saved = []
-    for file, integration in zip(files, integrations, strict=True):
-        history = report.saved_history(integration)
-        if history is None:
-            cli_error(
-                f"{file}: the file has no history that fits its integration;"
-                " expected a file that `explore --save` wrote"
-            )
-        saved.append((file, integration, history))
-    paint, entries = console_paint(), []
-    for file, integration, history in saved:
-        async with _session(options, integration) as session:
-            exploration = Exploration(session, options.limits, lambda _: None)
-            result = await exploration.replay(history)
-        entries.append(report.explored(file, result))
-        if result.failure is None:
-            write(f"{paint('green', 'FIXED')} {file}: {history.title}\n")
-            continue
+    paint = console_paint()
+    async with explore_session(options, integration) as session:
+        history = _saved_history(file, integration, session.shop.form)
+        exploration = Exploration(session, options.limits, lambda _: None)
+        result = await exploration.replay(history)
+    if result.failure is None:
+        write(f"{paint('green', 'FIXED')} {file}: {history.title}\n")
+    else:
         write(f"{paint('red', 'FAILED')} {file}\n")
         write_lines(report.failure_lines(result.failure, paint))
-    seed = options.limits.seed
-    write_json(options.json, report.results(integrations, seed, entries).encode)
-    return int(any(entry.result == "failed" for entry in entries))
+    return report.explored(file, result)
+
+
+def _saved_history(file: Path, integration: "Integration", form: WebhookForm) -> "History":
+    from emulator.tools.explore.report import saved_history
+
+    history = saved_history(integration, form)
+    if history is None:
+        cli_error(
+            f"{file}: the file has no history that fits its integration;"
+            " expected a file that `explore --save` wrote"
+        )
+    return history
 
 
 class _Run:
     """An exploration, from its start to the exit code."""
 
-    def __init__(self, options: ExploreOptions, file: Path, integration: "Integration") -> None:
+    def __init__(self, options: "ExploreOptions", file: Path, integration: "Integration") -> None:
         self._options = options
         self._file = file
         self._integration = integration
@@ -337,6 +307,7 @@ class _Run:
     async def run(self) -> int:
         import asyncio
 
+        from emulator.cli.explore_session import explore_session
         from emulator.tools.explore import report
         from emulator.tools.explore.exploration import Exploration
 
@@ -344,7 +315,7 @@ class _Run:
         max_time_ms = options.limits.max_time_ms
         timeout_s = None if max_time_ms is None else max_time_ms / 1000 + MAX_OVERRUN_S
         try:
-            async with _session(options, self._integration) as session:
+            async with explore_session(options, self._integration) as session:
                 exploration = Exploration(session, options.limits, self._show)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(timeout_s):
@@ -354,16 +325,27 @@ class _Run:
             if exploration is not None and exploration.counts.ran:
                 write(f"{name}: {report.summary_line(exploration)}\n")
                 write_lines(report.count_lines(exploration))
+                self._write_files(exploration)
         if not exploration.counts.ran:
             cli_error("flag --max-time: no history ended in this time; does the shop answer?")
-        entries = [
-            report.explored(self._file, each, saved=self._saved) for each in exploration.results
-        ]
-        seed, size = options.limits.seed, exploration.complete_size
-        write_json(options.json, report.results([self._integration], seed, entries, size).encode)
-        write_file("--junit", options.junit, lambda: report.junit(name, exploration))
-        write_file("--report", options.report, lambda: report.report(name, exploration))
         return int(bool(exploration.failures))
+
+    def _write_files(self, exploration: "Exploration") -> None:
+        """Write what is known, also after an interruption."""
+        from emulator.tools.explore import report
+
+        name, options, ran = self._integration.name, self._options, exploration.results
+        results = report.results(
+            [self._integration],
+            options.limits.seed,
+            [report.explored(self._file, each, saved=self._saved) for each in ran],
+            is_complete=exploration.is_complete,
+            complete_size=exploration.complete_size,
+        )
+        write_json(options.json, results.encode)
+        write_file("--junit", options.junit, lambda: report.junit(name, exploration))
+        html = partial(report.report, name, exploration, self._saved)
+        write_file("--report", options.report, html)
 
     def _show(self, exploration: "Exploration") -> None:
         """Print and save a new failure at once; show the progress."""

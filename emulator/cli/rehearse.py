@@ -20,6 +20,7 @@ from emulator.cli.output import (
     number_within,
     parsed_by,
     print_problems,
+    write,
     write_file,
     write_json,
     write_lines,
@@ -30,6 +31,7 @@ from emulator.domain.durations import parse_duration_ms
 if TYPE_CHECKING:
     from emulator.settings import Settings
     from emulator.tools.rehearse.rehearsal import Traffic
+    from emulator.tools.rehearse.variants import Variant
 
 MAX_JOBS = 16
 # Each emulator has its own ports and its own database; the format of the log is that of Traffic.
@@ -83,6 +85,7 @@ def rehearse(
     """
     from emulator.clock import RealClock
     from emulator.scenarios.problems import ScenarioError
+    from emulator.scenarios.webhook_form_file import load_webhook_form
     from emulator.server.app.server import NoListener, collect_rarely, silence
     from emulator.tools.rehearse import report as reports
     from emulator.tools.rehearse.rehearsal import RehearsalError, RehearsalRun
@@ -91,9 +94,17 @@ def rehearse(
 
     flags = {"config": config, "webhook-url": webhook_url, "allow-http-localhost": True}
     settings = private_settings({**flags, **_PRIVATE})
-    found, problems = read_variants(variants)
+    try:
+        form = load_webhook_form(settings.webhook_format)
+    except ScenarioError as error:
+        return print_problems(error.problems)
+    found, problems = read_variants(variants, form)
     if problems:
         return print_problems(problems)
+    left_out = {each.name for each in read_variants([])[0]} - {each.name for each in found}
+    if left_out:
+        names = ", ".join(sorted(left_out))
+        write(f"left out: {names}; webhooks in the form {form.name} cannot be tampered with so\n")
     progress = ProgressLine()
     run = RehearsalRun(
         suite=Suite(command, RealClock()),
@@ -118,24 +129,31 @@ def rehearse(
         progress.show()
         if run.results:  # after an interruption too
             write_lines(reports.table_lines(run, console_paint()))
-    write_json(files["json"], lambda: reports.results(run).encode())
-    write_file("--junit", files["junit"], lambda: reports.junit(run))
-    write_file("--report", files["report"], lambda: reports.report(run))
+            write_json(files["json"], lambda: reports.results(run).encode())
+            write_file("--junit", files["junit"], lambda: reports.junit(run))
+            write_file("--report", files["report"], lambda: reports.report(run))
     return int(run.has_findings)
 
 
 @asynccontextmanager
 async def _emulator(
-    settings: "Settings", file: Path | None, traffic: "Traffic"
+    settings: "Settings", variant: "Variant | None", traffic: "Traffic"
 ) -> AsyncIterator[dict[str, str]]:
-    """A private emulator, in which the scenario of the file precedes those of the settings."""
+    """A private emulator, in which the scenario of the variant precedes those of the settings."""
     from emulator import ids
+    from emulator.domain.webhook_forms import SecretFormat
     from emulator.http.program_variables import program_variables
+    from emulator.scenarios.webhook_form_file import load_webhook_form
     from emulator.server.app.server import private_emulator
 
-    secret = settings.webhook_secret or ids.webhook_secret(ids.stream_key(None, "rehearse"), 1)
-    added = () if file is None else (str(file),)
-    own = replace(settings, webhook_secret=secret, scenarios=settings.scenarios + added)
+    form = load_webhook_form(settings.webhook_format)
+    stream, is_hex = ids.stream_key(None, "rehearse"), form.signature.secret is SecretFormat.HEX
+    secret = settings.webhook_secret or ids.webhook_secret(stream, 1, is_hex=is_hex)
+    own = replace(settings, webhook_secret=secret)
+    if variant is not None and variant.file is not None:
+        own = replace(own, scenarios=(*settings.scenarios, str(variant.file)))
+    elif variant is not None:
+        own = replace(own, vary=variant.vary)
     emulator = private_emulator(own, write_log=traffic.add_lines, stamps_business_time=False)
     async with emulator as url:
         yield program_variables(url, settings.test_key, secret)

@@ -107,9 +107,13 @@ class TriggeredDelivery(ResultEntry, frozen=True, kw_only=True):
 
 
 class _Results(_Declared, frozen=True, kw_only=True, tag_field="type"):
-    """What each document has; later versions only add members."""
+    """What each document has; later versions only add members.
+
+    `is_complete` is false where a signal or a limit ended the command before all was done.
+    """
 
     version: Literal[1] = 1
+    is_complete: bool = True
 
     def encode(self) -> bytes:
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"

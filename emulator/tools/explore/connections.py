@@ -4,7 +4,7 @@ An application that serves one connection at a time is common; more connections 
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
@@ -16,14 +16,32 @@ MAX_RESPONSE_S = 15
 MAX_SECOND_RESPONSE_S = 0.5
 
 
+@dataclass(slots=True)
+class Span:
+    """Measures a request: when it was sent and when it ended, in real time, and how."""
+
+    title: str
+    now_ms: Callable[[], float]
+    began_ms: float = 0.0
+    ended_ms: float = 0.0
+    response: HttpResponse = field(default_factory=HttpResponse)
+
+    async def measure(self, response: Awaitable[HttpResponse]) -> HttpResponse:
+        self.began_ms = self.now_ms()
+        self.response = await response
+        self.ended_ms = self.now_ms()
+        return self.response
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A request to an absolute URL."""
+    """A request to an absolute URL; `span` measures it."""
 
     method: str
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    span: Span | None = field(default=None, compare=False)
 
     @property
     def server(self) -> BaseUrl:
@@ -51,7 +69,8 @@ class Connections(ConnectionPool):
         `closes` requests the end of the connection after it, for other connections to be served.
         """
         content = request.encode(closes=closes)
-        return await self.exchange(request.server, content, timeout_s=timeout_s, closes=closes)
+        response = self.exchange(request.server, content, timeout_s=timeout_s, closes=closes)
+        return await (request.span.measure(response) if request.span else response)
 
     async def send_together(self, requests: Sequence[Request]) -> list[HttpResponse]:
         """Send requests at the same moment, each on its own connection."""
@@ -65,28 +84,21 @@ class Connections(ConnectionPool):
             responses = [connection.send(content[:-1]) for connection, content in sent]
             for connection, content in sent:
                 connection.transport.write(content[-1:])
-            return await asyncio.gather(*map(_in_time, responses))
+            ends = [_in_time(response) for response in responses]
+            pairs = zip(requests, ends, strict=True)
+            return await asyncio.gather(
+                *(each.span.measure(end) if each.span else end for each, end in pairs)
+            )
         except NoConnection as error:
             return [HttpResponse(failure=str(error), is_refused=True)] * len(requests)
         finally:
             for connection in connections:
                 connection.transport.close()
 
-    async def send_and_leave(self, request: Request, *, after_ms: int) -> bool:
-        """Send a request, and close the connection after a time or with the response.
-
-        Returns whether there was a response.
-        """
+    async def send_and_leave(self, request: Request, *, after_ms: int) -> HttpResponse:
+        """Send a request, and close the connection after a time or with the response."""
         self.close()
-        try:
-            connection = await self.connect(request.server)
-        except NoConnection:
-            return False
-        try:
-            response = connection.send(request.encode(closes=True))
-            return (await _in_time(response, after_ms / 1000)).failure is None
-        finally:
-            connection.transport.close()
+        return await self.send(request, timeout_s=after_ms / 1000, closes=True)
 
     async def serves_several(self, request: Request) -> bool:
         """Whether the server answers on a second connection while the first one is open."""
@@ -102,11 +114,9 @@ class Connections(ConnectionPool):
         return second.failure is None
 
 
-async def _in_time(
-    response: "asyncio.Future[HttpResponse]", timeout_s: float = MAX_RESPONSE_S
-) -> HttpResponse:
+async def _in_time(response: "asyncio.Future[HttpResponse]") -> HttpResponse:
     try:
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout(MAX_RESPONSE_S):
             return await response
     except TimeoutError:
-        return timed_out(timeout_s)
+        return timed_out(MAX_RESPONSE_S)

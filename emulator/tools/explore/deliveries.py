@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from emulator.clock import pause
 from emulator.domain.payment import STATUS_OF_EVENT, Status
@@ -16,7 +18,7 @@ from emulator.http.diagnosis import (
 )
 from emulator.http.failures import RequestStage
 from emulator.http.response import HttpResponse, timed_out
-from emulator.tools.explore.connections import MAX_RESPONSE_S, Request
+from emulator.tools.explore.connections import MAX_RESPONSE_S, Request, Span
 from emulator.tools.explore.judgement import Unacknowledged
 from emulator.tools.explore.service import ExploreError, ServiceEvent
 from emulator.tools.explore.session import NEWEST, ExploreSession
@@ -39,27 +41,20 @@ READ_FAULTS: Mapping[Manner, Mapping[str, Any]] = {
 }
 
 
+@dataclass(slots=True)
 class HistoryDeliveries:
     """The deliveries of one history; `acknowledged` holds the statuses of acknowledged events.
 
-    While the webhook secret `is_rotated`, webhooks have two signatures.
+    `pending` holds the events that are not acknowledged yet, by id. While the webhook secret
+    `is_rotated`, webhooks have two signatures. `sent` measures the webhooks, and what raced them.
     """
 
-    def __init__(self, session: ExploreSession) -> None:
-        self.acknowledged: set[str] = set()
-        self.is_rotated = False
-        self._session = session
-        self._events: dict[tuple[str, str], ServiceEvent] = {}
-        self._pending: dict[str, Unacknowledged] = {}
-
-    @property
-    def pending(self) -> list[str]:
-        """The ids of the events that are not acknowledged yet."""
-        return list(self._pending)
-
-    @property
-    def unacknowledged(self) -> tuple[Unacknowledged, ...]:
-        return tuple(self._pending.values())
+    session: ExploreSession
+    acknowledged: set[str] = field(default_factory=set)
+    pending: dict[str, Unacknowledged] = field(default_factory=dict)
+    is_rotated: bool = False
+    sent: list[Span] = field(default_factory=list)
+    _events: dict[tuple[str, str], ServiceEvent] = field(default_factory=dict)
 
     async def event(self, event_type: str, payment_id: str) -> ServiceEvent:
         """The event of a payment. Raises ExploreError."""
@@ -67,7 +62,7 @@ class HistoryDeliveries:
         for limit in NEWEST_EVENTS:
             if key in self._events:
                 break
-            for event in await self._session.service.events(payment_id, limit=limit):
+            for event in await self.session.service.events(payment_id, limit=limit):
                 self._events[payment_id, event.type] = event
         if key not in self._events:
             raise ExploreError(f"the payment {payment_id} has no {event_type}")
@@ -77,17 +72,23 @@ class HistoryDeliveries:
         self, event: ServiceEvent, step: int, *, closes: bool = False
     ) -> HttpResponse:
         """Deliver an event once, and store the result."""
-        response = await self._session.shop.send(self.webhook(event), closes=closes)
+        response = await self.session.shop.send(self.webhook(event), closes=closes)
         self.record(event, step, response)
         return response
 
     def webhook(self, event: ServiceEvent, manner: Manner = Manner.USUAL) -> Request:
         """The request of an attempt to deliver an event, genuine or forged."""
-        return self._session.shop.webhook(event, manner, is_rotated=self.is_rotated)
+        request = self.session.shop.webhook(event, manner, is_rotated=self.is_rotated)
+        return self._measured(event.type, request)
+
+    def _measured(self, title: str, request: Request) -> Request:
+        """The request, whose span is stored."""
+        self.sent.append(Span(title, self.session.wall.monotonic_ms))
+        return replace(request, span=self.sent[-1])
 
     async def attempt_faulty(self, event: ServiceEvent, step: int, manner: Manner) -> HttpResponse:
         """Deliver an event while a read of the payment fails or is slow."""
-        session, then, nth = self._session, READ_FAULTS[manner], READ_NUMBERS[manner]
+        session, then, nth = self.session, READ_FAULTS[manner], READ_NUMBERS[manner]
         # The handler of an earlier event may still be about to read the payment.
         await session.shop.finish_work()
         await pause(session.wall, session.read_wait_ms())
@@ -103,7 +104,9 @@ class HistoryDeliveries:
 
         The emulator is slow to answer the application meanwhile.
         """
-        service, shop = self._session.service, self._session.shop
+        service, shop = self.session.service, self.session.shop
+        if other.span is None:
+            other = self._measured(f"{other.method} {urlsplit(other.url).path}", other)
         async with service.fault("any", {"latency": RACE_LATENCY}, RACING_REQUESTS):
             responses = await shop.connections.send_together([self.webhook(event), other])
         self.record(event, step, responses[0])
@@ -112,28 +115,28 @@ class HistoryDeliveries:
     def record(self, event: ServiceEvent, step: int, *responses: HttpResponse) -> None:
         """Store the result of an attempt; an acknowledged delivery is not repeated."""
         if any(response.is_success for response in responses):
-            self._pending.pop(event.id, None)
+            self.pending.pop(event.id, None)
             status = STATUS_OF_EVENT.get(event.type)
             if status is not None:
                 self.acknowledged.add(status)
             return
-        stored = self._pending.setdefault(event.id, Unacknowledged(event, step))
+        stored = self.pending.setdefault(event.id, Unacknowledged(event, step))
         stored.results.append(responses[0].text)
-        stored.cause = _cause(responses[0], self._session.shop.integration.webhook or "")
+        stored.cause = _cause(responses[0], self.session.shop.integration.webhook or "")
 
     async def retry(self, event_ids: list[str]) -> None:
         """Deliver events once more that are still not acknowledged, up to the usual number."""
         for event_id in event_ids:
-            pending = self._pending.get(event_id)
+            pending = self.pending.get(event_id)
             if pending is not None and len(pending.results) < MAX_ATTEMPTS:
                 await self.attempt(pending.event, pending.step)
 
     async def retry_in_the_end(self) -> None:
         """Repeat the attempts until all events are acknowledged, or none is left."""
         for number in range(MAX_ATTEMPTS - 1):
-            if self._pending and number:
-                await pause(self._session.wall, FIRST_PAUSE_MS << number - 1)
-            await self.retry(self.pending)
+            if self.pending and number:
+                await pause(self.session.wall, FIRST_PAUSE_MS << number - 1)
+            await self.retry(list(self.pending))
 
 
 def _cause(response: HttpResponse, url: str) -> str:

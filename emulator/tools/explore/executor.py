@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from dataclasses import replace
 
 from emulator.clock import pause
 from emulator.domain.instants import format_instant, parse_instant
@@ -76,13 +75,16 @@ class HistoryRun:
         return await self._finish()
 
     async def _execute(self, step: HistoryStep) -> None:
-        retried, settle = self._deliveries.pending, self._integration.settle
+        retried, settle = list(self._deliveries.pending), self._integration.settle
         start, job = self._integration.start_line, "" if settle is None else settle.line
         # By name, such as `_deliver`: a table of methods would keep this object until a collection.
-        execute: Execution = getattr(self, f"_{step.action}", self._change)
+        began_ms = self._session.wall.monotonic_ms()
+        execute: Execution = getattr(self, f"_{step.action.name.lower()}", self._change)
         is_counted = self._session.observes_reads and step.action in _READING
         result = await (self._count_reads(step, execute) if is_counted else execute(step))
-        self._trace.append(TracedStep(text=step.text(start, job), result=result))
+        span = (began_ms, self._session.wall.monotonic_ms())
+        traced = TracedStep(step=step, text=step.text(start, job), result=result, span=span)
+        self._trace.append(traced)
         await self._deliveries.retry(retried)
 
     async def _count_reads(self, step: HistoryStep, execute: Execution) -> str:
@@ -159,13 +161,12 @@ class HistoryRun:
             case Manner.SLOW:
                 # The application may respond before the connection is closed.
                 attempt = deliveries.webhook(event)
-                leaving = shop.connections.send_and_leave(attempt, after_ms=SLOW_ATTEMPT_MS)
-                self._is_working = not await leaving
+                left = await shop.connections.send_and_leave(attempt, after_ms=SLOW_ATTEMPT_MS)
+                self._is_working = left.failure is not None
                 response = await deliveries.attempt(event, self._number)
                 return f"no response in time, then {response.text}"
             case Manner.READ_ERROR | Manner.SECOND_READ_ERROR | Manner.SLOW_READ:
-                faulty = deliveries.attempt_faulty(event, self._number, step.manner)
-                responses = [await faulty]
+                responses = [await deliveries.attempt_faulty(event, self._number, step.manner)]
             case _:
                 responses = [await deliveries.attempt(event, self._number)]
         if step.manner is Manner.KILLED and self._session.restart is not None:
@@ -185,7 +186,7 @@ class HistoryRun:
         if self._session.unexpected_wait_ms:
             await pause(self._session.wall, self._session.unexpected_wait_ms)
         after = await self._sample(self._number)
-        if step.manner in (Manner.FORGED, Manner.STALE, Manner.UNSIGNED):
+        if step.manner in (Manner.FORGED, Manner.STALE, Manner.UNSIGNED, Manner.UNTRUE):
             self._forged.append((before, after))
         return response.text
 
@@ -197,10 +198,10 @@ class HistoryRun:
         if manner is Manner.OTHER_AMOUNT:
             amount = next(each for each in OTHER_AMOUNTS_MINOR if each != payment["amount"])
             members = ("currency", "success_url", "cancel_url", "metadata")
-            order = {**DEFAULT_ORDER, **{name: payment[name] for name in members}}
+            own = {name: payment[name] for name in members}
+            order = {**DEFAULT_ORDER, **own, "amount": amount}
             async with self._session.starting:
-                body = {**order, "amount": amount}
-                other_payment = await self._service.call(calls.CREATE_PAYMENT(body=body))
+                other_payment = await self._service.call(calls.CREATE_PAYMENT(body=order))
                 await self._session.refresh()
                 self._session.take_payments(other_payment)
             return await self._completed_event(other_payment)
@@ -229,7 +230,7 @@ class HistoryRun:
         return response.text
 
     async def _settle(self, _: HistoryStep) -> str:
-        response = await self._shop.settle(self._order.id)
+        response = await self._shop.send(self._shop.settle_request(self._order.id))
         # A job looks at open orders, and need not look at refunds.
         if response.is_success and self._status != Status.REFUNDED:
             self._could_know.add(self._status)
@@ -260,12 +261,6 @@ class HistoryRun:
             self._session.reads_later |= count > self._counted_reads
         await self._end_payments(others)
         return observation
-
-    async def look_again(self) -> Observation:
-        """The observation with the present state of the order."""
-        self._samples.pop()
-        await self._sample(len(self._trace))
-        return self._observation()
 
     async def _settled(self) -> Observation:
         """The observation when the order has reached its end, or has had the time for it."""
@@ -322,9 +317,10 @@ class HistoryRun:
         return Observation(
             history=self._history,
             trace=tuple(self._trace),
-            samples=tuple(replace(sample) for sample in self._samples),
+            sent=tuple(self._deliveries.sent),
+            samples=tuple(self._samples),
             forged=tuple(self._forged),
-            unacknowledged=self._deliveries.unacknowledged,
+            unacknowledged=tuple(self._deliveries.pending.values()),
             live_payments=self._live,
             could_know=tuple(self._known - not_judged),
             order=self._order.id,

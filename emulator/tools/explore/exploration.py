@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from emulator.clock import pause
 from emulator.domain.payment import EVENT_TYPES
+from emulator.domain.webhook_forms import STANDARD, WebhookForm
 from emulator.http.emulator_calls import PaymentsEmulatorError
 from emulator.tools.explore.anomalies import Anomaly
 from emulator.tools.explore.executor import STATE_PAUSE_MS, HistoryRun
@@ -33,7 +34,7 @@ from emulator.tools.explore.steps import Capabilities, Outcome, Steps
 MAX_CONCURRENT = 64
 
 Progress = Callable[["Exploration"], None]
-Observed = tuple[HistoryRun, Observation, float]
+Observed = tuple[Observation, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +87,10 @@ class Counts:
         return self.existing - self.ran - self.equivalent - self.containing_failure
 
 
-def capabilities(integration: Integration) -> Capabilities:
-    """What the merchant's application has, by its file."""
+def capabilities(integration: Integration, form: WebhookForm = STANDARD) -> Capabilities:
+    """What the merchant's application has, by its file and the form of its webhooks."""
     return Capabilities(
+        form=form,
         has_webhook=integration.webhook is not None,
         has_return=integration.return_to is not None,
         has_settle=integration.settle is not None,
@@ -103,11 +105,9 @@ class Exploration:
         self.counts = Counts()
         self.results: list[Result] = []
         self.failures: list[HistoryFailure] = []
-        self._session = session
+        self._session, self._limits, self._progress = session, limits, progress
         self._integration = session.shop.integration
-        self._can = capabilities(self._integration)
-        self._limits = limits
-        self._progress = progress
+        self.can = capabilities(self._integration, session.shop.form)
         self._started_ms = session.wall.monotonic_ms()
         self.complete_size: int | None = None
         self._reads = dict.fromkeys(EVENT_TYPES.values(), MAX_READS)
@@ -119,6 +119,11 @@ class Exploration:
     @property
     def duration_ms(self) -> float:
         return self._session.wall.monotonic_ms() - self._started_ms
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all histories up to the depth ran; random ones never end."""
+        return self.complete_size == self._limits.depth
 
     @property
     def is_over(self) -> bool:
@@ -133,7 +138,7 @@ class Exploration:
         # Which payment is new is only known of one order at a time.
         is_known = self._integration.names_payment
         self.can_overlap = is_known and await self._session.shop.serves_several()
-        by_size = [histories_of_size(size, self._can) for size in range(self._limits.depth + 1)]
+        by_size = [histories_of_size(size, self.can) for size in range(self._limits.depth + 1)]
         self.counts.existing = sum(len(histories) for histories in by_size)
         for size, histories in enumerate(by_size):
             if size == 0:
@@ -150,7 +155,7 @@ class Exploration:
             await self._explore_at_random()
 
     async def _explore_at_random(self) -> None:
-        drawn = random_histories(self._limits.seed, self._limits.depth, self._can)
+        drawn = random_histories(self._limits.seed, self._limits.depth, self.can)
         await self._explore_all(self._counted(drawn))
 
     def _counted(self, histories: Iterable[History]) -> Iterator[History]:
@@ -207,17 +212,18 @@ class Exploration:
     def _shares(self, history: History) -> bool:
         """Whether a history can overlap with others, and it saves time."""
         saves_time = not history.moves_clock if history.waits else self._session.lag_ms > 0
-        return self.can_overlap and not history.runs_alone and saves_time
+        can_overlap = self.can_overlap and self._session.names_orders
+        return can_overlap and not history.runs_alone and saves_time
 
     async def _end_oldest(self, running: "deque[asyncio.Task[Observed]]", leaving: int) -> None:
         """Judge the oldest histories until this number is left."""
         while len(running) > leaving:
-            run, observation, duration_ms = await running[0]
+            observation, duration_ms = await running[0]
             del running[0]
             history = observation.history
             if self.is_over or self._contains_failure(history):
                 continue
-            result = await self._judge(run, observation, duration_ms)
+            result = await self._judge(observation, duration_ms)
             if result.failure is not None and len(history.anomalies) > self._limits.depth:
                 await asyncio.gather(*running, return_exceptions=True)  # its parts may run alone
                 result = await self._reduced(result)
@@ -244,35 +250,32 @@ class Exploration:
 
     async def _observe(self, history: History) -> Observed:
         started_ms = self._session.wall.monotonic_ms()
-        run = HistoryRun(self._session, history)
         try:
-            observation = await run.run()
+            observation = await HistoryRun(self._session, history).run()
         except (ExploreError, PaymentsEmulatorError) as error:
             text = error.line if isinstance(error, PaymentsEmulatorError) else error
             raise ExploreError(f"{text} (in the history: {history.title})") from None
-        return run, observation, self._session.wall.monotonic_ms() - started_ms
+        return observation, self._session.wall.monotonic_ms() - started_ms
 
     async def _run_one(self, history: History) -> Result:
         return await self._judge(*await self._observe(history))
 
-    async def _judge(self, run: HistoryRun, observation: Observation, duration_ms: float) -> Result:
+    async def _judge(self, observation: Observation, duration_ms: float) -> Result:
         """Judge a history, also by the ends of earlier ones."""
         verdict = judge(observation)
         if verdict is None and is_order_free(observation):
-            verdict, observation = await self._compare(run, observation)
+            verdict, observation = await self._compare(observation)
         failure = HistoryFailure(verdict=verdict, observation=observation) if verdict else None
         return Result(history=observation.history, duration_ms=duration_ms, failure=failure)
 
-    async def _compare(
-        self, run: HistoryRun, observation: Observation
-    ) -> tuple[HistoryVerdict | None, Observation]:
+    async def _compare(self, observation: Observation) -> tuple[HistoryVerdict | None, Observation]:
         """Compare the end with that of the same facts in another order, once there is one."""
         history, state = observation.history, self._integration.state
         key = (history.outcome, facts(history.steps))
         reference = self._ends.get(key)
         if reference is None:
             final = (observation.final,)
-            self._ends[key] = replace(observation, trace=(), samples=final, forged=())
+            self._ends[key] = replace(observation, trace=(), sent=(), samples=final, forged=())
             return None, observation
         wall = self._session.wall
         until_ms = wall.monotonic_ms() + state.max_wait_ms
@@ -281,20 +284,21 @@ class Exploration:
             if verdict is None or wall.monotonic_ms() >= until_ms:
                 return verdict, observation
             await pause(wall, STATE_PAUSE_MS)
-            observation = await run.look_again()
+            observation = await self._look_again(observation)
             # The end of the first one may have been read too early, too.
-            first = reference.final
-            first = await self._session.shop.read_state(
-                reference.order,
-                reference.browser,
-                step=first.step,
-                payment_status=first.payment_status,
-            )
-            reference = self._ends[key] = replace(reference, samples=(first,))
+            reference = self._ends[key] = await self._look_again(reference)
+
+    async def _look_again(self, observation: Observation) -> Observation:
+        """The observation with the present state of the order at the end."""
+        final, order, browser = observation.final, observation.order, observation.browser
+        last = await self._session.shop.read_state(
+            order, browser, step=final.step, payment_status=final.payment_status
+        )
+        return replace(observation, samples=(*observation.samples[:-1], last))
 
     async def _reduced(self, result: Result) -> Result:
         """The smallest part of a history that still fails."""
-        for part in parts(result.history, self._can):
+        for part in parts(result.history, self.can):
             smaller = await self._run_one(part)
             if smaller.failure is not None:
                 return await self._reduced(smaller)
@@ -305,7 +309,7 @@ class Exploration:
         await self._session.drop_payments()
         key = (history.outcome, facts(history.steps))
         sizes = range(len(history.anomalies) + 1)
-        others = (other for size in sizes for other in histories_of_size(size, self._can))
+        others = (other for size in sizes for other in histories_of_size(size, self.can))
         for other in others:
             if (other.outcome, facts(other.steps)) == key and other.steps != history.steps:
                 await self._run_one(other)

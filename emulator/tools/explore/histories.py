@@ -4,15 +4,19 @@ A history is an outcome and a set of anomalies. Its steps are those of the outco
 anomaly in the order of the table ANOMALY_KINDS.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations, count, zip_longest
+from itertools import combinations, count, product
+from operator import itemgetter
+from typing import Any
 
 from emulator import ids
 from emulator.tools.explore.anomalies import ANOMALIES, Anomaly
 from emulator.tools.explore.steps import (
     CHANGES,
     READ_NUMBERS,
+    WAITING,
     Capabilities,
     HistoryStep,
     Manner,
@@ -26,7 +30,7 @@ from emulator.tools.explore.steps import (
 MAX_EXTRA_ANOMALIES = 3
 # Draws that yield no new history, after which there is probably none left.
 MAX_VAIN_DRAWS = 200
-_WAITING = (Manner.LIMITED, Manner.SLOW_CREATE, Manner.SLOW_READ)
+_TOGETHER = {Manner.WITH_RETURN: StepAction.RETURN, Manner.WITH_SETTLE: StepAction.SETTLE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +61,7 @@ class History:
     @property
     def waits(self) -> bool:
         """Whether a step waits in real time."""
-        return any(step.manner in _WAITING for step in self.steps)
+        return any(step.manner in WAITING for step in self.steps)
 
     @property
     def moves_clock(self) -> bool:
@@ -68,6 +72,11 @@ class History:
     def runs_alone(self) -> bool:
         """Whether no other history can run meanwhile: reads fail, or the shop is killed."""
         return any(step.manner in (*READ_NUMBERS, Manner.KILLED) for step in self.steps)
+
+    @property
+    def phase(self) -> tuple[bool, bool, bool]:
+        """When it runs, among those of its size."""
+        return self.waits, self.runs_alone, self.moves_clock
 
     def contains(self, other: "History") -> bool:
         """Whether another history is a part of this one."""
@@ -83,22 +92,29 @@ def build_history(
     for anomaly in ordered:
         if steps is None or (anomaly.kind.needs and not getattr(can, anomaly.kind.needs)):
             return None
+        if not can.form.sends(anomaly.event):
+            return None
         steps = anomaly.apply(steps)
-    return None if steps is None else History(outcome=outcome, anomalies=ordered, steps=steps)
+    if steps is None:
+        return None
+    sent = tuple(step for step in steps if can.form.sends(step.event))
+    return History(outcome=outcome, anomalies=ordered, steps=sent)
 
 
 def histories_of_size(size: int, can: Capabilities) -> list[History]:
-    """All histories with this number of anomalies, those of the outcomes by turns.
+    """All histories with this number of anomalies.
 
-    Those that move the clock come later, then those that run alone, and last those that wait.
+    Those of each outcome, with and without a fault at the start, are spread evenly. Those that move
+    the clock come later, then those that run alone, and last those that wait.
     """
-    of_outcomes = []
-    for outcome in Outcome:
-        built = (build_history(outcome, chosen, can) for chosen in combinations(ANOMALIES, size))
-        of_outcomes.append([history for history in built if history is not None])
-    turns = chain.from_iterable(zip_longest(*of_outcomes))
-    histories = [history for history in turns if history is not None]
-    return sorted(histories, key=lambda h: (h.waits, h.runs_alone, h.moves_clock))
+    groups = defaultdict[tuple[Any, ...], list[History]](list)
+    for outcome, chosen in product(Outcome, combinations(ANOMALIES, size)):
+        history = build_history(outcome, chosen, can)
+        if history is not None:
+            is_faulty = history.steps[0].manner is not Manner.USUAL
+            groups[history.phase, outcome, is_faulty].append(history)
+    places = [(key[0], i / len(g), h) for key, g in groups.items() for i, h in enumerate(g)]
+    return [history for *_, history in sorted(places, key=itemgetter(0, 1))]
 
 
 def random_histories(seed: int, depth: int, can: Capabilities) -> Iterator[History]:
@@ -149,23 +165,13 @@ def normal_form(steps: Steps, reads: Mapping[str, int]) -> Steps:
 
 
 def _are_exchangeable(first: HistoryStep, second: HistoryStep) -> bool:
-    is_delivery = first.action is StepAction.DELIVER and first.manner in (
-        Manner.USUAL,
-        Manner.AT_ONCE,
-    )
-    return is_delivery and second.action in CHANGES
+    is_usual = first.manner in (Manner.USUAL, Manner.AT_ONCE)
+    return first.action is StepAction.DELIVER and is_usual and second.action in CHANGES
 
 
 def facts(steps: Steps) -> Steps:
     """What happens in a history, without its order."""
-    single: list[HistoryStep] = []
-    for step in steps:
-        action = _TOGETHER.get(step.manner)
-        if action is not None:
-            single += [replace(step, manner=Manner.USUAL), HistoryStep(action)]
-        else:
-            single.append(step)
-    return tuple(sorted(single))
-
-
-_TOGETHER = {Manner.WITH_RETURN: StepAction.RETURN, Manner.WITH_SETTLE: StepAction.SETTLE}
+    together = [step for step in steps if step.manner in _TOGETHER]
+    others = [step for step in steps if step.manner not in _TOGETHER]
+    others += [replace(step, manner=Manner.USUAL) for step in together]
+    return tuple(sorted([*others, *(HistoryStep(_TOGETHER[step.manner]) for step in together)]))

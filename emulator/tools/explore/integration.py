@@ -49,9 +49,7 @@ class StartCall(ShopCall):
     @property
     def found_values(self) -> dict[str, ResponseValue]:
         """What the response has, by name."""
-        named = (("order", self.order), ("payment", self.payment))
-        all_named = (*named, ("checkout_url", self.checkout_url), *self.values)
-        return {name: value for name, value in all_named if value is not None}
+        return _given(self, "order", "payment", "checkout_url") | dict(self.values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +75,11 @@ class State(ShopCall):
     @property
     def found_values(self) -> dict[str, ResponseValue]:
         """What the response has, by the key of each."""
-        keys = ("paid", "fulfilled", "closed", "refunded")
-        given = ((key, getattr(self, key)) for key in keys)
-        return {key: value for key, value in given if value is not None}
+        return _given(self, "paid", "fulfilled", "closed", "refunded")
+
+
+def _given(call: ShopCall, *keys: str) -> dict[str, ResponseValue]:
+    return {key: value for key in keys if (value := getattr(call, key)) is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,10 @@ from collections.abc import Collection
 from pathlib import Path
 
 from emulator.domain.hosts import ACCEPTED_URL
-from emulator.files.yaml_nodes import ListNode
+from emulator.files.yaml_nodes import ListNode, MapNode
 from emulator.files.yaml_tree import read_file_text, read_tree
 from emulator.http.addresses import is_web_url
-from emulator.scenarios.entries import Entry, FileContext, read_items
+from emulator.scenarios.entries import Entry, FileContext, listed, read_items, read_text
 from emulator.scenarios.kinds import (
     Boolean,
     Duration,
@@ -21,6 +21,7 @@ from emulator.scenarios.kinds import (
     Kind,
     ListOf,
     PairsOf,
+    Pattern,
     Text,
     Word,
 )
@@ -36,7 +37,7 @@ from emulator.scenarios.mappings import (
 from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION_KEY
 from emulator.scenarios.values import Json
-from emulator.tools.explore.anomalies import parse_anomaly
+from emulator.tools.explore.anomalies import ANOMALY_BY_NAME
 from emulator.tools.explore.histories import HistoryName
 from emulator.tools.explore.integration import (
     VALUE_NAME,
@@ -46,12 +47,13 @@ from emulator.tools.explore.integration import (
     StartCall,
     State,
 )
+from emulator.tools.explore.json_path import JSON_PATH, JsonPath
+from emulator.tools.explore.response_value import Condition, Count, ResponseValue
 from emulator.tools.explore.steps import Outcome
-from emulator.tools.explore.value_kinds import CONDITION, COUNT, VALUE, PathKind, ValueKind
 
 ORDER = "{order}"
+_NO_VALUES = "in must have a value or more, or the condition is never true"
 MAX_START_CALLS = 20
-_NOVALUES = "in must have a value or more, or the condition is never true"
 _EXPECTED = "a method and an absolute URL, such as"
 _HOST = " http://127.0.0.1:3000"
 _URL = re.compile(r"https?://[^\s/?#@]+(?:[/?][^\s#]*)?", re.ASCII)
@@ -127,17 +129,91 @@ def _needs_order(members: Members) -> None:
         entry.refuse(f"a {key} with {ORDER} in {place}, which stands for the order's id")
 
 
+class PathKind(Kind[JsonPath]):
+    """A path; `or_else` says in messages what else is accepted."""
+
+    def __init__(self, or_else: str = "") -> None:
+        self._expected = f"a path such as $.id or $.data[0].status{or_else}"
+
+    def read(self, entry: Entry) -> JsonPath | None:
+        text = read_text(entry)
+        if text is not None and JSON_PATH.fullmatch(text):
+            return JsonPath.parse(text)
+        if text is not None:
+            entry.refuse(self._expected)
+        return None
+
+    def schema(self) -> JsonSchema:
+        return {"type": "string", "pattern": f"^{JSON_PATH.pattern}$", "examples": ["$.id"]}
+
+    def write(self, value: JsonPath) -> Json:
+        return str(value)
+
+
+class ValueKind(Kind[ResponseValue]):
+    """A path, or a mapping that says where a response has a value."""
+
+    def __init__(self, **more: Key) -> None:
+        keys = {"path": _PATH_KEY, "header": _HEADER_KEY, "match": _MATCH_KEY, **more}
+        rules = (needs_one(*keys), excludes("header", "path"))
+        self._mapping = MappingOf(ResponseValue, keys, *rules)
+        self._path = PathKind(f", or a mapping with {listed(map(repr, [*keys][1:]), 'or')}")
+
+    def read(self, entry: Entry) -> ResponseValue | None:
+        if isinstance(entry.node, MapNode):
+            return self._mapping.read(entry)
+        path = self._path.read(entry)
+        return None if path is None else ResponseValue(path=path)
+
+    def schema(self) -> JsonSchema:
+        return {"anyOf": [self._path.schema(), self._mapping.schema()]}
+
+    def write(self, value: ResponseValue) -> Json:
+        is_path = value == ResponseValue(path=value.path)
+        return str(value.path) if is_path else self._mapping.write(value)
+
+
+_HEADER_NAME = Text(
+    re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII),
+    expected="the name of a header, such as location",
+    examples=["location"],
+)
+_PATH_KEY = Key(PathKind(), "The path of the value in the JSON of the response.")
+_HEADER_KEY = Key(_HEADER_NAME, "The header that has the value.")
+_MATCH_KEY = Key(Pattern(), "A regular expression; its first group, if it has one, is the value.")
+VALUE = ValueKind()
+CONDITION = MappingOf(
+    Condition,
+    {
+        "path": _PATH_KEY,
+        "match": _MATCH_KEY,
+        "in": Key(
+            ListOf(JsonValue(), "a list of values", "an entry of in"),
+            "The values for which the condition is true.",
+            field="values",
+            default=(True,),
+            default_text="true",
+        ),
+    },
+    needs_one("path", "match"),
+    excludes("match", "in"),
+    KeyRule(
+        check=lambda each: None if each.values["in"] != () else each.known["in"].note(_NO_VALUES)
+    ),
+)
+COUNT = MappingOf(Count, {"path": _PATH_KEY, "match": _MATCH_KEY}, needs_one("path", "match"))
 _WEB_ADDRESS = Text(_URL, expected=ACCEPTED_URL, examples=[_HOST[1:]], accepts=is_web_url)
 _ANOMALY = Text(
     expected="an anomaly that `explore --save` writes",
-    accepts=lambda name: parse_anomaly(name) is not None,
+    accepts=lambda name: name in ANOMALY_BY_NAME,
 )
+_ANOMALIES = ListOf(_ANOMALY, "a list of anomalies", "an entry of anomalies")
+_PATHS = ListOf(PathKind(), "a list of paths", "an entry of ignore")
+_ORDER = ValueKind(payment=Key(PathKind(), "The path of the value in the payment."))
 _CONTENT = {
     "json": Key(JsonValue(), "The JSON body.", default_text="no body"),
     "form": Key(PairsOf(Text()), "The fields of a form.", default=(), default_text="no body"),
-    "headers": Key(
-        PairsOf(Text()), "Headers of the request.", default=(), default_text="no others"
-    ),
+    "headers": Key(PairsOf(Text()), "Headers of the request.", default=(), default_text="none"),
 }
 _ONE_BODY = excludes("form", "json")
 _ONE_CALL = (
@@ -145,31 +221,18 @@ _ONE_CALL = (
     needs_one("request", "command"),
     excludes("command", "request", "json", "form", "headers"),
 )
-_COMMAND = Key(
-    Text(),
-    "The command, for the system's shell, instead of `request`; what it prints is the response.",
-)
+_COMMAND = Key(Text(), "A command of the system's shell, whose output is the response.")
 _START_CALL = MappingOf(
     StartCall,
     {
-        "request": Key(
-            _line("POST /orders", _START_REQUEST),
-            "The request with which a customer starts an order.",
-        ),
+        "request": Key(_line("POST /orders", _START_REQUEST), "A request of the customer."),
         "command": _COMMAND,
         **_CONTENT,
-        "order": Key(
-            ValueKind(payment=Key(PathKind(), "The path of the value in the payment.")),
-            "Where the response, or the payment, has the order's id.",
-        ),
+        "order": Key(_ORDER, "Where the response, or the payment, has the order's id."),
         "payment": Key(
-            VALUE,
-            "Where the response has the payment's id.",
-            default_text="the payment that this start created",
+            VALUE, "Where the response has the payment's id.", default_text="the new payment"
         ),
-        "checkout_url": Key(
-            VALUE, "Where the response has the payment's checkout URL, instead of `payment`."
-        ),
+        "checkout_url": Key(VALUE, "Where the response has the checkout URL of the payment."),
         "values": Key(
             PairsOf(VALUE, _VALUE_NAMES),
             "What the response has for later entries, which use it as `{name}`.",
@@ -182,29 +245,14 @@ _START_CALL = MappingOf(
 _STATE = MappingOf(
     State,
     {
-        "request": Key(
-            _line("GET /orders/{order}"),
-            "The request that reads an order; it must change nothing."
-            " `{order}` stands for the order's id.",
-        ),
+        "request": Key(_line("GET /orders/{order}"), "A request that reads the order."),
         "command": _COMMAND,
         **_CONTENT,
-        "paid": Key(
-            CONDITION,
-            "Whether the order is paid.",
-            required="the path and the values of a paid order",
-        ),
+        "paid": Key(CONDITION, "Whether the order is paid.", required="what a paid order is"),
         "fulfilled": Key(COUNT, "How often the order is fulfilled: a number, Boolean or list."),
-        "closed": Key(
-            CONDITION, "Whether the order is closed; expected after `failed` and `expired`."
-        ),
-        "refunded": Key(CONDITION, "Whether the order is refunded; expected after `refunded`."),
-        "ignore": Key(
-            ListOf(PathKind(), "a list of paths", "an entry of ignore"),
-            "Values that are not compared between histories.",
-            default=(),
-            default_text="empty",
-        ),
+        "closed": Key(CONDITION, "Whether the order is closed, as after `failed` and `expired`."),
+        "refunded": Key(CONDITION, "Whether the order is refunded, as after `refunded`."),
+        "ignore": Key(_PATHS, "Values that are not compared.", default=(), default_text="none"),
         "within": Key(
             Duration(),
             "How long an expected state may take to appear.",
@@ -221,14 +269,11 @@ _STATE = MappingOf(
     excludes("idle", "within"),
     KeyRule(check=_needs_order),
 )
+_JOB = _line("POST /jobs/poll")
 _SETTLE = MappingOf(
     ShopCall,
     {
-        "request": Key(
-            _line("POST /jobs/poll"),
-            "The request that starts the job. `{order}` stands for the order's id.",
-            required=f"a method and a URL, such as POST{_HOST}/jobs/poll",
-        ),
+        "request": Key(_JOB, "The request that starts the job.", required="how the job is started"),
         **_CONTENT,
     },
     _ONE_BODY,
@@ -236,40 +281,26 @@ _SETTLE = MappingOf(
 _RUN = MappingOf(
     Run,
     {
-        "command": Key(
-            Text(), "The command, for the system's shell.", required="the command to run"
-        ),
+        "command": Key(Text(), "A command of the system's shell.", required="the command to run"),
         "ready": Key(
             _line("GET /health", may_name=False),
             "A request that succeeds as soon as the application is ready.",
             default_text="a connection to the application's host",
         ),
-        "durable": Key(
-            Boolean(),
-            "Whether `explore` may kill the application at any moment, and start it again.",
-            default=False,
-        ),
+        "durable": Key(Boolean(), "Whether `explore` may kill the application.", default=False),
     },
 )
 _HISTORY = MappingOf(
     HistoryName,
     {
         "outcome": Key(Word(Outcome), "What the customer does.", required="what the customer does"),
-        "anomalies": Key(
-            ListOf(_ANOMALY, "a list of anomalies", "an entry of anomalies"),
-            "The anomalies, each by its name.",
-            default=(),
-            default_text="empty",
-        ),
+        "anomalies": Key(_ANOMALIES, "The anomalies, by name.", default=(), default_text="none"),
     },
 )
+_NAME = Text(NAME_PATTERN, expected=NAME_FORM)
 KEYS = {
     "version": VERSION_KEY,
-    "name": Key(
-        Text(NAME_PATTERN, expected=NAME_FORM),
-        "The name of the integration.",
-        required="what the integration is called",
-    ),
+    "name": Key(_NAME, "The name of the integration.", required="what the integration is called"),
     "start": Key(_Start(), "How a customer starts an order.", required="how an order is started"),
     "state": Key(_STATE, "The order as the merchant sees it.", required="how an order is read"),
     "webhook": Key(_WEB_ADDRESS, "The URL that receives webhooks.", default_text="no webhooks"),
@@ -279,19 +310,13 @@ KEYS = {
         field="return_to",
         default_text="the browser opens nothing",
     ),
-    "settle": Key(
-        _SETTLE,
-        "The merchant's reconciliation job, run at the end of each history.",
-        default_text="no job",
-    ),
+    "settle": Key(_SETTLE, "A job at the end of each history.", default_text="no job"),
     "run": Key(
         _RUN,
         "The merchant's application, started before and stopped after.",
         default_text="the application is already running",
     ),
-    "history": Key(
-        _HISTORY, "The history that `--replay` runs; `--save` writes it.", default_text="no history"
-    ),
+    "history": Key(_HISTORY, "The history that `--replay` runs.", default_text="no history"),
 }
 INTEGRATION = MappingOf(Integration, KEYS)
 
@@ -303,15 +328,16 @@ def read_integration(file: Path) -> Integration:
         text = read_file_text(file, context.add)
     except (OSError, ValueError) as error:
         raise ScenarioError([unreadable(file, error)]) from None
-    if text is None:
-        raise ScenarioError(context.problems)
-    return parse_integration(text, str(file))
+    return _parse(text, context)
 
 
 def parse_integration(text: str, source: str) -> Integration:
     """Parse the text of a file. Raises ScenarioError with every problem of the text."""
-    context = FileContext(source)
-    tree = read_tree(text, context.add, holds="an integration")
+    return _parse(text, FileContext(source))
+
+
+def _parse(text: str | None, context: FileContext) -> Integration:
+    tree = None if text is None else read_tree(text, context.add, holds="an integration")
     integration = None
     if tree is not None:
         integration = INTEGRATION.read(Entry(node=tree, label="an integration", context=context))

@@ -8,10 +8,11 @@ from enum import StrEnum
 from emulator.domain.payment import Status
 from emulator.scenarios.values import Json
 from emulator.tools.explore.browser import Browser
+from emulator.tools.explore.connections import Span
 from emulator.tools.explore.histories import History
 from emulator.tools.explore.json_path import JsonPath
 from emulator.tools.explore.service import ServiceEvent
-from emulator.tools.explore.steps import StepAction
+from emulator.tools.explore.steps import HistoryStep, StepAction
 
 HAS_MONEY = (Status.COMPLETED, Status.REFUNDED)
 _HAS_NO_MONEY = (Status.FAILED, Status.EXPIRED)
@@ -78,10 +79,12 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedStep:
-    """An executed step: what happened, in words, and its result."""
+    """An executed step: what happened, in words, its result, and its begin and end in real time."""
 
+    step: HistoryStep
     text: str
     result: str = ""
+    span: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(slots=True)
@@ -108,7 +111,7 @@ class Observation:
 
     `forged`: the order before and after each webhook that is not genuine. `could_know`: the
     statuses of the payment that the application could know of, by an acknowledged webhook, by its
-    job, or by a request that it sent to the service.
+    job, or by a request that it sent to the service. `sent`: the webhooks with their times.
     """
 
     history: History
@@ -122,6 +125,7 @@ class Observation:
     payment: str
     checkout_url: str
     browser: Browser = field(default_factory=Browser)
+    sent: tuple[Span, ...] = ()
 
     @property
     def final(self) -> Sample:
@@ -140,57 +144,36 @@ def is_settled(observation: Observation) -> bool:
 
 
 def _verdicts(observation: Observation) -> Iterator[HistoryVerdict]:
-    for check in (_forged, _charged, _fulfilled, _unpaid, _end, _acknowledged):
-        yield from check(observation)
-
-
-def _forged(observation: Observation) -> Iterator[HistoryVerdict]:
+    live = observation.live_payments
     for before, after in observation.forged:
         if before.summary != after.summary:
-            yield HistoryVerdict(
-                VerdictId.FORGED_ACCEPTED,
-                after.step,
-                "the webhook changes nothing",
-                f"the order was {_words(before)}, and is {_words(after)}",
-            )
-
-
-def _words(sample: Sample) -> str:
-    words = "paid" if sample.is_paid else "closed" if sample.is_closed else "not paid"
-    return f"{words}, fulfilled {sample.fulfilled} times" if sample.fulfilled else words
-
-
-def _charged(observation: Observation) -> Iterator[HistoryVerdict]:
-    live = observation.live_payments
+            expected = "the webhook changes nothing"
+            seen = f"the order was {state_text(before)}, and is {state_text(after)}"
+            yield HistoryVerdict(VerdictId.FORGED_ACCEPTED, after.step, expected, seen)
     if len(live) > 1:
-        yield HistoryVerdict(
-            VerdictId.CHARGED_TWICE,
-            observation.final.step,
-            "one payment of the order is completed or may still complete",
-            f"{len(live)} payments: {', '.join(live)}",
-        )
-
-
-def _fulfilled(observation: Observation) -> Iterator[HistoryVerdict]:
+        expected = "one payment of the order is completed or may still complete"
+        seen = f"{len(live)} payments: {', '.join(live)}"
+        yield HistoryVerdict(VerdictId.CHARGED_TWICE, observation.final.step, expected, seen)
     for sample in observation.samples:
         if (sample.fulfilled or 0) > 1:
-            yield HistoryVerdict(
-                VerdictId.FULFILLED_TWICE,
-                sample.step,
-                "the order is fulfilled at most once",
-                f"it is fulfilled {sample.fulfilled} times",
-            )
-
-
-def _unpaid(observation: Observation) -> Iterator[HistoryVerdict]:
+            expected = "the order is fulfilled at most once"
+            seen = f"it is fulfilled {sample.fulfilled} times"
+            yield HistoryVerdict(VerdictId.FULFILLED_TWICE, sample.step, expected, seen)
     for sample in observation.samples:
         if sample.is_paid and sample.payment_status not in HAS_MONEY:
-            yield HistoryVerdict(
-                VerdictId.PAID_WITHOUT_MONEY,
-                sample.step,
-                f"the order is not paid: its payment is {sample.payment_status}",
-                "the order is paid",
-            )
+            expected = f"the order is not paid: its payment is {sample.payment_status}"
+            seen = "the order is paid"
+            yield HistoryVerdict(VerdictId.PAID_WITHOUT_MONEY, sample.step, expected, seen)
+    yield from _end(observation)
+    for delivery in observation.unacknowledged:
+        expected = f"{delivery.event.type} is answered with 2xx in the end"
+        yield HistoryVerdict(VerdictId.NEVER_ACKNOWLEDGED, delivery.step, expected, delivery.seen)
+
+
+def state_text(sample: Sample) -> str:
+    """The state of an order in words."""
+    words = "paid" if sample.is_paid else "closed" if sample.is_closed else "not paid"
+    return f"{words}, fulfilled {sample.fulfilled} times" if sample.fulfilled else words
 
 
 def _end(observation: Observation) -> Iterator[HistoryVerdict]:
@@ -199,27 +182,17 @@ def _end(observation: Observation) -> Iterator[HistoryVerdict]:
     if status not in observation.could_know:
         return
     if status == Status.REFUNDED and final.is_paid and not final.is_refunded:
-        wrong, expected = VerdictId.PAID_WITHOUT_MONEY, "refunded"
+        wrong, state = VerdictId.PAID_WITHOUT_MONEY, "refunded"
     elif status == Status.COMPLETED and not final.is_paid:
-        wrong, expected = VerdictId.MONEY_WITHOUT_PAID, "paid"
+        wrong, state = VerdictId.MONEY_WITHOUT_PAID, "paid"
     elif status == Status.COMPLETED and final.fulfilled == 0:
-        wrong, expected = VerdictId.NOT_FULFILLED, "fulfilled"
+        wrong, state = VerdictId.NOT_FULFILLED, "fulfilled"
     elif status in _HAS_NO_MONEY and not final.is_closed:
-        wrong, expected = VerdictId.NOT_CLOSED, "closed"
+        wrong, state = VerdictId.NOT_CLOSED, "closed"
     else:
         return
-    expected = f"the order is {expected}: its payment is {status}"
-    yield HistoryVerdict(wrong, final.step, expected, f"the order is {_words(final)}")
-
-
-def _acknowledged(observation: Observation) -> Iterator[HistoryVerdict]:
-    for delivery in observation.unacknowledged:
-        yield HistoryVerdict(
-            VerdictId.NEVER_ACKNOWLEDGED,
-            delivery.step,
-            f"{delivery.event.type} is answered with 2xx in the end",
-            delivery.seen,
-        )
+    expected = f"the order is {state}: its payment is {status}"
+    yield HistoryVerdict(wrong, final.step, expected, f"the order is {state_text(final)}")
 
 
 def is_order_free(observation: Observation) -> bool:

@@ -10,7 +10,7 @@ from emulator.tools.explore.deliveries import HistoryDeliveries
 from emulator.tools.explore.service import ExploreError, Payment
 from emulator.tools.explore.session import ExploreSession
 from emulator.tools.explore.shop import Started
-from emulator.tools.explore.steps import CREATED, Manner
+from emulator.tools.explore.steps import CREATED, WAITING, Manner
 
 MAX_START_MS = 15_000
 EARLY_LATENCY = "150ms"
@@ -35,104 +35,87 @@ class ShopOrder:
     """All payments that the shop created for it."""
 
 
+@dataclass(frozen=True, slots=True)
 class OrderStart:
     """The start of an order in a browser, as the first step of a history."""
 
-    def __init__(
-        self, session: ExploreSession, browser: Browser, deliveries: HistoryDeliveries
-    ) -> None:
-        self._session = session
-        self._shop = session.shop
-        self._service = session.service
-        self._browser = browser
-        self._deliveries = deliveries
+    session: ExploreSession
+    browser: Browser
+    deliveries: HistoryDeliveries
 
     async def run(self, manner: Manner = Manner.USUAL) -> tuple[ShopOrder, str]:
         """The order, and the result in words. Raises ExploreError."""
-        then = CREATE_FAULTS.get(manner)
-        if manner in (Manner.LIMITED, Manner.SLOW_CREATE):
-            return await self._taken(await self._start_slowly(then or {}))
-        async with self._session.starting:
-            if then is None:
-                return await self._started(await self._shop.start(self._browser))
-            async with self._service.fault("create_payment", then):
-                if manner is Manner.EARLY:
-                    return await self._start_early()
-                started = await self._shop.start(self._browser)
-            return await self._taken(started)
+        if manner is Manner.USUAL:
+            return await self._start()
+        if manner in WAITING:
+            return await self._start_faulty(manner)
+        async with self.session.retrying:
+            return await self._start_faulty(manner)
 
-    async def _taken(self, started: Started) -> tuple[ShopOrder, str]:
-        """The order that was started; after an error the customer starts again."""
-        order = await self._order(started)
-        if isinstance(order, ShopOrder):
-            return order, _result(started, order)
-        await self._session.drop_payments()
-        order, again = await self._started(await self._shop.start(self._browser))
-        return order, f"{started.response.text}; the customer starts again: {again}"
-
-    async def _start_slowly(self, then: Mapping[str, Any]) -> Started:
-        """Start an order; others may start as soon as the fault was applied."""
-
-        async def is_applied() -> bool:
-            return starting.done() or await self._service.has_applied(fault)
-
-        async with self._session.starting, self._service.fault("create_payment", then) as fault:
-            starting = asyncio.create_task(self._shop.start(self._browser))
-            try:
-                await self._session.wait_for(is_applied, within_ms=MAX_START_MS)
-            except BaseException:
-                starting.cancel()
-                raise
-        return await starting
-
-    async def _start_early(self) -> tuple[ShopOrder, str]:
-        """Deliver the created event while the response to create is held."""
-        known, newest = self._session.newest_payment, ""
-
-        async def is_created() -> bool:
-            nonlocal newest
-            payments = await self._service.payments(1)
-            newest = payments[0]["id"] if payments else ""
-            return starting.done() or newest not in ("", known)
-
-        starting = asyncio.create_task(self._shop.start(self._browser, closes=True))
-        try:
-            await self._session.wait_for(is_created, within_ms=MAX_START_MS)
-            delivered = "no payment was created"
-            if newest not in ("", known):
-                event = await self._deliveries.event(CREATED, newest)
-                delivered = (await self._deliveries.attempt(event, 1, closes=True)).text
-            order, result = await self._started(await starting)
-        finally:
-            starting.cancel()
-        return order, f"{result}; {CREATED}: {delivered}"
-
-    async def _started(self, started: Started) -> tuple[ShopOrder, str]:
-        """The order that was started. Raises ExploreError."""
-        order = await self._order(started)
+    async def _start(self) -> tuple[ShopOrder, str]:
+        async with self.session.starting:
+            started = await self.session.shop.start(self.browser)
+            order = await self._order(started)
         if isinstance(order, str):
             raise ExploreError(order)
         return order, _result(started, order)
+
+    async def _start_faulty(self, manner: Manner) -> tuple[ShopOrder, str]:
+        """Start an order; others may start as soon as the fault was applied.
+
+        After an error the customer starts again.
+        """
+        session, early = self.session, ""
+
+        async def is_applied() -> bool:
+            return starting.done() or await session.service.has_applied(fault)
+
+        then = CREATE_FAULTS[manner]
+        async with session.starting, session.service.fault("create_payment", then) as fault:
+            is_early = manner is Manner.EARLY
+            starting = asyncio.create_task(session.shop.start(self.browser, closes=is_early))
+            try:
+                await session.wait_for(is_applied, within_ms=MAX_START_MS)
+                if is_early:
+                    early = f"; {CREATED}: {await self._deliver_created()}"
+            except BaseException:
+                starting.cancel()
+                raise
+        started = await starting
+        order = await self._order(started)
+        if isinstance(order, ShopOrder):
+            return order, _result(started, order) + early
+        await session.drop_payments()
+        order, again = await self._start()
+        return order, f"{started.response.text}{early}; the customer starts again: {again}"
+
+    async def _deliver_created(self) -> str:
+        """Deliver the created event while the response to create is held."""
+        payments = await self.session.service.payments(1)
+        if not payments or payments[0]["id"] == self.session.newest_payment:
+            return "no payment was created"
+        event = await self.deliveries.event(CREATED, payments[0]["id"])
+        return (await self.deliveries.attempt(event, 1, closes=True)).text
 
     async def _order(self, started: Started) -> ShopOrder | str:
         """The order that was started, or why there is none."""
         if started.problem:
             return started.problem
-        integration, values = self._shop.integration, started.values
+        integration, values = self.session.shop.integration, started.values
         member = next((name for name in ("payment", "checkout_url") if name in values), None)
         key, value = "id" if member == "payment" else member, values.get(member or "")
-        payment = await self._session.find_payment(lambda each: key is None or each[key] == value)
+        payment = await self.session.find_payment(lambda each: key is None or each[key] == value)
         if payment is None:
             has = "" if member is None else f"the response has {value!r} as {member}; "
             return (
                 f"{integration.start_line}: {has}the shop has created no such payment in the"
-                f" emulator at {self._service.base_url}"
+                f" emulator at {self.session.service.base_url}"
             )
         place = next(call.order for call in integration.start if call.order)
         number = place.payment.read(payment) if place.payment else values["order"]
         if not isinstance(number, str | int) or isinstance(number, bool):
             return f"{integration.start_line}: the order at {place} is {number!r}, and no id"
-        return ShopOrder(str(number), payment, self._session.take_payments(payment))
+        return ShopOrder(str(number), payment, self.session.begin_order(payment))
 
 
 def _result(started: Started, order: ShopOrder) -> str:

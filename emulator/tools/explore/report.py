@@ -4,17 +4,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
+from emulator.domain.webhook_forms import WebhookForm
 from emulator.reporting import PLAIN, JUnitCase, Paint, counted, html_report, junit_file
 from emulator.scenarios.scenario_file import VERSION
 from emulator.settings import data_directory
-from emulator.tools.explore.anomalies import parse_anomaly
+from emulator.tools.explore.anomalies import ANOMALY_BY_NAME, left_out
 from emulator.tools.explore.exploration import Exploration, HistoryFailure, Result, capabilities
+from emulator.tools.explore.failure_diagram import failure_diagram
 from emulator.tools.explore.histories import History, build_history
 from emulator.tools.explore.integration import Integration
 from emulator.tools.explore.integration_file import INTEGRATION
-from emulator.tools.explore.judgement import TracedStep, VerdictId
+from emulator.tools.explore.judgement import VERDICTS, TracedStep, VerdictId
 from emulator.tools.json_results import ExploredHistory, ExploreResults, digest
 
 GUIDE = "docs/guides/explore.md"
@@ -49,7 +52,7 @@ def count_lines(exploration: Exploration) -> Iterator[str]:
     reasons = (
         (counts.equivalent, "differ from one that ran only in the order of independent steps"),
         (counts.containing_failure, "contain one that failed"),
-        (counts.not_run, "were not run, because --max-failures or --max-time was reached"),
+        (counts.not_run, "were not run, because a limit was reached or the run was interrupted"),
     )
     for count, reason in reasons:
         if count:
@@ -57,6 +60,7 @@ def count_lines(exploration: Exploration) -> Iterator[str]:
     size = exploration.complete_size
     up_to = "none" if size is None else f"up to {counted(size, 'anomaly', 'anomalies')}"
     yield f"complete sizes: {up_to}"
+    yield from left_out(exploration.can)
 
 
 def summary_line(exploration: Exploration) -> str:
@@ -77,23 +81,32 @@ def progress_text(exploration: Exploration) -> str:
     return f"{bar} {done} of {counts.existing} histories, {failed} failed"
 
 
-def report(name: str, exploration: Exploration) -> bytes:
-    """The HTML file: each failure, and how often histories with each anomaly failed, by verdict."""
+def report(name: str, exploration: Exploration, saved: Mapping[str, str]) -> bytes:
+    """The HTML file: each failure, and how often histories with each anomaly failed, by verdict.
+
+    `saved` has the files of the failures by the titles of their histories.
+    """
     rows = [
         (anomaly, result.failure)
         for result in exploration.results
         for anomaly in result.history.name.anomalies or ("no anomaly",)
     ]
+    failed = Counter((anomaly, each.verdict.id) for anomaly, each in rows if each is not None)
     return html_report(
         "explore",
-        {},
+        {"quote": quote},
         name=name,
         summary=summary_line(exploration),
         counts=list(count_lines(exploration)),
-        failures=exploration.failures,
+        failures=[
+            (failure, failure_diagram(failure), what_to_do(failure.verdict.id))
+            for failure in exploration.failures
+        ],
+        saved=saved,
+        meanings=VERDICTS,
         ran=Counter(anomaly for anomaly, _ in rows),
-        failed=Counter((anomaly, each.verdict.id) for anomaly, each in rows if each is not None),
-        verdicts=list(VerdictId),
+        failed=failed,
+        verdicts=[each for each in VerdictId if any(each == verdict for _, verdict in failed)],
     )
 
 
@@ -101,11 +114,14 @@ def results(
     integrations: Sequence[Integration],
     seed: int,
     entries: Sequence[ExploredHistory],
+    *,
+    is_complete: bool,
     complete_size: int | None = None,
 ) -> ExploreResults:
     """The results for `--json`."""
     inputs = [INTEGRATION.write(replace(each, history=None)) for each in integrations]
     return ExploreResults(
+        is_complete=is_complete,
         seed=seed,
         digest=digest(inputs, seed, [entry.history for entry in entries]),
         complete_size=complete_size,
@@ -179,10 +195,10 @@ def saved_name(integration: Integration, failure: HistoryFailure) -> str:
     return f"{name.replace(' ', '-').replace('.', '-')}.yaml"
 
 
-def saved_history(integration: Integration) -> History | None:
-    """The history of a saved file; None where it does not fit the integration."""
+def saved_history(integration: Integration, form: WebhookForm) -> History | None:
+    """The history of a saved file; None where it fits neither the integration nor the form."""
     name = integration.history
     if name is None:
         return None
-    known = [each for each in map(parse_anomaly, name.anomalies) if each is not None]
-    return build_history(name.outcome, known, capabilities(integration))
+    known = [ANOMALY_BY_NAME[each] for each in name.anomalies]
+    return build_history(name.outcome, known, capabilities(integration, form))

@@ -116,19 +116,19 @@ class Service:
         return next((str(entry["id"]) for entry in listed), None)
 
     @asynccontextmanager
-    async def silent_endpoint(self, url: str | None, secret: str) -> AsyncIterator[str]:
-        """Disable the endpoint with a URL during the block; yield its secret.
+    async def silent_endpoint(self, url: str | None) -> AsyncIterator[calls.Json | None]:
+        """Disable the endpoint with a URL during the block, and yield it, if there is one.
 
-        Explore delivers the events itself. Without such an endpoint, yields `secret`.
+        Explore delivers the events itself.
         """
         listed = await self.call(calls.ENDPOINTS)
         endpoint = next((each for each in listed if each["url"] == url), None)
         if endpoint is None:
-            yield secret
+            yield None
             return
         change = calls.CHANGE_ENDPOINT(endpoint["id"], body={"enabled": False})
         await self.call(change)
         try:
-            yield str(endpoint["secret"])
+            yield endpoint
         finally:
             await self.call(replace(change, body={"enabled": endpoint["enabled"]}))

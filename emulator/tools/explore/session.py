@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from emulator.clock import SystemClock, pause
@@ -40,11 +40,17 @@ class ExploreSession:
     is_shared: bool = False
     """Whether other histories run at the same time."""
     starting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while an order is started, until its create was sent."""
+    retrying: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a create may be sent again, which must not meet the fault of another history."""
     clock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by a history that moves the clock, until its payment has its last status."""
+    names_orders: bool = True
+    """Whether the payments of each order have other metadata, as far as that is known."""
     newest_payment: str | None = None
     lag_ms: int = 0
     """The longest time that an expected state took to appear; 0 while all were there at once."""
+    _last_metadata: Mapping[str, str] | None = None
     _recent: deque[Payment] = field(default_factory=lambda: deque(maxlen=MAX_SHARED))
 
     @property
@@ -67,6 +73,13 @@ class ExploreSession:
         """The newest payment that fits, among those that no order has."""
         await self.refresh()
         return next(filter(is_wanted, reversed(self._recent)), None)
+
+    def begin_order(self, payment: Payment) -> list[Payment]:
+        """The new payments of a new order, by one of them."""
+        metadata = payment["metadata"]
+        self.names_orders &= bool(metadata) and metadata != self._last_metadata
+        self._last_metadata = metadata
+        return self.take_payments(payment)
 
     def take_payments(self, payment: Payment) -> list[Payment]:
         """The new payments of the order of a payment: by their metadata, or all if there is one."""

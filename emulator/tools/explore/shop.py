@@ -9,6 +9,7 @@ from functools import partial
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from emulator.clock import SystemClock
+from emulator.domain.webhook_forms import STANDARD, WebhookForm
 from emulator.domain.webhooks import Tamper
 from emulator.http.addresses import is_web_url
 from emulator.http.response import HttpResponse, timed_out
@@ -44,25 +45,20 @@ class Started:
     problem: str = ""
 
 
+@dataclass(slots=True)
 class Shop:
-    """The merchant's application."""
+    """The merchant's application; `variables` are added to the environment of commands.
 
-    def __init__(
-        self,
-        integration: Integration,
-        connections: Connections,
-        *,
-        secret: str,
-        wall: SystemClock,
-        variables: Mapping[str, str],
-    ) -> None:
-        """`variables` are added to the environment of commands."""
-        self.connections = connections
-        self.integration = integration
-        self._secret = secret
-        self._wall = wall
-        self._variables = variables
-        self._has_read_state = False
+    `form` and `secret` are those of its webhooks.
+    """
+
+    integration: Integration
+    connections: Connections
+    secret: str
+    wall: SystemClock
+    variables: Mapping[str, str]
+    form: WebhookForm = STANDARD
+    _has_read_state: bool = False
 
     async def serves_several(self) -> bool:
         """Whether the application serves a connection while another one is idle."""
@@ -95,12 +91,10 @@ class Shop:
 
     async def finish_work(self) -> None:
         """Wait until no background work is left, where the file has a request for it."""
-        if self.integration.state.idle:
-            method, _, url = self.integration.state.idle.partition(" ")
-            request = Request(method=method, url=url)
-            response = await self.send(request)
+        if (idle := self.integration.state.idle) is not None:
+            response = await self.send(_request(ShopCall(request=idle), {}, Browser()))
             if not response.is_success:
-                raise ExploreError(f"state.idle: {_line(request)}: {_shown(response)}")
+                raise ExploreError(f"state.idle: {idle}: {_shown(response)}")
 
     async def read_state(
         self, order: str, browser: Browser, *, step: int, payment_status: str
@@ -141,12 +135,7 @@ class Shop:
                 )
 
     async def _call(
-        self,
-        call: ShopCall,
-        values: Mapping[str, Json],
-        browser: Browser,
-        *,
-        closes: bool = False,
+        self, call: ShopCall, values: Mapping[str, Json], browser: Browser, *, closes: bool = False
     ) -> HttpResponse:
         """Send a request of the customer, or run a command. Raises ExploreError."""
         if call.command is not None:
@@ -160,7 +149,7 @@ class Shop:
         """What a command prints, as the response to a request."""
         words, max_ms, errors = ("/bin/sh", "-c", command), MAX_RESPONSE_S * 1_000, bytearray()
         code, output = await run_command(
-            words, self._variables, self._wall, max_ms=max_ms, errors=errors
+            words, self.variables, self.wall, max_ms=max_ms, errors=errors
         )
         if code is None:
             return timed_out(MAX_RESPONSE_S)
@@ -175,9 +164,6 @@ class Shop:
         """The request that starts the reconciliation job."""
         assert self.integration.settle is not None  # noqa: S101 - no such step otherwise
         return _request(self.integration.settle, {"order": order}, Browser())
-
-    async def settle(self, order: str) -> HttpResponse:
-        return await self.send(self.settle_request(order))
 
     async def open(self, browser: Browser, url: str) -> HttpResponse:
         """Open a page as a browser does, with its redirects."""
@@ -209,10 +195,11 @@ class Shop:
         `is_rotated`: the secret is being replaced by another one.
         """
         # The newest secret comes first.
-        secrets = [foreign_secret(self._secret)] * is_rotated + [self._secret]
-        now_s = self._wall.system_ms() // 1000
+        secrets = [foreign_secret(self.secret, self.form)] * is_rotated + [self.secret]
+        now_s = self.wall.system_ms() // 1000
         sent = webhook_request(
             Message(event_id=event.id, timestamp_s=now_s, body=event.body),
+            form=self.form,
             url=self.integration.webhook or "",
             secrets=secrets,
             tamper=_TAMPERS.get(manner),
@@ -223,7 +210,8 @@ class Shop:
         """Send a request. Raises ExploreError when no connection is possible."""
         response = await self.connections.send(request, closes=closes)
         if response.is_refused:
-            raise ExploreError(f"cannot reach the shop: {_line(request)}: {response.failure}")
+            line = f"{request.method} {request.url}"
+            raise ExploreError(f"cannot reach the shop: {line}: {response.failure}")
         return response
 
 
@@ -258,10 +246,6 @@ def _request(call: ShopCall, values: Mapping[str, Json], browser: Browser) -> Re
         body = urlencode([(name, _filled(value, values)) for name, value in call.form]).encode()
     headers |= {name.lower(): _filled(value, values) for name, value in call.headers}
     return Request(method=method, url=url, headers=headers, body=body)
-
-
-def _line(request: Request) -> str:
-    return f"{request.method} {request.url}"
 
 
 def _shown(response: HttpResponse) -> str:

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from emulator.clock import SystemClock
 from emulator.scenarios.values import VariantKind
@@ -40,8 +39,9 @@ class Traffic:
         self.own_scenarios += len(_OWN_SCENARIO.findall(text))
 
 
-PrivateEmulator = Callable[[Path | None, Traffic], AbstractAsyncContextManager[Mapping[str, str]]]
-"""Runs an emulator with a scenario file, and yields the variables of the suite."""
+Variables = Mapping[str, str]
+PrivateEmulator = Callable[[Variant | None, Traffic], AbstractAsyncContextManager[Variables]]
+"""Runs an emulator with a variant, and yields the variables of the suite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +75,10 @@ class RehearsalRun:
     results: list[VariantResult] = field(default_factory=list)
 
     @property
+    def is_complete(self) -> bool:
+        return len(self.results) == len(self.variants)
+
+    @property
     def has_findings(self) -> bool:
         return any(result.is_finding for result in self.results)
 
@@ -82,15 +86,23 @@ class RehearsalRun:
         """Run everything, `jobs` variants at the same time. Raises RehearsalError."""
         started_ms = self.wall.monotonic_ms()
         self.show("the first run, without a variant")
-        max_ms = await self._run_without_variant()
-        remaining = iter(self.variants)
+        combined = [variant for variant in self.variants if variant.is_combinable]
+        try:
+            max_ms = await self._run_without_variant()
+            alone = [variant for variant in self.variants if not variant.is_combinable]
+            await self._run_each(alone, jobs, max_ms)
+            # Most shops survive them all at once; otherwise each shows whether it is the cause.
+            if combined and not await self._run_together(combined, max_ms):
+                await self._run_each(combined, jobs, max_ms)
+        finally:
+            self.duration_ms = self.wall.monotonic_ms() - started_ms
+
+    async def _run_each(self, variants: Sequence[Variant], jobs: int, max_ms: float) -> None:
+        remaining = iter(variants)
 
         async def work() -> None:
             for variant in remaining:
-                run, traffic = await self._run(variant.file, max_ms)
-                self.results.append(VariantResult(variant=variant, run=run, traffic=traffic))
-                self.results.sort(key=lambda result: self.variants.index(result.variant))
-                self.show(f"{len(self.results)} of {len(self.variants)} variants")
+                self._add([variant], *await self._run(variant, max_ms))
 
         workers = [asyncio.create_task(work()) for _ in range(jobs)]
         try:
@@ -99,7 +111,21 @@ class RehearsalRun:
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
-            self.duration_ms = self.wall.monotonic_ms() - started_ms
+
+    async def _run_together(self, variants: Sequence[Variant], max_ms: float) -> bool:
+        """Run the suite with all at once; returns whether it has passed, with the results added."""
+        setting = ",".join(variant.vary for variant in variants)
+        run, traffic = await self._run(variants[0]._replace(vary=setting), max_ms)
+        if run.has_passed:
+            self._add(variants, run, traffic)
+        return run.has_passed
+
+    def _add(self, variants: Sequence[Variant], run: SuiteRun, traffic: Traffic) -> None:
+        self.results += [
+            VariantResult(variant=variant, run=run, traffic=traffic) for variant in variants
+        ]
+        self.results.sort(key=lambda result: self.variants.index(result.variant))
+        self.show(f"{len(self.results)} of {len(self.variants)} variants")
 
     async def _run_without_variant(self) -> float:
         """Return the maximum time of the runs with a variant."""
@@ -114,9 +140,9 @@ class RehearsalRun:
             raise RehearsalError(f"{problem}: {self.suite.command}", run.last_lines)
         return MAX_DURATION_FACTOR * run.duration_ms + MAX_DELAYS_MS if own_ms is None else own_ms
 
-    async def _run(self, file: Path | None, max_ms: float) -> tuple[SuiteRun, Traffic]:
+    async def _run(self, variant: Variant | None, max_ms: float) -> tuple[SuiteRun, Traffic]:
         traffic = Traffic()
-        async with self.emulator(file, traffic) as variables:
+        async with self.emulator(variant, traffic) as variables:
             run = await self.suite.run(variables, max_ms=max_ms)
         # Only now: the last lines of the log are written at the end of the emulator.
         return run, traffic

@@ -1,7 +1,6 @@
 """Writes a rehearsal for a terminal, and as JSON, JUnit and HTML."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from emulator.reporting import JUnitCase, Paint, counted, html_report, junit_file
 from emulator.scenarios.values import VariantKind
@@ -14,8 +13,8 @@ _FINDINGS = {
     VariantKind.DISTURBANCE: "Disturbances that the shop did not survive",
 }
 _ADVICE = {
-    VariantKind.FALSE_ANSWER: "Add a test that fails with the scenario",
-    VariantKind.DISTURBANCE: "Change the shop until the tests pass with the scenario",
+    VariantKind.FALSE_ANSWER: "Add a test that fails with",
+    VariantKind.DISTURBANCE: "Change the shop until the tests pass with",
 }
 
 
@@ -39,13 +38,7 @@ def details(result: VariantResult) -> Iterator[str]:
         yield from (f"  {line}" for line in run.last_lines)
     if own := result.traffic.own_scenarios:
         yield f"{counted(own, 'scenario')} that the tests set had precedence"
-    yield f"scenario: {shown_path(result.variant.file)}"
-
-
-def shown_path(file: Path) -> str:
-    """The path from the working directory, or the whole path of a file elsewhere."""
-    absolute, here = file.absolute(), Path.cwd()
-    return str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute)
+    yield f"{'option' if result.variant.file is None else 'scenario'}: {result.variant.by_hand}"
 
 
 def table_lines(run: RehearsalRun, paint: Paint) -> Iterator[str]:
@@ -66,11 +59,12 @@ def summary_line(run: RehearsalRun) -> str:
 
 def results(run: RehearsalRun) -> RehearseResults:
     """All results, for `--json`."""
-    return RehearseResults(command=run.suite.command, results=[_entry(r) for r in run.results])
+    entries, is_complete = [_entry(each) for each in run.results], run.is_complete
+    return RehearseResults(is_complete=is_complete, command=run.suite.command, results=entries)
 
 
 def _entry(result: VariantResult) -> RehearsedVariant:
-    kind, scenario = result.variant.kind, shown_path(result.variant.file)
+    kind, scenario = result.variant.kind, result.variant.by_hand
     return RehearsedVariant(
         variant=result.variant.name,
         rehearsal=kind.value,

@@ -1,6 +1,8 @@
 """The command `explore` with a correct shop and with one that has a race."""
 
+import asyncio
 import gc
+import json
 import os
 import select
 import signal
@@ -15,7 +17,9 @@ import pytest
 
 from tests.cli.invocation import invoke, output, run_on_terminal, usage_error
 from tests.cli.processes import COMMAND, free_port, serving
+from tests.server.checkout.browsing import CHROMIUM
 from tests.tools.explore.small_shop import KEY, SECRET, SmallShop, small_shop
+from tests.tools.replay.report_page import check_page, problems_on_screens
 
 RACE = "fulfilled-twice: paid, at-once payment.completed"
 
@@ -85,10 +89,12 @@ def test_larger_histories_are_drawn_until_the_time_is_over(
     correct: SmallShop, tmp_path: Path
 ) -> None:
     file = correct.write(tmp_path)
-    code, printed = output("explore", file, *correct.flags, "--max-time", "1500ms")
-    assert code == 0
+    results = tmp_path / "run.json"
+    flags = (*correct.flags, "--max-time", "1500ms", "--json", str(results))
+    code, printed = output("explore", file, *flags)
+    assert (code, json.loads(results.read_text())["is_complete"]) == (0, False)
     *_, not_run, size = printed.splitlines()
-    assert not_run.endswith("were not run, because --max-failures or --max-time was reached")
+    assert not_run.endswith("were not run, because a limit was reached or the run was interrupted")
     assert size in ("complete sizes: none", "complete sizes: up to 0 anomalies")
 
 
@@ -102,9 +108,18 @@ def test_the_results_are_written_as_junit_and_html(racy: SmallShop, tmp_path: Pa
     assert (suite.get("failures"), first.get("name")) == ("1", "paid, at-once payment.completed")
     assert first[0].get("type") == "fulfilled-twice"
     page = report.read_text()
+    check_page(page)
     assert "it is fulfilled 2 times" in page
+    # The handlers that ran at once are bars side by side, and end after each other.
+    assert '<span class="bar lane-3 place-2">' in page
+    assert page.count('payment.completed</code> <span class="mark">200</span>') == 2
+    assert "explore --replay" in page
+    assert "Two handlers, or a handler and its repetition" in page
     assert '<th scope="row">at-once payment.completed</th>' in page
+    assert page.count("<tr>") == 2
     assert '<td class="bad">1</td>' in page
+    if CHROMIUM is not None:
+        assert asyncio.run(problems_on_screens(report, "explore")) == []
 
 
 @pytest.mark.deep
@@ -179,7 +194,9 @@ def test_a_thousand_histories_leave_the_memory_flat(correct: SmallShop, tmp_path
 def test_a_failure_is_printed_when_it_is_found_and_a_summary_after_ctrl_c(
     racy: SmallShop, tmp_path: Path
 ) -> None:
+    json_file, junit, report = (tmp_path / name for name in ("run.json", "run.xml", "run.html"))
     flags = (*racy.flags, "--save", str(tmp_path / "saved"), "--max-failures", "1000")
+    flags += (f"--json={json_file}", f"--junit={junit}", f"--report={report}")
     process = subprocess.Popen(
         ["env", "--default-signal", *COMMAND, "explore", racy.write(tmp_path), *flags],
         stdout=subprocess.PIPE,
@@ -194,6 +211,12 @@ def test_a_failure_is_printed_when_it_is_found_and_a_summary_after_ctrl_c(
     [summary] = [line for line in printed.splitlines() if " histories in " in line]
     assert summary.partition(" s: ")[2] in ("1 failed", "2 failed")
     assert printed.endswith("complete sizes: up to 0 anomalies\n")
+    document = json.loads(json_file.read_text())
+    results = [result["result"] for result in document["results"]]
+    assert (document["is_complete"], document["complete_size"]) == (False, 0)
+    assert 1 <= results.count("failed") <= 2
+    assert len(ElementTree.parse(junit).getroot()[0]) == len(results)  # noqa: S314 - our own file
+    assert report.read_text().rstrip().endswith("</html>")
 
 
 @pytest.mark.deep

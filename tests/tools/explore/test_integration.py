@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from emulator.clock import RealClock
+from emulator.domain.webhook_forms import STANDARD
 from emulator.scenarios.problems import ScenarioError
 from emulator.tools.explore.connections import Connections
 from emulator.tools.explore.integration_file import (
@@ -264,9 +265,7 @@ def test_a_file_of_the_guide_is_valid_and_is_written_as_the_same_value(name: str
 def test_a_header_replaces_the_usual_one_in_any_case() -> None:
     text = FULL.replace('{x-job: "1"}', "{Content-Type: text/json}, json: {}")
     wall = RealClock()
-    shop = Shop(
-        parse_integration(text, "shop.yaml"), Connections(), secret="", wall=wall, variables={}
-    )
+    shop = Shop(parse_integration(text, "shop.yaml"), Connections(), "", STANDARD, wall, {})
     assert shop.settle_request("7").headers == {"content-type": "text/json"}
 
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from emulator.clock import RealClock
+from emulator.domain.webhook_forms import STANDARD
 from emulator.http.response import HttpResponse
 from emulator.tools.child_process import MAX_OUTPUT_BYTES
 from emulator.tools.explore.browser import MAX_COOKIES, Browser
@@ -63,7 +64,9 @@ def shop(start: Any, state: Any = None, *, port: int = 3000, **variables: str) -
         del state["request"]
     text = yaml.safe_dump(document).replace(":3000", f":{port}")
     integration = parse_integration(text, "shop.yaml")
-    return Shop(integration, Connections(), secret="", wall=RealClock(), variables=variables)
+    return Shop(
+        integration, Connections(), secret="", form=STANDARD, wall=RealClock(), variables=variables
+    )
 
 
 async def started(start: Any, responses: Mapping[str, bytes]) -> tuple[Started, Server]:

@@ -5,9 +5,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from emulator.clock import RealClock
 from emulator.domain.instants import Instant
 from emulator.domain.payment_methods import DEFAULT_ORDER
+from emulator.domain.webhook_forms import STANDARD
 from emulator.http import emulator_calls as calls
 from emulator.http.addresses import BaseUrl
 from emulator.http.emulator_client import EmulatorClient
@@ -21,6 +24,7 @@ from emulator.tools.explore.integration_file import read_integration
 from emulator.tools.explore.service import Service
 from emulator.tools.explore.session import MAX_SHARED, ExploreSession
 from emulator.tools.explore.shop import Shop
+from emulator.tools.explore.steps import StepAction
 from tests.tools.explore.small_shop import KEY, SECRET, SmallShop, small_shop
 from tests.tools.explore.test_histories import history
 
@@ -66,7 +70,9 @@ async def sharing(
         EmulatorClient(BaseUrl.parse(url), key=KEY) as client,
     ):
         yield ExploreSession(
-            shop=Shop(integration, connections, secret=SECRET, wall=clock, variables={}),
+            shop=Shop(
+                integration, connections, secret=SECRET, form=STANDARD, wall=clock, variables={}
+            ),
             service=Service(client),
             wall=clock,
         )
@@ -104,7 +110,9 @@ async def test_nothing_waits_for_a_failed_read_where_the_shop_reads_before_it_re
             result = await exploration.replay(history("paid", "read-500 payment.completed"))
     assert (result.failure, clock.waited_ms - waited_ms) == (None, 0)
     assert waited_ms == OBSERVED_MS * sum(
-        step.action == "deliver" for each in exploration.results for step in each.history.steps
+        step.action is StepAction.DELIVER
+        for each in exploration.results
+        for step in each.history.steps
     )
 
 
@@ -126,3 +134,20 @@ async def test_an_event_is_found_behind_those_of_all_histories_that_overlap(tmp_
             first, *_ = [await session.service.call(order) for order in orders]
             event = await HistoryDeliveries(session).event("payment.created", first["id"])
     assert event.payment == first["id"]
+
+
+@pytest.mark.parametrize(("metadata", "identifies"), [({"order": "2"}, True), ({}, False)])
+async def test_histories_overlap_only_where_metadata_identify_orders(
+    metadata: dict[str, str], identifies: bool, tmp_path: Path
+) -> None:
+    with small_shop() as shop:
+        async with sharing(shop, tmp_path, WaitingClock()) as session:
+            for own in ({"order": "1"}, metadata):
+                order = {**DEFAULT_ORDER, "metadata": own}
+                payment = await session.service.call(calls.CREATE_PAYMENT(body=order))
+                await session.refresh()
+                assert session.begin_order(payment) == [payment]
+            assert session.names_orders is identifies
+            session.begin_order({**payment, "metadata": {"order": "1"}})
+            session.begin_order({**payment, "metadata": {"order": "1"}})
+            assert not session.names_orders

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,13 +11,15 @@ from xml.etree import ElementTree
 
 import pytest
 
+from emulator.scenarios.webhook_form_file import shipped_form
 from emulator.tools.rehearse.rehearsal import MAX_DELAYS_MS, MAX_DURATION_FACTOR
 from emulator.tools.rehearse.variants import read_variants
 from tests.cli.invocation import invoke, output, usage_error
 from tests.cli.processes import HEARS_CTRL_C, REPOSITORY, ended, environment
 from tests.tools.rehearse.rehearsals import COMPLETE, HAPPY, SHOP_SUITE, rehearse
 
-SHIPPED = 17
+MAX_OVERHEAD_MS = 600
+SHIPPED = 41
 # It requests the list of payments, and fails if that fails.
 READS = """
 import os, urllib.request
@@ -46,7 +49,7 @@ def test_findings_are_in_two_tables_and_in_the_files(tmp_path: Path) -> None:
     assert lines[0] == "False answers that the suite did not notice: 4 of 8"
     found = lines.index("  payments-complete: Each payment completes at once.")
     assert lines[found + 1] == "      scenario: scenarios/rehearsal/payments-complete.yaml"
-    second = lines.index("Disturbances that the shop did not survive: 4 of 9")
+    second = lines.index("Disturbances that the shop did not survive: 5 of 33")
     assert lines[second - 1] == ""
     assert lines[second + 1 : second + 4] == [
         "  create-429: The first create of each account is answered 429.",
@@ -57,7 +60,7 @@ def test_findings_are_in_two_tables_and_in_the_files(tmp_path: Path) -> None:
     results = json.loads(files["json"].read_text())["results"]
     by_name = {result["variant"]: result for result in results}
     assert len(by_name) == SHIPPED
-    assert sum(result["is_finding"] for result in results) == 8
+    assert sum(result["is_finding"] for result in results) == 9
     assert by_name["payments-complete"]["exit_code"] == 0
     assert by_name["create-cut"]["failed_tests"] == [
         "test_happy_path (__main__.ShopTest.test_happy_path)"
@@ -66,8 +69,8 @@ def test_findings_are_in_two_tables_and_in_the_files(tmp_path: Path) -> None:
     failed = {case.get("name") for case in suite_element if len(case)}
     assert failed == {name for name, result in by_name.items() if result["is_finding"]}
     page = files["report"].read_text()
-    assert "Disturbances that the shop did not survive: 4 of 9" in page
-    assert page.count('<p class="detail">scenario: ') == 8
+    assert "Disturbances that the shop did not survive: 5 of 33" in page
+    assert page.count('<p class="detail">scenario: ') == 9
 
 
 @pytest.mark.deep
@@ -93,7 +96,7 @@ def test_without_findings_the_exit_code_is_0() -> None:
     assert code == 0, printed
     assert [line for line in printed.splitlines() if line][:2] == [
         "False answers that the suite did not notice: 0 of 8",
-        "Disturbances that the shop did not survive: 0 of 9",
+        "Disturbances that the shop did not survive: 0 of 33",
     ]
 
 
@@ -144,6 +147,16 @@ def test_wrong_options_are_refused(arguments: list[str], message: str) -> None:
     assert usage_error("rehearse", *arguments).startswith(message)
 
 
+def test_variants_that_the_form_of_webhooks_cannot_have_are_left_out(tmp_path: Path) -> None:
+    form = shipped_form("unsigned")
+    shipped, problems = read_variants([], form)
+    assert (problems, len(shipped)) == ([], len(read_variants([])[0]) - 1)
+    assert "webhooks-forged" not in {variant.name for variant in shipped}
+    scenario(tmp_path, "mine", "webhooks: [{when: {}, then: {tamper: signature}}]")
+    _, [problem] = read_variants([tmp_path], form)
+    assert problem.message.startswith("tamper must not be signature: ")
+
+
 def test_own_variants_follow_the_shipped_ones_of_their_kind(tmp_path: Path) -> None:
     false = ("rehearsal: false-answer", "faults: [{when: {}, then: {status: 500}}]")
     scenario(tmp_path, "all-fail", *false)
@@ -151,12 +164,12 @@ def test_own_variants_follow_the_shipped_ones_of_their_kind(tmp_path: Path) -> N
     variants, problems = read_variants([tmp_path])
     names = [variant.name for variant in variants]
     assert (problems, len(names)) == ([], SHIPPED + 2)
-    assert (names[8], names[-1]) == ("all-fail", "slow")
+    assert (names[8], names[19]) == ("all-fail", "slow")
     flags = ("--variants", str(tmp_path), "--jobs", "2")
     code, printed = output("rehearse", *flags, "--", *python(READS))
     assert code == 1
     assert "did not notice: 7 of 9" in printed
-    assert "did not survive: 1 of 10" in printed
+    assert "did not survive: 1 of 34" in printed
     assert "read-500-once" in printed
 
 
@@ -230,6 +243,12 @@ async def test_the_time_of_runs_follows_from_the_first_run() -> None:
     assert MAX_DELAYS_MS < limit_ms < MAX_DELAYS_MS + MAX_DURATION_FACTOR * 60_000
 
 
+async def test_a_variant_takes_little_longer_than_the_suite() -> None:
+    run = await rehearse(python(READS), read_variants([])[0])
+    beside_suites_ms = run.duration_ms - sum(result.run.duration_ms for result in run.results)
+    assert beside_suites_ms / len(run.results) < MAX_OVERHEAD_MS
+
+
 # While it runs, it holds the other end of the pipe.
 WAITS_WHEN_READS_FAIL = HANGS_WHEN_READS_FAIL.replace(
     'print("waiting", flush=True)', 'alive = open("alive", "w")'
@@ -242,8 +261,9 @@ def test_a_signal_ends_the_suite_and_prints_the_results_so_far(
 ) -> None:
     (tmp_path / "suite.py").write_text(WAITS_WHEN_READS_FAIL)
     os.mkfifo(tmp_path / "alive")
+    files = ("--json=run.json", "--junit=run.xml", "--report=run.html")
     process = subprocess.Popen(
-        [*HEARS_CTRL_C, "rehearse", "--", sys.executable, "-S", "-E", "suite.py"],
+        [*HEARS_CTRL_C, "rehearse", *files, "--", sys.executable, "-S", "-E", "suite.py"],
         cwd=tmp_path,
         env=environment({"PYTHONPATH": str(REPOSITORY)}),
         stdin=subprocess.DEVNULL,
@@ -260,4 +280,8 @@ def test_a_signal_ends_the_suite_and_prints_the_results_so_far(
     lines = printed.splitlines()
     if number is not signal.SIGKILL:
         assert lines[0] == "False answers that the suite did not notice: 5 of 5"
-        assert lines[-1].startswith("5 of 17 variants ran in ")
+        assert re.match(r"5 of \d+ variants ran in ", lines[-1])
+        document = json.loads((tmp_path / "run.json").read_text())
+        assert (document["is_complete"], len(document["results"])) == (False, 5)
+        assert len(ElementTree.parse(tmp_path / "run.xml").getroot()[0]) == 5  # noqa: S314
+        assert (tmp_path / "run.html").read_text().rstrip().endswith("</html>")

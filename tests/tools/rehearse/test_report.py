@@ -7,9 +7,11 @@ import pytest
 
 from emulator.scenarios.values import VariantKind
 from emulator.tools.rehearse.rehearsal import Traffic, VariantResult
-from emulator.tools.rehearse.report import details
+from emulator.tools.rehearse.report import details, report
 from emulator.tools.rehearse.suite import SuiteRun
 from emulator.tools.rehearse.variants import Variant
+from tests.tools.rehearse.rehearsals import HAPPY, SHOP_SUITE, rehearse, shipped
+from tests.tools.replay.report_page import check_page, needs_chromium, problems_on_screens
 
 ELSEWHERE = Path("/variants/own.yaml")
 
@@ -90,3 +92,15 @@ def test_a_finding_is_an_unnoticed_false_answer_or_a_disturbance_that_fails(
     exit_code: int | None, kind: VariantKind, is_finding: bool
 ) -> None:
     assert result(exit_code, kind=kind).is_finding is is_finding
+
+
+@pytest.mark.deep
+@needs_chromium
+async def test_the_html_file_opens_with_findings_and_is_readable(tmp_path: Path) -> None:
+    variants = shipped(VariantKind.FALSE_ANSWER)
+    file = tmp_path / "report.html"
+    file.write_bytes(report(await rehearse([*SHOP_SUITE, *HAPPY], variants)))
+    page = check_page(file.read_text())
+    folded = page.text.index("Variants without a finding")
+    assert 0 < page.text.index("the suite passed") < folded < page.text.index("the suite failed")
+    assert await problems_on_screens(file, "rehearse") == []

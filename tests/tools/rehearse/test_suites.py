@@ -2,7 +2,9 @@
 
 import pytest
 
+from emulator.reporting import PLAIN
 from emulator.scenarios.values import VariantKind
+from emulator.tools.rehearse.report import table_lines
 from tests.tools.rehearse.rehearsals import (
     COMPLETE,
     GOOD,
@@ -20,7 +22,14 @@ UNNOTICED = {
 }
 
 
-@pytest.mark.parametrize("tests", UNNOTICED, ids=["happy", "good", "complete"])
+@pytest.mark.parametrize(
+    "tests",
+    [
+        pytest.param(HAPPY, id="happy", marks=pytest.mark.deep),
+        pytest.param(GOOD, id="good", marks=pytest.mark.deep),
+        pytest.param(COMPLETE, id="complete"),
+    ],
+)
 async def test_a_stronger_suite_misses_fewer_false_answers(tests: tuple[str, ...]) -> None:
     run = await rehearse([*SHOP_SUITE, *tests], shipped(VariantKind.FALSE_ANSWER))
     assert findings(run) == UNNOTICED[tests]
@@ -42,10 +51,20 @@ async def test_a_correct_shop_survives_every_disturbance() -> None:
 @pytest.mark.deep
 async def test_a_shop_without_retries_does_not_survive_failing_creates() -> None:
     run = await rehearse([*SHOP_SUITE, "no-retry", *COMPLETE], shipped(VariantKind.DISTURBANCE))
-    creates = ["create-429", "create-500-after-commit", "create-500-before-commit", "create-cut"]
+    creates = ["create-429", "create-500-after-commit", "create-500-before-commit"]
+    creates += ["create-502", "create-cut"]
     assert findings(run) == creates
     failed = {result.variant.name: result.run.failed_tests for result in run.results}
     # Only the first create of the account is answered 429.
     assert len(failed["create-429"]) == 1
     assert len(failed["create-cut"]) == 2
     assert failed["webhooks-twice"] == []
+
+
+async def test_a_shop_that_knows_all_members_does_not_survive_another_one() -> None:
+    variants = {variant.name: variant for variant in shipped(VariantKind.DISTURBANCE)}
+    chosen = [variants[name] for name in ("member-in-payment", "member-order", "unknown-event")]
+    run = await rehearse([*SHOP_SUITE, "knows-members", *HAPPY], chosen)
+    assert findings(run) == ["member-in-payment"]
+    [line] = [line for line in table_lines(run, PLAIN) if "option:" in line]
+    assert line.strip() == "option: --vary member-in-payment"

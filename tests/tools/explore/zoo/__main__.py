@@ -1,103 +1,149 @@
-"""Prints the full figures of the zoo: `python -m tests.tools.explore.zoo [--write] [NAME…]`.
+"""Measures the figures of the zoo: `python -m tests.tools.explore.zoo [--write] [NAME…]`.
 
-Explores each wrong shop `--runs` times and each correct shop with `--seeds` seeds. The first
-failure must have the expected verdict, be the same in every run, and have no part that fails.
-`--write` writes the table of the wrong shops into `docs/reference/found-bugs.md`. `--rate NAME`
-only measures how many histories of a shop run in a second.
+Explores each wrong shop `--runs` times and each correct shop with `--seeds` seeds, in rounds of one
+run of each shop. The first failure must have the expected verdict, be the same in every run, and
+have no part that fails. Each run is a line of the file `--results`; runs that the file has are not
+repeated. `--write` writes the table of the wrong shops into `docs/reference/found-bugs.md`, also
+of a file with fewer runs. `--rate NAME` only measures how many histories of a shop run in a second.
 """
 
 import argparse
+import json
 import sys
 import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
+from threading import Lock
+from typing import Any
 
 from tests.cli.processes import REPOSITORY
 from tests.docs.markdown import table
-from tests.tools.explore.zoo.exploration import Finding, explore, rate, smaller_failures
+from tests.tools.explore.zoo.exploration import explore, rate, smaller_failures
 from tests.tools.explore.zoo.table import CORRECT_SHOPS, SHOPS, WRONG_SHOPS, Shop
 
 PAGE = REPOSITORY / "docs/reference/found-bugs.md"
 BEGIN, END = "<!-- figures -->\n", "<!-- end figures -->"
-HEAD = ("bug", "program", "seen in", "verdict", "first failing history", "seconds")
-Row = tuple[str, ...]
+HEAD = ("bug", "program", "seen in", "verdict", "first failing history", "runs", "seconds")
+Run = dict[str, Any]
 
 
-def wrong_row(shop: Shop, runs: int) -> tuple[Row, list[str]]:
-    """The row of a wrong shop, and what is not as it must be."""
-    findings: list[Finding] = []
-    problems: list[str] = []
+def run_once(shop: Shop, number: int) -> Run:
+    """One run, as a line of the results; the first one of a wrong shop also runs smaller parts."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        findings = [explore(shop, directory, depth=2) for _ in range(runs)]
-        histories = {finding.history for finding in findings}
-        problems += [each.output for each in findings if each.verdict != shop.verdict]
-        if len(histories) > 1:
-            problems.append(f"several first failures: {sorted(histories)}")
-        if findings[0].saved is not None:
-            problems += smaller_failures(findings[0], directory)
-    first = findings[0]
-    source = f"[{shop.source}]({shop.link})"
-    seconds = f"{median(finding.seconds for finding in findings):.1f}"
-    history = first.history or "none"
-    _report(shop, problems)
-    row = (shop.description, shop.language, source, f"`{first.verdict}`", history, seconds)
-    return row, problems
+        depth, seed = (2, 1) if shop.verdict else (1, number)
+        finding = explore(shop, directory, depth=depth, seed=seed)
+        is_found = (finding.code, finding.verdict) == (int(bool(shop.verdict)), shop.verdict)
+        problems = [] if is_found else [finding.output]
+        if is_found and number == 1 and finding.saved is not None:
+            problems += smaller_failures(finding, directory)
+    result = {"shop": shop.name, "number": number, "history": finding.history}
+    return {**result, "seconds": round(finding.seconds, 2), "problems": problems}
 
 
-def false_alarms(shop: Shop, seeds: int) -> list[str]:
-    """The failures of a correct shop, and other ends."""
-    with tempfile.TemporaryDirectory() as name:
-        findings = [explore(shop, Path(name), depth=1, seed=seed) for seed in range(1, seeds + 1)]
-    alarms = [finding.output for finding in findings if finding.code != 0]
-    _report(shop, alarms)
-    return alarms
+def measure(shops: Sequence[Shop], options: argparse.Namespace, file: Path) -> None:
+    """Add the runs that the file does not have."""
+    lock = Lock()
+    known = {(run["shop"], run["number"]) for run in read_runs(file)}
+    rounds = range(1, max(options.runs, options.seeds) + 1)
+
+    def add(task: tuple[int, Shop]) -> None:
+        number, shop = task
+        line = json.dumps(run_once(shop, number))
+        with lock, file.open("a", encoding="utf-8") as results:
+            results.write(f"{line}\n")
+
+    tasks = [
+        (number, shop)
+        for number in rounds
+        for shop in shops
+        if number <= (options.runs if shop.verdict else options.seeds)
+        if (shop.name, number) not in known
+    ]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(add, tasks))
 
 
-def _report(shop: Shop, problems: list[str]) -> None:
-    sys.stderr.write(f"{shop.name}: {len(problems)} problems\n")
+def read_runs(file: Path) -> list[Run]:
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def figures(runs: Sequence[Run]) -> tuple[str, list[str]]:
+    """The table and its summary, and what is not as it must be."""
+    by_shop = defaultdict[str, list[Run]](list)
+    for run in runs:
+        by_shop[run["shop"]].append(run)
+    problems = [f"{run['shop']}: {problem}" for run in runs for problem in run["problems"]]
+    for name, of_shop in by_shop.items():
+        if len(histories := {run["history"] for run in of_shop}) > 1:
+            problems.append(f"{name}: several first failures: {sorted(histories)}")
+    wrong = [shop for shop in WRONG_SHOPS if shop.name in by_shop]
+    rows = [_row(shop, by_shop[shop.name]) for shop in wrong if shop.source]
+    slowest_s = max((run["seconds"] for shop in wrong for run in by_shop[shop.name]), default=0)
+    summary = "; ".join(
+        (
+            *_counts("shops with a bug", "runs", [by_shop[shop.name] for shop in wrong]),
+            *_counts("correct shops", "seeds", [by_shop.get(s.name, []) for s in CORRECT_SHOPS]),
+            f"the slowest bug took {slowest_s:.0f} s",
+            f"{len(problems)} problems",
+        )
+    )
+    return f"{table(HEAD, rows)}\n{summary}.\n", problems
+
+
+def _row(shop: Shop, runs: Sequence[Run]) -> tuple[str, ...]:
+    source, seconds = f"[{shop.source}]({shop.link})", median(run["seconds"] for run in runs)
+    verdict, history = f"`{shop.verdict}`", runs[0]["history"] or "none"
+    count = str(len(runs))
+    return shop.description, shop.language, source, verdict, history, count, f"{seconds:.1f}"
+
+
+def _counts(what: str, unit: str, runs: Sequence[Sequence[Run]]) -> Iterator[str]:
+    numbers = sorted({len(of_shop) for of_shop in runs if of_shop})
+    if numbers:
+        each = " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))
+        yield f"{sum(map(bool, runs))} {what}, {each} {unit} each"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.tools.explore.zoo", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="shops; by default all")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="shops; by default those of the table"
+    )
     parser.add_argument("--seeds", type=int, default=20, help="seeds of each correct shop")
     parser.add_argument("--runs", type=int, default=100, help="runs of each wrong shop")
     parser.add_argument("--jobs", type=int, default=2, help="shops at the same time")
+    parser.add_argument("--results", type=Path, default=Path("zoo.jsonl"), help="file of the runs")
     parser.add_argument("--write", action="store_true", help=f"write the table into {PAGE.name}")
+    parser.add_argument("--note", default="", help="a sentence after the table: when and where")
     parser.add_argument("--rate", metavar="NAME", help="only measure the rate of this shop")
+    parser.add_argument(
+        "--lag", type=int, help="with --rate: how late webhooks have an effect (ms)"
+    )
     options = parser.parse_args()
     if options.rate:
+        shop = SHOPS[options.rate]
+        shop = shop if options.lag is None else replace(shop, lag_ms=options.lag)
         with tempfile.TemporaryDirectory() as directory:
-            sys.stdout.write(rate(SHOPS[options.rate], Path(directory)))
+            sys.stdout.write(rate(shop, Path(directory)))
         return 0
-    names = set(options.names or SHOPS)
-    # The others are those of the table above: the tests measure them.
-    wrong = [shop for shop in WRONG_SHOPS if shop.name in names and shop.source]
-    correct = [shop for shop in CORRECT_SHOPS if shop.name in names]
-    if unknown := names - SHOPS.keys():
+    if unknown := set(options.names) - SHOPS.keys():
         parser.error(f"unknown shops: {', '.join(sorted(unknown))}")
-    with ThreadPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(lambda shop: wrong_row(shop, options.runs), wrong))
-        alarms = list(pool.map(lambda shop: false_alarms(shop, options.seeds), correct))
-    problems = [
-        f"{shop.name}: {problem}"
-        for shop, found in zip(
-            [*wrong, *correct], [*(row[1] for row in rows), *alarms], strict=True
-        )
-        for problem in found
-    ]
-    text = table(HEAD, [row for row, _ in rows])
-    summary = (
-        f"\n{len(wrong)} shops with a bug, {options.runs} runs each;"
-        f" {len(correct)} correct shops, {options.seeds} seeds each; {len(problems)} problems.\n"
-    )
-    sys.stdout.write(text + summary + "".join(f"{problem}\n" for problem in problems))
+    # The others are those of the table of anomalies: the tests measure them.
+    usual = [shop for shop in SHOPS.values() if shop.source or not shop.verdict]
+    shops = [SHOPS[name] for name in options.names] or usual
+    measure(shops, options, options.results)
+    text, problems = figures(read_runs(options.results))
+    text += f"{options.note}\n" if options.note else ""
+    sys.stdout.write(text + "".join(f"{problem}\n" for problem in problems))
     if options.write and not problems:
         before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
         after = rest.partition(END)[2]
-        PAGE.write_text(f"{before}{BEGIN}{text}{summary}{END}{after}", encoding="utf-8")
+        PAGE.write_text(f"{before}{BEGIN}{text}{END}{after}", encoding="utf-8")
     return int(bool(problems))
 
 

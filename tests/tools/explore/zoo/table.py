@@ -16,13 +16,14 @@ class Shop:
 
     `only` is the kind of anomaly without which no history of size 1 fails, if there is one. With
     `has_one_verdict`, all of size 1 that fail have the verdict. A bug without a `source` was made
-    to test this.
+    to test this. `form` is that of its webhooks.
     """
 
     name: str
     language: str
     ways: str = "webhook return job"
     lag_ms: int = 0
+    form: str = "standard"
     bug: str = ""
     source: str = ""
     verdict: str = ""
