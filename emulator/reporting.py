@@ -102,7 +102,7 @@ def _xml_text(text: str) -> str:
 
 def html_report(folder: str, filters: Mapping[str, Callable[..., Any]], **values: Any) -> bytes:
     """A report: one HTML file that loads nothing. `folder` is a directory of `templates/`."""
-    folders = [data_directory("templates") / each for each in (folder, "reports")]
+    folders = [data_directory("templates") / each for each in (folder, "reports", "")]
     environment = template_environment(*folders, filters=filters, **values)
     return environment.get_template("report.html").render().encode()
 

@@ -296,7 +296,7 @@ def calling_emulator(url: str, key: str | None) -> "Iterator[BlockingEmulator]":
 
 def check_key(option: str, key: str | None) -> None:
     """Raises CliError for a malformed key."""
-    from emulator.domain.accounts import is_well_formed_key
+    from emulator.domain.accounts import KEY_FORM, is_well_formed_key
 
     if key is not None and not is_well_formed_key(key):
-        cli_error(f"flag {option}: expected test_ or live_ and 4 to 128 letters, digits or _")
+        cli_error(f"flag {option}: expected test_ or live_ {KEY_FORM}")

@@ -99,6 +99,11 @@ class ReplayOptions:
     help="New SQLite file for the state after the run, for `serve --database`.",
 )
 @click.option(
+    "--webhook-format",
+    metavar="NAME_OR_FILE",
+    help="Form of the webhooks of the private emulator, as for `serve`.",
+)
+@click.option(
     "-v",
     "--verbose",
     "is_verbose",
@@ -111,6 +116,7 @@ def replay(
     seed: str | None,
     clock: str | None,
     database: str | None,
+    webhook_format: str | None,
     **others: object,
 ) -> int:
     """Run the scripts of scenario files.
@@ -118,7 +124,7 @@ def replay(
     PATH is a file or a directory of files. Each file runs in a new account of a private or a
     running emulator.
     """
-    settings = _settings(url, seed, clock, database)
+    settings = _settings(url, seed, clock, database, webhook_format)
     options = ReplayOptions(
         url=None if url is None else base_url("--url", url),
         settings=settings,
@@ -171,17 +177,29 @@ class ReplayRun:
 
     def run(self) -> int:
         from emulator.http.emulator_calls import PaymentsEmulatorError
+        from emulator.scenarios.problems import ScenarioError
         from emulator.server.app.server import NoListener, collect_rarely
         from emulator.server.storage.database_file import UnusableDatabase
 
         collect_rarely()
         started_ms = self._wall.monotonic_ms()
         try:
-            results = run_loop(self._play)
+            run_loop(self._play)
         except PaymentsEmulatorError as error:
             cli_error(error.line)
         except (NoListener, UnusableDatabase) as error:
             cli_error(str(error))
+        except ScenarioError as error:
+            cli_error(*map(str, error.problems))
+        except KeyboardInterrupt:
+            if self._printer.results:
+                self._end(started_ms)
+            raise
+        return self._end(started_ms)
+
+    def _end(self, started_ms: float) -> int:
+        """Print and write the results of the cases that have ended; return the exit code."""
+        results = self._printer.results
         duration_ms = self._wall.monotonic_ms() - started_ms
         code = self._print_results(results)
         self._write_files(results, duration_ms)
@@ -196,7 +214,7 @@ class ReplayRun:
         except click.ClickException as error:
             self._print_error = error
 
-    async def _play(self) -> "list[CaseResult]":
+    async def _play(self) -> None:
         from emulator.http.addresses import BaseUrl
         from emulator.http.emulator_client import EmulatorClient
         from emulator.server.app.server import private_emulator
@@ -215,7 +233,7 @@ class ReplayRun:
                 seed=options.settings.seed or 0,
                 wall=self._wall,
             )
-            return await play_all(
+            await play_all(
                 self._cases, context, self._printer, max_concurrent=options.max_concurrent
             )
 
@@ -226,7 +244,8 @@ class ReplayRun:
 
         self._printer.print_failures()
         coverage = coverage_of(result.trace for result in results)
-        lines = ["", summary_line(results, self._skipped), *note_lines(results), ""]
+        summary = summary_line(results, self._skipped, len(self._cases) - len(results))
+        lines = ["", summary, *note_lines(results), ""]
         lines += coverage_lines(coverage, self._paint)
         minimum = self._options.fail_under
         is_too_low = minimum is not None and coverage.percent < minimum
@@ -240,17 +259,25 @@ class ReplayRun:
         if json or junit or report:
             from emulator.tools.replay import report as reports
 
-            write_json(json, reports.replay_results(results, skipped=self._skipped).encode)
+            skipped, is_complete = self._skipped, len(results) == len(self._cases)
+            written = reports.replay_results(results, skipped=skipped, is_complete=is_complete)
+            write_json(json, written.encode)
             write_file("--junit", junit, lambda: reports.junit(results, duration_ms=duration_ms))
             write_file("--report", report, lambda: reports.report(results, skipped=self._skipped))
 
 
 def _settings(
-    url: str | None, seed: str | None, clock: str | None, database: str | None
+    url: str | None,
+    seed: str | None,
+    clock: str | None,
+    database: str | None,
+    webhook_format: str | None,
 ) -> "Settings":
     """The settings of the private emulator; variables and configuration files do not apply."""
     if url is not None and database is not None:
         cli_error("flag --database: the emulator at --url has a database of its own")
+    if url is not None and webhook_format is not None:
+        cli_error("flag --webhook-format: the emulator at --url has a format of its own")
     if database is not None and Path(database).exists():
         cli_error(f"flag --database: '{database}' exists; expected the name of a new file")
     flags = {
@@ -260,5 +287,6 @@ def _settings(
         "seed": DEFAULT_SEED if seed is None else seed,
         "clock": DEFAULT_CLOCK if clock is None else clock,
         "database": database,
+        "webhook-format": webhook_format,
     }
     return private_settings(flags)

@@ -12,6 +12,7 @@ from emulator.domain.transitions import ATTEMPT, ComingAttempt, Timer, TimerKind
 from emulator.domain.wire import payment_json
 from emulator.server.control import types
 from emulator.server.control.calls import Call, operation
+from emulator.server.control.payment_causes import causes, customer_actions
 from emulator.server.engine.payments.payment_history import PaymentDetail
 from emulator.server.engine.state.account import Owner
 from emulator.server.openapi.declarations import JsonObject, const, doc, ref, refers_to
@@ -22,17 +23,30 @@ class PaymentPath(Struct, frozen=True):
 
 
 class TimelineEntry(Struct, frozen=True):
-    """A change of the status."""
+    """A change of the status.
+
+    A failed attempt to pay that was not the last has no event, but an identifier of its own. It has
+    the status `pending`, its method and its reason.
+    """
 
     id: Annotated[types.EventId, doc("The identifier of the event.")]
     at: types.At
-    type: types.EventType
+    type: Annotated[types.EventType | None, doc("Null for a failed attempt.")]
     status: Status
     method: Annotated[str | None, doc("The method at that instant.")]
     reason: Reason | None
     request: Annotated[
         str | None, doc("The `Request-Id` of the request that caused it; null without one.")
     ]
+    cause: Annotated[str, doc("Who or what caused it, in words.", "no answer for 30 s")]
+
+
+class CustomerAction(Struct, frozen=True):
+    """An action of the customer."""
+
+    at: types.At
+    text: Annotated[str, doc("The action in words.", "answers on the phone: approve")]
+    event: Annotated[types.EventId | None, doc("The first event that it caused; null if none.")]
 
 
 class ScheduledChange(Struct, frozen=True):
@@ -72,6 +86,7 @@ class PaymentDetailJson(Struct, frozen=True):
     bank: Annotated[str | None, doc("The bank that was submitted.")]
     scenario: Annotated[str | None, doc("The scenario that was applied to this payment only.")]
     timeline: Annotated[list[TimelineEntry], doc("The changes of its status, oldest first.")]
+    actions: Annotated[list[CustomerAction], doc("What the customer did, oldest first.")]
     next: Annotated[Any, Meta(extra_json_schema={"anyOf": [ref("Scheduled"), {"type": "null"}]})]
     scheduled: Annotated[list[Scheduled], doc("The scheduled changes and attempts, soonest first.")]
 
@@ -102,21 +117,29 @@ def _detail(owner: Owner, detail: PaymentDetail) -> PaymentDetailJson:
         phone=payment.phone,
         bank=payment.bank,
         scenario=owner.account.scenario_name_of(payment.position),
-        timeline=[_timeline_entry(owner, event) for event in detail.timeline],
+        timeline=[
+            _timeline_entry(owner, event, cause)
+            for event, cause in zip(detail.timeline, causes(detail), strict=True)
+        ],
+        actions=[
+            CustomerAction(at=format_instant(at), text=text, event=event and owner.event_id(event))
+            for at, text, event in customer_actions(detail)
+        ],
         next=scheduled[0] if scheduled else None,
         scheduled=scheduled,
     )
 
 
-def _timeline_entry(owner: Owner, event: Event) -> TimelineEntry:
+def _timeline_entry(owner: Owner, event: Event, cause: str) -> TimelineEntry:
     return TimelineEntry(
         id=owner.event_id(event),
         at=format_instant(event.at),
-        type=event.type,
+        type=None if event.is_failed_attempt else event.type,
         status=event.status,
         method=event.method,
         reason=event.reason,
         request=event.request_id,
+        cause=cause,
     )
 
 

@@ -105,7 +105,7 @@ class Assertions:
             case "reason":
                 return detail.get("reason")
             case "events":
-                return [event["type"] for event in detail["timeline"]]
+                return [event["type"] for event in detail["timeline"] if event["type"]]
             case "same_as":
                 return self._same(payment, check.expected)
             case key:

@@ -106,7 +106,7 @@ def _row_line(row: Row, width: int) -> str:
     return f"    {row.mark} {row.expected:<{width}}{_GAP}{row.seen}".rstrip()
 
 
-def summary_line(results: Sequence[CaseResult], skipped: int) -> str:
+def summary_line(results: Sequence[CaseResult], skipped: int, not_ended: int = 0) -> str:
     failed = sum(not result.has_passed for result in results)
     steps = sum(len(result.steps) for result in results)
     line = (
@@ -115,6 +115,8 @@ def summary_line(results: Sequence[CaseResult], skipped: int) -> str:
     )
     if skipped:
         line += f" ({counted(skipped, 'file')} without a script skipped)"
+    if not_ended:
+        line += f"; {counted(not_ended, 'case')} did not end"
     return line
 
 
@@ -206,15 +208,19 @@ class Printer:
             self._has_title = False
             self._next += 1
 
+    @property
+    def results(self) -> list[CaseResult]:
+        """Those of the cases that have ended, in the order of the cases."""
+        return [self._ended[case.name] for case in self._cases if case.name in self._ended]
+
     def print_failures(self) -> None:
         """Print the steps of failed cases unless each step has been printed."""
         if self._shows_steps:
             return
-        for case in self._cases:
-            result = self._ended[case.name]
+        for result in self.results:
             if result.failure is not None:
                 lines = step_lines(result.steps, self._paint, self._width)
-                self._print("", self._title(case), *lines, "")
+                self._print("", self._title(result.case), *lines, "")
                 self._print(*failure_lines(result, result.failure, self._paint))
 
     def _print_ended(self, case: Case, result: CaseResult) -> None:

@@ -84,5 +84,10 @@ def _edges(trace: Trace) -> Iterator[str]:
     for event in trace.events:
         status = STATUS_OF_EVENT.get(event.type)
         if status is not None:
-            yield edge(latest.get(event.payment), status)
+            since = latest.get(event.payment)
+            if since is Status.PROCESSING and (since, status) not in TRANSITIONS:
+                # After a failed attempt that was not the last, which has no event.
+                yield edge(since, Status.PENDING)
+                since = Status.PENDING
+            yield edge(since, status)
             latest[event.payment] = status

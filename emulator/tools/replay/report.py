@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from emulator.diagrams import Diagram
 from emulator.domain.payment import STATUS_OF_EVENT
 from emulator.reporting import PLAIN, JUnitCase, html_report, junit_file
 from emulator.scenarios.values import Json
 from emulator.tools.json_results import ReplayedCase, ReplayResults
+from emulator.tools.replay.case_diagram import case_diagram
 from emulator.tools.replay.console import (
     failure_lines,
     shown_steps,
@@ -28,7 +30,6 @@ from emulator.tools.replay.results import (
     TracedWebhook,
     copy_texts,
 )
-from emulator.tools.replay.timeline import Timeline, build_timeline
 
 MAX_SHOWN = 200
 MAX_BODY_CHARACTERS = 16_384
@@ -38,12 +39,12 @@ MAX_BODY_CHARACTERS = 16_384
 class ReportedCase:
     """A case in the form that the template needs.
 
-    `names` are the names of the payments by their ids. A case has details, that is, a timeline,
+    `names` are the names of the payments by their ids. A case has details, that is, a diagram,
     requests, events and webhooks, only among the first MAX_SHOWN cases.
     """
 
     result: CaseResult
-    timeline: Timeline | None
+    diagram: Diagram | None
     steps: Sequence[PlayedStep]
     names: Mapping[str, str]
     webhooks: Sequence[tuple[TracedWebhook, str]]
@@ -71,7 +72,7 @@ def _reported(result: CaseResult, has_details: bool) -> ReportedCase:
     webhooks = result.trace.webhooks
     return ReportedCase(
         result=result,
-        timeline=build_timeline(result) if has_details else None,
+        diagram=case_diagram(result) if has_details else None,
         steps=shown_steps(result.steps),
         names={payment_id: name for name, payment_id in result.names.items()},
         webhooks=list(zip(webhooks, copy_texts(webhooks), strict=True)),
@@ -128,9 +129,12 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
 }
 
 
-def replay_results(results: Sequence[CaseResult], *, skipped: int) -> ReplayResults:
+def replay_results(
+    results: Sequence[CaseResult], *, skipped: int, is_complete: bool
+) -> ReplayResults:
     """The results for `--json`."""
     return ReplayResults(
+        is_complete=is_complete,
         skipped=skipped,
         coverage_percent=coverage_of(result.trace for result in results).percent,
         results=[_entry(result) for result in results],

@@ -14,7 +14,8 @@ from emulator.domain.payment import EVENT_TYPES, Status
 from emulator.domain.webhooks import Tamper
 from emulator.http import emulator_calls as calls
 from emulator.http.emulator_client import EmulatorClient
-from emulator.http.receiver import ReceivedWebhook, WebhookReceiver
+from emulator.http.received_webhooks import ReceivedRequest, ReceivedWebhook
+from emulator.http.receiver import WebhookReceiver
 from emulator.scenarios.values import Json
 from emulator.tools.replay.results import Trace, TracedEvent, TracedRequest, TracedWebhook
 from emulator.tools.replay.step_executor import StepExecutor
@@ -38,16 +39,17 @@ class WebhookInbox:
         self._client = client
         self._executor = executor
         self._secret = ""
+        self._form: Mapping[str, Json] = {}
         self._arrivals: list[Arrival] = []
 
     async def register(self, receiver: WebhookReceiver) -> None:
         """Create an endpoint for the webhooks. Raises PaymentsEmulatorError."""
         url = receiver.base_url + receiver.register(self._receive)
         endpoint = await self._client.call(calls.CREATE_ENDPOINT(body={"url": url}))
-        self._secret = str(endpoint["secret"])
+        self._secret, self._form = str(endpoint["secret"]), endpoint["format"]
 
-    def _receive(self, webhook: ReceivedWebhook) -> None:
-        self._arrivals.append(Arrival(step=self.step, webhook=webhook))
+    def _receive(self, request: ReceivedRequest) -> None:
+        self._arrivals.append(Arrival(step=self.step, webhook=request.read(self._form)))
 
     async def settle(self) -> None:
         """Wait for due deliveries. Raises ImpossibleStep, PaymentsEmulatorError."""
@@ -79,20 +81,22 @@ def in_order(
     """The arrivals in order; `deliveries`, the oldest first, contain the instants of attempts."""
     instants: dict[str, list[str]] = defaultdict(list)
     ranks: dict[str | None, int] = {}
+    # By these, an event is known in a form without its id.
+    ids: dict[tuple[str | None, str], str] = {}
     for delivery in deliveries:
+        ids[delivery["payment"], delivery["type"]] = delivery["event"]
         ranks.setdefault(delivery["payment"], len(ranks))
         instants[delivery["event"]] += [attempt["at"] for attempt in delivery["attempts"]]
     remaining = {event: iter(sorted(ats)) for event, ats in instants.items()}
     # Only its age makes such a webhook invalid, and real time is not the account's.
     stale = {delivery["event"] for delivery in deliveries if _is_stale(delivery)}
-    webhooks = [
-        _traced(
-            arrival,
-            next(remaining.get(arrival.webhook.id, iter(())), ""),
-            is_genuine=arrival.webhook.id not in stale and arrival.webhook.is_signed_with(secret),
-        )
-        for arrival in arrivals
-    ]
+    webhooks: list[TracedWebhook] = []
+    for arrival in arrivals:
+        webhook = arrival.webhook
+        event_id = webhook.id or ids.get((webhook.payment, webhook.type), "")
+        is_correct = not webhook.is_signed or webhook.is_signed_with(secret)
+        at = next(remaining.get(event_id, iter(())), "")
+        webhooks.append(_traced(arrival, at, is_genuine=is_correct and event_id not in stale))
     return sorted(
         webhooks,
         key=lambda webhook: (webhook.step, webhook.at, ranks.get(webhook.payment, len(ranks))),
@@ -111,8 +115,8 @@ def _traced(arrival: Arrival, at: str, *, is_genuine: bool) -> TracedWebhook:
         type=webhook.type,
         payment=webhook.payment,
         id=webhook.id,
-        timestamp=webhook.headers.get("webhook-timestamp", ""),
-        signature=webhook.headers.get("webhook-signature", ""),
+        timestamp=webhook.timestamp,
+        signature=webhook.signature,
         body=webhook.body.decode("utf-8", "replace"),
         is_genuine=is_genuine,
     )

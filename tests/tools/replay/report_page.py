@@ -15,7 +15,11 @@ from tests.server.checkout.browser.axe import axe_findings, bring_axe
 from tests.server.checkout.browsing import CHROMIUM, REPOSITORY, running_chromium
 
 # The width of the browser and its colour scheme.
-SCREENS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((320, "dark"), (1280, "light"))
+SCREENS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
+    *((320, "dark"), (360, "light"), (960, "dark"), (1280, "light")),
+)
+# A report of which nothing is unfolded, on a phone.
+MAX_HEIGHT = 3_600
 
 needs_chromium = pytest.mark.skipif(
     CHROMIUM is None and not os.environ.get("CI"), reason="there is no chromium on this machine"
@@ -88,7 +92,7 @@ def colours_of(report: str) -> tuple[dict[str, str], dict[str, str]]:
     """The colours of a report in the light and in the dark scheme."""
     light: dict[str, str] = {}
     dark: dict[str, str] = {}
-    for file in ("reports/page.css", f"{report}/report.css"):
+    for file in ("tokens.css", f"{report}/report.css"):
         css = (data_directory("templates") / file).read_text(encoding="utf-8")
         blocks = re.findall(r":root \{(.*?)\}", css, re.DOTALL)
         for colours, block in zip((light, dark), blocks, strict=False):
@@ -104,8 +108,8 @@ def check_contrast(
     for colours in colours_of(report):
         all_pairs = [
             *pairs,
-            *((name, f"{name}-ink") for name in colours if f"{name}-ink" in colours),
-            *((ground, text) for ground in grounds for text in ("ink", "muted", "link")),
+            *((f"{name}-fill", name) for name in colours if f"{name}-fill" in colours),
+            *((ground, text) for ground in grounds for text in ("ink", "soft-ink", "accent")),
         ]
         for ground, text in all_pairs:
             assert contrast(colours[ground], colours[text]) >= 4.5, (ground, text)
@@ -130,6 +134,9 @@ async def _problems(
     problems: list[str] = []
     tab.on("console", lambda message: problems.append(message.text))
     await tab.goto(file.as_uri())
+    height = await tab.evaluate("document.documentElement.scrollHeight")
+    if height > MAX_HEIGHT:
+        problems.append(f"{height} high on {width}")
     await tab.evaluate("document.querySelectorAll('details').forEach(it => it.open = true)")
     await bring_axe(tab)
     problems += await axe_findings(tab)

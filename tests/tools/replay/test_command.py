@@ -1,6 +1,7 @@
 """The commands `replay` and `record`."""
 
 import asyncio
+import json
 import re
 import signal
 import subprocess
@@ -216,6 +217,11 @@ def test_nothing_is_played_if_a_file_is_wrong(tmp_path: Path) -> None:
             "flag --database: the emulator at --url has a database of its own",
         ),
         (
+            ["FILE", "--url", NO_EMULATOR, "--webhook-format", "unsigned"],
+            "flag --webhook-format: the emulator at --url has a format of its own",
+        ),
+        (["FILE", "--webhook-format", "x.yaml"], "x.yaml:1:1: cannot be read: No such file"),
+        (
             ["FILE", "--junit", "/nowhere/at/all.xml"],
             "flag --junit: cannot write '/nowhere/at/all.xml': its directory does not exist",
         ),
@@ -316,6 +322,34 @@ def test_ctrl_c_ends_the_run_without_a_message_and_deletes_the_account(
     assert server.request("GET", "/_emulator/accounts").json == before
 
 
+def test_ctrl_c_leaves_the_results_of_the_cases_that_have_ended(tmp_path: Path) -> None:
+    cases = [write(tmp_path, name, script) for name, script in (("a", PASSES), ("b", SLOW))]
+    with subprocess.Popen(
+        [
+            *HEARS_CTRL_C,
+            "replay",
+            *cases,
+            "--json=run.json",
+            "--junit=run.xml",
+            "--report=run.html",
+        ],
+        cwd=tmp_path,
+        env=environment({"PYTHONPATH": str(REPOSITORY)}),
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ok      a  5 steps\n"
+        process.send_signal(signal.SIGINT)
+        printed = process.stdout.read()
+    assert process.returncode == 130
+    assert "1 case: 1 passed, 0 failed, 5 steps; 1 case did not end\n" in printed
+    document = json.loads((tmp_path / "run.json").read_text())
+    assert (document["is_complete"], len(document["results"])) == (False, 1)
+    assert len(ElementTree.parse(tmp_path / "run.xml").getroot()[0]) == 1  # noqa: S314
+    assert (tmp_path / "run.html").read_text().rstrip().endswith("</html>")
+
+
 def test_a_closed_pipe_changes_neither_the_exit_code_nor_the_files(tmp_path: Path) -> None:
     results = tmp_path / "results.xml"
     file = write(tmp_path, "mine", FAILS)
@@ -333,6 +367,20 @@ def test_on_a_terminal_there_are_colours_and_a_line_that_changes(tmp_path: Path)
     assert "\x1b[31mFAILED\x1b[0m" in written
     assert "\r\x1b[K        two  step 5 of 5" in written
     assert "\x1b" not in run_on_terminal(*arguments, variables={"NO_COLOR": "1", "CI": "true"})
+
+
+PAID = """
+- create: {as: order}
+- pay: {payment: order, method: telebirr, phone: "0900000001"}
+- expect: {payment: order, webhooks: [payment.completed], forged: []}
+"""
+
+
+def test_a_form_of_webhooks_applies_to_a_replay(tmp_path: Path) -> None:
+    file = write(tmp_path, "mine", PAID)
+    code, printed = output("replay", file, "--webhook-format", "hex-header")
+    assert code == 0, printed
+    assert output("replay", file)[0] == 1, "other events are sent too"
 
 
 def test_a_recorded_history_can_be_replayed(tmp_path: Path, server: Server) -> None:
@@ -357,7 +405,7 @@ def test_a_missing_recording_is_explained_in_one_line(server: Server) -> None:
         ),
         (
             ("--url", url(server), "--key", "nonsense"),
-            "flag --key: expected test_ or live_ and 4 to 128 letters, digits or _",
+            "flag --key: expected test_ or live_ and 4 to 128 visible ASCII characters",
         ),
         (("--url", NO_EMULATOR), REFUSED),
     ):

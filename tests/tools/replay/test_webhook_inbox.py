@@ -1,23 +1,31 @@
 """Webhooks have the order of arrival, except where it depends on chance."""
 
+import json
+
 import pytest
 
-from emulator.http.receiver import ReceivedWebhook
+from emulator.http.received_webhooks import ReceivedWebhook
 from emulator.scenarios.values import Json
+from emulator.scenarios.webhook_form_file import shipped_form, webhook_form_json
 from emulator.tools.replay.trace import Arrival, in_order
 from tests.tools.replay.sample_results import BEGIN, LATER, ORDER, OTHER
 
 Delivery = dict[str, Json]
+STANDARD = webhook_form_json(shipped_form("standard"))
+UNSIGNED = webhook_form_json(shipped_form("unsigned"))
 
 
 def arrival(event: str, payment: str = ORDER, step: int = 1) -> Arrival:
     kind = event.partition("_")[0]
     body = f'{{"type":"payment.{kind}","data":{{"id":"{payment}"}}}}'.encode()
-    return Arrival(step=step, webhook=ReceivedWebhook(headers={"webhook-id": event}, body=body))
+    webhook = ReceivedWebhook(headers={"webhook-id": event}, body=body, form=STANDARD)
+    return Arrival(step=step, webhook=webhook)
 
 
 def delivery(event: str, at: str = BEGIN, payment: str = ORDER) -> Delivery:
-    return {"event": event, "payment": payment, "attempts": [{"at": at}]}
+    kind = event.partition("_")[0]
+    attempts: list[Json] = [{"at": at}]
+    return {"event": event, "type": f"payment.{kind}", "payment": payment, "attempts": attempts}
 
 
 TWO_CREATED = [delivery("created_1"), delivery("created_2", payment=OTHER)]
@@ -76,3 +84,12 @@ def test_each_copy_has_the_instant_of_its_attempt() -> None:
 def test_a_webhook_without_a_known_delivery_has_no_instant() -> None:
     [webhook] = in_order([arrival("created")], [], "")
     assert (webhook.id, webhook.at) == ("created", "")
+
+
+def test_a_webhook_without_an_id_has_the_instant_of_its_payment_and_type() -> None:
+    result = {"code": "completed", "transaction_id": OTHER}
+    body = json.dumps({"result": result}).encode()
+    webhook = ReceivedWebhook(headers={}, body=body, form=UNSIGNED)
+    deliveries = [delivery("completed", BEGIN), delivery("completed_2", LATER, OTHER)]
+    [traced] = in_order([Arrival(step=1, webhook=webhook)], deliveries, "")
+    assert (traced.type, traced.at, traced.is_genuine) == ("payment.completed", LATER, True)

@@ -1,0 +1,214 @@
+"""Draws one payment as a sequence diagram of the shop, the service and the customer."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from emulator.diagrams import Diagram, Line, Mark, sequence
+from emulator.domain.errors import UnknownRequest
+from emulator.domain.instants import parse_instant
+from emulator.domain.message_text import escape_controls
+from emulator.domain.transitions import ATTEMPT, TimerKind
+from emulator.server.dashboard.view_request import ViewRequest
+
+SHOP, SERVICE, CUSTOMER = 1, 2, 3
+PARTIES = ("Your shop", "Payments service", "Customer")
+MAX_URL_CHARACTERS = 80
+MAX_ENTRIES = "100"
+DELETED = "a deleted endpoint"
+_SCHEDULED = {
+    TimerKind.EXPIRY: "if the customer does not pay",
+    TimerKind.HANDSET_TIMEOUT: "if the customer does not answer",
+    TimerKind.OUTCOME: "according to its scenario",
+}
+
+Json = Mapping[str, Any]
+# The instant, the index of the event of the timeline, and the rank among the lines of that event:
+# a request and an action cause an event, which causes deliveries. A clock that stands gives many
+# lines one instant.
+_Place = tuple[str, int, int]
+
+
+def payment_diagram(
+    detail: Json,
+    requests: Sequence[Json],
+    deliveries: Sequence[Json],
+    urls: Mapping[str, str],
+    *,
+    endpoint: str | None,
+) -> Diagram:
+    """The diagram; `requests` and `deliveries` are oldest first, `urls` those of the endpoints.
+
+    With an `endpoint`, it has no deliveries to others.
+    """
+    deliveries = [each for each in deliveries if endpoint in (None, each["endpoint"])]
+    endpoints = {each["id"]: each["endpoint"] for each in deliveries}
+    placed = [
+        *_request_lines(detail, requests),
+        *_customer_lines(detail),
+        *_status_lines(detail),
+        *_delivery_lines(detail, deliveries, urls),
+    ]
+    lines = [line for _, line in sorted(placed, key=lambda pair: pair[0])]
+    scheduled = [
+        _scheduled_line(each, url_text(urls, endpoints.get(each.get("delivery"))))
+        for each in detail["scheduled"]
+        if each["kind"] != ATTEMPT or each["delivery"] in endpoints
+    ]
+    return sequence(PARTIES, [*_merged(lines), *scheduled])
+
+
+async def requests_of(page: ViewRequest, detail: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The requests that created and retrieved the payment, as far as the journal has them."""
+    path = f"/v1/payments/{detail['payment']['id']}"
+    found: list[Mapping[str, Any]] = (await page.get("/requests", path=path, limit=MAX_ENTRIES))[
+        "data"
+    ]
+    created_by = detail["timeline"][0]["request"]
+    if created_by is not None:
+        with suppress(UnknownRequest):  # The journal has the newest requests only.
+            found.append(await page.get(f"/requests/{created_by}"))
+    return found[::-1]
+
+
+def url_text(urls: Mapping[str, str], endpoint: str | None) -> str:
+    """The URL of an endpoint without its scheme."""
+    url = urls.get(endpoint or "", DELETED).partition("://")
+    text = escape_controls(url[2] or url[0])
+    return text if len(text) <= MAX_URL_CHARACTERS else f"{text[: MAX_URL_CHARACTERS - 1]}…"
+
+
+def _request_lines(detail: Json, requests: Iterable[Json]) -> Iterator[tuple[_Place, Line]]:
+    timeline, payment_id = detail["timeline"], detail["payment"]["id"]
+    # The journal has a request at the instant of its response, which is after its change.
+    changed_at: dict[str, str] = {each["request"]: each["at"] for each in timeline}
+    for each in requests:
+        is_cause = each["id"] in changed_at
+        at = changed_at[each["id"]] if is_cause else each["at"]
+        status = each["status"]
+        path = each["path"].replace(payment_id, "…")
+        line = Line(
+            id=each["id"],
+            text=f"`{each['method']} {escape_controls(path)}`",
+            at=parse_instant(at),
+            source=SHOP,
+            target=SERVICE,
+            marks=(Mark(str(status or "no response"), not status or status >= 400),),
+            is_failed=not status or status >= 400,
+            item={"kind": "request", "requests": [each]},
+        )
+        if is_cause:
+            yield (at, 0, 0), line
+        else:
+            yield (at, _index(timeline, at, _shown_status(each)), 4), line
+
+
+def _shown_status(request: Json) -> str | None:
+    """The status of the payment in a response."""
+    try:
+        shown = msgspec.json.decode(request["response_body"])
+    except msgspec.DecodeError:
+        return None
+    return shown.get("status") if isinstance(shown, dict) else None
+
+
+def _index(timeline: Sequence[Json], at: str, status: str | None) -> int:
+    """The index of the event with a status, or of the last one at an instant."""
+    indices = [index for index, each in enumerate(timeline) if each["at"] <= at]
+    shown = [index for index in indices if timeline[index]["status"] == status]
+    return (shown or indices or [0])[-1]
+
+
+def _customer_lines(detail: Json) -> Iterator[tuple[_Place, Line]]:
+    places = {each["id"]: index for index, each in enumerate(detail["timeline"])}
+    for each in detail["actions"]:
+        line = Line(
+            text=each["text"],
+            at=parse_instant(each["at"]),
+            source=CUSTOMER,
+            target=SERVICE,
+            item={"kind": "action"},
+        )
+        # Only a pending payment can be left without an event.
+        index, rank = (places[each["event"]], 1) if each["event"] in places else (0, 4)
+        yield (each["at"], index, rank), line
+
+
+def _status_lines(detail: Json) -> Iterator[tuple[_Place, Line]]:
+    for index, each in enumerate(detail["timeline"]):
+        reason = f"`{each['reason']}`: " if each["reason"] else ""
+        line = Line(
+            id=each["id"],
+            text=reason + each["cause"],
+            at=parse_instant(each["at"]),
+            status=each["status"],
+            item={"kind": "status", "event": each},
+        )
+        yield (each["at"], index, 2), line
+
+
+def _delivery_lines(
+    detail: Json, deliveries: Iterable[Json], urls: Mapping[str, str]
+) -> Iterator[tuple[_Place, Line]]:
+    places = {each["id"]: index for index, each in enumerate(detail["timeline"])}
+    for each in deliveries:
+        attempts = each["attempts"]
+        if not attempts and each["status"] == "pending":
+            continue
+        at = attempts[0]["at"] if attempts else each["created_at"]
+        marks = [_mark(attempt) for attempt in attempts] or [Mark(each["status"], is_failed=True)]
+        line = Line(
+            id=each["id"],
+            text=f"`{each['type']}`",
+            at=parse_instant(at),
+            source=SERVICE,
+            target=SHOP,
+            marks=marks,
+            note=url_text(urls, each["endpoint"]),
+            is_failed=marks[-1].is_failed,
+            item={"kind": "delivery", "delivery": each},
+        )
+        yield (at, places.get(each["event"], 0), 3), line
+
+
+def _mark(attempt: Json) -> Mark:
+    status = attempt["status"]
+    return Mark(str(status or "no response"), is_failed=not status or status > 299)
+
+
+def _scheduled_line(due: Json, url: str) -> Line:
+    """The line of a scheduled change or attempt."""
+    at, item = parse_instant(due["at"]), {"kind": "scheduled", "at": due["at"]}
+    if due["kind"] == ATTEMPT:
+        return Line(
+            text=f"`{due['event_type']}`",
+            at=at,
+            source=SERVICE,
+            target=SHOP,
+            note=url,
+            is_scheduled=True,
+            item=item,
+        )
+    return Line(
+        text=_SCHEDULED[due["kind"]], at=at, status=due["status"], is_scheduled=True, item=item
+    )
+
+
+def _merged(lines: Iterable[Line]) -> list[Line]:
+    """The lines; equal requests in turn are one."""
+    merged: list[Line] = []
+    for line in lines:
+        before = merged[-1] if merged else line
+        if before.text == line.text and before.source == line.source == SHOP and merged:
+            requests = [*before.item["requests"], *line.item["requests"]]
+            merged[-1] = msgspec.structs.replace(
+                before,
+                marks=[*before.marks, *line.marks],
+                is_failed=line.is_failed,
+                item={"kind": "request", "requests": requests},
+            )
+        else:
+            merged.append(line)
+    return merged

@@ -1,0 +1,106 @@
+"""Draws a case as a sequence diagram: its steps, the changes of status and the webhooks."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from emulator.diagrams import MIDDLE, Diagram, Line, Mark, sequence
+from emulator.domain.instants import Instant, parse_instant
+from emulator.domain.payment import STATUS_OF_EVENT
+from emulator.scenarios import values
+from emulator.tools.replay.event_attribution import moments_of
+from emulator.tools.replay.results import CaseResult, copy_texts
+
+MERCHANT, CUSTOMER = 1, 3
+PARTIES = ("Merchant", "Payments service", "Customer")
+# The lane of who takes a step; the service itself is in the middle.
+_SENDERS: dict[type, int] = {
+    values.Create: MERCHANT,
+    values.Retrieve: MERCHANT,
+    values.List: MERCHANT,
+    values.Pay: CUSTOMER,
+    values.CustomerAnswer: CUSTOMER,
+    values.Cancel: CUSTOMER,
+    values.Transition: MIDDLE,
+    values.AddFault: MIDDLE,
+    values.AdvanceStep: MIDDLE,
+}
+
+# The number of the step, the instant, and the order of a step, its events and its webhooks.
+_Place = tuple[int, str, int]
+
+
+def case_diagram(result: CaseResult) -> Diagram | None:
+    """The diagram of a case; None if it has no events."""
+    placed = [*_step_lines(result), *_status_lines(result), *_webhook_lines(result)]
+    lines = [line for _, line in sorted(placed, key=lambda pair: pair[0])]
+    return sequence(PARTIES, _merged(lines)) if lines else None
+
+
+def _step_lines(result: CaseResult) -> Iterator[tuple[_Place, Line]]:
+    before = result.began_at
+    for step in result.steps:
+        # An advance begins at the instant of the step before, and its events follow.
+        at = before if isinstance(step.step, values.AdvanceStep) else step.at
+        before = step.at
+        if type(step.step) not in _SENDERS:
+            continue
+        line = Line(
+            text=f"`{step.text}`",
+            at=_instant(at),
+            source=_SENDERS[type(step.step)],
+            note=step.outcome,
+            is_failed=step.is_refused or step.failure is not None,
+        )
+        yield (step.number, "", 0), line
+
+
+def _status_lines(result: CaseResult) -> Iterator[tuple[_Place, Line]]:
+    moments = moments_of(result)
+    has_several = len({event.payment for _, event in moments}) > 1
+    for moment, event in moments:
+        words = [_name(result, event.payment)] if has_several else []
+        words += [f"`{event.reason}`"] if event.reason else []
+        line = Line(
+            text=", ".join(words), at=_instant(event.at), status=STATUS_OF_EVENT[event.type]
+        )
+        yield (moment.step, event.at, 1), line
+
+
+def _webhook_lines(result: CaseResult) -> Iterator[tuple[_Place, Line]]:
+    webhooks = result.trace.webhooks
+    has_several = len({webhook.payment for webhook in webhooks}) > 1
+    for webhook, copy in zip(webhooks, copy_texts(webhooks), strict=True):
+        of = f" of {_name(result, webhook.payment)}" if webhook.payment and has_several else ""
+        line = Line(
+            text=f"`{webhook.type}`{of}",
+            at=_instant(webhook.at),
+            target=MERCHANT,
+            marks=(Mark("genuine" if webhook.is_genuine else "forged", not webhook.is_genuine),),
+            is_failed=not webhook.is_genuine,
+            note="copies" if copy else "",
+        )
+        yield (webhook.step, webhook.at, 2), line
+
+
+def _name(result: CaseResult, payment: str) -> str:
+    return result.name_of(payment) or f"{payment[:12]}…"
+
+
+def _instant(text: str) -> Instant | None:
+    with suppress(ValueError):
+        return parse_instant(text)
+    return None
+
+
+def _merged(lines: Iterable[Line]) -> list[Line]:
+    """The lines; equal webhooks in turn are one, with a mark each."""
+    merged: list[Line] = []
+    for line in lines:
+        before = merged[-1] if merged else None
+        if before is not None and line.marks and replace(before, marks=line.marks) == line:
+            merged[-1] = replace(before, marks=[*before.marks, *line.marks])
+        else:
+            merged.append(line)
+    return merged

@@ -1,0 +1,54 @@
+"""The layout of sequence diagrams: pauses, times since the begin, bars, and the limit."""
+
+from emulator.diagrams import MAX_LINES, Line, Mark, sequence
+from emulator.domain.durations import span_text
+
+PARTIES = ("Your shop", "Payments service", "Customer")
+
+
+def test_a_longer_pause_is_a_line_and_equal_times_are_shown_once() -> None:
+    diagram = sequence(PARTIES, [Line(at=at) for at in (0, 0, 4_000, 9_000, 1_809_000)])
+    assert [line.since for line in diagram.lines] == [
+        "+0 s", "", "+4 s", "+9 s", "+30 min 9 s",
+    ]  # fmt: skip
+    assert [line.gap for line in diagram.lines] == ["", "", "", "5 s later", "30 min later"]
+    assert diagram.lines[-1].instant == "1970-01-01T00:30:09.000Z"
+
+
+def test_bars_that_overlap_lie_side_by_side() -> None:
+    begin, end = {"source": 2, "target": 3}, {"source": 3, "target": 2}
+    diagram = sequence(
+        PARTIES,
+        [
+            Line(**begin, begins="first"),
+            Line(**begin, begins="second"),
+            Line(**end, ends="first"),
+            Line(**begin, begins="third"),
+            Line(**end, ends="second"),
+            Line(**end, ends="third"),
+            Line(**end),
+        ],
+    )
+    assert diagram.has_bars
+    assert [line.bars for line in diagram.lines] == [
+        [], [(3, 1)], [(3, 1), (3, 2)], [(3, 2)], [(3, 2), (3, 1)], [(3, 1)], [],
+    ]  # fmt: skip
+
+
+def test_equal_marks_in_turn_are_counted() -> None:
+    failed, good = Mark("500", is_failed=True), Mark("200")
+    line = Line(marks=[failed, failed, good, failed])
+    assert line.counted_marks == [(failed, 2), (good, 1), (failed, 1)]
+
+
+def test_lines_beyond_the_limit_are_left_out() -> None:
+    diagram = sequence(PARTIES, [Line()] * (2 * MAX_LINES))
+    assert len(diagram.lines) == MAX_LINES
+    assert diagram.left_out == f"The first {MAX_LINES} of {2 * MAX_LINES} lines are drawn."
+    assert sequence(PARTIES, []).left_out == ""
+
+
+def test_spans_have_at_most_two_units() -> None:
+    texts = {0: "0 s", 7: "7 ms", 1_500: "1.5 s", 30_000: "30 s", 90_000: "1 min 30 s"}
+    texts |= {1_800_000: "30 min", 7_323_000: "2 h 2 min", 90_061_000: "1 d 1 h"}
+    assert {span_ms: span_text(span_ms) for span_ms in texts} == texts
