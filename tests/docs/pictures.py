@@ -60,8 +60,8 @@ class Picture:
         if self.part is None:
             return httpx.get(self.url, headers={"Accept": "text/html"}).text
         html = Path(self.url.removeprefix("file://")).read_text(encoding="utf-8")
-        parts = re.findall(r"(?s)<style\b.*?</style>|<div class=\"timeline\">.*?</svg>", html)
-        assert len(parts) >= 2, "the report has a style and a timeline"
+        parts = re.findall(r"(?s)<style\b.*?</style>|<div class=\"sequence\".*?</ol>", html)
+        assert len(parts) >= 2, "the report has a style and a diagram"
         return "".join(parts)
 
     async def digest(self) -> str:
@@ -104,7 +104,7 @@ async def pictures() -> AsyncIterator[dict[str, Picture]]:
                 "checkout.png": Picture(url=checkout, width=1280, height=800),
                 "dashboard.png": Picture(url=view, width=1180, height=860, scale=1),
                 "timeline.png": Picture(
-                    url=report.as_uri(), width=1080, height=800, part=".timeline"
+                    url=report.as_uri(), width=1080, height=800, part=".sequence"
                 ),
             }
 

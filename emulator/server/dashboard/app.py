@@ -1,7 +1,9 @@
 """The application of the dashboard: its routes, its pages and the index of addresses."""
 
+from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from urllib.parse import parse_qsl, quote
 
 import jinja2
 import msgspec
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
@@ -16,10 +19,11 @@ from starlette.types import Receive, Scope, Send
 from emulator import __version__
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import Refusal, UnknownRoute
+from emulator.domain.instants import format_instant
 from emulator.domain.message_text import escape_controls
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import METHODS
-from emulator.reporting import template_environment
+from emulator.reporting import counted, template_environment
 from emulator.server.api.errors import status_of
 from emulator.server.api.exchange import ASGIApp, bearer_key
 from emulator.server.assets import DIRECTORY, Assets
@@ -29,10 +33,12 @@ from emulator.server.dashboard.view_request import ROOT, ControlApi, ViewRequest
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.payments.payments import CheckoutAddress
 from emulator.server.engine.state.account import Account
+from emulator.settings import data_directory
 
 ICON = "/favicon.ico"
 FIRST_SECTION = "payments"
 LATEST = "latest"
+ID_LENGTH = 28
 MAX_LISTED_ACCOUNTS = 50
 
 Page = Callable[[ViewRequest], Awaitable[Mapping[str, Any]]]
@@ -48,7 +54,19 @@ SECTIONS: Mapping[str, tuple[Page, Page | None]] = {
 }
 # The section that shows an item, by the prefix of its id.
 SECTION_OF_PREFIX = {"pay": "payments", "dlv": "webhooks", "evt": "webhooks", "req": "requests"}
+# The guide to each section, and the one about faults: a file of docs/guides.
+GUIDES = {
+    "payments": "dashboard",
+    "webhooks": "webhooks",
+    "requests": "inspecting-requests",
+    "scenarios": "scenarios",
+    "fidelity": "checklist",
+    "faults": "faults",
+}
 
+# The units of a span with their lengths, and from how many seconds on the next one is used.
+_UNITS = (("s", 1), ("min", 60), ("h", 3_600), ("d", 86_400))
+_UNIT_LIMITS_S = (60, 7_200, 172_800)
 _DICT_ATTRIBUTES = frozenset(dir(dict))
 _SINCE = "Emulator-Since"
 _SUBJECT = ("account", "mode")
@@ -105,6 +123,11 @@ class Dashboard:
                 raise UnknownRoute(request.method, path)
             return file
         page = self._page_request(request, section, item or None)
+        given = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        # A form without a script sends its empty fields, too.
+        if any(not value for _, value in given):
+            address = page.address(section, page.item, **page.query)
+            return RedirectResponse(address, 303, {"Vary": "Accept"})
         authorization = request.headers.get("authorization", "")
         try:
             # A browser may send other credentials, to a proxy in front.
@@ -131,7 +154,11 @@ class Dashboard:
             case "latest", None:
                 return RedirectResponse(page.address(FIRST_SECTION, LATEST), 303)
             case "search", None:
-                return RedirectResponse(_address_of(page, page.query.get("q", "").strip()), 303)
+                return await self._search(page)
+            case "guides", str(name) if name in GUIDES.values():
+                text = (data_directory("docs/guides") / f"{name}.md").read_text("utf-8")
+                header = await self._header(page)
+                return self._html("guide.html", page, 200, name=name, text=text, **header)
             case "test-key", None:
                 key = self._account(page).profile.test_key
                 return Response(key, media_type="text/plain", headers=_HEADERS)
@@ -144,6 +171,31 @@ class Dashboard:
         variables = await view(page)
         template = page.section if page.item is None else page.section.removesuffix("s")
         return self._html(f"{template}.html", page, 200, **header, **variables)
+
+    async def _search(self, page: ViewRequest) -> Response:
+        """The matches of a text, or the page of the only one unless a list is requested."""
+        text = page.query.get("q", "").strip()
+        owner = self._account(page).owner(Mode(page.subject.get("mode", Mode.TEST)))
+        found: list[tuple[str, str, str]] = []
+        matches = await self._engine.search.matches(owner, text)
+        if not matches and len(text) == ID_LENGTH and text[:3] in SECTION_OF_PREFIX:
+            # Older than what was compared, or unknown: its page says so.
+            return RedirectResponse(_address_of(page, text), 303)
+        for match in matches:
+            profile, mode = match.owner.account.profile, match.owner.mode
+            view = replace(page, subject={"account": profile.id, "mode": mode.value})
+            place = "" if match.owner is owner else f"{profile.name}, {mode.value} mode"
+            amount = "" if match.amount_minor is None else _etb(match.amount_minor)
+            about = ", ".join(filter(None, (amount, match.about, place)))
+            found.append((_address_of(view, match.id), match.id, about))
+        for each in (await page.get("/requests/kinds"))["data"] if text else ():
+            if each["code"] and text in each["code"]:
+                address = page.address("requests", code=each["code"])
+                found.append((address, each["code"], counted(each["count"], "request")))
+        if len(found) == 1 and "list" not in page.query:
+            return RedirectResponse(found[0][0], 303)
+        header = await self._header(page)
+        return self._html("search.html", page, 200, text=text, found=found, **header)
 
     async def _problem(self, page: ViewRequest, status: int, message: str) -> Response:
         try:
@@ -158,7 +210,8 @@ class Dashboard:
             page=page,
             sections=SECTIONS,
             methods=self._methods,
-            account=page.subject.get("account"),
+            guides=GUIDES,
+            first_account=self._engine.accounts.first.profile.id,
             mode=page.subject.get("mode", "test"),
             **variables,
         )
@@ -174,6 +227,8 @@ class Dashboard:
         more = [each for each in accounts[MAX_LISTED_ACCOUNTS:] if each["id"] in listed]
         return {
             "clock": clock,
+            "wall_now": format_instant(round(self._engine.wall.now_ms())),
+            "profile": self._account(page).profile,
             "revision": revision,
             "pause": await page.get("/deliveries/paused"),
             "accounts": accounts[:MAX_LISTED_ACCOUNTS] + more,
@@ -229,19 +284,15 @@ def _since_ms(request: Request) -> float | None:
         return None
 
 
-def _address_of(page: ViewRequest, text: str) -> str:
-    """The address of the item with an id, or of the first list with the text as a filter."""
-    prefix = text.partition("_")[0]
+def _address_of(page: ViewRequest, item: str) -> str:
+    """The address of the page that shows the item with an id."""
+    prefix = item.partition("_")[0]
     if prefix == "we":
-        return page.address("webhooks", endpoint=text)
-    if prefix == "acct":
-        return replace(page, subject={"account": text}).address(FIRST_SECTION)
+        return page.address("webhooks", endpoint=item)
     if prefix == "flt":
-        return page.address("scenarios") + f"#{quote(text)}"
+        return page.address("scenarios") + f"#{quote(item)}"
     section = SECTION_OF_PREFIX.get(prefix)
-    if section is None:
-        return page.address(FIRST_SECTION, metadata=text)
-    return page.address(section, text)
+    return page.address(FIRST_SECTION) if section is None else page.address(section, item)
 
 
 class _Environment(jinja2.Environment):
@@ -256,13 +307,17 @@ class _Environment(jinja2.Environment):
 @cache
 def _templates(templates: Path) -> tuple[Assets, jinja2.Environment]:
     """Compiles the templates once for all emulators of a process."""
-    shared = templates / "checkout" / DIRECTORY
-    assets = Assets(templates / "dashboard" / DIRECTORY, shared / "tokens.css", shared / "icon.svg")
+    icon = templates / "checkout" / DIRECTORY / "icon.svg"
+    shared = (templates / "tokens.css", templates / "sequence.css", icon)
+    assets = Assets(templates / "dashboard" / DIRECTORY, *shared)
     environment = template_environment(
         templates / "dashboard",
+        templates,
         filters={
             "etb": _etb,
             "instant": _instant,
+            "exact": _exact,
+            "ago": _ago,
             "visible": partial(escape_controls, besides="\n\t"),
         },
         kind=_Environment,
@@ -282,3 +337,29 @@ def _etb(amount_minor: int) -> str:
 def _instant(at: str) -> str:
     """A timestamp of the API, which ends with milliseconds and `Z`, for reading."""
     return at[:10] + "\u00a0" + at[11:19]
+
+
+def _exact(at: str) -> str:
+    """A timestamp of the API with its milliseconds."""
+    return f"{at[:10]} {at[11:23]} UTC"
+
+
+def _ago(at: str, now: str, clock: str = "") -> Markup:
+    """The element of a timestamp, which shows its distance to `now`; `clock` may be `real`."""
+    kind = f'="{clock}"' if clock else ""
+    text = f'<time datetime="{at}" title="{_exact(at)}" data-span{kind}>{_span(at, now)}</time>'
+    return Markup(text)  # noqa: S704 - timestamps need no escape
+
+
+# `spanText` of dashboard.js continues these texts while the clock runs.
+def _span(at: str, now: str) -> str:
+    """The time between two timestamps of the API: `3 min ago`, `in 24 min`."""
+    passed_s = (datetime.fromisoformat(now) - datetime.fromisoformat(at)).total_seconds()
+    is_past = passed_s >= 0
+    # What has happened is rounded down, and what is due up.
+    seconds = int(passed_s if is_past else -(passed_s // 1))
+    unit, length_s = _UNITS[bisect_right(_UNIT_LIMITS_S, seconds)]
+    count = seconds // length_s if is_past else -(-seconds // length_s)
+    if count == 0:
+        return "now"
+    return f"{count} {unit} ago" if is_past else f"in {count} {unit}"

@@ -30,7 +30,6 @@ class Node(NamedTuple):
     x: int
     y: int
     is_taken: bool
-    is_current: bool
 
 
 class Arrow(NamedTuple):
@@ -46,7 +45,7 @@ class Arrow(NamedTuple):
     is_unusual: bool
 
 
-class Diagram(NamedTuple):
+class TransitionDiagram(NamedTuple):
     """The nodes and arrows, and the size of the drawing."""
 
     width: int
@@ -55,21 +54,21 @@ class Diagram(NamedTuple):
     arrows: list[Arrow]
 
 
-def diagram(labels: Mapping[Transition, str], *, current: str | None = None) -> Diagram:
-    """The diagram; transitions with a label, their statuses and the current one are highlighted."""
+def transition_diagram(labels: Mapping[Transition, str]) -> TransitionDiagram:
+    """The diagram; transitions with a label and their statuses are highlighted."""
     places = _places()
     taken = {status for transition in labels for status in transition}
     nodes = [
-        Node(status=status, x=x, y=y, is_taken=status in taken, is_current=status == current)
-        for status, (x, y) in places.items()
+        Node(status=status, x=x, y=y, is_taken=status in taken) for status, (x, y) in places.items()
     ]
-    return Diagram(
+    return TransitionDiagram(
         width=max(x for x, _ in places.values()) + NODE_WIDTH + MARGIN,
         height=max(y for _, y in places.values()) + NODE_HEIGHT + MARGIN,
         nodes=nodes,
         arrows=[
             _arrow(source.value, target.value, edge, labels)
             for (source, target), edge in TRANSITIONS.items()
+            if edge is not Edge.SETTING or (source, target) in labels
         ],
     )
 
@@ -91,7 +90,11 @@ def _places() -> dict[str, tuple[int, int]]:
 
 def _arrow(source: str, target: str, edge: Edge, labels: Mapping[Transition, str]) -> Arrow:
     (from_x, from_y), (to_x, to_y) = _places()[source], _places()[target]
-    if from_x == to_x:
+    if from_x > to_x:
+        # Below the arrow in the other direction.
+        start = (from_x, from_y + NODE_HEIGHT * 3 // 4)
+        end = (to_x + NODE_WIDTH, to_y + NODE_HEIGHT * 3 // 4)
+    elif from_x == to_x:
         start = (from_x + NODE_WIDTH // 2, from_y)
         end = (to_x + NODE_WIDTH // 2, to_y + NODE_HEIGHT)
     else:

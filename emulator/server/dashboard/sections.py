@@ -3,22 +3,27 @@
 import json
 import re
 from collections.abc import Mapping
-from contextlib import suppress
-from itertools import pairwise
-from shlex import quote
 from typing import Any
 
 import msgspec
 
 from emulator.domain.clauses import CLAUSES, Basis, clauses_of_code, tolerance_of
-from emulator.domain.errors import UnknownRequest
-from emulator.domain.message_text import not_accepted
+from emulator.domain.message_text import escape_controls, not_accepted
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.transitions import TRANSITIONS, Edge, TimerKind
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryState, Profile
 from emulator.scenarios.values import RuleSection
-from emulator.server.dashboard.drawings import delivery_plot, diagram
+from emulator.scenarios.webhook_form_file import webhook_form_of
+from emulator.server.dashboard.drawings import delivery_plot, transition_diagram
+from emulator.server.dashboard.first_payment import first_payment_steps
+from emulator.server.dashboard.payment_diagram import (
+    MAX_ENTRIES,
+    payment_diagram,
+    requests_of,
+    url_text,
+)
+from emulator.server.dashboard.verification import attempt_commands
 from emulator.server.dashboard.view_request import ROWS_PER_PAGE, ViewRequest, curl
 from emulator.server.engine.payments.customer import (
     ANSWERS_OF_A_BANK,
@@ -28,8 +33,6 @@ from emulator.server.engine.payments.customer import (
 from emulator.server.engine.recording.yaml_writer import yaml_text
 from emulator.server.storage.payments import MAX_COMPARED_PAYMENTS
 
-MAX_ENTRIES = "100"
-
 # In the address, amounts are in ETB; the control API takes cents.
 _AMOUNT_FILTERS = {"amount_from": "amount_gte", "amount_to": "amount_lte"}
 # A page shows an instant with a blank between date and time.
@@ -37,8 +40,6 @@ _TIME_FILTERS = ("created_gte", "created_lte")
 _SHOWN_INSTANT = re.compile(r"(\d-\d\d)\s+(\d\d:)")
 _ETB = re.compile(r"([0-9]{1,13})(?:\.([0-9]{1,2}))?", re.ASCII)
 
-# The order of entries with the same instant: a request causes a transition, and that a delivery.
-_ORDER = ("request", "transition", "delivery")
 _EVENT = "evt_"
 REQUEST_FILTERS = ("method", "path", "status", "code", "warning")
 HTTP_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -71,6 +72,20 @@ ONE_CLICK_FAULTS: Mapping[str, Mapping[str, Any]] = {
 }
 """The fault rules that one button each adds, by its text."""
 
+# The row "Make the next request fail": the condition of each call, and each effect, in JSON.
+FAILING_CALLS = {
+    "any call": "{}",
+    "create": '{"request": "create_payment"}',
+    "retrieve": '{"request": "retrieve_payment"}',
+    "list": '{"request": "list_payments"}',
+}
+EFFECTS = {
+    "503": '{"status": 503}',
+    "connection cut": '{"drop": true}',
+    "slow, 10 s": '{"latency": "10s"}',
+    "429": '{"status": 429, "retry_after": 3}',
+}
+
 EXAMPLE = """\
 description: Every payment over 1,000 birr fails.
 outcomes:
@@ -96,7 +111,10 @@ async def payment_list(page: ViewRequest) -> Mapping[str, Any]:
         "is_compared": bool({*query} & {*_AMOUNT_FILTERS.values(), "phone", "metadata"}),
         "max_compared": MAX_COMPARED_PAYMENTS,
         "unauthorized": await page.get("/unauthorized"),
-        "shown_unauthorized": 3,
+        "shown_unauthorized": 1,
+        "failing_calls": FAILING_CALLS,
+        "effects": EFFECTS,
+        "steps": None if query else await first_payment_steps(page, listed["data"]),
     }
 
 
@@ -112,39 +130,29 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
     """A payment with everything that happened to it, and what is scheduled."""
     detail = await page.get(f"/payments/{page.item}")
     payment = detail["payment"]
-    deliveries = await page.get("/deliveries", payment=payment["id"], limit=MAX_ENTRIES)
-    requests = await _requests(page, detail)
-    # The journal has a request at the instant of its response, which is after its change.
-    changed_at = {each["request"]: each["at"] for each in detail["timeline"]}
-    entries = [
-        *(
-            {"kind": "request", "item": each, "at": changed_at.get(each["id"], each["at"])}
-            for each in requests
-        ),
-        *({"kind": "transition", "item": each, "at": each["at"]} for each in detail["timeline"]),
-        *(
-            {"kind": "delivery", "item": each, "attempt": attempt, "at": attempt["at"]}
-            for each in reversed(deliveries["data"])
-            for attempt in each["attempts"]
-        ),
-    ]
-    # The transitions that the payment took, each with its time of day.
-    path = {
-        (before["status"], after["status"]): after["at"][11:19]
-        for before, after in pairwise(detail["timeline"])
-    }
+    newest = (await page.get("/deliveries", payment=payment["id"], limit=MAX_ENTRIES))["data"]
+    urls = {each["id"]: each["url"] for each in (await _endpoints(page)).values()}
+    endpoint = page.query.get("endpoint")
+    diagram = payment_diagram(
+        detail, await requests_of(page, detail), newest[::-1], urls, endpoint=endpoint
+    )
     scenarios = await page.get("/scenarios")
     is_asked = any(each["kind"] == TimerKind.HANDSET_TIMEOUT for each in detail["scheduled"])
     answers = ANSWERS_OF_A_BANK if payment["method"] == BANK_TRANSFER else ANSWERS_OF_A_PHONE
     return {
         "detail": detail,
         "payment": payment,
-        "entries": sorted(entries, key=lambda each: (each["at"], _ORDER.index(each["kind"]))),
-        "diagram": diagram(path, current=payment["status"]),
+        "diagram": diagram,
+        "endpoint": endpoint,
+        "endpoints": {
+            each["endpoint"]: url_text(urls, each["endpoint"]) for each in reversed(newest)
+        },
         "transitions": [
             {"status": target.value, "is_unusual": edge is Edge.UNUSUAL}
             for (source, target), edge in TRANSITIONS.items()
-            if source.value == payment["status"] and target is not Status.PROCESSING
+            if source.value == payment["status"]
+            and target is not Status.PROCESSING
+            and edge is not Edge.SETTING
         ],
         "scenario_names": [each["name"] for each in scenarios["data"]],
         "answers": [answer.value for answer in PhoneAnswer if is_asked and answer in answers],
@@ -159,32 +167,36 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
     }
 
 
-async def _requests(page: ViewRequest, detail: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The requests that created and retrieved the payment, as far as the journal has them."""
-    path = f"/v1/payments/{detail['payment']['id']}"
-    found: list[Mapping[str, Any]] = (await page.get("/requests", path=path, limit=MAX_ENTRIES))[
-        "data"
-    ]
-    created_by = detail["timeline"][0]["request"]
-    if created_by is not None:
-        with suppress(UnknownRequest):  # The journal has the newest requests only.
-            found.append(await page.get(f"/requests/{created_by}"))
-    return found[::-1]
-
-
 async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
     """The endpoints, and the newest deliveries that match the filters in the address."""
     listed = await page.get("/deliveries", **{**page.query, "limit": ROWS_PER_PAGE})
     rows = listed["data"]
+    endpoints = await _endpoints(page)
+    is_filtered = bool({*page.query} - {"before", "status"})
     return {
-        "deliveries": rows,
+        # With a filter, those of the page that failed come first.
+        "deliveries": sorted(rows, key=_succeeded) if is_filtered else rows,
         "next_cursor": rows[-1]["id"] if listed["has_more"] else None,
         "curl": page.curl("/deliveries", **page.query),
-        "endpoints": await _endpoints(page),
+        "endpoints": endpoints,
+        "shown_urls": {
+            name: _shown_url(endpoints.get(name)) for name in {each["endpoint"] for each in rows}
+        },
         "event_types": EVENT_TYPES_IN_ORDER,
         "delivery_states": [state.value for state in DeliveryState],
         "profiles": [profile.value for profile in Profile],
     }
+
+
+def _succeeded(delivery: Mapping[str, Any]) -> bool:
+    """Whether no attempt failed, or a later one succeeded."""
+    return delivery["status"] == DeliveryState.SUCCEEDED or not delivery["attempts"]
+
+
+def _shown_url(endpoint: Mapping[str, Any] | None) -> str:
+    """The URL of an endpoint without its scheme."""
+    url = "a deleted endpoint" if endpoint is None else endpoint["url"].partition("://")[2]
+    return escape_controls(url, besides="")
 
 
 async def delivery_details(page: ViewRequest) -> Mapping[str, Any]:
@@ -210,38 +222,13 @@ async def _endpoints(page: ViewRequest) -> dict[str, Any]:
 def _details(
     page: ViewRequest, deliveries: list[Any], endpoints: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    attempts = [attempt for delivery in deliveries for attempt in delivery["attempts"]]
-    for attempt in attempts:
-        attempt["signed"] = _signed(attempt["request"])
-        attempt["verification"] = verification(attempt["request"])
-        attempt["curl"] = _curl(attempt["request"])
     for delivery in deliveries:
+        endpoint = endpoints.get(delivery["endpoint"])
+        form = None if endpoint is None else webhook_form_of(endpoint["format"])
+        for attempt in delivery["attempts"]:
+            attempt.update(attempt_commands(attempt["request"], form))
         delivery["curl"] = page.curl(f"/deliveries/{delivery['id']}")
     return {"deliveries": deliveries, "endpoints": endpoints}
-
-
-def _signed(request: Mapping[str, Any]) -> str:
-    """What Standard Webhooks signs: id, timestamp and body, joined by dots."""
-    headers = request["headers"]
-    return f"{headers['webhook-id']}.{headers['webhook-timestamp']}.{request['body']}"
-
-
-def verification(request: Mapping[str, Any]) -> str:
-    """A shell line that prints whether a signature of a request is valid for `$SECRET`."""
-    key = "$(printf %s \"${SECRET#whsec_}\" | base64 -d | od -An -v -tx1 | tr -d ' \\n')"
-    signature = (
-        f"$(printf %s {quote(_signed(request))}"
-        f' | openssl dgst -sha256 -mac HMAC -macopt "hexkey:{key}" -binary | base64)'
-    )
-    signatures = quote(request["headers"]["webhook-signature"])
-    return f'case " "{signatures}" " in *" v1,{signature} "*) echo valid;; *) echo invalid;; esac'
-
-
-def _curl(request: Mapping[str, Any]) -> str:
-    """The attempt as a command; a receiver may refuse its timestamp after five minutes."""
-    lines = [f"curl {quote(request['url'])}"]
-    lines += [f"-H {quote(f'{name}: {value}')}" for name, value in request["headers"].items()]
-    return " \\\n  ".join([*lines, f"--data-raw {quote(request['body'])}"])
 
 
 async def request_list(page: ViewRequest) -> Mapping[str, Any]:
@@ -354,7 +341,9 @@ async def fidelity(page: ViewRequest) -> Mapping[str, Any]:
             "Stated, with an assumed detail": [c for c in CLAUSES if c.assumed],
             "Stated": [c for c in CLAUSES if c.basis is Basis.STATED and not c.assumed],
         },
-        "diagram": diagram({transition: str(count) for transition, count in counts.items()}),
+        "diagram": transition_diagram(
+            {transition: str(count) for transition, count in counts.items()}
+        ),
         "covered": len(counts),
         "transition_count": len(TRANSITIONS),
         "plot": delivery_plot(deliveries["data"]),

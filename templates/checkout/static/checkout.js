@@ -1,4 +1,5 @@
-// Keeps an open page in step with its payment: counts down, and moves on when something changes.
+// Keeps an open page in step with its payment: counts down, moves on when something changes, and
+// lets the keys 1 and 0 answer while the simulated phone has the focus.
 // Without scripts the pages refresh themselves.
 "use strict";
 
@@ -8,7 +9,11 @@
   const RETRY_MS = 1000;
   const TICK_MS = 200;
   const page = document.querySelector("main[data-watch]");
-  const countdown = document.querySelector("[data-left-ms]");
+  const countdowns = document.querySelectorAll("[data-left-ms]");
+  const clock = document.querySelector("[data-now-ms]");
+  const frozen = document.querySelector("[data-testid=clock-frozen]");
+  const handset = document.querySelector("[data-handset]");
+  const ADDIS_ABABA_MS = 3 * 3600 * 1000;
   const offline = document.querySelector("[data-testid=offline]");
   let leavesUntil = 0;
   let ticking;
@@ -19,20 +24,34 @@
   const isLeaving = () => performance.now() < leavesUntil;
   const pause = (forMs) => new Promise((resolve) => setTimeout(resolve, forMs));
 
-  // As `minutes` on the server: begun seconds count.
-  function write(leftMs) {
-    const seconds = Math.ceil(Math.max(0, leftMs) / 1000);
-    const text = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
-    if (countdown.textContent !== text) countdown.textContent = text;
+  function set(element, text) {
+    if (element.textContent !== text) element.textContent = text;
   }
 
-  function countDown(leftMs, rate) {
+  // As `minutes` on the server: begun seconds count.
+  function write(countdown, leftMs) {
+    const seconds = Math.ceil(Math.max(0, leftMs) / 1000);
+    set(countdown, `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`);
+  }
+
+  // The times that the page shows, from those of a response, at a rate.
+  function run(present) {
     clearInterval(ticking);
-    if (!countdown || leftMs === null) return;
     const begunAt = performance.now();
-    write(leftMs);
-    if (!rate) return;
-    ticking = setInterval(() => write(leftMs - (performance.now() - begunAt) * rate), TICK_MS);
+    const tick = () => {
+      const passedMs = (performance.now() - begunAt) * present.rate;
+      for (const countdown of countdowns) {
+        const leftMs = present[countdown.dataset.left];
+        if (leftMs !== null) write(countdown, leftMs - passedMs);
+      }
+      if (clock) {
+        const now = new Date(present.now_ms + passedMs + ADDIS_ABABA_MS);
+        set(clock, now.toISOString().slice(11, 16));
+      }
+    };
+    tick();
+    if (frozen) frozen.hidden = Boolean(present.rate);
+    if (present.rate) ticking = setInterval(tick, TICK_MS);
   }
 
   // What there is to show, or null where this page is no longer the one that shows it.
@@ -57,7 +76,7 @@
         }
         seen = present.moment;
         offline.hidden = true;
-        countDown(present.left_ms, present.rate);
+        run(present);
         if (present.again_ms) await pause(present.again_ms);
       } catch {
         offline.hidden = isLeaving();
@@ -72,6 +91,13 @@
   addEventListener("beforeunload", leave);
   // A page that the back button brings out of the browser's memory may be long out of date.
   addEventListener("pageshow", (event) => event.persisted && location.reload());
-  if (countdown) countDown(Number(countdown.dataset.leftMs), Number(countdown.dataset.rate));
+  handset?.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
+    document.getElementById(`key-${event.key}`)?.click();
+  });
+  const shown = { left_ms: null, open_ms: null, now_ms: Number(clock?.dataset.nowMs) };
+  for (const { dataset } of countdowns) shown[dataset.left] = Number(dataset.leftMs);
+  const rated = clock ?? countdowns[0];
+  if (rated) run({ ...shown, rate: Number(rated.dataset.rate) });
   watch();
 })();

@@ -1,8 +1,10 @@
 // Makes the pages of the dashboard interactive; without it they can be read.
 //
-//   data-call="POST /path"   a button or form that calls the control API on the page's account;
+//   data-call="POST /path"   a button or form that calls the control API on the page's account, or
+//                            `/v1` with its test key;
 //                            data-body is its JSON, or the form's fields are. A form's field with
-//                            data-type="number" or "instant" is converted; an empty one is omitted.
+//                            data-type="number", "instant" or "json" is converted; an empty one is
+//                            omitted.
 //                            A {field} in the path is a field of the form, and data-yaml is the
 //                            name of a field whose text is the whole body
 //   data-done="… {status}"   what the call did, with members of the response; an advance and an
@@ -16,6 +18,7 @@
 //   download                 a link to a file; a refusal is shown
 //   data-live                elements with an id that change when the page updates
 //   data-row                 a row of a list, for the keys j and k
+//   data-span                a time that is shown as its distance to now
 "use strict";
 
 (() => {
@@ -60,6 +63,7 @@
         : field.type === "select-multiple" ? Array.from(field.selectedOptions, (each) => each.value)
         // The call refuses a text that is no number.
         : field.dataset.type === "number" && Number.isFinite(Number(field.value)) ? Number(field.value)
+        : field.dataset.type === "json" ? JSON.parse(field.value)
         // A page shows an instant with a blank between date and time.
         : field.dataset.type === "instant" ? field.value.trim().replace(/^(\S+)\s+(?=\d)/, "$1T")
         : field.value;
@@ -128,7 +132,9 @@
       options.headers["Content-Type"] = yaml ? "application/yaml" : "application/json";
     }
     try {
-      const response = await request(withSubject(`/_emulator${path}`), options);
+      const isPublic = path.startsWith("/v1/");
+      if (isPublic) options.headers.Authorization = `Bearer ${await textFrom(withSubject(KEY_PATH))}`;
+      const response = await request(isPublic ? path : withSubject(`/_emulator${path}`), options);
       const content = response.status === 204 ? {} : await response.json();
       const what = done ? sentences.filled(done, content)
         : content.effects ? sentences.advanced(before, content)
@@ -255,7 +261,8 @@
     if (!page.body.dataset.version) return;
     // The item or the account is deleted, or now exists.
     if (hasProblem(page) !== hasProblem(document)) location.reload();
-    live.apply(page, isOwn);
+    waiting = live.apply(page, isOwn);
+    showCount();
     body.dataset.revision = page.body.dataset.revision;
     seenAt = performance.now();
   }
@@ -267,6 +274,9 @@
   // The stream says what has changed. A page names the kinds that it shows in data-stream, and the
   // payment in data-stream-payment; a page of older items, which does not change, only counts the
   // new ones.
+
+  // The new rows that wait until the mouse has left the list.
+  let waiting = 0;
 
   const shown = new Set([...body.dataset.stream.split(" ").filter(Boolean), "clock", "rules"]);
   const newCount = document.querySelector("[data-new-count]");
@@ -314,8 +324,14 @@
     const isNew = (each) => each.type === "payment.created";
     const created = change.events ? change.events.filter(isNew).length : 1;
     newCount.dataset.count = Number(newCount.dataset.count ?? 0) + created;
-    newCount.querySelector("[data-number]").textContent = newCount.dataset.count;
-    newCount.hidden = newCount.dataset.count === "0";
+    showCount();
+  }
+
+  function showCount() {
+    if (!newCount) return;
+    const count = Number(newCount.dataset.count ?? 0) + waiting;
+    newCount.querySelector("[data-number]").textContent = count;
+    newCount.hidden = count === 0;
   }
 
   document.addEventListener("visibilitychange", () => {
@@ -341,32 +357,74 @@
     chip.className = `chip status-${color}`;
     setText(chip.firstElementChild, state);
     setText(chip.lastElementChild, isConnected && pauseS ? `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}` : "");
-    const clock = document.querySelector("[data-clock=flowing]");
-    if (!clock || !isConnected) return;
-    const now = new Date(Date.parse(clock.dateTime) + passed * Number(clock.dataset.rate ?? 1));
-    setText(clock, now.toISOString().replace("T", " ").slice(0, 19));
+    const clock = document.querySelector("[data-clock]");
+    if (clock.dataset.clock !== "flowing" || !isConnected) return;
+    const now = Date.parse(clock.dateTime) + passed * Number(clock.dataset.rate);
+    const [date, time] = new Date(now).toISOString().split("T");
+    setText(clock.firstElementChild, `${date}\u00a0`);
+    setText(clock.lastElementChild, time.slice(0, 8));
+    for (const each of document.querySelectorAll("[data-span]")) {
+      const instant = each.dataset.span === "real" ? Date.now() : now;
+      setText(each, spanText(instant - Date.parse(each.dateTime)));
+    }
   }
 
-  // A screen reader announces a text that is set again.
+  const UNITS = [["s", 1, 60], ["min", 60, 7200], ["h", 3600, 172800], ["d", 86400, Infinity]];
+
+  // "3 min ago", or "in 24 min" for an instant to come; as `_span` of the server.
+  function spanText(passedMs) {
+    const isPast = passedMs >= 0;
+    const seconds = isPast ? Math.floor(passedMs / 1000) : Math.ceil(-passedMs / 1000);
+    const [unit, length] = UNITS.find(([, , limit]) => seconds < limit);
+    const count = isPast ? Math.floor(seconds / length) : Math.ceil(seconds / length);
+    if (count === 0) return "now";
+    return isPast ? `${count} ${unit} ago` : `in ${count} ${unit}`;
+  }
+
+  // A screen reader announces a text that is set again, and a new text node would end a selection.
   function setText(element, text) {
-    if (element.textContent !== text) element.textContent = text;
+    if (element.textContent === text) return;
+    if (element.firstChild?.nodeType === Node.TEXT_NODE) element.firstChild.data = text;
+    else element.textContent = text;
   }
 
+  document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   setInterval(tick, 200);
   listen();
+
+  // The entry that the address names, such as `#evt_…`, is unfolded.
+
+  function openTarget() {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target) return;
+    for (let part = target; part; part = part.parentElement) if (part.localName === "details") part.open = true;
+    target.scrollIntoView({ block: "center" });
+  }
+
+  addEventListener("hashchange", openTarget);
+  openTarget();
+
+  // A menu closes when something else is pressed.
+  document.addEventListener("pointerdown", (event) => {
+    const menu = document.querySelector("#menu");
+    if (!menu.contains(event.target)) menu.open = false;
+  });
 
   // The keyboard
 
   document.addEventListener("keydown", (event) => {
     // A key that is held presses a button once.
     if (event.repeat && event.key === "Enter" && event.target.closest("button, input")) event.preventDefault();
-    if (event.key === "Escape") document.querySelector("[type=search]:focus")?.blur();
+    const menu = document.querySelector("#menu");
+    if (event.key === "Escape" && menu.open) {
+      menu.open = false;
+      menu.firstElementChild.focus();
+    }
     if (event.target.closest("input, select, textarea, dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "/") {
-      event.preventDefault();
-      document.querySelector("[type=search]").focus();
-    } else if (event.key === "?") {
+    if (event.key === "?") {
       document.querySelector("#help").showModal();
+    } else if (event.key === "n" && !event.repeat) {
+      document.querySelector("[data-testid=advance-next]").click();
     } else if (event.key === "j" || event.key === "k") {
       const rows = [...document.querySelectorAll("[data-row]")];
       const step = event.key === "j" ? 1 : -1;

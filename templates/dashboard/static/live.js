@@ -9,16 +9,19 @@ const live = (() => {
   // What the mouse is on, and the element whose change waits until the mouse has left it.
   let pointed = null;
   let postponed = null;
+  let waiting = 0;
   // Whether a field that is being edited is no longer on the page.
   let hasLeftover = false;
 
-  // After a call of this page (`isOwn`), its result is shown wherever the mouse is.
+  // After a call of this page (`isOwn`), its result is shown wherever the mouse is. Returns the
+  // number of new rows that wait.
   function apply(page, isOwn) {
     const focused = document.activeElement;
     const row = isOwn ? null : pointed?.closest("[data-row]");
     const top = row?.getBoundingClientRect().top;
     postponed = null;
     hasLeftover = false;
+    waiting = 0;
     for (const old of document.querySelectorAll("[data-live]")) {
       const fresh = page.getElementById(old.id);
       if (fresh) morph(old, fresh, isOwn);
@@ -26,6 +29,7 @@ const live = (() => {
     // What is above the row may have another height now.
     if (row?.isConnected) scrollBy(0, row.getBoundingClientRect().top - top);
     if (!focused.isConnected) replacement(focused, isOwn).focus({ preventScroll: true });
+    return waiting;
   }
 
   function morph(old, fresh, isOwn) {
@@ -50,6 +54,7 @@ const live = (() => {
     const pairs = Array.from(fresh.childNodes, (each) => [each, unused.get(identity(each))?.shift()]);
     if (!isOwn && wouldMove(old, pairs)) {
       postponed = old;
+      waiting += pairs.filter(([each, same]) => !same && each.matches?.("[data-row]")).length;
       for (const [each, same] of pairs) if (same) morph(same, each, isOwn);
       return;
     }
@@ -83,9 +88,15 @@ const live = (() => {
   // Whether a change of the children would move or remove what the mouse is on.
   function wouldMove(parent, pairs) {
     const children = [...parent.children];
-    const at = children.findIndex((each) => each.matches(FIXED) && each.contains(pointed));
+    const at = children.findIndex((each) => each.matches(FIXED) && (each.contains(pointed) || isSelected(each)));
     const elements = pairs.filter(([each]) => each.nodeType === Node.ELEMENT_NODE);
     return children.slice(0, at + 1).some((each, index) => each !== elements[index]?.[1]);
+  }
+
+  // Whether a person has selected text in a row.
+  function isSelected(row) {
+    const selection = getSelection();
+    return !selection.isCollapsed && row.matches("[data-row]") && selection.containsNode(row, true);
   }
 
   function isBeingEdited(node) {
@@ -104,7 +115,7 @@ const live = (() => {
   function whenReleased(update) {
     const point = (element) => {
       pointed = element;
-      if (!postponed || postponed.contains(pointed)) return;
+      if (!postponed || postponed.contains(pointed) || !getSelection().isCollapsed) return;
       postponed = null;
       update();
     };

@@ -86,6 +86,13 @@ class Merchant:
     async def advance(self, seconds: float) -> None:
         await self._post("/_emulator/clock/advance", {"seconds": seconds})
 
+    async def scenario(self, name: str, rules: dict[str, Any]) -> None:
+        body = {"version": 1, "name": name, **rules}
+        response = await self.api.put(
+            f"/_emulator/scenarios/{name}", json=body, headers=headers(self.key)
+        )
+        assert response.is_success, response.text
+
     async def set_clock(self, *, frozen: bool) -> None:
         response = await self.api.put(
             "/_emulator/clock", json={"frozen": frozen}, headers=headers(self.key)

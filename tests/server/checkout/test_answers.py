@@ -57,7 +57,7 @@ async def test_before_the_submit_the_phone_is_idle(emulator: World) -> None:
     for leaf in ("", "?method=telebirr", "?method=mpesa"):
         page = await visitor.open(leaf)
         assert screen(page) == "idle", leaf
-        assert page.text("handset-screen") == "The payment request will appear here."
+        assert page.text("handset-screen") == "03:00 The payment request will appear here."
         assert page.find("answer-approve") is None
 
 
@@ -66,7 +66,7 @@ async def test_the_phone_shows_a_menu_whose_choices_label_its_keys(emulator: Wor
     _, page = await on_phone(emulator)
     assert screen(page) == "asking"
     text = " ".join(page.text("handset-screen").split())
-    assert text == "Demo Merchant ETB 150.00 1 Approve 0 Cancel"
+    assert text == "03:00 Demo Merchant ETB 150.00 1 Approve 0 Cancel"
     labels = {label.attributes["for"]: label.text for label in page.all("label")}
     for testid, name in (("answer-approve", "1 Approve"), ("answer-cancel", "0 Cancel")):
         assert labels[page.get(testid).attributes["id"]] == name
@@ -114,14 +114,23 @@ async def test_without_scripts_a_page_with_buttons_refreshes_itself_later(
     assert (opened.refresh_without_script or "").endswith("/wait")
 
 
-async def test_a_bank_transfer_and_an_ended_payment_have_no_phone(emulator: World) -> None:
+async def test_a_bank_transfer_and_an_unpaid_payment_have_no_phone(emulator: World) -> None:
     visitor = await customer(emulator, methods=["bank_transfer"])
     for page in (await visitor.open(), await visitor.pay("bank_transfer", bank="walia_test")):
         assert page.find("handset") is None
-    for status in (Status.COMPLETED, Status.FAILED, Status.EXPIRED):
+    for status in (Status.FAILED, Status.EXPIRED):
         visitor = await customer_of(emulator, status)
         for leaf in ("", "/wait"):
             assert (await visitor.open(leaf)).find("beside") is None, (status, leaf)
+
+
+async def test_the_phone_has_a_message_of_a_paid_payment(emulator: World) -> None:
+    visitor = await customer_of(emulator, Status.COMPLETED)
+    for leaf in ("", "/wait"):
+        text = (await visitor.open(leaf)).text("handset-screen")
+        assert text.startswith("03:00 You paid ETB\u00a0150.00 to Demo Merchant")
+    visitor = await customer_of(emulator, Status.COMPLETED, method="bank_transfer")
+    assert (await visitor.open()).find("beside") is None
 
 
 async def test_the_phone_can_be_hidden_and_the_control_api_answers() -> None:

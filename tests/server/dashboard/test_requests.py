@@ -43,7 +43,7 @@ async def test_requests_are_grouped_by_kind_with_counts(emulator: World) -> None
         *(("", 4), ("method=POST", 3), ("path=/v1/payments*&status=4xx", 2)),
         *(("code=invalid_amount", 1), ("warning=unknown-parameter", 1)),
         ("warning=unknown-parameter:limitt&status=200", 1),
-        *(("method=&path=&status=&code=&warning=", 4), ("status=none", 0)),
+        ("status=none", 0),
     ],
 )
 async def test_the_filters_of_the_address_apply(emulator: World, filters: str, rows: int) -> None:
@@ -169,4 +169,4 @@ async def test_an_unknown_request_has_a_page_and_an_empty_journal_has_a_command(
     emulator: World,
 ) -> None:
     assert "There is no request 'req_x'." in await shown(emulator, "requests/req_x", 404)
-    assert count((await get(emulator, "requests")).text, "first-curl") == 1
+    assert count((await get(emulator, "requests")).text, "lines") == 4

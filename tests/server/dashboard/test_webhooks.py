@@ -6,6 +6,7 @@ from html import unescape
 
 import pytest
 
+from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, shipped_form
 from tests.server.dashboard import get, page, texts
 from tests.server.engine.webhook_world import register, webhook_world
 from tests.server.webhooks.receiver import Reply, replies
@@ -26,12 +27,15 @@ async def test_a_delivery_shows_past_attempts_and_the_next_one() -> None:
         assert len(texts(html, "request")) == 2
         assert texts(html, "next-attempt") == ["No further attempt is scheduled."]
         [row] = texts(await page(hooks.emulator, "webhooks"), "delivery-row")
-        assert row == f"{delivery['id']} payment.created {payment['id']} succeeded 500 200 – Resend"
+        url = hooks.receiver.url.partition("://")[2]
+        assert row == (f"payment.created {payment['id']} {url} succeeded 500 200 1 s ago Resend")
 
 
 @pytest.mark.parametrize("tamper", [None, "body"])
-async def test_the_shell_line_verifies_the_signature(tamper: str | None) -> None:
-    async with webhook_world() as hooks:
+@pytest.mark.parametrize("form", [name for name in SHIPPED_FORMS if name != "unsigned"])
+async def test_the_shell_line_verifies_the_signature(form: str, tamper: str | None) -> None:
+    async with webhook_world(format=form) as hooks:
+        secret = hooks.endpoint["secret"]
         if tamper:
             rules = f"webhooks: [{{when: {{}}, then: {{tamper: {tamper}}}}}]"
             response = await hooks.emulator.api.put(
@@ -41,22 +45,34 @@ async def test_the_shell_line_verifies_the_signature(tamper: str | None) -> None
             )
             assert response.status_code == 201, response.text
         else:
-            # Both secrets sign.
+            # Both secrets sign, or the new one.
             path = f"/webhook_endpoints/{hooks.endpoint['id']}/rotate"
-            await hooks.emulator.control("POST", path)
-        await hooks.create(metadata={"ስም": "it's $HOME `x` \\n"})
-        [delivery] = await hooks.deliveries()
+            rotated = await hooks.emulator.done("POST", path)
+            secret = secret if shipped_form(form).signature.separator else rotated["secret"]
+        await hooks.pay(await hooks.create(metadata={"ስም": "it's $HOME `x` \\n"}))
+        await hooks.settle()
+        *_, delivery = await hooks.deliveries()
         html = await page(hooks.emulator, f"webhooks/{delivery['id']}")
     start = html.index(">", html.index('data-testid="verification"')) + 1
     line = unescape(html[start : html.index("</pre>", start)])
     process = await create_subprocess_exec(
         *("sh", "-c", line),
-        env={"SECRET": hooks.endpoint["secret"], "PATH": "/usr/bin:/bin"},
+        env={"SECRET": secret, "PATH": "/usr/bin:/bin"},
         stdout=PIPE,
         stderr=STDOUT,
     )
     output, _ = await process.communicate()
     assert output == (b"invalid\n" if tamper else b"valid\n")
+
+
+async def test_an_attempt_without_a_signature_has_no_line_that_verifies_it() -> None:
+    async with webhook_world(format="unsigned") as hooks:
+        await hooks.pay(await hooks.create())
+        await hooks.settle()
+        [delivery] = await hooks.deliveries()
+        html = await page(hooks.emulator, f"webhooks/{delivery['id']}")
+        assert 'data-testid="verification"' not in html
+        assert 'data-testid="copy-attempt"' in html
 
 
 async def test_an_event_shows_its_body_and_its_deliveries() -> None:
@@ -77,9 +93,7 @@ async def test_a_pause_is_shown_with_what_waits() -> None:
         await hooks.emulator.create()
         html = await page(hooks.emulator, "webhooks")
         assert "5 min 0 s" in texts(html, "paused")[0]
-        assert texts(html, "delivery-row")[0].endswith(
-            "pending none 2026-01-01 00:00:00 Send now Drop"
-        )
+        assert texts(html, "delivery-row")[0].endswith("pending now next now Send now Drop")
 
 
 async def test_endpoints_are_shown_without_their_secrets(emulator: World) -> None:
@@ -99,8 +113,21 @@ async def test_deliveries_are_filtered_and_paged() -> None:
         assert len(texts(await page(hooks.emulator, "webhooks"), "delivery-row")) == 25
         before = (await hooks.deliveries())[1]["id"]
         older = await page(hooks.emulator, f"webhooks?before={before}")
-        assert [row.split()[2] for row in texts(older, "delivery-row")] == [payments[0]["id"]]
+        assert [row.split()[1] for row in texts(older, "delivery-row")] == [payments[0]["id"]]
         assert len(texts(await page(hooks.emulator, "webhooks?status=failed"), "no-match")) == 1
+
+
+async def test_the_failed_ones_come_first_with_a_filter() -> None:
+    async with webhook_world(replies(Reply(status=500), Reply())) as hooks:
+        for _ in range(2):
+            await hooks.create()
+        for query, states in (
+            ("", ["succeeded", "pending"]),
+            ("?event=payment.created", ["pending", "succeeded"]),
+        ):
+            html = await page(hooks.emulator, f"webhooks{query}")
+            assert texts(html, "delivery-status") == states
+        assert texts(html, "row-cause") == ["The handler failed: see its own log."]
 
 
 @pytest.mark.parametrize(

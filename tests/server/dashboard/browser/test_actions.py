@@ -132,7 +132,7 @@ async def test_an_advance_says_what_it_caused(open_tab: OpenTab) -> None:
         await tab.open("payments")
         await tab.click("advance-1800")
         await tab.sees("message", "00:00 → 00:30: 2 payments expired, 2 webhooks answered 200.")
-        await tab.page.get_by_text("Instant, rate").click()
+        await tab.click("menu")
         await tab.page.get_by_label("Instant", exact=True).fill("2026-01-02 12:00:01")
         await tab.press("Enter")
         await tab.sees("message", "2026-01-01 00:30:00 → 2026-01-02 12:00:01: nothing was due.")
@@ -181,6 +181,7 @@ async def test_each_action_of_a_delivery_says_what_happened(open_tab: OpenTab) -
             "message",
             "Attempt 1 of payment.created: answered 500; the next attempt is at 2026-01-01 00:00:",
         )
+        await tab.counts("resend", 2)
         await tab.page.get_by_test_id("resend").last.click()
         await tab.sees("message", "Attempt 2 of payment.created: answered 200.")
         await tab.click("ping")
@@ -191,10 +192,12 @@ async def test_each_action_of_a_delivery_says_what_happened(open_tab: OpenTab) -
 
 async def test_the_page_after_an_action_says_what_happened(tab: Tab) -> None:
     await tab.open("payments")
-    await tab.click("create-account")
+    await tab.click("menu")
+    await tab.page.get_by_test_id("create-account").get_by_role("textbox").fill("Addis Books")
+    await tab.press("Enter")
     await tab.page.wait_for_url(lambda url: tab.merchant.account not in url)
-    account = await tab.page.get_by_test_id("account").input_value()
-    await tab.sees("message", f"The account {account} was created.")
+    await tab.sees("message", "The account Addis Books was created.")
+    await expect(tab.page).to_have_title("Payments · Addis Books · ETB payments emulator")
     await tab.page.reload()
     await expect(tab.page.get_by_test_id("message")).to_be_hidden()
 

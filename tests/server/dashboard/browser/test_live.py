@@ -9,6 +9,7 @@ from emulator.server.dashboard.app import SECTIONS
 from tests.server.checkout.browser.tabs import Device
 from tests.server.checkout.browsing import Shop, running_emulator
 from tests.server.dashboard.browser.tabs import OpenTab, Tab
+from tests.server.webhooks.receiver import Reply, replies
 
 _SELECTED = "field => [field.selectionStart, field.selectionEnd]"
 _ROW_AT = "([x, y]) => document.elementFromPoint(x, y).closest('tr').textContent"
@@ -64,7 +65,7 @@ async def test_every_edited_field_of_a_page_keeps_its_value(open_tab: OpenTab) -
     async with open_tab() as tab, tab.endpoint():
         await tab.open("webhooks")
         await tab.page.get_by_text("Add an endpoint").click()
-        await tab.page.get_by_text("Instant, rate").click()
+        await tab.click("menu")
         added = tab.page.get_by_test_id("add-endpoint")
         url, events = added.get_by_label("URL"), added.get_by_label("Events")
         instant = tab.page.get_by_label("Instant", exact=True)
@@ -120,8 +121,57 @@ async def test_an_update_moves_no_row_under_the_mouse(tab: Tab) -> None:
     await expect(row.get_by_test_id("status")).to_have_text("expired")
     assert payments[1]["id"] in await tab.page.evaluate(_ROW_AT, point)
     await tab.counts("payment-row", 2)
+    # The new one is counted until the mouse has left.
+    await tab.sees("new-count", "1 new")
     await tab.page.mouse.move(1, 1)
     await tab.counts("payment-row", 3)
+    await expect(tab.page.get_by_test_id("new-count")).to_be_hidden()
+
+
+async def test_an_update_keeps_a_selected_text(tab: Tab) -> None:
+    await tab.merchant.create(metadata={"order": "1001"})
+    await tab.open("payments")
+    cell = tab.page.locator("[data-row] .about")
+    await cell.evaluate("cell => getSelection().selectAllChildren(cell)")
+    for count in (1, 2):
+        await tab.merchant.create()
+        await tab.sees("new-count", f"{count} new")
+    await tab.control("PUT", "/clock", {"rate": 60})
+    await tab.sees("clock-state", "running")
+    assert (await tab.page.evaluate("String(getSelection())")).strip() == "order=1001"
+    await tab.page.locator("h1").click()
+    await tab.page.get_by_test_id("open-search").hover()
+    await tab.counts("payment-row", 3)
+
+
+async def test_the_entry_that_the_address_names_is_unfolded(open_tab: OpenTab) -> None:
+    async with open_tab() as tab, tab.endpoint():
+        payment = await tab.merchant.create()
+        await tab.merchant.advance(0)
+        await tab.open(f"payments/{payment['id']}")
+        event = (await tab.control("GET", "/events"))["data"][0]["id"]
+        entry = tab.page.locator(f"#{event}")
+        await tab.open(f"payments/{payment['id']}#{event}")
+        await expect(entry).to_have_attribute("open", "")
+        await tab.page.evaluate("location.hash = ''")
+        await entry.evaluate("entry => (entry.open = false)")
+        await tab.page.evaluate("name => (location.hash = name)", event)
+        await expect(entry).to_have_attribute("open", "")
+
+
+async def test_a_first_visit_to_a_payment_loads_less_than_90_kb(open_tab: OpenTab) -> None:
+    async with open_tab() as tab, tab.endpoint(replies(Reply(status=500))):
+        payment = await tab.merchant.create()
+        for seconds in (0, 1, 5, 15):
+            await tab.merchant.advance(seconds)
+        await tab.merchant.pay(payment, "telebirr", phone="0900000001")
+        await tab.merchant.advance(0)
+        await tab.open(f"payments/{payment['id']}")
+        await tab.sees("stream-state", "live")
+        files = [each for each in tab.record.responses if "/stream" not in each.url]
+        sizes = {each.url: len(await each.body()) for each in files}
+        assert len(sizes) == len(files), "each is loaded once"
+        assert sum(sizes.values()) < 90_000, sizes
 
 
 @pytest.mark.parametrize("scrolled", [0, 150])

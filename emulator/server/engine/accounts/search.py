@@ -1,0 +1,133 @@
+"""Finds payments, deliveries, events, requests, endpoints and accounts by a part of what they have.
+
+Ids and their beginnings are found in all accounts, the rest in one account and mode. Each search
+is bounded: it reads indexes, ids that memory has, and a limited number of the newest rows.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from emulator import ids
+from emulator.domain.accounts import Mode
+from emulator.domain.payment import Payment
+from emulator.server.engine.accounts.account_registry import AccountRegistry
+from emulator.server.engine.payments.context import EngineContext, EngineService
+from emulator.server.engine.state.account import Owner
+from emulator.server.storage import payments
+from emulator.server.storage.batch import ORDINAL_BITS, Transaction, first_position
+from emulator.server.storage.database import reads
+
+MAX_MATCHES = 10
+MAX_SEARCHED_OWNERS = 2_000
+MAX_COMPARED_IDS = 20_000
+MIN_PART_LENGTH = 3
+
+_ETB = re.compile(r"(?:ETB\s*)?([0-9]{1,13})(?:\.([0-9]{1,2}))?", re.ASCII)
+_NO_DIGIT = re.compile(r"[^0-9]", re.ASCII)
+
+
+class Match(NamedTuple):
+    """An item by its id, its account and mode, words about it, and the amount of a payment."""
+
+    owner: Owner
+    id: str
+    about: str
+    amount_minor: int | None = None
+
+
+class Search(EngineService):
+    """Finds items of all kinds."""
+
+    def __init__(self, context: EngineContext, accounts: AccountRegistry) -> None:
+        super().__init__(context)
+        self._accounts = accounts
+
+    async def matches(self, owner: Owner, text: str) -> list[Match]:
+        """At most `MAX_MATCHES` items; of the account and mode first."""
+        # The token of a checkout URL, which may have a query.
+        token = text.rpartition("/c/")[2].partition("?")[0] if "://" in text else ""
+        if token.isascii() and token.isalnum():
+            text = ids.payment_id(token)
+        prefix, separator, _ = text.partition("_")
+        if separator and prefix in ("pay", "dlv", "evt"):
+            return await self._with_id(owner, text)
+        if separator and prefix in ("req", "we", "acct"):
+            return list(islice(self._in_memory(owner, text), MAX_MATCHES))
+        return await self._containing(owner, text) if len(text) >= MIN_PART_LENGTH else []
+
+    def _owners(self, first: Owner) -> Iterator[Owner]:
+        """An owner, then those of the newest accounts."""
+        accounts = sorted(self._accounts.all(), key=lambda each: -each.number)
+        others = (owner for account in accounts for owner in account.owners if owner is not first)
+        yield first
+        yield from islice(others, MAX_SEARCHED_OWNERS)
+
+    @reads(is_long=True)
+    def _with_id(self, tx: Transaction, owner: Owner, text: str) -> list[Match]:
+        if text.startswith("pay_"):
+            found = payments.with_prefix(tx, text, limit=MAX_MATCHES)
+            matches = [
+                _payment(each_owner, payment)
+                for payment in found
+                if (each_owner := self._accounts.owner_numbered(payment.position >> ORDINAL_BITS))
+            ]
+        else:
+            left = MAX_COMPARED_IDS
+            matches = []
+            for each_owner in self._owners(owner):
+                count, names = _with_beginning(tx, each_owner, text, left)
+                matches += [Match(each_owner, name, "") for name in names]
+                left -= count
+                if left <= 0 or len(matches) >= MAX_MATCHES:
+                    break
+        return sorted(matches, key=lambda match: match.owner is not owner)[:MAX_MATCHES]
+
+    def _in_memory(self, owner: Owner, text: str) -> Iterator[Match]:
+        left = MAX_COMPARED_IDS
+        for each in self._owners(owner):
+            account = each.account
+            if text.startswith("acct_") and each.mode is Mode.TEST:
+                if account.profile.id.startswith(text):
+                    yield Match(each, account.profile.id, account.profile.name)
+            elif text.startswith("we_"):
+                for endpoint in each.endpoints.values():
+                    if endpoint.id.startswith(text):
+                        yield Match(each, endpoint.id, endpoint.url)
+            else:
+                for entry in islice(each.journal.newest_first(), left):
+                    left -= 1
+                    if entry.id.startswith(text.encode()):
+                        yield Match(each, entry.id.decode(), f"{entry.method}, {entry.status}")
+
+    @reads(is_long=True)
+    def _containing(self, tx: Transaction, owner: Owner, text: str) -> list[Match]:
+        etb = _ETB.fullmatch(text.replace(",", ""))
+        amount_minor = int(etb[1] + (etb[2] or "").ljust(2, "0")) if etb else None
+        # A phone is stored as +251…, and written with or without that, and with spaces.
+        digits = _NO_DIGIT.sub("", text).removeprefix("251").lstrip("0")
+        is_phone = len(digits) >= MIN_PART_LENGTH and not set(text) - set("0123456789+- ")
+        found = payments.containing(
+            tx,
+            owner.number,
+            text,
+            amount_minor=amount_minor,
+            phone_digits=digits if is_phone else None,
+            limit=MAX_MATCHES,
+        )
+        return [_payment(owner, payment) for payment in found]
+
+
+def _payment(owner: Owner, payment: Payment) -> Match:
+    return Match(owner, payment.id, payment.status.value, payment.amount_minor)
+
+
+def _with_beginning(tx: Transaction, owner: Owner, text: str, limit: int) -> tuple[int, list[str]]:
+    """The newest deliveries or events whose ids begin with a text, and how many were compared."""
+    is_delivery = text.startswith("dlv_")
+    table, name_of = ("deliveries", ids.delivery_id) if is_delivery else ("events", ids.event_id)
+    end = tx.next_position(table, owner.number, count=0) - first_position(owner.number)
+    newest = range(end - 1, max(0, end - 1 - limit), -1)
+    names = (name_of(owner.stream, ordinal) for ordinal in newest)
+    return len(newest), [name for name in names if name.startswith(text)]

@@ -1,0 +1,184 @@
+"""Where things are on the screen, on paper, and without a script."""
+
+import pytest
+from playwright.async_api import expect
+
+from emulator.server.dashboard.app import SECTIONS
+from tests.server.checkout.browser.tabs import DESKTOP, PHONE, Device
+from tests.server.dashboard.browser.tabs import TABLET, ZOOMED, OpenTab, Tab, in_every_look
+
+MAX_HEADER_PX = 120
+# The height of the header, and what of it lies beyond the window or on something else.
+_HEADER = """() => {
+  const parts = "a:not(.skip, nav a), button, select, time, summary, [data-state]";
+  const shown = [...document.querySelector("header").querySelectorAll(parts)]
+    .filter((each) => each.checkVisibility() && !each.closest(".menu > div"));
+  const boxes = shown.map((each) => each.getBoundingClientRect());
+  const meet = (one, other) => one.left < other.right - 1 && other.left < one.right - 1
+    && one.top < other.bottom - 1 && other.top < one.bottom - 1;
+  const wrong = shown.filter((each, at) => boxes[at].left < 0 || boxes[at].right > innerWidth
+    || boxes.some((other, index) => index !== at && meet(boxes[at], other)));
+  return [document.querySelector("header").getBoundingClientRect().height, shown.length,
+    wrong.map((each) => each.outerHTML.slice(0, 100))];
+}"""
+# How many rows end above the end of the window, and the height of the highest.
+_ROWS = """() => {
+  const rows = [...document.querySelectorAll("[data-row]")];
+  const boxes = rows.map((row) => row.getBoundingClientRect());
+  const visible = boxes.filter((box) => box.bottom <= innerHeight);
+  return [visible.length, Math.max(...boxes.map((box) => box.height))];
+}"""
+_LABELS = """() => [...document.querySelectorAll(".diagram text")].map((label) =>
+  parseFloat(getComputedStyle(label).fontSize) * label.getScreenCTM().a)"""
+
+
+@in_every_look
+async def test_the_header_of_each_page_is_low_and_complete(tab: Tab) -> None:
+    await tab.merchant.create()
+    for path in (*SECTIONS, "payments/latest", "search", "guides/webhooks"):
+        await tab.open(path)
+        await tab.sees("stream-state", "live")
+        height, count, wrong = await tab.page.evaluate(_HEADER)
+        assert height <= MAX_HEADER_PX, path
+        assert count >= 10, path
+        assert not wrong, (path, wrong)
+    # Its longest texts.
+    await tab.control("PUT", "/clock", {"rate": 99999})
+    await tab.control("PUT", "/deliveries/paused", {"paused": True})
+    await tab.sees("stream-state", "deliveries paused")
+    height, _, wrong = await tab.page.evaluate(_HEADER)
+    assert (height <= MAX_HEADER_PX, wrong) == (True, [])
+    await tab.click("menu")
+    await tab.is_accessible_and_fits()
+    await tab.press("Escape")
+    await expect(tab.page.get_by_test_id("reset-account")).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("device", "rows", "height"), [(PHONE, 6, 64), (TABLET, 13, 44), (DESKTOP, 13, 44)]
+)
+async def test_the_first_screen_has_many_payments(
+    open_tab: OpenTab, device: Device, rows: int, height: int
+) -> None:
+    async with open_tab(device) as tab:
+        for number in range(25):
+            metadata = {"order": str(number), "note": "injera basket " * 9}
+            await tab.merchant.create(metadata=metadata)
+        await tab.open("payments")
+        visible, highest = await tab.page.evaluate(_ROWS)
+        assert visible >= rows
+        assert highest <= height
+        # What is cut ends with a sign.
+        cell = tab.page.locator("[data-row] .about").first
+        await expect(cell).to_have_css("text-overflow", "ellipsis")
+
+
+async def test_a_row_of_each_list_has_at_most_two_lines_and_an_action(open_tab: OpenTab) -> None:
+    for device, height in ((PHONE, 80), (TABLET, 84)):
+        async with open_tab(device) as tab:
+            await tab.control(
+                "POST", "/webhook_endpoints", {"url": "http://127.0.0.1:9/" + "x" * 300}
+            )
+            await tab.create(amount=1)
+            await tab.merchant.create()
+            await tab.merchant.advance(0)
+            for path in ("webhooks", "requests", "scenarios"):
+                await tab.open(path)
+                _, highest = await tab.page.evaluate(_ROWS)
+                assert highest <= height, (path, device)
+
+
+async def test_a_table_has_round_corners(tab: Tab) -> None:
+    await tab.merchant.create()
+    await tab.open("payments")
+    at_corner = """(table) => {
+      const { left, top } = table.getBoundingClientRect();
+      return table.contains(document.elementFromPoint(left + 2, top + 2)); }"""
+    assert not await tab.page.locator("table").evaluate(at_corner)
+
+
+@pytest.mark.parametrize("device", [PHONE, ZOOMED, DESKTOP], ids=str)
+async def test_the_labels_of_drawings_are_legible(open_tab: OpenTab, device: Device) -> None:
+    async with open_tab(device) as tab, tab.endpoint():
+        await tab.merchant.create()
+        await tab.merchant.advance(0)
+        await tab.open("fidelity")
+        labels = await tab.page.evaluate(_LABELS)
+        assert len(labels) > 10
+        assert min(labels) >= 11
+
+
+async def test_times_are_spans_with_the_exact_instant(tab: Tab) -> None:
+    await tab.merchant.create()
+    await tab.merchant.advance(179)
+    await tab.open("payments")
+    created = tab.page.get_by_test_id("payment-row").locator("time")
+    await expect(created).to_have_text("2 min ago")
+    await expect(created).to_have_attribute("title", "2026-01-01 00:00:00.000 UTC")
+    await tab.control("PUT", "/clock", {"rate": 60})
+    await expect(created).to_have_text("3 min ago")
+    await tab.sees("next-due", "min")
+
+
+async def test_forced_colours_show_the_present_page_and_the_diagram(tab: Tab) -> None:
+    await tab.page.emulate_media(forced_colors="active")
+    await tab.merchant.create()
+    for path in ("payments", "fidelity"):
+        await tab.open(path)
+        await expect(tab.page.locator("nav [aria-current]")).to_have_css("outline-style", "solid")
+        await tab.is_accessible_and_fits()
+    fill = "rect => getComputedStyle(rect).fill"
+    assert await tab.page.locator(".node rect").first.evaluate(fill) == "rgb(255, 255, 255)"
+
+
+async def test_a_printed_page_has_no_controls(tab: Tab) -> None:
+    await tab.merchant.create()
+    await tab.page.emulate_media(media="print")
+    for path in ("payments", "payments/latest", "webhooks"):
+        await tab.open(path)
+        assert await tab.page.locator("header:visible, main button:visible").count() == 0
+        await expect(tab.page.locator("h1")).to_be_visible()
+
+
+async def test_pages_without_a_script_show_everything_and_no_dead_button(
+    open_tab: OpenTab,
+) -> None:
+    async with open_tab(Device(width=960, height=900, has_script=False)) as tab, tab.endpoint():
+        payments = [await tab.merchant.create(amount=amount) for amount in (100, 900)]
+        await tab.merchant.advance(0)
+        for path in (*SECTIONS, "payments/latest"):
+            await tab.open(path)
+            await tab.sees("no-script", "Without JavaScript")
+            dead = "[data-call]:visible, [data-copy]:visible, [data-copy-from]:visible"
+            assert await tab.page.locator(dead).count() == 0, path
+        await tab.open("payments")
+        await tab.page.get_by_text("Filters").click()
+        await tab.page.get_by_label("From", exact=True).fill("5")
+        await tab.page.get_by_role("button", name="Filter").click()
+        await tab.counts("payment-row", 1)
+        # Fields that are empty are not in the address.
+        assert tab.page.url.endswith(f"payments?account={tab.merchant.account}&amount_from=5")
+        await tab.click("open-search")
+        await tab.page.get_by_test_id("search-again").fill(payments[0]["id"][:14])
+        await tab.press("Enter")
+        await expect(tab.page.locator("h1")).to_contain_text(payments[0]["id"])
+        await tab.page.get_by_test_id("mode").select_option("live")
+        await tab.page.get_by_role("button", name="Show").click()
+        await tab.counts("empty", 1)
+
+
+async def test_the_guide_to_each_page_is_one_link_away(tab: Tab) -> None:
+    for path, title in {
+        "payments": "# Use the dashboard",
+        "webhooks": "# ",
+        "requests": "# ",
+        "scenarios": "# ",
+        "fidelity": "# ",
+    }.items():
+        await tab.open(path)
+        await tab.click("guide")
+        await tab.sees("guide-text", title)
+    await tab.is_accessible_and_fits()
+    await tab.open("payments")
+    await tab.click("fail", "faults-guide")
+    await tab.sees("guide-text", "fault")

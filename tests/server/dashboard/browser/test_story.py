@@ -1,0 +1,143 @@
+"""The page of one payment: its sequence diagram, on each screen, and the tasks that it serves."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import expect
+
+from tests.server.checkout.browser.tabs import PHONE, SCHEMES, Device
+from tests.server.dashboard.browser.tabs import HOSTILE, OpenTab, Tab
+from tests.server.webhooks.receiver import Reply, receiving, replies
+
+FAILING = replies(Reply(status=500))
+# 640 pixels are 1280 at a zoom of 200 %.
+WIDTHS = (360, 640, 960, 1280)
+DEVICES = [(Device(width=width, height=900), scheme) for width in WIDTHS for scheme in SCHEMES]
+on_each_screen = pytest.mark.parametrize(
+    "tab", DEVICES, ids=[f"{device.width}-{scheme}" for device, scheme in DEVICES], indirect=True
+)
+
+# The boxes of a diagram: for each arrow how far its ends are from the middles of its lanes, and
+# the lines that overlap the one before, or have a text that is small or outside.
+_BOXES = """() => {
+  const box = (element) => element.getBoundingClientRect();
+  const middle = (element) => box(element).left + box(element).width / 2;
+  const lanes = [...document.querySelectorAll(".lanes b")].slice(0, 3).map(middle);
+  const distances = [], wrong = [];
+  let bottom = 0;
+  for (const item of document.querySelectorAll(".sequence li")) {
+    if (box(item).top < bottom - 1) wrong.push(`overlaps: ${item.textContent}`);
+    bottom = box(item).bottom;
+    const [, first, last] = /lanes-(\\d)-(\\d)/.exec(item.className) ?? [];
+    const text = item.querySelector(".entry-text");
+    if (first) {
+      const style = getComputedStyle(text, "::after");
+      distances.push(Math.abs(box(text).left + parseFloat(style.left) - lanes[first - 1]));
+      distances.push(Math.abs(box(text).right - parseFloat(style.right) - lanes[last - 1]));
+    }
+    for (const words of item.querySelectorAll(".words, .mark, small, .chip, .since")) {
+      const { left, right } = box(words), size = parseFloat(getComputedStyle(words).fontSize);
+      if (size < 11 || left < 0 || right > innerWidth) wrong.push(words.textContent);
+    }
+  }
+  return [Math.max(...distances), wrong];
+}"""
+
+
+async def case_of_three_endpoints(tab: Tab, good: str, failing: str) -> dict[str, Any]:
+    """A payment whose webhooks one endpoint accepts, one answers 500, and one never receives."""
+    for url, events in ((good, None), (failing, None), ("http://127.0.0.1:9/x", "completed")):
+        body = {"url": url} | ({"events": [f"payment.{events}"]} if events else {})
+        await tab.control("POST", "/webhook_endpoints", body)
+    await tab.control("PUT", "/scenarios/concurrent-webhooks/enabled", {"enabled": True})
+    payment = await tab.merchant.create(metadata={"order": HOSTILE})
+    await tab.merchant.pay(payment, "telebirr", phone="0900000001")
+    for seconds in (0, 1, 5):
+        await tab.merchant.advance(seconds)
+    return payment
+
+
+@on_each_screen
+async def test_a_payment_is_a_sequence_diagram_on_each_screen(tab: Tab) -> None:
+    async with receiving(lambda _: Reply()) as good, receiving(FAILING) as failing:
+        payment = await case_of_three_endpoints(tab, good.url, failing.url)
+        await tab.open(f"payments/{payment['id']}")
+        await tab.counts("entry", 15)
+        await tab.counts("scheduled", 6)
+        await expect(tab.page.locator(".sequence .bad").first).to_have_text("500 ×3")
+        distance, wrong = await tab.page.evaluate(_BOXES)
+        assert distance < 2
+        assert wrong == []
+        await tab.is_accessible_and_fits()
+
+
+async def test_without_script_the_deliveries_to_one_endpoint_are_selected(
+    open_tab: OpenTab,
+) -> None:
+    device = Device(width=960, height=900).without_script()
+    async with open_tab(device) as tab, receiving(FAILING) as failing, tab.endpoint() as good:
+        payment = await case_of_three_endpoints(tab, good.url + "?other", failing.url)
+        await tab.open(f"payments/{payment['id']}")
+        await tab.page.get_by_test_id("endpoints").get_by_text("127.0.0.1:9/x").click()
+        webhooks = tab.page.locator(".sequence .left.lanes-1-2")
+        await expect(webhooks).to_have_count(4)
+        assert all("127.0.0.1:9/x" in text for text in await webhooks.all_inner_texts())
+        await tab.sees("sequence", "completed")
+        # What a line unfolds to needs no script either.
+        await webhooks.first.locator("summary").click()
+        await expect(tab.page.get_by_test_id("attempt").first).to_be_visible()
+
+
+async def test_why_a_payment_failed_and_who_did_it_is_one_click_away(open_tab: OpenTab) -> None:
+    async with open_tab(PHONE) as tab:
+        for phone in ("0900000002", "0911223344"):
+            payment = await tab.merchant.create()
+            await tab.merchant.pay(payment, "telebirr", phone=phone)
+        await tab.merchant.answer(payment, "wrong_pin")
+        for row, reason, cause in (
+            (0, "wrong_pin", "the customer answered on the phone"),
+            (1, "insufficient_balance", "scenario telebirr-test-numbers, rule 2"),
+        ):
+            await tab.open("payments")
+            rows = tab.page.get_by_test_id("payment-row")
+            await rows.nth(row).get_by_role("link").first.click()
+            await expect(tab.page.locator(".on-lane").last).to_contain_text(f"{reason}: {cause}")
+
+
+async def test_the_expiry_with_what_happened_is_one_click_away(tab: Tab) -> None:
+    payment = await tab.merchant.create()
+    await tab.open(f"payments/{payment['id']}")
+    await tab.sees("scheduled", "if the customer does not pay")
+    await tab.click("advance-to")
+    await tab.sees("message", "expired")
+    await expect(tab.page.locator(".on-lane").last).to_contain_text("no payment within 30 min")
+
+
+async def test_a_failed_webhook_is_found_and_resent_in_three_clicks(open_tab: OpenTab) -> None:
+    answers = replies(Reply(status=500), Reply())
+    async with open_tab() as tab, tab.endpoint(answers):
+        payment = await tab.merchant.create()
+        await tab.merchant.advance(0)
+        await tab.open("payments")
+        await tab.page.get_by_role("link", name=payment["id"]).click()
+        failed = tab.page.locator(".sequence .failed")
+        await failed.locator("summary").click()
+        await failed.get_by_test_id("resend").click()
+        marks = tab.page.locator(".sequence .left .mark")
+        await expect(marks).to_have_text(["500", "200"])
+        # The line is still unfolded.
+        await expect(tab.page.get_by_test_id("attempt").last).to_be_visible()
+        await expect(failed).to_have_count(0)
+
+
+async def test_an_update_keeps_an_unfolded_line_and_a_selection(tab: Tab) -> None:
+    payment = await tab.merchant.create()
+    await tab.open(f"payments/{payment['id']}")
+    entries = tab.page.get_by_test_id("entry")
+    await entries.first.locator("summary").click()
+    select = "element => getSelection().selectAllChildren(element)"
+    await entries.nth(1).locator(".words").evaluate(select)
+    await tab.merchant.pay(payment, "telebirr", phone="0900000001")
+    await expect(entries).to_have_count(5)
+    await expect(entries.first.locator("details")).to_have_attribute("open", "")
+    assert await tab.page.evaluate("String(getSelection())") == "the shop created it"

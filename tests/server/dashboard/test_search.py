@@ -1,0 +1,102 @@
+"""The search: ids in every account, and what payments, requests and endpoints contain."""
+
+from html import unescape
+from urllib.parse import quote
+
+import pytest
+
+from emulator.server.engine.accounts.search import MAX_MATCHES
+from tests.server.dashboard import VIEW, get, page, texts
+from tests.server.engine.webhook_world import pay, register
+from tests.world import LIVE_KEY, World, headers, order
+
+
+async def matches(emulator: World, text: str) -> list[str]:
+    """The id, and the words about it, of each match."""
+    return texts(await page(emulator, f"search?list=1&q={quote(text)}"), "match")
+
+
+async def address(emulator: World, text: str) -> str:
+    """Where the search of a text with one match leads."""
+    response = await get(emulator, f"search?q={quote(text)}")
+    assert response.status_code == 303, response.text
+    return unescape(response.headers["location"]).removeprefix(f"{VIEW}/")
+
+
+async def test_each_kind_of_id_is_found_by_its_beginning(emulator: World) -> None:
+    endpoint = await register(emulator, "http://127.0.0.1:9/")
+    payment = await emulator.create()
+    delivery = (await emulator.shown("/deliveries"))["data"][0]
+    request = (await emulator.shown("/requests"))["data"][0]["id"]
+    at = "account=acct_demo&mode=test"
+    for name, leads in {
+        payment["id"]: f"payments/{payment['id']}?{at}",
+        delivery["id"]: f"webhooks/{delivery['id']}?{at}",
+        delivery["event"]: f"webhooks/{delivery['event']}?{at}",
+        request: f"requests/{request}?{at}",
+        endpoint["id"]: f"webhooks?{at}&endpoint={endpoint['id']}",
+    }.items():
+        assert await address(emulator, name) == leads
+        assert await address(emulator, f" {name[:12]} ") == leads
+    assert await address(emulator, "acct_oth") == "payments?account=acct_other&mode=test"
+
+
+async def test_an_id_of_another_account_or_mode_is_found(emulator: World) -> None:
+    live = await emulator.create(LIVE_KEY)
+    account = await emulator.done("POST", "/accounts", {"name": "Addis Books"})
+    other = await emulator.create(account["test_key"])
+    assert await matches(emulator, live["id"]) == [
+        f"{live['id']} ETB 150.00, pending, Demo Merchant, live mode"
+    ]
+    for name in (
+        other["id"],
+        (await emulator.shown("/requests", account["test_key"]))["data"][0]["id"],
+    ):
+        assert "Addis Books, test mode" in (await matches(emulator, name[:14]))[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("0911 223344", "+251911223344", "22334", "1,234.50", "ETB 1234.50", "order=77", "Selam"),
+    ],
+)
+async def test_a_payment_is_found_by_what_it_contains(emulator: World, text: str) -> None:
+    await emulator.create()
+    payment = await emulator.create(amount=123450, metadata={"order": "77", "name": "Selam"})
+    await pay(emulator, payment, "0911223344")
+    assert await matches(emulator, text) == [f"{payment['id']} ETB 1,234.50, processing"]
+
+
+async def test_a_payment_is_found_by_its_reference_and_its_checkout(emulator: World) -> None:
+    payment, _ = await emulator.create(), await emulator.create()
+    for text in (payment["id"][-8:], payment["checkout_url"], f"{payment['checkout_url']}?lang=am"):
+        assert (await matches(emulator, text))[0].split()[0] == payment["id"], text
+
+
+async def test_an_error_code_leads_to_its_requests(emulator: World) -> None:
+    for _ in range(2):
+        await emulator.api.post("/v1/payments", json=order(amount=1), headers=headers())
+    assert await matches(emulator, "invalid_am") == ["invalid_amount 2 requests"]
+    assert await address(emulator, "invalid_amount") == "requests?code=invalid_amount"
+
+
+@pytest.mark.parametrize("text", ["ab", "pay_%", "evt_0", "'; --", "x" * 5_000, "\u202e<b>", "50"])
+async def test_a_text_without_a_match_explains_what_is_found(emulator: World, text: str) -> None:
+    await emulator.create()
+    html = await page(emulator, f"search?q={quote(text)}")
+    assert "the address of a checkout" in texts(html, "no-match")[0]
+    assert "<b>" not in html
+
+
+async def test_an_old_id_that_was_not_compared_leads_to_its_page(emulator: World) -> None:
+    for prefix, section in (("pay", "payments"), ("evt", "webhooks"), ("req", "requests")):
+        name = f"{prefix}_{'0' * 24}"
+        assert await address(emulator, name) == f"{section}/{name}"
+
+
+async def test_a_list_of_matches_is_bounded(emulator: World) -> None:
+    for _ in range(2 * MAX_MATCHES):
+        await emulator.create()
+    assert len(await matches(emulator, "pay_")) == MAX_MATCHES
+    assert len(await matches(emulator, "150.00")) == MAX_MATCHES
