@@ -13,7 +13,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY emulator emulator
 COPY templates templates
 COPY scenarios scenarios
-COPY docs/guides/agents.md docs/guides/explore.md docs/guides/
+COPY docs/guides docs/guides
 RUN /opt/build/bin/pip --python /opt/venv/bin/python install --no-cache-dir --no-compile . \
  # Sources in Cython and C, which nothing reads at run time.
  && find /opt/venv -type f \( -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' -o -name '*.c' -o -name '*.h' \) -delete \

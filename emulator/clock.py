@@ -9,7 +9,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Protocol
 
-from emulator.domain.instants import LAST_INSTANT, REAL_RATE, ClockKind, ClockSpec, Instant
+from .domain.instants import LAST_INSTANT, REAL_RATE, ClockKind, ClockSpec, Instant
 
 # How long after a forward step of the system clock a wait may notice it.
 RECHECK_MS = 1_000

@@ -161,13 +161,21 @@ def _known_methods(names: tuple[str, ...]) -> tuple[str, ...]:
 @click.option(
     "--results", "is_results", is_flag=True, help="Print the schema of what --json writes."
 )
-def schema(*, is_integration: bool, is_results: bool) -> None:
+@click.option(
+    "--webhook-format",
+    "is_webhook_format",
+    is_flag=True,
+    help="Print the schema of the files of --webhook-format.",
+)
+def schema(*, is_integration: bool, is_results: bool, is_webhook_format: bool) -> None:
     """Print the JSON Schema of scenario files."""
     import json
 
-    if is_integration and is_results:
-        cli_error("flag --results: expected either this flag or --integration")
-    if is_results:
+    if is_integration + is_results + is_webhook_format > 1:
+        cli_error("expected one of --integration, --results and --webhook-format")
+    if is_webhook_format:
+        from emulator.scenarios.webhook_form_file import webhook_form_schema as build
+    elif is_results:
         from emulator.tools.json_results import results_schema as build
     elif is_integration:
         from emulator.tools.explore.integration_file import integration_schema as build
@@ -200,7 +208,14 @@ def summary(files: tuple[Path, ...]) -> None:
     is_flag=True,
     help="Leave out the webhooks, which some generators cannot read.",
 )
-def openapi(*, is_control: bool, is_without_webhooks: bool) -> None:
+@click.option(
+    "--webhook-format",
+    metavar="NAME_OR_FILE",
+    default="standard",
+    show_default=True,
+    help="Form of the webhooks that the document describes.",
+)
+def openapi(*, is_control: bool, is_without_webhooks: bool, webhook_format: str) -> None:
     """Print the OpenAPI 3.1 document of /v1 as JSON.
 
     A running emulator serves the documents of /v1 and of the control API, with its own address,
@@ -208,9 +223,15 @@ def openapi(*, is_control: bool, is_without_webhooks: bool) -> None:
     """
     import json
 
+    from emulator.scenarios.problems import ScenarioError
+    from emulator.scenarios.webhook_form_file import load_webhook_form
     from emulator.server.control.app import documents
 
-    document = documents(DEFAULT_METHODS)["control" if is_control else "v1"](DEFAULT_URL)
+    try:
+        form = load_webhook_form(webhook_format)
+    except ScenarioError as error:
+        cli_error(*map(str, error.problems))
+    document = documents(DEFAULT_METHODS, form)["control" if is_control else "v1"](DEFAULT_URL)
     if is_without_webhooks:
         document.pop("webhooks", None)
     write(f"{json.dumps(document, indent=2, ensure_ascii=False)}\n")

@@ -28,6 +28,7 @@ _TEXTS = {ScalarKind.TEXT, ScalarKind.TIMESTAMP, ScalarKind.FLOAT}
 _KINDS = {
     Form.TEXT: _TEXTS,
     Form.INTEGER: {ScalarKind.INTEGER},
+    Form.TEXT_OR_INTEGER: _TEXTS | {ScalarKind.INTEGER},
     Form.SWITCH: {ScalarKind.BOOLEAN},
     Form.NAMES: _TEXTS,
     Form.PATHS: _TEXTS,

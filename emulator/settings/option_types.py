@@ -8,7 +8,14 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import NamedTuple
 
-from emulator.domain.accounts import OTHER_LIVE_KEY, OTHER_TEST_KEY, SEEDS, Mode, is_well_formed_key
+from emulator.domain.accounts import (
+    KEY_FORM,
+    OTHER_LIVE_KEY,
+    OTHER_TEST_KEY,
+    SEEDS,
+    Mode,
+    is_well_formed_key,
+)
 from emulator.domain.hosts import ACCEPTED_URL, MAX_PORT, is_ip_literal, parse_url
 from emulator.domain.instants import ACCEPTED_CLOCKS, parse_clock
 from emulator.domain.rate_limit import RateLimit
@@ -16,6 +23,7 @@ from emulator.settings.values import IN_MEMORY
 
 MAX_REQUESTS = 1_000_000
 MAX_HOST_LENGTH = 253
+MAX_SECRET_LENGTH = 256
 LOG_FORMATS = ("text", "json")
 
 _SWITCHES = {
@@ -23,7 +31,6 @@ _SWITCHES = {
     "0": False, "false": False, "no": False, "off": False,
 }  # fmt: skip
 _PERIODS_MS = {"s": 1_000, "min": 60_000}
-_WHSEC_FORM = "whsec_ and the base64 of 24 to 64 bytes"
 _OTHER_KEYS = {OTHER_TEST_KEY, OTHER_LIVE_KEY}
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
@@ -38,6 +45,7 @@ class Form(Enum):
 
     TEXT = auto()
     INTEGER = auto()
+    TEXT_OR_INTEGER = auto()
     SWITCH = auto()
     """A flag without a value."""
     NAMES = auto()
@@ -119,11 +127,17 @@ def parse_checkout_url(text: str) -> str:
 
 def parse_webhook_secret(text: str) -> str:
     """Read `whsec_` and the base64 of 24 to 64 bytes (Standard Webhooks)."""
-    from emulator.domain.webhooks import is_webhook_secret
+    from emulator.domain.webhook_forms import SecretFormat
 
-    if not is_webhook_secret(text):
-        raise ValueError(f"expected {_WHSEC_FORM}")
+    if not SecretFormat.BASE64.accepts(text):
+        raise ValueError(f"expected {SecretFormat.BASE64.expected}")
     return text
+
+
+def _parse_vary(text: str) -> str:
+    from emulator.domain.variants import vary_setting
+
+    return vary_setting(text)
 
 
 def _parse_rate_limit(text: str) -> RateLimit:
@@ -160,13 +174,24 @@ METHODS = OptionType(
     "METHOD",
     form=Form.NAMES,
 )
-_KEY = "and 4 to 128 letters, digits or _, not a key of the second account"
+_KEY = f"{KEY_FORM}, not a key of the second account"
 TEST_KEY = OptionType(_key_parser(Mode.TEST), f"test_ {_KEY}", "KEY", is_secret=True)
 LIVE_KEY = OptionType(_key_parser(Mode.LIVE), f"live_ {_KEY}", "KEY", is_secret=True)
-WEBHOOK_SECRET = OptionType(parse_webhook_secret, _WHSEC_FORM, "SECRET", is_secret=True)
+WEBHOOK_SECRET = OptionType(
+    _text_if(lambda text: 1 <= len(text) <= MAX_SECRET_LENGTH),
+    f"1 to {MAX_SECRET_LENGTH} characters",
+    "SECRET",
+    is_secret=True,
+)
+WEBHOOK_FORMAT = OptionType(
+    _parse_path, "the name of a shipped webhook format, or the path of a YAML file", "NAME_OR_FILE"
+)
 RATE_LIMIT = OptionType(
     _parse_rate_limit,
     f"1 to {MAX_REQUESTS} requests per {' or '.join(_PERIODS_MS)}, such as 100/s or 1000/min",
     "LIMIT",
+)
+VARY = OptionType(
+    _parse_vary, "names of variants, or a seed", "NAMES|SEED", form=Form.TEXT_OR_INTEGER
 )
 LOG_FORMAT = OptionType(_text_if(LOG_FORMATS.__contains__), " or ".join(LOG_FORMATS), "FORMAT")

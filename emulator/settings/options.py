@@ -112,7 +112,14 @@ OPTIONS = (
     Option(
         "webhook-secret",
         types.WEBHOOK_SECRET,
-        "Secret of the endpoint of --webhook-url, whsec_ and base64; otherwise generated.",
+        "Secret of the endpoint of --webhook-url, in the form of --webhook-format; otherwise "
+        "generated.",
+    ),
+    Option(
+        "webhook-format",
+        types.WEBHOOK_FORMAT,
+        "Form of webhooks: standard, timestamped-hex, hex-header, unsigned, form-fields, "
+        "or a YAML file.",
     ),
     Option(
         "allow-http-localhost",
@@ -137,6 +144,12 @@ OPTIONS = (
         "strict",
         types.SWITCH,
         "Reject with 400 each request that is otherwise accepted with a warning.",
+    ),
+    Option(
+        "vary",
+        types.VARY,
+        "Other forms of responses and webhooks that the contract allows: names of variants, "
+        "comma-separated, or a seed that chooses some for each response.",
     ),
     Option(
         "log-format",
@@ -181,9 +194,10 @@ class OptionValue(NamedTuple):
         for text in self.texts:
             try:
                 entries.append(self.option.type.parse(text))
-            except ValueError:
+            except ValueError as error:
                 found = show(text, self.option)
-                problems += wrong(self.where, found, self.option.type.expected).lines
+                expected = getattr(error, "expected", self.option.type.expected)
+                problems += wrong(self.where, found, expected).lines
         if problems:
             raise SettingsError(*problems)
         return tuple(entries) if self.option.is_repeatable else entries[0]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from emulator.domain.payment_methods import METHODS
 from emulator.settings.option_types import Form
 from emulator.settings.options import OPTIONS, Option, OptionValue, SettingsError, option_named
-from emulator.settings.values import Settings
+from emulator.settings.values import STANDARD_WEBHOOKS, Settings
 
 # What Kubernetes sets in every pod beside a Service with the name `emulator`.
 _OF_KUBERNETES = ("SERVICE_", "PORT_")
@@ -18,7 +18,23 @@ class OptionRule(NamedTuple):
 
     options: tuple[str, ...]
     is_broken: Callable[[Settings], bool]
-    problem: str
+    problem: str | Callable[[], str]
+
+
+def _is_unfit_for_standard(settings: Settings) -> bool:
+    """Other forms are known when their files are read."""
+    secret = settings.webhook_secret
+    if secret is None or settings.webhook_format != STANDARD_WEBHOOKS:
+        return False
+    from emulator.domain.webhook_forms import SecretFormat
+
+    return not SecretFormat.BASE64.accepts(secret)
+
+
+def _unfit_secret() -> str:
+    from emulator.domain.webhook_forms import SecretFormat
+
+    return f"found a secret of another form, expected {SecretFormat.BASE64.expected}"
 
 
 RULES = (
@@ -41,6 +57,9 @@ RULES = (
         options=("webhook-secret",),
         is_broken=lambda settings: bool(settings.webhook_secret) and not settings.webhook_url,
         problem="found a secret without a webhook URL, expected --webhook-url too",
+    ),
+    OptionRule(
+        options=("webhook-secret",), is_broken=_is_unfit_for_standard, problem=_unfit_secret
     ),
     OptionRule(
         options=("watch",),
@@ -70,7 +89,8 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
     }
     settings = Settings(**values)
     problems = [
-        f"{next(given[name].where for name in rule.options if name in given)}: {rule.problem}"
+        f"{next(given[name].where for name in rule.options if name in given)}: "
+        f"{rule.problem if isinstance(rule.problem, str) else rule.problem()}"
         for rule in RULES
         if rule.is_broken(settings)
     ]

@@ -4,13 +4,15 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
-from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY
+from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, VARY_OFF
 from emulator.domain.hosts import is_ip_literal
 from emulator.domain.instants import ClockKind, ClockSpec
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.rate_limit import RateLimit
 
 IN_MEMORY = ":memory:"
+# The name of the form of webhooks that is read from no file.
+STANDARD_WEBHOOKS = "standard"
 REAL_CLOCK = ClockSpec(kind=ClockKind.REAL)
 
 
@@ -36,11 +38,13 @@ class Settings:
     auto_provision: bool = False
     webhook_url: str | None = None
     webhook_secret: str | None = field(default=None, repr=False)
+    webhook_format: str = STANDARD_WEBHOOKS
     allow_http_localhost: bool = False
     allowed_hosts: tuple[str, ...] = ()
     rate_limit: RateLimit | None = None
     no_handset: bool = False
     strict: bool = False
+    vary: str = VARY_OFF
     log_format: str = "text"
     ready_file: str | None = None
     config: str | None = None

@@ -1,5 +1,7 @@
 """The command `checklist`."""
 
+import asyncio
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -8,6 +10,7 @@ import pytest
 from emulator.server.engine.accounts.checklist_items import ITEMS
 from tests.cli.invocation import output, usage_error
 from tests.cli.processes import free_port, serving
+from tests.tools.replay.report_page import check_page, needs_chromium, problems_on_screens
 from tests.world import TEST_KEY, order
 
 
@@ -34,6 +37,25 @@ def test_the_results_are_printed_and_written(tmp_path: Path) -> None:
     (failure,) = suite.iter("failure")
     assert (failure.text or "").startswith("without an idempotency_key: req_")
     assert report.read_text().count("<li>") == len(ITEMS)
+
+
+@pytest.mark.deep
+@needs_chromium
+def test_the_report_opens_with_failures_and_is_readable(tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    with serving(logs=tmp_path) as server:
+        for _ in range(40):
+            created = server.request("POST", "/v1/payments", order(), TEST_KEY).json
+            server.request("GET", f"/v1/payments/{created['id']}", key=TEST_KEY)
+            server.request("GET", f"/v1/payments/{created['id']}", key=TEST_KEY)
+        url = f"http://127.0.0.1:{server.api_port}"
+        output("checklist", "--url", url, "--report", str(report))
+    html = report.read_text()
+    check_page(html)
+    results = re.findall(r'<h2 id="(\w+)-title">', html)
+    assert results == sorted(results, key=("failed", "not_exercised", "passed").index)
+    assert results[0] == "failed"
+    assert asyncio.run(problems_on_screens(report, "checklist")) == []
 
 
 @pytest.mark.parametrize(

@@ -83,8 +83,7 @@ def test_control_characters_in_the_location_of_a_receiver_are_escaped(
             wait_for(server.process, lambda: "302" in server.stderr)
             assert server.stop() == 0
     assert "\\u001b]0;owned\\u0007" in server.stderr
-    assert "live_of…ram" in server.stderr
-    assert "test_de…key" in server.stderr
+    assert "live_of…" in server.stderr
     for secret in ("\x1b", "\x07", LIVE_KEY, "test_demo_key", "hidden"):
         assert secret not in server.stderr
 

@@ -85,6 +85,7 @@ def test_a_command_writes_what_the_schema_declares(
     validator.validate(document)
     assert document["type"] == run.__name__
     assert [each["what_to_do"] is not None for each in document["results"]] == are_to_be_done
+    assert document["is_complete"] is True
 
 
 def test_explore_writes_a_failure_and_then_that_it_is_fixed(tmp_path: Path, validator: Any) -> None:
@@ -99,6 +100,8 @@ def test_explore_writes_a_failure_and_then_that_it_is_fixed(tmp_path: Path, vali
     assert failed["what_to_do"].startswith("The handler responds with an error to an event")
     assert failed["steps"][0].startswith("the customer")
     assert [each["result"] for each in fixed["results"]] == ["fixed"]
+    # The first failure was the limit.
+    assert (found["is_complete"], fixed["is_complete"]) == (False, True)
 
 
 def test_equal_explorations_have_an_equal_digest() -> None:
@@ -119,7 +122,7 @@ async def test_rehearse_writes_what_the_schema_declares(tmp_path: Path, validato
     validator.validate(document)
     false_answer, disturbance = document["results"]
     assert (false_answer["is_finding"], false_answer["what_to_do"]) == (False, None)
-    assert disturbance["what_to_do"].startswith("Change the shop until the tests pass with the")
+    assert disturbance["what_to_do"].startswith("Change the shop until the tests pass with ")
 
 
 def test_a_member_that_is_not_declared_is_refused(validator: Any) -> None:
@@ -178,5 +181,5 @@ def test_another_file_has_no_summary(content: str, tmp_path: Path) -> None:
 
 
 def test_one_schema_is_printed_at_a_time() -> None:
-    message = "flag --results: expected either this flag or --integration"
+    message = "expected one of --integration, --results and --webhook-format"
     assert usage_error("schema", "--results", "--integration") == message

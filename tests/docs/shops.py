@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.document import Kind, sections
+from tests.docs.document import Kind, sections_of
 from tests.server.webhooks.libraries import npm
 
 HANDLERS = [
-    block.text for section in sections() for block in section.blocks if block.kind is Kind.HANDLER
+    block.text
+    for section in sections_of("docs/guides/webhook-handlers.md")
+    for block in section.blocks
+    if block.kind is Kind.HANDLER
 ]
 
 

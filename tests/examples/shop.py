@@ -87,9 +87,9 @@ class Shop:
         return Response(status_code=204)
 
     def _settle_order(self, payment: dict[str, Any]) -> None:
-        order = self.orders[payment["metadata"]["order"]]
-        # A key that others know too can create payments that name an order.
-        if payment["amount"] != order.amount:
+        order = self.orders.get(payment["metadata"].get("order", ""))
+        # A key that others know too can create payments, also such that name an order.
+        if order is None or payment["amount"] != order.amount:
             return
         if payment["status"] in ("failed", "expired", "refunded"):
             order.state = payment["status"]

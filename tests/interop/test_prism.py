@@ -18,7 +18,10 @@ from tests.interop.prism import PACKAGE, Exchange, Part, Proxied, Request, proxi
 from tests.server.openapi.navigation import Json, Operation, objects, operations, resolved
 
 PRINTED_BY = {"v1": ("openapi",), "control": ("openapi", "--control")}
-SCENARIOS = sorted((REPOSITORY / "scenarios").glob("*.yaml"))
+# No document describes the errors of a gateway in front of the service.
+SCENARIOS = sorted(
+    path for path in (REPOSITORY / "scenarios").glob("*.yaml") if path.stem != "gateway-errors"
+)
 # No schema describes this refusal: the payment was created for other methods.
 NO_SCHEMA_TELLS = {("pay_payment", "invalid_method")}
 # What replay needs for the shipped scenarios.
@@ -61,7 +64,7 @@ def played(
 def play_all(prisms: Proxied, directory: Path) -> None:
     with serving(logs=directory, hangs_after_s=SHARED_HANGS_AFTER_S) as server:
         prisms.back.port = server.api_port
-        ended = run("replay", "--url", prisms.url, "scenarios")
+        ended = run("replay", "--url", prisms.url, *map(str, SCENARIOS))
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert f"\n{len(SCENARIOS)} cases: {len(SCENARIOS)} passed, 0 failed" in ended.stdout
 

@@ -64,7 +64,7 @@ def test_nesting_up_to_the_limit_is_yaml(text: str) -> None:
     assert notes == []
 
 
-@pytest.mark.parametrize("key", [b"[test_very_secret_key]", b"test_very_secret-key"])
+@pytest.mark.parametrize("key", [b"[test_very_secret_key]", b"test_very_secret key"])
 def test_a_message_masks_a_refused_key(tmp_path: Path, key: bytes) -> None:
     with pytest.raises(SettingsError) as refusal:
         settings_of(tmp_path, b"test-key: " + key)

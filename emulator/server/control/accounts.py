@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 from starlette.responses import Response
 
 from emulator.domain import errors
-from emulator.domain.accounts import KEY_PATTERN, mask_key
+from emulator.domain.accounts import KEY_PATTERN, VARY_OFF, mask_key
 from emulator.domain.instants import format_clock, format_instant
 from emulator.server.control import types
 from emulator.server.control.calls import Call, operation
@@ -54,6 +54,14 @@ class CreateAccount(types.Body, frozen=True):
             " --seed`."
         ),
     ] = None
+    vary: Annotated[
+        types.Vary | None,
+        doc(
+            "Other forms of responses and webhooks that the contract allows: names of variants,"
+            " separated by commas, a seed, or `off`; the default is that of `serve --vary`.",
+            "member-order,charset",
+        ),
+    ] = None
 
 
 class Reset(types.Body, frozen=True):
@@ -86,6 +94,7 @@ class AccountJson(Struct, frozen=True):
         ),
     ]
     clock: Annotated[types.ClockText, doc("The clock at its creation, which a reset restores.")]
+    vary: Annotated[str, doc("The variants of its responses: names, a seed, or `off`.", "off")]
 
 
 class AccountList(Struct, frozen=True):
@@ -154,6 +163,7 @@ def _json(account: Account, shown_key: Callable[[str], str] = mask_key) -> Accou
         test_key=shown_key(profile.test_key),
         live_key=shown_key(profile.live_key),
         clock=format_clock(account.initial_clock),
+        vary=VARY_OFF if account.variants is None else account.variants.setting,
     )
 
 

@@ -9,6 +9,7 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator.domain.errors import UnknownRoute
+from emulator.domain.webhook_forms import STANDARD, WebhookForm
 from emulator.server.control.accounts import ACCOUNTS, SNAPSHOTS
 from emulator.server.control.calls import BuildDocument, Services, respond
 from emulator.server.control.checklist import CHECKLIST
@@ -52,13 +53,16 @@ def build(services: Services) -> ASGIApp:
     return application
 
 
-def documents(methods: tuple[str, ...]) -> dict[str, BuildDocument]:
-    """The OpenAPI documents by name, for these payment methods; each is imported when built."""
+def documents(methods: tuple[str, ...], form: WebhookForm = STANDARD) -> dict[str, BuildDocument]:
+    """The OpenAPI documents by name, for these payment methods and this form of webhooks.
+
+    Each is imported when it is built.
+    """
 
     def v1(base_url: str) -> JsonObject:
         from emulator.server.api.document import build
 
-        return build(base_url=base_url, methods=methods)
+        return build(base_url=base_url, methods=methods, form=form)
 
     def control(base_url: str) -> JsonObject:
         from emulator.server.control.document import build

@@ -133,7 +133,13 @@ class PaymentEffect(Struct, frozen=True):
     """The status of a payment changed."""
 
     at: types.At
-    type: Annotated[types.EventType, doc("The type of the event.", EVENT_TYPES[Status.EXPIRED])]
+    type: Annotated[
+        types.EventType | None,
+        doc(
+            "The type of the event; null for a failed attempt that was not the last.",
+            EVENT_TYPES[Status.EXPIRED],
+        ),
+    ]
     payment: types.OfPayment
     kind: Annotated[TimerKind, doc("The cause of the change.")]
     status: Annotated[Status, Meta(examples=[Status.EXPIRED])]

@@ -49,7 +49,8 @@ class EventJson(Struct, frozen=True):
     """An event, with the payment at that instant."""
 
     id: Annotated[
-        types.EventId, doc("Its identifier, with the prefix `evt_`; the header `webhook-id`.")
+        types.EventId,
+        doc("Its identifier, with the prefix `evt_`, as in its webhooks."),
     ]
     object: Annotated[str, const("event")]
     type: types.EventType

@@ -213,7 +213,8 @@ async def cancel_payment(call: Call, path: PaymentPath) -> object:
     """Cancel on the checkout page.
 
     Does what the cancel button of the checkout page does: the page redirects the customer to
-    `cancel_url` and the payment stays `pending`. It returns 409 after a method was submitted.
+    `cancel_url`, and the payment stays `pending`, or fails where a checkout rule has
+    `cancel: fails`. It returns 409 after a method was submitted.
     """
     return payment_text(await call.engine.customer.cancel(call.owner, path.payment_id))
 

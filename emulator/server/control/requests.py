@@ -69,7 +69,7 @@ class LoggedError(Struct, frozen=True):
 
     code: Annotated[str, doc("Machine-readable.", "invalid_amount")]
     message: Annotated[str, doc("Human-readable.", "The amount is invalid.")]
-    param: Annotated[str, doc("The field at fault.")] | UnsetType = UNSET
+    param: Annotated[str | None, doc("The field at fault.")] | UnsetType = UNSET
 
 
 class StruckFault(Struct, frozen=True, kw_only=True):
@@ -112,6 +112,10 @@ class LoggedRequest(Struct, frozen=True):
     warnings: Annotated[
         tuple[str, ...],
         doc("The warnings, as in the header `Emulator-Warning`.", ["unknown-parameter:metdata"]),
+    ]
+    variants: Annotated[
+        tuple[str, ...],
+        doc("The variants of the response, as in the header `Emulator-Variant`.", ["charset"]),
     ]
     error: LoggedError | None
     replayed: Annotated[
@@ -342,6 +346,7 @@ def _json(entry: journal.JournalEntry, owner: Owner) -> LoggedRequest:
         response_body=_text(entry.response_body),
         cut=entry.is_cut,
         warnings=entry.warnings,
+        variants=entry.variants,
         error=_error(entry.error) if entry.error else None,
         replayed=entry.is_replay,
         fault=None if entry.fault is None else _fault(entry.fault, entry.instead_of),

@@ -148,7 +148,9 @@ async def put_scenario(
 ) -> tuple[int, ScenarioSummary]:
     """Create or replace a scenario."""
     try:
-        scenario = await read_text(partial(parse_scenario, name=path.name), body.text)
+        forms = call.engine.webhooks.forms(call.account)
+        read = partial(parse_scenario, name=path.name, forms=forms)
+        scenario = await read_text(read, body.text)
     except ScenarioError as error:
         raise InvalidScenario(_message(error.problems), param=error.problems[0].key) from None
     is_new, listed = await call.engine.scenarios.put(call.account, scenario, body.text)

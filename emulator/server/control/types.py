@@ -14,6 +14,7 @@ from emulator.domain.hosts import ACCEPTED_URL, parse_url
 from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import Reason, Status
 from emulator.domain.transitions import TimerKind
+from emulator.domain.variants import SETTING_PATTERN, UnknownVariant, vary_setting
 from emulator.domain.webhooks import DeliveryState, Profile, Tamper, Trigger
 from emulator.server.engine.accounts.checklist import ItemResult
 from emulator.server.engine.payments.customer import PhoneAnswer
@@ -96,6 +97,14 @@ def seed(name: str, value: object) -> int:
     if type(value) is not int or value not in SEEDS:
         raise not_accepted(name, value, "a signed integer of 64 bits")
     return value
+
+
+def vary(name: str, value: object) -> str:
+    """A setting of variants. Raises InvalidField."""
+    try:
+        return vary_setting(str(value) if type(value) in {str, int} else "")
+    except UnknownVariant as error:
+        raise not_accepted(name, value, error.expected) from None
 
 
 def span_ms(name: str, value: object) -> int:
@@ -229,6 +238,17 @@ Seed = Annotated[
     int,
     Meta(ge=SEEDS.start, le=SEEDS.stop - 1, extra_json_schema={"format": "int64"}),
     parsed(seed),
+]
+Vary = Annotated[
+    Any,
+    doc(
+        None,
+        type=["string", "integer"],
+        pattern=SETTING_PATTERN,
+        minimum=SEEDS.start,
+        maximum=SEEDS.stop - 1,
+    ),
+    parsed(vary),
 ]
 # Not of the format `uri`: other letters than those of ASCII are accepted unescaped.
 Url = Annotated[

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from emulator.server.engine.accounts.activity import Activity
     from emulator.server.engine.accounts.clock_service import ClockService
     from emulator.server.engine.accounts.scenarios import Scenarios
+    from emulator.server.engine.accounts.search import Search
     from emulator.server.engine.accounts.snapshots import Snapshots
     from emulator.server.engine.payments.checkouts import Checkouts
     from emulator.server.engine.payments.customer import Customer
@@ -87,6 +88,12 @@ class Engine:
         from emulator.server.engine.recording.recorder import Recorder
 
         return Recorder(self._context)
+
+    @cached_property
+    def search(self) -> "Search":
+        from emulator.server.engine.accounts.search import Search
+
+        return Search(self._context, self.accounts)
 
     @cached_property
     def snapshots(self) -> "Snapshots":

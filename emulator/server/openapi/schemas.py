@@ -81,7 +81,8 @@ def _with_null_as_type(schema: JsonObject) -> JsonObject:
     match schema.get("anyOf"):
         case [inner, {"type": "null", **rest}] if not rest and "$ref" not in inner:
             outer = {key: value for key, value in schema.items() if key != "anyOf"}
-            nullable = {**inner, **outer, "type": [inner["type"], "null"]}
+            types = inner["type"] if isinstance(inner["type"], list) else [inner["type"]]
+            nullable = {**inner, **outer, "type": [*types, "null"]}
             return {**nullable, "enum": [*inner["enum"], None]} if "enum" in inner else nullable
     return schema
 

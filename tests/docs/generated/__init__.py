@@ -13,6 +13,7 @@ from tests.docs.generated import (
     pages,
     program,
     scenario_format,
+    webhook_form,
 )
 
 # By the page that each is on, and its name there.
@@ -25,6 +26,7 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     **pages.TABLES,
     **scenario_format.TABLES,
     **explore.TABLES,
+    **webhook_form.TABLES,
 }
 
 

@@ -7,6 +7,7 @@ from emulator.domain.accounts import Mode
 from emulator.domain.clauses import CLAUSES, WARNINGS, Clause
 from emulator.domain.outcomes import Handset, Outcome
 from emulator.domain.payment_methods import METHODS
+from emulator.domain.variants import VARIANTS
 from emulator.scenarios.loader import load_paths
 from emulator.server.engine.accounts.checklist_items import ITEMS
 from emulator.settings import OPTIONS, Option, data_directory
@@ -56,6 +57,14 @@ def checklist_table() -> str:
     return table(("id", "the integration"), [(f"`{item.id}`", item.title) for item in ITEMS])
 
 
+def variants_table() -> str:
+    """Every variant, with the clauses that leave its subject open."""
+    rows = [
+        (f"`{variant.name}`", variant.effect, ", ".join(variant.clauses)) for variant in VARIANTS
+    ]
+    return table(("name", "effect", "clauses"), rows)
+
+
 def fidelity_table() -> str:
     """Every clause of the contract: what it says, what we do, what that stands on."""
     head = ("clause", "the contract", "here", "basis", "configured by", "tests")
@@ -66,7 +75,7 @@ def fidelity_table() -> str:
             _prose(clause.says),
             _prose(clause.here),
             _basis(clause),
-            ", ".join(f"`{name}`" for name in clause.configured_by),
+            ", ".join(f"`{name}`" for name in clause.settings) or clause.fixed_because or "",
             ", ".join(_files(tests[clause.number])),
         )
         for clause in CLAUSES
@@ -87,6 +96,7 @@ def _basis(clause: Clause) -> str:
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/reference/fidelity.md", "fidelity"): fidelity_table,
     ("docs/guides/checklist.md", "checklist items"): checklist_table,
+    ("docs/guides/tolerant-clients.md", "variants"): variants_table,
     ("docs/reference/options.md", "options"): options_table,
     ("docs/reference/warnings.md", "warnings"): warnings_table,
     ("docs/guides/checkout-page.md", "test numbers"): numbers_table,

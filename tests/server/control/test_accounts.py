@@ -22,7 +22,7 @@ async def account_ids(emulator: World) -> list[str]:
 
 async def test_the_response_of_a_creation_has_the_complete_keys(emulator: World) -> None:
     account = await created(emulator)
-    assert list(account) == ["id", "name", "test_key", "live_key", "clock"]
+    assert list(account) == ["id", "name", "test_key", "live_key", "clock", "vary"]
     assert account["id"].startswith("acct_")
     assert is_well_formed_key(account["test_key"])
     assert is_well_formed_key(account["live_key"])
@@ -106,6 +106,7 @@ async def test_accounts_are_listed_newest_first_with_masked_keys(emulator: World
             "test_key": f"{newest['test_key'][:7]}…{newest['test_key'][-3:]}",
             "live_key": "live_…",
             "clock": f"frozen@{START}",
+            "vary": "off",
         },
         *(
             {
@@ -114,6 +115,7 @@ async def test_accounts_are_listed_newest_first_with_masked_keys(emulator: World
                 "test_key": f"test_{name[:2].lower()}…key",
                 "live_key": f"live_{name[:2].lower()}…key",
                 "clock": f"frozen@{START}",
+                "vary": "off",
             }
             for name in ("Other", "Demo")
         ),

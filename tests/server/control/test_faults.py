@@ -90,7 +90,7 @@ async def test_a_fault_applies_to_its_account_only(emulator: World) -> None:
         ({"then": {"status": 500}, "wen": {}}, "unknown_parameter", "wen", "mean 'when'?"),
         ({"then": {"status": 200}}, "invalid_fault", "then", "status must be"),
         ({"then": {"statu": 500}}, "invalid_fault", "then", "did you mean 'status'?"),
-        ({"then": {}}, "invalid_fault", "then", "status, latency, drop, truncate or hold"),
+        ({"then": {}}, "invalid_fault", "then", "status, body, latency, drop, truncate or hold"),
         ({"then": {"drop": True, "status": 500}}, "invalid_fault", "then", "is not allowed"),
         ({"then": {"latency": 5}}, "invalid_fault", "then", "duration"),
         ({"then": {"retry_after": 5}}, "invalid_fault", "then", "status"),

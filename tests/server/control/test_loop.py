@@ -1,7 +1,8 @@
 """Long work of the control API does not hold the event loop, which serves other requests."""
 
 import asyncio
-from collections.abc import Awaitable
+import sys
+from collections.abc import Awaitable, Iterator
 
 import httpx
 import pytest
@@ -11,10 +12,20 @@ from emulator.server.engine.recording.recorder import MAX_METADATA_BYTES
 from tests.turns import turn
 from tests.world import World, headers
 
-# A call takes a few turns. While another thread works, there are many in each millisecond.
+# A call takes a few turns. While another thread works, there is one in each SWITCH_INTERVAL_S.
 MANY_TURNS = 100
+SWITCH_INTERVAL_S = 1e-5
 # The longest metadata that a create call accepts, nearly.
 LONG = {f"key{n}": '"%' * 3_000 for n in range(20)}
+
+
+@pytest.fixture(autouse=True)
+def threads_that_take_short_turns() -> Iterator[None]:
+    """By default the event loop may have to wait 5 ms for another thread, in each of its turns."""
+    usual_s = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    yield
+    sys.setswitchinterval(usual_s)
 
 
 async def turns_during(call: Awaitable[httpx.Response]) -> tuple[int, httpx.Response]:

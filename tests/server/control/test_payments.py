@@ -429,7 +429,7 @@ async def test_a_payment_has_a_timeline_and_scheduled_changes(emulator: World) -
     expiry = due("2026-01-01T00:30:00.000Z", "expiry", payment, "expired", None)
     assert list(seen) == [
         *("payment", "reason", "mode", "methods", "phone", "bank", "scenario"),
-        *("timeline", "next", "scheduled"),
+        *("timeline", "actions", "next", "scheduled"),
     ]
     assert seen["payment"] == payment
     assert (seen["phone"], seen["bank"]) == (None, None)
@@ -459,13 +459,67 @@ async def test_a_payment_has_a_timeline_and_scheduled_changes(emulator: World) -
             "method": method,
             "reason": reason,
             "request": "req_" if kind == "created" else None,
+            "cause": cause,
         }
-        for at, kind, status, method, reason in (
-            ("2026-01-01T00:00:00.000Z", "created", "pending", None, None),
-            ("2026-01-01T00:00:02.000Z", "processing", "processing", "telebirr", None),
-            ("2026-01-01T00:00:32.000Z", "failed", "failed", "telebirr", "timeout"),
+        for at, kind, status, method, reason, cause in (
+            ("2026-01-01T00:00:00.000Z", "created", "pending", None, None, "the shop created it"),
+            (
+                *("2026-01-01T00:00:02.000Z", "processing", "processing", "telebirr", None),
+                "the customer submitted telebirr",
+            ),
+            (
+                *("2026-01-01T00:00:32.000Z", "failed", "failed", "telebirr", "timeout"),
+                "scenario telebirr-test-numbers, rule 3",
+            ),
         )
     ]
+
+
+TELEBIRR: dict[str, Any] = {"method": "telebirr", "phone": HANDSET}
+AT_BANK = {"method": "bank_transfer", "bank": "walia_test"}
+SUBMITTED = "the customer submitted telebirr"
+# What is done to a payment, what the customer did in words, and the causes of its statuses.
+CAUSES: list[tuple[list[tuple[str, Any]], list[str], list[str]]] = [
+    (
+        [("pay", TELEBIRR), ("answer", {"answer": "wrong_pin"})],
+        ["pays with telebirr +251911223344", "answers on the phone: wrong PIN"],
+        [SUBMITTED, "the customer answered on the phone"],
+    ),
+    (
+        [("pay", AT_BANK), ("answer", {"answer": "decline"})],
+        ["pays with Bank transfer Walia Test Bank", "answers at the bank: decline"],
+        ["the customer submitted Bank transfer", "the customer answered at the bank"],
+    ),
+    (
+        [("pay", {**TELEBIRR, "phone": "+251900000002"})],
+        ["pays with telebirr +251900000002"],
+        [SUBMITTED, "scenario telebirr-test-numbers, rule 2"],
+    ),
+    (
+        [("pay", TELEBIRR), ("advance", 30)],
+        ["pays with telebirr +251911223344"],
+        [SUBMITTED, "no answer for 30 s"],
+    ),
+    ([("cancel", {}), ("advance", 1800)], ["cancels on the page"], ["no payment within 30 min"]),
+    ([("transition", {"status": "expired"})], [], ["a call of the control API"]),
+]
+
+
+@pytest.mark.parametrize(("steps", "actions", "causes"), CAUSES)
+async def test_each_status_has_its_cause_in_words(
+    emulator: World, steps: list[tuple[str, Any]], actions: list[str], causes: list[str]
+) -> None:
+    payment = await emulator.create(expires_in=1800)
+    for name, body in steps:
+        if name == "advance":
+            await emulator.advance(body)
+        else:
+            await changed(emulator, payment, name, body)
+    seen = await detail(emulator, payment)
+    assert [each["text"] for each in seen["actions"]] == actions
+    assert [each["cause"] for each in seen["timeline"]] == ["the shop created it", *causes]
+    caused = [each["event"] for each in seen["actions"] if each["event"]]
+    assert caused == [each["id"] for each in seen["timeline"][1:]][: len(caused)]
 
 
 async def test_the_event_of_a_creation_names_its_request(emulator: World) -> None:

@@ -119,6 +119,17 @@ async def test_a_new_payment_and_its_request_are_streamed(emulator: World) -> No
         await next_message(emulator, received, "requests")
 
 
+async def test_a_failed_attempt_is_streamed_without_an_event(emulator: World) -> None:
+    rules = {"version": 1, "name": "page", "checkout": [{"when": {}, "then": {"attempts": 2}}]}
+    await emulator.done("PUT", "/scenarios/page", rules)
+    payment = await emulator.create()
+    async with listening(emulator) as received:
+        await emulator.pay(payment, "0900000002")
+        change = await next_message(emulator, received, "payments")
+        assert change["count"] == 2
+        assert [event["type"] for event in change["events"]] == ["payment.processing"]
+
+
 async def _retrieve(hooks: WebhookWorld, payment: dict[str, Any]) -> None:
     await hooks.emulator.retrieve(payment["id"])
 

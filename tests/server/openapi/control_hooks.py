@@ -25,10 +25,15 @@ Body = dict[str, Any]
 # Refusals of values that are valid according to the schema.
 REFUSED_VALID_VALUES = {
     ("create_account", "invalid_seed"): "to JSON Schema 1.0 is an integer",
+    ("create_account", "invalid_vary"): "a text of digits that is no integer of 64 bits",
     ("create_account", "invalid_clock"): "a day that the month has not",
     ("advance_clock", "invalid_clock"): "the clock cannot go back, nor pass the calendar",
     ("set_clock", "invalid_clock"): "the clock cannot go back, nor pass the calendar",
     ("transition_payment", "invalid_method"): "the payment has another method already",
+    ("create_webhook_endpoint", "invalid_secret"): "the secret does not fit the format",
+    ("update_webhook_endpoint", "invalid_secret"): "the secret does not fit the format",
+    ("rotate_webhook_secret", "invalid_secret"): "the secret does not fit the format",
+    ("create_webhook_endpoint", "invalid_format"): "placeholders that have no value there",
     ("list_requests", "invalid_before"): "the journal has no such request",
     ("list_events", "invalid_before"): "there is no such event",
     ("list_deliveries", "invalid_before"): "there is no such delivery",

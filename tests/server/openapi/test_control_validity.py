@@ -19,6 +19,12 @@ def secret(size: int) -> str:
     return f"whsec_{b64encode(bytes(size)).decode()}"
 
 
+FORM = {
+    "version": 1,
+    "name": "mine",
+    "body": {"reference": "{payment.id}", "rate": 0.5},
+    "signature": {"algorithm": "none"},
+}
 RETRY_AFTERS = {
     True: (
         *(1, 86_400, "1s", "030s", "1.0s", "86400s", "1000ms", "86400000ms", "1.5m"),
@@ -55,6 +61,7 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
             *({"clock": "real"}, {"clock": "frozen"}, {"clock": "frozen@2026-01-01T00:00:00Z"}),
             {"clock": "frozen@2026-01-01T00:00:00.25+03:00"},
             *({"seed": 2**63 - 1}, {"seed": -(2**63)}),
+            *({"vary": "off"}, {"vary": "-7"}, {"vary": 2**63 - 1}, {"vary": "charset, long-ids"}),
         ],
         [
             *({"name": "x" * 101}, {"name": ""}, {"name": "two\nlines"}),
@@ -64,6 +71,7 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
             *({"clock": "frozen@"}, {"clock": "real@2026-01-01T00:00:00Z"}),
             {"clock": "frozen@now"},
             *({"seed": 2**63}, {"seed": "1"}, {"seed": True}),
+            *({"vary": 2**63}, {"vary": "017"}, {"vary": True}, {"vary": ""}, {"vary": "off,off"}),
         ],
     ),
     "reset": ([{"all": False}], [{"all": 0}]),
@@ -129,25 +137,26 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
             {"url": f"{LONG_URL:x<2048}"},
             {"url": LONG_URL, "events": ["payment.failed"] * 2},
             {"url": LONG_URL, "profile": "standard"},
+            *({"url": LONG_URL, "format": name} for name in ("hex-header", FORM, None)),
+            *({"url": LONG_URL, "format": form, "secret": "x"} for form in ("unsigned", FORM)),
         ],
         [
             *({"url": f"{LONG_URL:x<2049}"}, {"url": "ftp://127.0.0.1/"}, {"url": "//127.0.0.1/"}),
             *({"url": "http:///hook"}, {"url": "http://a b/"}, {}),
             *({"url": LONG_URL, "events": events} for events in ([], ["ping"], "payment.failed")),
             *({"url": LONG_URL, "profile": "patient"}, {"url": LONG_URL, "enabled": True}),
+            *({"url": LONG_URL, "format": form} for form in ("hex", 1, {}, {**FORM, "body_": 1})),
         ],
     ),
     "rotate_webhook_secret": (
         [{}, *({"secret": secret(size)} for size in (24, 25, 26, 62, 63, 64))],
         [
-            *({"secret": secret(size)} for size in (0, 22, 23, 65, 66)),
-            {"secret": secret(24).removeprefix("whsec_")},
-            *({"secret": secret(25).removesuffix("=")}, {"secret": secret(24) + "\n"}),
+            *({"secret": ""}, {"secret": "x" * 257}, {"secret": 1}),
         ],
     ),
     "update_webhook_endpoint": (
         [{"enabled": False, "url": None}],
-        [{"enabled": None, "secret": "secret"}],
+        [{"enabled": None, "secret": ""}, {"format": "standard"}],
     ),
     "switch_scenario": ([{"enabled": True}], [{"enabled": None}]),
     "put_scenario": (
@@ -240,6 +249,19 @@ async def test_a_body_is(emulator: World, control: Json, call: str) -> None:
         response = await emulator.control(operation.method.upper(), path, body)
         assert response.is_success or response.status_code == 400, response.text
         assert (is_valid(control, schema, body), response.is_success) == (is_right, is_right), body
+
+
+async def test_only_the_format_of_an_endpoint_decides_about_its_secret(
+    emulator: World, control: Json
+) -> None:
+    schema = operation_named(control, "create_webhook_endpoint").definition["requestBody"]
+    unfit = [secret(size) for size in (0, 22, 23, 65, 66)]
+    unfit += [secret(24).removeprefix("whsec_"), secret(25).removesuffix("="), secret(24) + "\n"]
+    bodies = [{"url": LONG_URL, "secret": each} for each in unfit]
+    for body in [*bodies, {"url": LONG_URL, "secret": secret(24), "format": "form-fields"}]:
+        assert is_valid(control, schema["content"]["application/json"]["schema"], body), body
+        response = await emulator.control("POST", "/webhook_endpoints", body)
+        assert response.json()["error"]["code"] == "invalid_secret", body
 
 
 async def test_only_the_reader_refuses_a_duration_beyond_its_limits(

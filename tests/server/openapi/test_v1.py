@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Collection
+from urllib.parse import parse_qsl
 
 import pytest
 from click.testing import CliRunner
@@ -12,7 +13,9 @@ from emulator.cli.commands import cli
 from emulator.domain.faults import ApiRequest
 from emulator.domain.payment import EVENT_TYPES
 from emulator.domain.payment_methods import DEFAULT_METHODS
+from emulator.domain.webhook_forms import SecretFormat
 from emulator.http.webhook_messages import Message, webhook_request
+from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, shipped_form
 from emulator.server.api import parameters, queries
 from tests.server.api.calls import CODES, post
 from tests.server.openapi.navigation import Json, objects, operations, resolved, self_contained
@@ -59,16 +62,40 @@ def test_the_codes_of_invalid_fields_are_those_of_the_call(
 def test_it_has_every_event_with_the_headers_of_its_webhook(v1: Json) -> None:
     """6: webhooks are the recommended way to follow a payment's status."""
     assert list(v1["webhooks"]) == list(EVENT_TYPES.values())
-    message = Message(event_id="evt_1", timestamp_s=1, body=b"{}")
-    secret = "whsec_" + "A" * 32
-    sent = dict(webhook_request(message, url="http://127.0.0.1/", secrets=[secret]).headers)
     for event_type, item in v1["webhooks"].items():
-        webhook = item["post"]
-        assert {parameter["name"] for parameter in webhook["parameters"]} == {
-            header for header in sent if header.startswith("webhook-")
-        }
-        example = webhook["requestBody"]["content"]["application/json"]["example"]
+        example = item["post"]["requestBody"]["content"]["application/json"]["example"]
         assert example["type"] == event_type
+
+
+@pytest.mark.parametrize("name", SHIPPED_FORMS)
+def test_a_webhook_is_described_in_the_form_in_which_it_is_sent(v1: Json, name: str) -> None:
+    form = shipped_form(name)
+    document = json.loads(CliRunner().invoke(cli, ("openapi", "--webhook-format", name)).output)
+    assert list(document["webhooks"]) == [each for each in v1["webhooks"] if form.sends(each)]
+    secret = "00" * 32 if form.signature.secret is SecretFormat.HEX else "whsec_" + "A" * 32
+    for event_type, item in document["webhooks"].items():
+        event = v1["webhooks"][event_type]["post"]["requestBody"]["content"]["application/json"]
+        message = Message(
+            event_id="evt_1", timestamp_s=1, body=json.dumps(event["example"]).encode()
+        )
+        sent = webhook_request(message, form=form, url="http://127.0.0.1/", secrets=[secret])
+        described = {parameter["name"] for parameter in item["post"]["parameters"]}
+        assert described == dict(sent.headers).keys() - {"content-type", "user-agent"}
+        [(media_type, content)] = item["post"]["requestBody"]["content"].items()
+        assert media_type == dict(sent.headers)["content-type"]
+        body = sent.body.decode()
+        is_json = media_type == "application/json"
+        received = json.loads(body) if is_json else dict(parse_qsl(body, keep_blank_values=True))
+        assert content["example"] == received
+        schema = self_contained(document, content["schema"])
+        assert Draft202012Validator(schema).is_valid(received)
+        assert not Draft202012Validator(schema).is_valid({})
+
+
+def test_a_form_that_cannot_be_read_is_an_error_of_the_command() -> None:
+    result = CliRunner().invoke(cli, ("openapi", "--webhook-format", "nowhere.yaml"))
+    assert result.exit_code == 2
+    assert "nowhere.yaml:1:1: cannot be read: No such file or directory" in result.output
 
 
 @pytest.mark.clause("6.2")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from emulator import ids
 from emulator.clock import AccountClock
 from emulator.domain.accounts import (
+    KEY_FORM,
     OTHER_LIVE_KEY,
     OTHER_TEST_KEY,
     AccountProfile,
@@ -18,7 +19,7 @@ from emulator.domain.accounts import (
 from emulator.domain.errors import AccountIsPermanent, InvalidApiKey, InvalidField, UnknownAccount
 from emulator.domain.instants import ClockKind, ClockSpec, format_clock, format_instant, parse_clock
 from emulator.server.engine.payments.context import EngineContext, EngineService
-from emulator.server.engine.state.account import NEVER, Account, Owner
+from emulator.server.engine.state.account import NEVER, Account, Owner, variants_of
 from emulator.server.engine.state.rules import Library, stored_overrides
 from emulator.server.storage import accounts, events, scenarios, timers
 from emulator.server.storage.accounts import AccountRow
@@ -37,6 +38,7 @@ class NewAccount(NamedTuple):
     live_key: str | None = None
     clock: ClockSpec | None = None
     seed: int | None = None
+    vary: str | None = None
 
 
 FIRST_ACCOUNT = "acct_demo"
@@ -178,7 +180,7 @@ class AccountRegistry(EngineService):
         )
         if not rows:
             return [
-                self._insert(tx, number, profile, config.clock, config.seed)
+                self._insert(tx, number, profile, config.clock, config.seed, None)
                 for number, profile in ((1, first), (2, SECOND_ACCOUNT))
             ]
         if rows[0].number != 1:
@@ -221,6 +223,7 @@ class AccountRegistry(EngineService):
         profile: AccountProfile,
         clock: ClockSpec,
         seed: int | None,
+        vary: str | None,
     ) -> Account:
         """Write a new account; a clock frozen at the present has that instant after a reset too."""
         running = AccountClock.from_spec(self._wall, clock)
@@ -234,6 +237,7 @@ class AccountRegistry(EngineService):
             test_stream=ids.stream_key(seed, Mode.TEST, profile.test_key),
             live_stream=ids.stream_key(seed, Mode.LIVE, profile.live_key),
             initial_clock=format_clock(clock),
+            vary=vary,
             frozen_at=frozen_at,
             offset_ms=running.offset_ms,
             rate_thousandths=running.rate_thousandths,
@@ -255,6 +259,8 @@ class AccountRegistry(EngineService):
             ),
             initial_clock=parse_clock(row.initial_clock),
             rules=self._library.initial_rules,
+            vary=row.vary,
+            variants=variants_of(row.vary or self._config.vary),
         )
         account.owners = (
             Owner(account, Mode.TEST, stream=row.test_stream, config=self._config),
@@ -277,7 +283,9 @@ class AccountRegistry(EngineService):
                     param, f'"{param}" must be a new key: another account has it already.'
                 )
         seed = self._config.seed if request.seed is None else request.seed
-        account = self._insert(tx, number, profile, request.clock or self._config.clock, seed)
+        account = self._insert(
+            tx, number, profile, request.clock or self._config.clock, seed, request.vary
+        )
         self._last_number = number
         return account
 
@@ -288,9 +296,7 @@ class AccountRegistry(EngineService):
             ("live_key", request.live_key, Mode.LIVE),
         ):
             if key is not None and not is_well_formed_key(key, mode):
-                raise InvalidField(
-                    param, f'"{param}" must be {mode}_ and 4 to 128 letters, digits or underscores.'
-                )
+                raise InvalidField(param, f'"{param}" must be {mode}_ {KEY_FORM}.')
         stream = self._stream
         if request.test_key is not None:
             # The same key gives the same account, whatever was created before.
@@ -324,13 +330,13 @@ class AccountRegistry(EngineService):
         keys = (SECOND_ACCOUNT.test_key, SECOND_ACCOUNT.live_key)
         if 2 in self._by_number or any(accounts.has_key(tx, key) for key in keys):
             return None
-        return self._insert(tx, 2, SECOND_ACCOUNT, self._config.clock, self._config.seed)
+        return self._insert(tx, 2, SECOND_ACCOUNT, self._config.clock, self._config.seed, None)
 
     @writes(is_long=True)
     def _reset(self, tx: Transaction, account: Account) -> None:
         self._remove(tx, account)
         initial = self._insert(
-            tx, account.number, account.profile, account.initial_clock, account.seed
+            tx, account.number, account.profile, account.initial_clock, account.seed, account.vary
         )
         initial.generation = account.generation + 1
         self._webhooks.restore_initial(tx, initial)

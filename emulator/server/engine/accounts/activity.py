@@ -163,7 +163,7 @@ class Activity(EngineService):
         # A reset makes the count smaller.
         count = max(0, await self._event_count(owner) - since.payments)
         limit = min(count, MAX_EVENTS_PER_MESSAGE)
-        bodies = await self._history.events(owner, limit=limit) if limit else []
+        bodies = await self._history.events(owner, limit=limit, among=count) if limit else []
         events = ",".join(bodies)
         return f'{{"count": {count}, "events": [{events}]}}'
 
