@@ -32,6 +32,10 @@ HOSTILE = f"{MARKUP}\u202e\u0007" + "x" * 400
 UNDECIDED = ("incomplete color-contrast", "incomplete heading-order")
 
 
+# A page is invisible until its scripts have run, so that no click or input comes before them.
+_INVISIBLE_AT_FIRST = """document.documentElement.style.visibility = "hidden";
+addEventListener("DOMContentLoaded", () => document.documentElement.removeAttribute("style"));"""
+
 # What lies beyond the right edge, if the page can be scrolled to it.
 _WIDER = """() => document.documentElement.scrollWidth <= innerWidth ? [] :
   [...document.querySelectorAll("body *")]
@@ -91,6 +95,8 @@ class Tab:
 
     async def press(self, *keys: str) -> None:
         for key in keys:
+            # The text of a page exists before its scripts have run.
+            await self.page.wait_for_load_state()
             await self.page.keyboard.press(key)
 
     async def sees(self, testid: str, text: str) -> None:
@@ -160,6 +166,8 @@ class Tabs:
             permissions=["clipboard-read", "clipboard-write"],
         )
         try:
+            if device.has_script:
+                await context.add_init_script(_INVISIBLE_AT_FIRST)
             page = await context.new_page()
             tab = Tab(page=page, merchant=merchant, record=Record(excused=[excused]))
             tab.record.follow(page)
