@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 import yaml
@@ -29,6 +29,8 @@ Note = Callable[[int, int, str], None]
 _RESOLVER = Resolver()
 _EXPONENT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?[eE][-+]?[0-9]+", re.ASCII)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+# The parser in C may count levels before it returns their events, and the one in Python never does.
+_OWN_DEPTH = "maximum nesting depth"
 _KINDS = {kind.value: kind for kind in ScalarKind}
 
 
@@ -230,9 +232,14 @@ def _quote(sign: str) -> str:
 
 def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:
     """The parser's events. Raises _Stop where the text is not YAML."""
+    count = 0
     try:
-        yield from yaml.parse(text, Loader=loader)
+        for count, event in enumerate(yaml.parse(text, Loader=loader), 1):  # noqa: B007
+            yield event
     except yaml.MarkedYAMLError as error:
+        if loader is not yaml.SafeLoader and _OWN_DEPTH in str(error.problem):
+            yield from islice(_events(text, yaml.SafeLoader), count, None)
+            return
         from emulator.files.yaml_errors import explain
 
         row, position, message = explain(text, error)
