@@ -46,7 +46,7 @@ HEARS_CTRL_C = (
 )
 FREE_PORTS = ("--port", "0", "--checkout-port", "0")
 # After this time, a process that hangs is killed, and its test fails.
-HANGS_AFTER_S = 60
+HANGS_AFTER_S = 200
 # Of a server that the tests of a module share.
 SHARED_HANGS_AFTER_S = 600
 MAX_POLLS = 5_000
