@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, shipped_form
-from tests.cli.processes import HANGS_AFTER_S, environment, serving
+from tests.cli.processes import HANGS_AFTER_S, environment, run_program, serving
 from tests.interop.helper.projects import GO, JUNIT, JVM, LANGUAGES, write_shown
 from tests.interop.sdks.programs import need, ran
 
@@ -67,6 +67,13 @@ def test_junit_runs_the_java_form(projects: Projects) -> None:
     options = ("-cp", "classes", "--select-class=ShopTest", "--select-class=PaymentTest")
     ended = ran(projects("java"), *JUNIT_CONSOLE, *options, **COMMAND)
     assert re.search(r"\b15 tests successful\b", ended.stdout), ended.stdout
+
+
+def test_junit_has_options_of_serve_as_a_parameter(projects: Projects) -> None:
+    options = ("-cp", "classes", "--config=payments_emulator_options=--port x")
+    command = (*JUNIT_CONSOLE, *options, "--select-class=PaymentTest")
+    ended = run_program(*command, directory=projects("java"), variables=COMMAND)
+    assert "flag --port: found 'x', expected an integer" in ended.stdout
 
 
 def test_go_test_runs_the_go_form(projects: Projects) -> None:
