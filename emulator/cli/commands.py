@@ -18,7 +18,7 @@ MODULES = {
     "health": ("server", "Test whether the server responds."),
     "helper": (
         "helper",
-        "Print the test helper for `node` or `php`, or the guide for coding agents.",
+        "Print the test helper for `node`, `php`, `java` or `go`, or the guide for coding agents.",
     ),
     "record": ("replay", "Print an account's history as a script for `replay`."),
     "rehearse": (

@@ -156,7 +156,12 @@ def terminal_text(text: str) -> str:
 
 
 def write(text: str) -> None:
-    """Print immediately, with control characters from outside escaped.
+    """Print immediately, with control characters from outside escaped. Raises CliError."""
+    write_unescaped(terminal_text(text))
+
+
+def write_unescaped(text: str) -> None:
+    """Print a text that is part of the program.
 
     If the reader has closed the pipe (`… | head`), the command continues without output. Raises
     CliError if printing fails for another reason, such as a full disk.
@@ -164,7 +169,7 @@ def write(text: str) -> None:
     context = click.get_current_context(silent=True)
     is_error = context is not None and context.meta.get(_OWN_STDOUT, False)
     try:
-        click.echo(terminal_text(text), nl=False, err=is_error)
+        click.echo(text, nl=False, err=is_error)
     except OSError as error:
         end_printing(error)
 

@@ -12,6 +12,8 @@ from tests.tables import rows
         (["node"], "/* eslint-disable */\n", "export const startEmulator: "),
         (["node", "--js"], "/* eslint-disable */\n", "export const startEmulator = "),
         (["php"], "<?php\n", "final class PaymentsEmulator\n"),
+        (["java"], "// Test helper", "public final class PaymentsEmulator {\n"),
+        (["go"], "// Package paymentsemulator", "\n\tBaseURL, CheckoutURL "),
         (["agent"], "# Coding agents\n", "payments-emulator explore --replay "),
     ],
 )

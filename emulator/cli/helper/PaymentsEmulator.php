@@ -100,7 +100,7 @@ final class PaymentsAccount
     public readonly string $webhookSecret;
     private array $endpoint;
     private string $problem = '';
-    private int $seen = 0, $pings = 0;
+    private int $seen = 0, $first = 0;
 
     public function __construct(private PaymentsEmulator $emulator, array $account)
     {
@@ -115,7 +115,7 @@ final class PaymentsAccount
                 . " {$emulator->receiverUrl}; set the option webhookHost, such as host.docker.internal";
             $this->control('DELETE', $path);
         }
-        $this->pings = count($emulator->received($this->id));
+        $this->first = count($emulator->received($this->id));
     }
 
     /** Pays as on the checkout page. The default is a phone or bank whose payments succeed. */
@@ -130,6 +130,17 @@ final class PaymentsAccount
         return $this->act($id, 'answer', ['answer' => $answer]);
     }
 
+    /** Presses the page's cancel button, which leaves the payment pending. */
+    public function cancel(string $id): array { return $this->act($id, 'cancel'); }
+
+    public function refund(string $id): array { return $this->transition($id, 'refunded'); }
+
+    /** Sets a status by any legal transition, also before it is due. */
+    public function transition(string $id, string $status): array
+    {
+        return $this->act($id, 'transition', ['status' => $status]);
+    }
+
     /** Advances the clock by '30s' or by 30 (seconds); returns what happened. */
     public function advance(string|int|float $span): array
     {
@@ -142,15 +153,26 @@ final class PaymentsAccount
         if (!$advanced['settled']) {
             throw new PaymentsEmulatorError("the clock stopped at {$advanced['now']}: a webhook receiver is too slow");
         }
-        $isShown = fn (array $effect) => ($effect['endpoint'] ?? null) !== $this->endpoint['id'];
-        return array_values(array_filter($advanced['effects'], $isShown));
+        return $this->withoutInbox($advanced['effects']);
+    }
+
+    /** Enables one of the emulator's scenarios. */
+    public function useScenario(string $name): array
+    {
+        return $this->control('PUT', '/scenarios/' . rawurlencode($name) . '/enabled', ['enabled' => true]);
+    }
+
+    /** Makes one request fail: `fault('create_payment', ['drop' => true, 'point' => 'after_commit'])`. */
+    public function fault(string $request, array $then): array
+    {
+        return $this->control('POST', '/faults', ['when' => ['request' => $request], 'then' => $then, 'times' => 1]);
     }
 
     /** @return list<PaymentsWebhook> the webhooks that the test received, in order of arrival */
     public function webhooks(): array
     {
         $this->problem === '' ? $this->advance(0) : throw new PaymentsEmulatorError($this->problem);
-        $received = array_slice($this->emulator->received($this->id), $this->pings);
+        $received = array_slice($this->emulator->received($this->id), $this->first);
         return array_map(fn (array $each) => new PaymentsWebhook($this->endpoint, ...$each), $received);
     }
 
@@ -174,13 +196,20 @@ final class PaymentsAccount
         return $this->control('POST', '/webhook_endpoints', $endpoint);
     }
 
+    /** The webhooks that the merchant's application was sent, with all attempts, the oldest first. */
+    public function deliveries(): array
+    {
+        $this->advance(0);
+        return $this->withoutInbox($this->listed('/deliveries'));
+    }
+
     public function payment(string $id): array
     {
         return $this->control('GET', '/payments/' . rawurlencode($id))['payment'];
     }
 
     /** The requests of the merchant's code and their responses, the oldest first. */
-    public function requests(): array { return array_reverse($this->control('GET', '/requests?limit=1000')['data']); }
+    public function requests(): array { return $this->listed('/requests'); }
 
     /** What the merchant's integration does right and wrong, without the webhooks of the test. */
     public function checklist(): array
@@ -197,9 +226,27 @@ final class PaymentsAccount
         return $this->emulator->call($method, $path, $body, $this->testKey);
     }
 
+    /** Restores the initial state, without the payments, faults and endpoints of the test. */
+    public function reset(): void
+    {
+        $this->control('POST', '/reset');
+        if ($this->problem === '') {
+            $this->endpoint = $this->deliverTo($this->endpoint['url'], $this->webhookSecret);
+        }
+        [$this->first, $this->seen] = [count($this->emulator->received($this->id)), 0];
+    }
+
     public function delete(): void { $this->control('DELETE', "/accounts/{$this->id}"); }
 
-    private function act(string $id, string $action, array $body): array
+    private function withoutInbox(array $entries): array
+    {
+        $isShown = fn (array $entry) => ($entry['endpoint'] ?? null) !== $this->endpoint['id'];
+        return array_values(array_filter($entries, $isShown));
+    }
+
+    private function listed(string $path): array { return array_reverse($this->control('GET', "$path?limit=1000")['data']); }
+
+    private function act(string $id, string $action, ?array $body = null): array
     {
         $payment = $this->control('POST', '/payments/' . rawurlencode($id) . "/$action", $body);
         $this->advance(0);
@@ -210,7 +257,10 @@ final class PaymentsAccount
 /** A running emulator; `baseUrl` is the API root for the merchant's code. */
 final class PaymentsEmulator
 {
-    public readonly string $baseUrl, $checkoutUrl, $receiverUrl;
+    public readonly string $baseUrl, $checkoutUrl;
+    /** @internal */
+    public readonly string $receiverUrl;
+    /** @internal */
     public readonly bool $isExternal;
     private string $directory;
     private array $processes = [], $pipes = [];

@@ -6,15 +6,19 @@ from textwrap import indent
 
 import click
 
-from emulator.cli.output import cli_error, write
+from emulator.cli.output import cli_error, write_unescaped
 from emulator.domain.message_text import nearest_word_hint
 from emulator.settings import data_directory
 
+_HERE = Path(__file__).parent
 _FILES = {
-    "node": Path(__file__).parent / "payments-emulator.ts",
-    "php": Path(__file__).parent / "PaymentsEmulator.php",
+    "node": _HERE / "payments-emulator.ts",
+    "php": _HERE / "PaymentsEmulator.php",
+    "java": _HERE / "PaymentsEmulator.java",
+    "go": _HERE / "paymentsemulator.go",
     "agent": data_directory("docs/guides") / "agents.md",
 }
+_OWN_HELPER = " For another language, see docs/guides/own-helper.md"
 # The type declarations of the TypeScript file, which JavaScript has as comments.
 _DECLARATION = re.compile(
     r"^(?:/\*\* .* \*/\n)?(?:export )?(?:interface .*\n(?:  .*\n)+\}|type .*;)$", re.MULTILINE
@@ -31,19 +35,18 @@ _ANNOTATIONS = {
 @click.argument("language", metavar="LANGUAGE")
 @click.option("--js", "is_js", is_flag=True, help="Print JavaScript, not TypeScript.")
 def helper(language: str, *, is_js: bool) -> None:
-    """Print the test helper for `node` or `php`, or the guide for coding agents.
+    """Print the test helper for `node`, `php`, `java` or `go`, or the guide for coding agents.
 
     A helper is one file without dependencies, which starts an emulator for the tests. With `agent`,
     the command prints how to find, fix and prove with commands that write JSON.
     """
     if language not in _FILES:
-        hint = nearest_word_hint(language.lower(), _FILES)
-        expected = f"expected node, php or agent.{hint}".removesuffix(".")
-        cli_error(f"LANGUAGE: found {language!r}, {expected}")
+        hint = nearest_word_hint(language.lower(), _FILES) or _OWN_HELPER
+        cli_error(f"LANGUAGE: found {language!r}, expected node, php, java, go or agent.{hint}")
     if is_js and language != "node":
         cli_error(f"flag --js: expected the language 'node', found {language!r}")
     text = _FILES[language].read_text(encoding="utf-8")
-    write(_javascript(text) if is_js else text)
+    write_unescaped(_javascript(text) if is_js else text)
 
 
 def _javascript(typescript: str) -> str:

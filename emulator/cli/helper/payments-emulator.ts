@@ -42,8 +42,17 @@ export interface PaymentsAccount {
   pay(id: string, by?: { method?: string; phone?: string; bank?: string }): Promise<Payment>;
   /** Answers on the phone or at the bank: "approve", "cancel", "wrong_pin" etc. */
   answer(id: string, answer: string): Promise<Payment>;
+  /** Presses the page's cancel button, which leaves the payment pending. */
+  cancel(id: string): Promise<Payment>;
+  refund(id: string): Promise<Payment>;
+  /** Sets a status by any legal transition, also before it is due. */
+  transition(id: string, status: Payment["status"]): Promise<Payment>;
   /** Advances the clock by "30s" or by 30 (seconds); returns what happened. */
   advance(span: string | number): Promise<any[]>;
+  /** Enables one of the emulator's scenarios. */
+  useScenario(name: string): Promise<any>;
+  /** Makes one request fail: `fault("create_payment", { drop: true, point: "after_commit" })`. */
+  fault(request: string, then: object): Promise<any>;
   /** The webhooks that the test received, in order of arrival. */
   webhooks(): Promise<Webhook[]>;
   /** The webhooks since the last call, for the merchant's handler. */
@@ -51,6 +60,8 @@ export interface PaymentsAccount {
   /** Also sends later webhooks to the merchant's application. `format` is the name of a form of
    *  webhooks, or the form; the default is that of the emulator. */
   deliverTo(url: string, secret?: string, format?: string | object): Promise<Endpoint>;
+  /** The webhooks that the merchant's application was sent, with all attempts, the oldest first. */
+  deliveries(): Promise<any[]>;
   payment(id: string): Promise<Payment>;
   /** The requests of the merchant's code and their responses, the oldest first. */
   requests(): Promise<any[]>;
@@ -58,6 +69,8 @@ export interface PaymentsAccount {
   checklist(): Promise<any[]>;
   /** Any call of the control API, such as `control("PUT", "/clock", { frozen: false })`. */
   control(method: string, path: string, body?: object): Promise<any>;
+  /** Restores the initial state, without the payments, faults and endpoints of the test. */
+  reset(): Promise<void>;
   delete(): Promise<void>;
 }
 
@@ -118,7 +131,8 @@ export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = a
     const received: Webhook[] = [];
     let seen = 0;
     inboxes.set(`/${id}`, (headers, body) => received.push(read(endpoint, headers, body)));
-    const endpoint = await deliverTo(`${receiver.url}/${id}`);
+    const inboxUrl = `${receiver.url}/${id}`;
+    let endpoint = await deliverTo(inboxUrl);
     const endpointPath = `/webhook_endpoints/${endpoint.id}`;
     // Webhooks of an emulator that runs elsewhere may not arrive.
     const ping = external && (await control("POST", `${endpointPath}/ping`));
@@ -132,7 +146,9 @@ export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = a
         throw new Error(`the clock stopped at ${advanced.now}: a webhook receiver is too slow`);
       return advanced.effects.filter((effect: any) => effect.endpoint !== endpoint.id);
     };
-    const act: (id: string, action: string, body: object) => Promise<Payment> = async (id, action, body) => {
+    const listed: (path: string) => Promise<any[]> = async (path) =>
+      (await control("GET", `${path}?limit=1000`)).data.reverse();
+    const act: (id: string, action: string, body?: object) => Promise<Payment> = async (id, action, body) => {
       const payment = await control("POST", `/payments/${encodeURIComponent(id)}/${action}`, body);
       await advance(0);
       return payment;
@@ -148,13 +164,28 @@ export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = a
       id, baseUrl, testKey, liveKey, webhookSecret: endpoint.secret, control, deliverTo, advance, webhooks,
       pay: (id, by = {}) => act(id, "pay", by),
       answer: (id, answer) => act(id, "answer", { answer }),
+      cancel: (id) => act(id, "cancel"),
+      refund: (id) => act(id, "transition", { status: "refunded" }),
+      transition: (id, status) => act(id, "transition", { status }),
+      useScenario: (name) =>
+        control("PUT", `/scenarios/${encodeURIComponent(name)}/enabled`, { enabled: true }),
+      fault: (request, then) => control("POST", "/faults", { when: { request }, then, times: 1 }),
+      deliveries: async () => {
+        await advance(0);
+        return (await listed("/deliveries")).filter((delivery) => delivery.endpoint !== endpoint.id);
+      },
       newWebhooks: async () => (await webhooks()).slice(seen, (seen = received.length)),
       payment: async (id) => (await control("GET", `/payments/${encodeURIComponent(id)}`)).payment,
-      requests: async () => (await control("GET", "/requests?limit=1000")).data.reverse(),
+      requests: () => listed("/requests"),
       checklist: async () => {
         await advance(0);
         const query = isReached ? `?exclude_endpoint=${endpoint.id}` : "";
         return (await control("GET", `/checklist${query}`)).data;
+      },
+      reset: async () => {
+        await control("POST", "/reset");
+        if (isReached) endpoint = await deliverTo(inboxUrl, endpoint.secret);
+        received.length = seen = 0;
       },
       delete: async () => {
         await control("DELETE", `/accounts/${id}`);

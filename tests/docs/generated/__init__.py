@@ -9,6 +9,7 @@ from tests.docs.generated import (
     control_api,
     error_codes,
     explore,
+    helpers,
     modules,
     pages,
     program,
@@ -26,6 +27,7 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     **pages.TABLES,
     **scenario_format.TABLES,
     **explore.TABLES,
+    **helpers.TABLES,
     **webhook_form.TABLES,
 }
 

@@ -42,6 +42,9 @@ final class ShopTest extends TestCase
         self::assertStringStartsWith(self::$emulator->checkoutUrl, $created['checkout_url']);
         [$request] = $this->account->requests();
         self::assertSame(['POST', 201], [$request['method'], $request['status']]);
+        $live = new Shop($this->account->baseUrl, $this->account->liveKey);
+        $this->expectExceptionMessageMatches('/^payment_not_found/');
+        $this->account->payment($live->order('1')['id']);
     }
 
     public function test_pays_with_each_method(): void
@@ -82,6 +85,8 @@ final class ShopTest extends TestCase
         }
         self::assertEquals([204 => 6, 400 => 6], array_count_values($statuses));
         self::assertSame(['1'], $this->shop->shipped);
+        $types = array_column($this->account->deliveries(), 'type');
+        self::assertSame(['payment.created', 'payment.processing', 'payment.completed'], $types);
     }
 
     public function test_checks_the_shop_and_not_the_inbox_of_the_test(): void
@@ -92,7 +97,7 @@ final class ShopTest extends TestCase
         try {
             self::assertSame(1, preg_match('/:(\d+)\) started/', fgets($pipes[2]), $match));
             $this->account->deliverTo("http://127.0.0.1:$match[1]/webhooks", $secret);
-            $this->account->control('PUT', '/scenarios/forged-webhooks/enabled', ['enabled' => true]);
+            $this->account->useScenario('forged-webhooks');
             $this->account->pay($this->shop->order('1')['id']);
             self::assertSame('passed', self::judged($this->account, 'webhook-signature'));
         } finally {
@@ -107,7 +112,7 @@ final class ShopTest extends TestCase
 
     public function test_ships_once_after_a_duplicate_webhook(): void
     {
-        $this->account->control('PUT', '/scenarios/duplicate-webhooks/enabled', ['enabled' => true]);
+        $this->account->useScenario('duplicate-webhooks');
         $id = $this->shop->order('1')['id'];
         $this->account->pay($id);
         $webhooks = $this->account->newWebhooks();
@@ -121,8 +126,7 @@ final class ShopTest extends TestCase
 
     public function test_creates_one_payment_when_a_response_is_lost(): void
     {
-        $fault = ['when' => ['request' => 'create_payment'], 'then' => ['drop' => true, 'point' => 'after_commit']];
-        $this->account->control('POST', '/faults', $fault + ['times' => 1]);
+        $this->account->fault('create_payment', ['drop' => true, 'point' => 'after_commit']);
         $id = $this->shop->order('1')['id'];
         self::assertSame([false, true], array_column($this->account->requests(), 'replayed'));
         self::assertSame([$id], array_column($this->account->webhooks(), 'payment'));
@@ -143,10 +147,32 @@ final class ShopTest extends TestCase
     {
         $id = $this->shop->order('1')['id'];
         $this->account->pay($id);
-        $this->account->control('POST', "/payments/$id/transition", ['status' => 'refunded']);
-        self::assertSame('refunded', $this->account->payment($id)['status']);
+        self::assertSame('refunded', $this->account->refund($id)['status']);
         $webhooks = $this->account->webhooks();
         self::assertSame('payment.refunded', end($webhooks)->type);
+    }
+
+    public function test_cancels_a_payment_which_stays_pending(): void
+    {
+        $id = $this->shop->order('1')['id'];
+        self::assertSame('pending', $this->account->cancel($id)['status']);
+        self::assertSame('expired', $this->account->transition($id, 'expired')['status']);
+        $this->expectExceptionCode(409);
+        $this->account->cancel($id);
+    }
+
+    public function test_begins_again_after_a_reset(): void
+    {
+        $this->account->deliverTo('http://127.0.0.1:9/webhooks');
+        $this->shop->order('1');
+        $this->account->newWebhooks();
+        $this->account->reset();
+        self::assertSame([[], []], [$this->account->requests(), $this->account->webhooks()]);
+        $id = $this->shop->order('1')['id'];
+        $webhooks = $this->account->newWebhooks();
+        self::assertSame([$id], array_column($webhooks, 'payment'));
+        self::assertSame(204, $this->receive($webhooks[0]));
+        self::assertSame([[], []], [$this->account->deliveries(), $this->account->advance(0)]);
     }
 
     public function test_isolates_parallel_accounts(): void

@@ -23,6 +23,8 @@ const cases: Record<string, Case> = {
     assert.match(checkout_url, /^http:\/\/127\.0\.0\.1:\d+\/c\//);
     const [request] = await account.requests();
     assert.deepEqual([request.method, request.status], ["POST", 201]);
+    const live = new Shop({ baseUrl: account.baseUrl, testKey: account.liveKey });
+    await assert.rejects(account.payment((await live.order("1")).id), /payment_not_found/);
   },
 
   "pays with each method": async (shop, account) => {
@@ -57,6 +59,11 @@ const cases: Record<string, Case> = {
     close();
     assert.deepEqual(statuses, [204, 204, 204]);
     assert.deepEqual(shop.shipped, ["1"]);
+    const deliveries = await account.deliveries();
+    assert.deepEqual(deliveries.map(({ type }) => type), [
+      "payment.created", "payment.processing", "payment.completed",
+    ]);
+    assert.deepEqual(deliveries.map(({ attempts }) => attempts[0].status), statuses);
     const [webhook] = await account.newWebhooks();
     assert.equal(receive(shop, account, webhook), 204);
     assert.equal(shop.receive(webhook!.headers, webhook!.body, secret), 400);
@@ -64,7 +71,7 @@ const cases: Record<string, Case> = {
 
   "checks the shop, and not the inbox of the test": async (shop, account, emulator) => {
     const { close } = await serve(shop, account);
-    await account.control("PUT", "/scenarios/forged-webhooks/enabled", { enabled: true });
+    await account.useScenario("forged-webhooks");
     await account.pay((await shop.order("1")).id);
     assert.equal(await judged(account, "webhook-signature"), "passed");
     close();
@@ -76,7 +83,7 @@ const cases: Record<string, Case> = {
   },
 
   "ships once after a duplicate webhook": async (shop, account) => {
-    await account.control("PUT", "/scenarios/duplicate-webhooks/enabled", { enabled: true });
+    await account.useScenario("duplicate-webhooks");
     const { id } = await shop.order("1");
     await account.pay(id);
     const webhooks = await account.newWebhooks();
@@ -89,9 +96,7 @@ const cases: Record<string, Case> = {
   },
 
   "creates one payment when a response is lost": async (shop, account) => {
-    const when = { request: "create_payment" };
-    const then = { drop: true, point: "after_commit" };
-    await account.control("POST", "/faults", { when, then, times: 1 });
+    await account.fault("create_payment", { drop: true, point: "after_commit" });
     const { id } = await shop.order("1");
     const requests = await account.requests();
     assert.deepEqual(requests.map(({ replayed }) => replayed), [false, true]);
@@ -110,9 +115,28 @@ const cases: Record<string, Case> = {
   "refunds a payment": async (shop, account) => {
     const { id } = await shop.order("1");
     await account.pay(id);
-    await account.control("POST", `/payments/${id}/transition`, { status: "refunded" });
-    assert.equal((await account.payment(id)).status, "refunded");
+    assert.equal((await account.refund(id)).status, "refunded");
     assert.equal((await account.webhooks()).at(-1)?.type, "payment.refunded");
+  },
+
+  "cancels a payment, which stays pending": async (shop, account) => {
+    const { id } = await shop.order("1");
+    assert.equal((await account.cancel(id)).status, "pending");
+    assert.equal((await account.transition(id, "expired")).status, "expired");
+    await assert.rejects(account.cancel(id), { code: "invalid_state_transition", status: 409 });
+  },
+
+  "begins again after a reset": async (shop, account) => {
+    await account.deliverTo("http://127.0.0.1:9/webhooks");
+    await shop.order("1");
+    await account.newWebhooks();
+    await account.reset();
+    assert.deepEqual([await account.requests(), await account.webhooks()], [[], []]);
+    const { id } = await shop.order("1");
+    const webhooks = await account.newWebhooks();
+    assert.deepEqual(webhooks.map(({ payment, isVerified }) => [payment, isVerified]), [[id, true]]);
+    assert.equal(receive(shop, account, webhooks[0]), 204);
+    assert.deepEqual([await account.deliveries(), await account.advance(0)], [[], []]);
   },
 
   "isolates parallel accounts": async (_shop, _account, emulator) => {

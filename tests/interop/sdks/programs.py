@@ -26,10 +26,13 @@ GENERATE = {
     "usage.rb": "openapi-generator-cli generate -g ruby -i payments.json -o payments-ruby",
 }
 DEBIAN_PACKAGES = {
+    "go": "golang-go",
     "java": "default-jdk-headless",
+    "javac": "default-jdk-headless",
     "node": "nodejs",
     "npx": "npm",
     "php": "php-cli",
+    "phpunit": "phpunit",
     "ruby": "ruby",
     "gem": "ruby",
 }

@@ -1,0 +1,53 @@
+"""The generated tables of the members of the test helpers."""
+
+from collections.abc import Callable
+from functools import partial
+
+from emulator.cli.helper.members import CONVENTIONS, MEMBERS, Member
+from emulator.http.emulator_calls import CONTROL
+from tests.docs.markdown import table
+
+PAGE = "docs/reference/test-helpers.md"
+_NONE = "–"
+
+
+def members_table(owner: str) -> str:
+    """The members of an object: the names in each helper, the call, what it does."""
+    members = MEMBERS[owner]
+    has_calls = any(member.call for member in members)
+    head = (
+        "Node.js, PHP, Java",
+        "Go",
+        "pytest",
+        *(["call"] if has_calls else []),
+        "value or effect",
+    )
+    rows = []
+    for member in members:
+        calls = [_call(member)] if has_calls else []
+        rows.append((*_names(member), *calls, member.meaning))
+    return table(head, rows)
+
+
+def _names(member: Member) -> tuple[str, ...]:
+    """The names that the first languages share are one cell, or two where one differs."""
+    names = {helper: member.name_in(helper) for helper in CONVENTIONS}
+    shared = dict.fromkeys(name for name in (names["node"], names["php"], names["java"]) if name)
+    cells = [", ".join(map(_code, shared)), _code(names["go"]), _code(names["pytest"])]
+    return tuple(cell or _NONE for cell in cells)
+
+
+def _code(name: str | None) -> str:
+    return f"`{name}`" if name else ""
+
+
+def _call(member: Member) -> str:
+    if member.call is None:
+        return _NONE
+    path = member.call.path.removeprefix(CONTROL).replace("{}", "{id}")
+    return f"`{member.call.method} {path}`"
+
+
+TABLES: dict[tuple[str, str], Callable[[], str]] = {
+    (PAGE, f"members of {owner}"): partial(members_table, owner) for owner in MEMBERS
+}
