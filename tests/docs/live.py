@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -116,6 +116,7 @@ class Listening:
 
     ports: dict[int, int]
     log: Path
+    process: subprocess.Popen[str]
 
     @property
     def url(self) -> str:
@@ -131,11 +132,11 @@ def handling(
     command: str, server: Server, directory: Path, files: Mapping[str, Block]
 ) -> Iterator[Listening]:
     """One of the document's handlers, which fetches payments from a server."""
-    listening = Listening(ports=_ports(server), log=directory / "handler.log")
-    write_files(files, directory, listening.ports)
-    with listening.log.open("w") as log, (directory / "handler.err").open("w") as errors:
+    ports, log_path = _ports(server), directory / "handler.log"
+    write_files(files, directory, ports)
+    with log_path.open("w") as log, (directory / "handler.err").open("w") as errors:
         process = subprocess.Popen(
-            ["env", *shlex.split(_with_ports(command, listening.ports))],
+            ["env", *shlex.split(_with_ports(command, ports))],
             cwd=directory,
             env=_environment(directory),
             stdin=subprocess.DEVNULL,
@@ -146,10 +147,11 @@ def handling(
         )
     with ended(process):
         try:
-            wait_for(process, lambda: listens(listening.ports[HANDLER_PORT]))
-            yield listening
+            wait_for(process, lambda: listens(ports[HANDLER_PORT]))
+            yield Listening(ports=ports, log=log_path, process=process)
         finally:
-            os.killpg(process.pid, signal.SIGKILL)  # PHP has several processes
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # PHP has several processes
 
 
 def _ports(server: Server) -> dict[int, int]:

@@ -1,6 +1,6 @@
 """Marks the tests with other programs.
 
-`python -m pytest -m interop`: it takes minutes, and needs Node.js, Java, Go, PHP, Ruby and nginx.
+`python -m pytest -m interop`: it takes minutes, and needs the packages of `.ci/run`.
 """
 
 from pathlib import Path

@@ -5,6 +5,7 @@ Actions of others only prepare the machine, so their steps are skipped.
 
 import os
 import re
+import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,12 @@ _EXPRESSION = re.compile(r"\$\{\{ ([\w.-]+) \}\}")
 _HANGS_AFTER_S = 800
 
 Step = dict[str, Any]
+
+
+def copy_source(target: Path) -> None:
+    """Copy the files that a release is made of."""
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "artifacts", "dist")
+    shutil.copytree(REPOSITORY, target, ignore=ignored)
 
 
 @dataclass(kw_only=True)

@@ -1,7 +1,6 @@
 """The release workflow: all its lines are run, except the upload."""
 
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import yaml
 from emulator import __version__
 from tests.cli.processes import run_program
 from tests.docs.document import REPOSITORY
-from tests.interop.jobs import Job
+from tests.interop.jobs import Job, copy_source
 
 RELEASE = REPOSITORY / ".github" / "workflows" / "release.yml"
 WORKFLOW: dict[str, Any] = yaml.safe_load(RELEASE.read_text(encoding="utf-8"))
@@ -24,8 +23,7 @@ def job_in(directory: Path, variables: dict[str, str]) -> Job:
     """A job in a copy of the files that a release is made of."""
     workspace, temporary = directory / "source", directory / "temporary"
     temporary.mkdir()
-    ignored = shutil.ignore_patterns(".*", "__pycache__", "artifacts", "dist")
-    shutil.copytree(REPOSITORY, workspace, ignore=ignored)
+    copy_source(workspace)
     return Job(workspace=workspace, temporary=temporary, variables=variables)
 
 
