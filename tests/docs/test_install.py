@@ -43,7 +43,9 @@ def test_the_action_and_the_readme_start_the_program_of_the_package_in_the_same_
 @pytest.mark.parametrize("helper", HELPERS, ids=lambda path: path.suffix)
 def test_a_helper_starts_the_same_program_and_names_the_same_package(helper: Path) -> None:
     text = helper.read_text(encoding="utf-8")
-    assert re.search(rf"""PAYMENTS_EMULATOR_COMMAND\W.*['"]{PROGRAM}['"]""", text)
+    # The variable, and its default in the same statement or the next one.
+    variable = r"PAYMENTS_EMULATOR_COMMAND\W"
+    assert re.search(rf"""{variable}.*\n?.*\n?.*['"]{PROGRAM}['"]""", text)
     for word in ("serve", "--port", "--checkout-port", "--ready-file"):
         assert re.search(rf"""['"]{word}['"]""", text), word
     assert f"install {PROJECT['name']}" in text
