@@ -54,7 +54,7 @@ async def compose(
     stamps_business_time: bool = False,
     max_journal_bytes: int = MAX_JOURNAL_BYTES,
 ) -> AsyncIterator[Running]:
-    """The program without its sockets. Raises ScenarioError, UnusableDatabase.
+    """The program without its sockets. Raises SettingsError, ScenarioError, UnusableDatabase.
 
     `stamps_business_time` and `max_journal_bytes` are of EngineConfig.
     """
@@ -76,16 +76,20 @@ async def compose(
             else ConfiguredEndpoint(url=settings.webhook_url, secret=settings.webhook_secret)
         ),
         webhook_form=form,
+        webhook_authorities=_webhook_authorities(settings),
+        verifies_webhooks=not settings.webhook_insecure,
         stamps_business_time=stamps_business_time,
         max_journal_bytes=max_journal_bytes,
     )
-    async with open_engine(
-        database_path=settings.database,
-        wall=wall,
-        config=config,
-        checkout=checkout,
-        load_scenarios=partial(_in_force, given),
-    ) as engine:
+    async with (
+        open_engine(
+            database_path=settings.database,
+            wall=wall,
+            config=config,
+            checkout=checkout,
+            load_scenarios=partial(_in_force, given),
+        ) as engine,
+    ):
         log = RequestLog(wall, write_log, as_json=settings.log_format == "json")
         watch = _watch(settings, engine, wall, given, forms) if settings.watch else None
         yield Running(
@@ -99,6 +103,14 @@ async def compose(
         if watch is not None:
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
+
+
+def _webhook_authorities(settings: Settings) -> str:
+    if settings.webhook_ca is None:
+        return ""
+    from emulator.server.app.tls import authorities
+
+    return authorities(settings.webhook_ca)
 
 
 def _watch(
@@ -228,6 +240,7 @@ class _Applications(NamedTuple):
             methods=self.settings.methods,
             checkout=self.checkout,
             engine=self.engine,
+            verifies_webhooks=not self.settings.webhook_insecure,
         )
 
     def _checkout_pages(self) -> ASGIApp:
