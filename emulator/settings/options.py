@@ -88,6 +88,12 @@ OPTIONS = (
         "rate: x60 runs sixty times as fast as real time.",
     ),
     Option(
+        "clock-file",
+        types.FILE,
+        "File with the clock of the first account for libfaketime, which gives the processes of a "
+        "shop the same time.",
+    ),
+    Option(
         "seed",
         types.SEED,
         "Seed that makes ids, tokens, secrets and random choices repeatable; otherwise random.",

@@ -31,6 +31,7 @@ class Settings:
     tls_key: str | None = None
     database: str = IN_MEMORY
     clock: ClockSpec = REAL_CLOCK
+    clock_file: str | None = None
     seed: int | None = None
     methods: tuple[str, ...] = DEFAULT_METHODS
     scenarios: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -89,6 +89,7 @@ async def compose(
             checkout=checkout,
             load_scenarios=partial(_in_force, given),
         ) as engine,
+        _clock_file(settings, engine, wall),
     ):
         log = RequestLog(wall, write_log, as_json=settings.log_format == "json")
         watch = _watch(settings, engine, wall, given, forms) if settings.watch else None
@@ -111,6 +112,16 @@ def _webhook_authorities(settings: Settings) -> str:
     from emulator.server.app.tls import authorities
 
     return authorities(settings.webhook_ca)
+
+
+def _clock_file(
+    settings: Settings, engine: Engine, wall: SystemClock
+) -> AbstractAsyncContextManager[None]:
+    if settings.clock_file is None:
+        return nullcontext()
+    from emulator.server.app.clock_file import clock_file
+
+    return clock_file(settings.clock_file, engine, wall)
 
 
 def _watch(
