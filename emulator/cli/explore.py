@@ -10,6 +10,7 @@ import click
 
 from emulator.cli.event_loop import ENDING_SIGNALS, run_loop
 from emulator.cli.output import (
+    CLOCK_FILE_OPTION,
     FILES_ARGUMENT,
     JSON_OPTION,
     JUNIT_OPTION,
@@ -121,6 +122,7 @@ DEFAULT_SAVE_DIRECTORY = Path("explore")
 @click.option(
     "--test-key", metavar="KEY", help=f"Test key of its account.  [default: {DEMO_TEST_KEY}]"
 )
+@CLOCK_FILE_OPTION
 @click.option(
     "--webhook-secret",
     metavar="SECRET",
@@ -161,6 +163,7 @@ def explore(
     from emulator.scenarios.problems import ScenarioError
     from emulator.scenarios.webhook_form_file import load_webhook_form
     from emulator.server.app.server import NoListener, collect_rarely
+    from emulator.settings import SettingsError
     from emulator.tools.explore.service import ExploreError
 
     settings = _settings(url, private)
@@ -196,7 +199,7 @@ def explore(
         return run_loop(run, ends_on=ENDING_SIGNALS)
     except PaymentsEmulatorError as error:
         cli_error(error.line)
-    except (ExploreError, NoListener) as error:
+    except (ExploreError, NoListener, SettingsError) as error:
         cli_error(str(error))
 
 

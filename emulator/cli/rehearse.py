@@ -11,6 +11,7 @@ import click
 
 from emulator.cli.event_loop import ENDING_SIGNALS, run_loop
 from emulator.cli.output import (
+    CLOCK_FILE_OPTION,
     JSON_OPTION,
     JUNIT_OPTION,
     REPORT_OPTION,
@@ -64,6 +65,7 @@ _PRIVATE = {"port": 0, "checkout-port": 0, "database": ":memory:", "log-format":
     help="Maximum time of each run, such as 5m.  [default: 10 times the first run, and 30s]",
 )
 @click.option("--webhook-url", metavar="URL", help="URL of the shop that receives webhooks.")
+@CLOCK_FILE_OPTION
 @click.option("--config", metavar="FILE", help="YAML file with options of `serve` for each run.")
 @JSON_OPTION
 @JUNIT_OPTION
@@ -75,6 +77,7 @@ def rehearse(
     jobs: int,
     max_time: int | None,
     webhook_url: str | None,
+    clock_file: str | None,
     config: str | None,
     **files: Path | None,
 ) -> int:
@@ -87,13 +90,16 @@ def rehearse(
     from emulator.scenarios.problems import ScenarioError
     from emulator.scenarios.webhook_form_file import load_webhook_form
     from emulator.server.app.server import NoListener, collect_rarely, silence
+    from emulator.settings import SettingsError
     from emulator.tools.rehearse import report as reports
     from emulator.tools.rehearse.rehearsal import RehearsalError, RehearsalRun
     from emulator.tools.rehearse.suite import Suite
     from emulator.tools.rehearse.variants import read_variants
 
-    flags = {"config": config, "webhook-url": webhook_url, "allow-http-localhost": True}
-    settings = private_settings({**flags, **_PRIVATE})
+    flags = {"config": config, "webhook-url": webhook_url, "clock-file": clock_file}
+    settings = private_settings({**flags, "allow-http-localhost": True, **_PRIVATE})
+    if settings.clock_file is not None and jobs > 1:
+        cli_error("flag --jobs: found --clock-file, expected 1: each run has its own clock")
     try:
         form = load_webhook_form(settings.webhook_format)
     except ScenarioError as error:
@@ -123,7 +129,7 @@ def rehearse(
         cli_error(error.args[0])
     except ScenarioError as error:
         return print_problems(error.problems)
-    except NoListener as error:
+    except (NoListener, SettingsError) as error:
         cli_error(str(error))
     finally:
         progress.show()

@@ -80,14 +80,15 @@ def _lines(error: Exception, settings: Settings) -> list[str] | None:
     import sqlite3
 
     from emulator.scenarios.problems import ScenarioError
-    from emulator.server.app.ready_file import NoReadyFile
     from emulator.server.app.server import NoListener
     from emulator.server.storage.batch import Busy
     from emulator.server.storage.database_file import UnusableDatabase
 
     if isinstance(error, ScenarioError):
         return [str(problem) for problem in error.problems]
-    if isinstance(error, NoListener | NoReadyFile | UnusableDatabase):
+    if isinstance(error, SettingsError):
+        return list(error.lines)
+    if isinstance(error, NoListener | UnusableDatabase):
         return [str(error)]
     if isinstance(error, Busy | sqlite3.DatabaseError):
         return [f"cannot use the database {settings.database}: {error}"]

@@ -11,6 +11,7 @@ from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve
 
 MAX_HEALTH_CHECK_S = 2.0
 MAX_HEALTH_BYTES = 1_000
+_HEALTH_OPTIONS = {"host", "port", "tls-cert", "tls-key", "config"}
 # The addresses at which a server that listens on all addresses is reached.
 _REACHABLE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound
 
@@ -66,7 +67,7 @@ def serve(**flags: object) -> None:
 
 
 @click.command()
-@_options([option for option in OPTIONS if option.name in {"host", "port", "config"}])
+@_options([option for option in OPTIONS if option.name in _HEALTH_OPTIONS])
 def health(**flags: object) -> None:
     """Test whether the server responds.
 
@@ -79,19 +80,24 @@ def health(**flags: object) -> None:
         raise Unhealthy(*error.lines) from None
     if settings.port == 0:
         raise Unhealthy("port 0 is any free port; name the real one with --port")
-    _check_health(settings.host, settings.port)
+    _check_health(settings)
 
 
-def _check_health(host: str, port: int) -> None:
-    """Send one request. Raises Unhealthy."""
+def _check_health(settings: Settings) -> None:
+    """Send one request, without verifying the certificate. Raises Unhealthy."""
     from emulator.http.addresses import host_with_port
     from emulator.http.blocking_client import BlockingEmulator
     from emulator.http.emulator_calls import HEALTH
 
-    base_url = f"http://{host_with_port(_REACHABLE.get(host, host), port)}"
+    host = _REACHABLE.get(settings.host, settings.host)
+    base_url = f"{settings.scheme}://{host_with_port(host, settings.port)}"
     url = f"{base_url}{HEALTH.path}"
+    # The certificate has the name by which others reach the server.
     emulator = BlockingEmulator(
-        base_url=base_url, timeout_s=MAX_HEALTH_CHECK_S, max_bytes=MAX_HEALTH_BYTES
+        base_url=base_url,
+        timeout_s=MAX_HEALTH_CHECK_S,
+        max_bytes=MAX_HEALTH_BYTES,
+        verifies=False,
     )
     response = emulator.send(HEALTH)
     if response.failure is not None:

@@ -41,15 +41,15 @@ def check_regular(path: str | Path) -> None:
         raise NotRegularFile(mode)
 
 
-def create_private(path: Path, content: bytes) -> None:
-    """Create a file that only the user can read, in place of a file or a link. Raises OSError."""
+def create_file(path: Path, content: bytes, *, mode: int) -> None:
+    """Create a file in place of a file or a link, with these permissions. Raises OSError."""
     path.unlink(missing_ok=True)
-    with open(path, "xb", opener=_open_private) as file:
+
+    def create(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), mode)
+
+    with open(path, "xb", opener=create) as file:
         file.write(content)
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
 def open_regular(path: Path) -> BinaryIO:

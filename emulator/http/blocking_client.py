@@ -9,13 +9,9 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from .emulator_calls import MAX_RESPONSE_S, EmulatorCall
-from .failures import NotHttp, RequestStage, explain_failure
+from .failures import NotHttp, RequestStage, connection_failure
 from .response import HttpResponse
 
-_CONNECTIONS: dict[str, type[http.client.HTTPConnection]] = {
-    "http": http.client.HTTPConnection,
-    "https": http.client.HTTPSConnection,
-}
 # Pytest shows the line of the test instead.
 __tracebackhide__ = True
 
@@ -52,7 +48,7 @@ class BlockingEmulator:
     """Calls one emulator, with or without an API key; `log` is its log file on this machine.
 
     Of a response at most `max_bytes` are read. Without `idle_connections`, each call has its own
-    connection.
+    connection. `verifies`: the certificate of a server with HTTPS must be valid.
     """
 
     base_url: str
@@ -61,6 +57,7 @@ class BlockingEmulator:
     timeout_s: float = MAX_RESPONSE_S
     max_bytes: int | None = None
     idle_connections: IdleConnections | None = None
+    verifies: bool = True
 
     def call(self, call: EmulatorCall[T]) -> T:
         """The result of a call. Raises PaymentsEmulatorError."""
@@ -94,7 +91,13 @@ class BlockingEmulator:
 
     def _connection(self) -> http.client.HTTPConnection:
         url = urlsplit(self.base_url)
-        return _CONNECTIONS[url.scheme](url.hostname or "", url.port, timeout=self.timeout_s)
+        host, port, timeout_s = url.hostname or "", url.port, self.timeout_s
+        if url.scheme == "http":
+            return http.client.HTTPConnection(host, port, timeout=timeout_s)
+        from .tls import tls_context
+
+        context = tls_context(verifies=self.verifies)
+        return http.client.HTTPSConnection(host, port, timeout=timeout_s, context=context)
 
     def _response(
         self, connection: http.client.HTTPConnection, call: EmulatorCall[Any]
@@ -109,9 +112,8 @@ class BlockingEmulator:
         if isinstance(error, http.client.BadStatusLine) and not is_connected:
             error = NotHttp()
         stage = RequestStage.AWAITING_RESPONSE if is_connected else RequestStage.CONNECTING
-        _, failure = explain_failure(
-            error, host=urlsplit(self.base_url).hostname or "", stage=stage
-        )
+        host = urlsplit(self.base_url).hostname or ""
+        failure = connection_failure(error, host=host, stage=stage)
         if isinstance(error, TimeoutError):
             failure = f"timed out after {self.timeout_s:g} s"
         return failure if self.log is None else f"{failure}; see its log {self.log}"

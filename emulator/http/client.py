@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import httptools
 
 from .addresses import DEFAULT_PORTS, BaseUrl, host_with_port
-from .failures import NotHttp, RequestStage, explain_failure
+from .failures import NotHttp, connection_failure
 from .name_lookup import connect_to_first, ip_addresses
 from .response import HttpResponse, timed_out
 
@@ -226,9 +226,7 @@ class ConnectionPool:
             raise NoConnection(f"no connection within {MAX_CONNECT_S} s") from None
         # ValueError: a host name that is not valid.
         except (OSError, ValueError) as error:
-            stage = RequestStage.CONNECTING
-            _, phrase = explain_failure(error, host=server.host, stage=stage)
-            raise NoConnection(phrase) from None
+            raise NoConnection(connection_failure(error, host=server.host)) from None
         self.local_host = transport.get_extra_info("sockname")[0]
         return connection
 
@@ -261,7 +259,9 @@ class ConnectionPool:
 
     def _tls_context(self, server: BaseUrl) -> "ssl.SSLContext | None":
         if self._tls is None and server.scheme == "https":
-            self._tls = tls_context("https")
+            from .tls import tls_context
+
+            self._tls = tls_context()
         return self._tls if server.scheme == "https" else None
 
 
@@ -276,16 +276,3 @@ def encode_request(
     lines = "".join(f"{name}: {value}\r\n" for name, value in all_headers.items())
     head = f"{method} {target} HTTP/1.1\r\n{lines}\r\n"
     return head.encode("utf-8", "surrogateescape") + body
-
-
-def tls_context(scheme: str) -> "ssl.SSLContext":
-    """Trust the authorities of the system, or those of SSL_CERT_FILE, and those of browsers."""
-    import ssl
-
-    import certifi
-
-    if scheme == "http":
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # Never used, and quick to create.
-    context = ssl.create_default_context()
-    context.load_verify_locations(certifi.where())
-    return context

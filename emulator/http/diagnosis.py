@@ -89,9 +89,8 @@ _CAUSES = {
         "The emulator has reached its limit of open files: increase the limit (ulimit -n)."
     ),
     FailureKind.UNTRUSTED_CERTIFICATE: (
-        "No known authority has signed the certificate: set SSL_CERT_FILE to a file with "
-        "the certificate of its authority (PEM) where the emulator runs, or register an http:// "
-        "address."
+        "No known authority has signed the certificate: start the emulator with --webhook-ca and "
+        "the certificate of its authority (a PEM file), or register an http:// address."
     ),
     FailureKind.UNUSABLE_URL: (
         "No request to this URL is possible: register a URL that a browser can open."

@@ -12,6 +12,7 @@ MAX_CAUSES = 64
 # OpenSSL's names for a response that is not TLS.
 _NOT_TLS = {
     "HTTP_REQUEST",
+    "HTTPS_PROXY_REQUEST",
     "PACKET_LENGTH_TOO_LONG",
     "RECORD_LAYER_FAILURE",
     "UNKNOWN_PROTOCOL",
@@ -74,6 +75,16 @@ def explain_failure(failure: Exception, *, host: str, stage: RequestStage) -> Ex
             if isinstance(error, kind):
                 return explain(error)
     return _closed(stage)
+
+
+def connection_failure(
+    failure: Exception, *, host: str, stage: RequestStage = RequestStage.CONNECTING
+) -> str:
+    """Why a client has no connection to a server, as a phrase for the user of a command."""
+    kind, phrase = explain_failure(failure, host=host, stage=stage)
+    if kind is FailureKind.UNTRUSTED_CERTIFICATE:
+        phrase += "; set SSL_CERT_FILE to the certificate of its authority, a PEM file"
+    return phrase
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from ssl import SSLError
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -91,7 +92,10 @@ class NameLookups:
 async def connect_to_first(
     addresses: Sequence[str], port: int, protocol: Callable[[], P], **tls: Any
 ) -> tuple[asyncio.Transport, P]:
-    """Connect to the first address that accepts the connection. Raises OSError."""
+    """Connect to the first address that accepts the connection.
+
+    Raises OSError, if possible that of a TLS handshake: some address has accepted a connection.
+    """
     failures: list[OSError] = []
     for address in addresses:
         try:
@@ -100,4 +104,4 @@ async def connect_to_first(
             )
         except OSError as error:
             failures.append(error)
-    raise failures[0]
+    raise max(failures, key=lambda failure: isinstance(failure, SSLError))

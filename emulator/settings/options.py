@@ -74,12 +74,24 @@ OPTIONS = (
         "Public base URL of the checkout pages, when a container or proxy changes it; "
         "otherwise derived from host and port.",
     ),
+    Option(
+        "tls-cert",
+        types.PEM_FILE,
+        "Certificate of both listeners, which then serve HTTPS; a PEM file, with --tls-key.",
+    ),
+    Option("tls-key", types.PEM_FILE, "Key of that certificate, without a passphrase; a PEM file."),
     Option("database", types.DATABASE, "SQLite file that keeps the state across restarts."),
     Option(
         "clock",
         types.CLOCK,
         "Business time: real, frozen (at the present instant), frozen@2026-01-01T00:00:00Z, or a "
         "rate: x60 runs sixty times as fast as real time.",
+    ),
+    Option(
+        "clock-file",
+        types.FILE,
+        "File with the clock of the first account for libfaketime, which gives the processes of a "
+        "shop the same time.",
     ),
     Option(
         "seed",
@@ -122,6 +134,16 @@ OPTIONS = (
         "or a YAML file.",
     ),
     Option(
+        "webhook-ca",
+        types.PEM_FILE,
+        "Certificates of further authorities for https webhook endpoints; a PEM file.",
+    ),
+    Option(
+        "webhook-insecure",
+        types.SWITCH,
+        "Do not verify the certificates of https webhook endpoints.",
+    ),
+    Option(
         "allow-http-localhost",
         types.SWITCH,
         "Accept http:// redirect URLs on local names: IP loopback, a name without a dot, "
@@ -158,7 +180,7 @@ OPTIONS = (
     ),
     Option(
         "ready-file",
-        types.READY_FILE,
+        types.FILE,
         "JSON file that is written when both listeners respond, and removed at exit: "
         "api, checkout, pid, test_key, version.",
     ),

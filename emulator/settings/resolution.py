@@ -44,6 +44,11 @@ RULES = (
         problem="found the same port for the API and the checkout pages, expected two ports",
     ),
     OptionRule(
+        options=("tls-cert", "tls-key"),
+        is_broken=lambda settings: (settings.tls_cert is None) != (settings.tls_key is None),
+        problem="found one of --tls-cert and --tls-key, expected both",
+    ),
+    OptionRule(
         options=("methods",),
         is_broken=lambda settings: not settings.methods,
         problem="found no method, expected at least one",
@@ -100,7 +105,7 @@ def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings
 
 
 def start_warnings(settings: Settings, environ: Mapping[str, str]) -> Iterator[str]:
-    """Describes variables that are similar to those of options, and unknown methods."""
+    """Describes variables similar to those of options, insecure settings and unknown methods."""
     known = [option.variable.removeprefix(_PREFIX) for option in OPTIONS]
     for variable in environ:
         name = variable.removeprefix(_PREFIX)
@@ -110,6 +115,8 @@ def start_warnings(settings: Settings, environ: Mapping[str, str]) -> Iterator[s
             nearest = nearest_word(name, known)
             if nearest is not None:
                 yield f"variable {variable} is unknown; the nearest option is {_PREFIX}{nearest}"
+    if settings.webhook_insecure:
+        yield "--webhook-insecure: the certificates of https webhook endpoints are not verified"
     for method in settings.methods:
         if method not in METHODS:
             from emulator.domain.message_text import nearest_word_hint

@@ -27,8 +27,11 @@ class Settings:
     port: int = 8080
     checkout_port: int = 8081
     checkout_url: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
     database: str = IN_MEMORY
     clock: ClockSpec = REAL_CLOCK
+    clock_file: str | None = None
     seed: int | None = None
     methods: tuple[str, ...] = DEFAULT_METHODS
     scenarios: tuple[str, ...] = ()
@@ -39,6 +42,8 @@ class Settings:
     webhook_url: str | None = None
     webhook_secret: str | None = field(default=None, repr=False)
     webhook_format: str = STANDARD_WEBHOOKS
+    webhook_ca: str | None = None
+    webhook_insecure: bool = False
     allow_http_localhost: bool = False
     allowed_hosts: tuple[str, ...] = ()
     rate_limit: RateLimit | None = None
@@ -49,14 +54,19 @@ class Settings:
     ready_file: str | None = None
     config: str | None = None
 
+    @property
+    def scheme(self) -> str:
+        """The scheme of both listeners."""
+        return "http" if self.tls_cert is None else "https"
+
     def local_url(self, port: int) -> str:
         """The address of a listener for a browser on this machine, without a trailing slash."""
-        if not is_ip_literal(self.host):
-            return f"http://{self.host}:{port}"
-        address = ip_address(self.host)
-        if address.is_unspecified:
-            return f"http://localhost:{port}"
-        return f"http://[{address}]:{port}" if address.version == 6 else f"http://{address}:{port}"
+        host = self.host
+        if is_ip_literal(host):
+            address = ip_address(host)
+            host = f"[{address}]" if address.version == 6 else str(address)
+            host = "localhost" if address.is_unspecified else host
+        return f"{self.scheme}://{host}:{port}"
 
     def public_checkout_url(self, checkout_port: int) -> str:
         """The base of every `checkout_url`, without a trailing slash, for the real port."""

@@ -11,6 +11,7 @@ from tests.golden.outputs import library_modules, modules_at_start, recorded
 
 # Each is slow to import and needed by few requests.
 NEVER = {"httpx", "jinja2", "rich", "pydantic", "starlette.routing", "starlette.applications"}
+NEVER |= {"emulator.server.app.tls", "emulator.http.tls", "emulator.server.app.clock_file"}
 NEVER |= {"emulator.domain.clauses", "emulator.server.api.document", "emulator.server.openapi"}
 # For the banner, which is printed after the server accepts requests.
 LATER = {"yaml", "emulator.cli.banner", "emulator.scenarios"}

@@ -83,7 +83,7 @@ class Server:
 
     def _port(self, name: str) -> int:
         [line] = [line for line in self.printed if line.startswith(f"  {name} ")]
-        found = re.search(r"http://\S+?:(\d+)(?=[/\s])", line)
+        found = re.search(r"https?://\S+?:(\d+)(?=[/\s])", line)
         assert found is not None, line
         return int(found[1])
 

@@ -2,11 +2,19 @@
 
 import asyncio
 import socket
+import ssl
 from threading import Event, Semaphore
 
 import pytest
 
-from emulator.http.name_lookup import MAX_LOOKUPS, NameLookups, ip_addresses, run_on_daemon_thread
+from emulator.http.name_lookup import (
+    MAX_LOOKUPS,
+    NameLookups,
+    connect_to_first,
+    ip_addresses,
+    run_on_daemon_thread,
+)
+from tests.server.webhooks.receiver import receiving, self_signed
 
 
 async def test_the_result_of_the_function_is_returned() -> None:
@@ -134,3 +142,14 @@ async def test_a_failed_look_up_is_repeated_by_the_next_caller() -> None:
     for _ in range(2):
         with pytest.raises(socket.gaierror):
             await lookups.ip_addresses(b"no-such-host.invalid")
+
+
+async def test_a_failed_handshake_counts_more_than_an_address_without_a_server() -> None:
+    tls = ssl.create_default_context()
+    async with receiving(tls=self_signed()) as receiver:
+        port = int(receiver.url.rpartition(":")[2].partition("/")[0])
+        for addresses in (["127.0.0.2", "127.0.0.1"], ["127.0.0.1", "127.0.0.2"]):
+            with pytest.raises(ssl.SSLCertVerificationError):
+                await connect_to_first(
+                    addresses, port, asyncio.Protocol, ssl=tls, server_hostname="localhost"
+                )

@@ -19,6 +19,7 @@ from emulator.pytest_plugin.server import (
     start,
 )
 from tests.cli.processes import HANGS_AFTER_S, free_port, listens
+from tests.server.webhooks.receiver import SELF_SIGNED
 
 
 def test_later_processes_share_the_server_and_the_last_release_ends_it(
@@ -55,6 +56,16 @@ def test_a_server_that_has_ended_is_replaced(tmp_path: Path, is_complete: bool) 
 def test_a_server_that_cannot_start_is_explained(tmp_path: Path) -> None:
     with pytest.raises(PaymentsEmulatorError, match=r"did not start: .*nowhere\.yaml"):
         start(("--scenarios", "nowhere.yaml"), tmp_path, tmp_path / "server")
+
+
+def test_a_server_may_use_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(SELF_SIGNED))
+    pair = ("--tls-cert", str(SELF_SIGNED), "--tls-key", str(SELF_SIGNED))
+    lease = start((*pair, "--host", "localhost"), tmp_path, tmp_path / "server")
+    assert lease.server.base_url.startswith("https://localhost:")
+    assert BlockingEmulator(base_url=lease.server.base_url).call(HEALTH)["status"] == "ok"
+    lease.release()
+    lease.wait(is_shared=True)
 
 
 def test_a_server_without_any_connection_ends() -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -54,7 +54,7 @@ async def compose(
     stamps_business_time: bool = False,
     max_journal_bytes: int = MAX_JOURNAL_BYTES,
 ) -> AsyncIterator[Running]:
-    """The program without its sockets. Raises ScenarioError, UnusableDatabase.
+    """The program without its sockets. Raises SettingsError, ScenarioError, UnusableDatabase.
 
     `stamps_business_time` and `max_journal_bytes` are of EngineConfig.
     """
@@ -76,16 +76,21 @@ async def compose(
             else ConfiguredEndpoint(url=settings.webhook_url, secret=settings.webhook_secret)
         ),
         webhook_form=form,
+        webhook_authorities=_webhook_authorities(settings),
+        verifies_webhooks=not settings.webhook_insecure,
         stamps_business_time=stamps_business_time,
         max_journal_bytes=max_journal_bytes,
     )
-    async with open_engine(
-        database_path=settings.database,
-        wall=wall,
-        config=config,
-        checkout=checkout,
-        load_scenarios=partial(_in_force, given),
-    ) as engine:
+    async with (
+        open_engine(
+            database_path=settings.database,
+            wall=wall,
+            config=config,
+            checkout=checkout,
+            load_scenarios=partial(_in_force, given),
+        ) as engine,
+        _clock_file(settings, engine, wall),
+    ):
         log = RequestLog(wall, write_log, as_json=settings.log_format == "json")
         watch = _watch(settings, engine, wall, given, forms) if settings.watch else None
         yield Running(
@@ -99,6 +104,24 @@ async def compose(
         if watch is not None:
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
+
+
+def _webhook_authorities(settings: Settings) -> str:
+    if settings.webhook_ca is None:
+        return ""
+    from emulator.server.app.tls import authorities
+
+    return authorities(settings.webhook_ca)
+
+
+def _clock_file(
+    settings: Settings, engine: Engine, wall: SystemClock
+) -> AbstractAsyncContextManager[None]:
+    if settings.clock_file is None:
+        return nullcontext()
+    from emulator.server.app.clock_file import clock_file
+
+    return clock_file(settings.clock_file, engine, wall)
 
 
 def _watch(
@@ -228,6 +251,7 @@ class _Applications(NamedTuple):
             methods=self.settings.methods,
             checkout=self.checkout,
             engine=self.engine,
+            verifies_webhooks=not self.settings.webhook_insecure,
         )
 
     def _checkout_pages(self) -> ASGIApp:

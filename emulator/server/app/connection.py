@@ -118,7 +118,10 @@ class Connection(asyncio.Protocol):
         self._process()
 
     def eof_received(self) -> bool:
-        """Keep the connection for the responses to the requests that are complete."""
+        """Keep the connection for the responses to the requests that are complete.
+
+        asyncio ends a TLS connection as soon as one side has ended it.
+        """
         self.has_eof = True
         request = self._request
         if request is not None:
@@ -127,7 +130,7 @@ class Connection(asyncio.Protocol):
                 self._lose(request)
                 self._end()
         self._process()
-        return not self._is_ending
+        return not self._is_ending and self._transport.can_write_eof()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._state.connections.discard(self)

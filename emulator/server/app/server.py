@@ -17,19 +17,25 @@ from contextlib import (
     suppress,
 )
 from functools import partial
+from typing import TYPE_CHECKING
 
 from emulator.clock import RealClock, SystemClock
 from emulator.domain.instants import http_date
 from emulator.server.app.composition import Running, compose
-from emulator.server.app.connection import LAST_ANSWERS_S, Connection, ServerState
+from emulator.server.app.connection import LAST_ANSWERS_S, MAX_HEAD_MS, Connection, ServerState
 from emulator.server.app.log import standard_error
 from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES
 from emulator.settings import Settings
+
+if TYPE_CHECKING:
+    import ssl
 
 NEW_OBJECTS_A_COLLECTION = 50_000
 BACKLOG = 2048
 # The interval in which the `Date` header is updated.
 TICK_MS = 1_000
+# How long a client may take to confirm the end of a TLS connection.
+MAX_TLS_SHUTDOWN_S = 1
 
 logger = logging.getLogger(__name__)
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -56,7 +62,7 @@ async def serve(
 ) -> None:
     """Run until SIGTERM or SIGINT; `announce` is called once, when requests are served.
 
-    It is called on another thread. The warnings are logged first. Raises NoListener, NoReadyFile,
+    It is called on another thread. The warnings are logged first. Raises NoListener, SettingsError,
     ScenarioError, UnusableDatabase.
     """
 
@@ -69,6 +75,7 @@ async def serve(
             descriptor_limit(raises=True)
         collect_rarely()
 
+    tls = _listener_tls(settings)
     with (
         _ready_file(settings.ready_file) as write_ready_file,
         listener(settings.host, settings.port, option="--port") as api,
@@ -87,8 +94,16 @@ async def serve(
             write_log=log.write,
         ) as running:
             log.is_known_key = running.engine.accounts.is_known
-            server = EmulatorServer(running, wall=wall, end=end, announce=announce_ready)
+            server = EmulatorServer(running, wall=wall, end=end, announce=announce_ready, tls=tls)
             await server.serve(sockets=[api, pages])
+
+
+def _listener_tls(settings: Settings) -> "ssl.SSLContext | None":
+    if settings.tls_cert is None or settings.tls_key is None:
+        return None
+    from emulator.server.app.tls import listener_tls
+
+    return listener_tls(settings.tls_cert, settings.tls_key)
 
 
 def _ready_file(path: str | None) -> AbstractContextManager[Callable[[Running], None]]:
@@ -188,11 +203,13 @@ class EmulatorServer:
         wall: SystemClock,
         end: asyncio.Event,
         announce: Callable[[Running], None],
+        tls: "ssl.SSLContext | None",
     ) -> None:
         self._running = running
         self._wall = wall
         self._end = end
         self._announce = announce
+        self._tls = tls
         self._state = ServerState()
 
     async def serve(self, sockets: list[socket.socket]) -> None:
@@ -205,10 +222,15 @@ class EmulatorServer:
             server_state=self._state,
         )
         self._tick()
-        servers = [
-            await loop.create_server(connect, sock=listening, backlog=BACKLOG)
-            for listening in sockets
-        ]
+        listen = partial(loop.create_server, connect, backlog=BACKLOG)
+        if self._tls is not None:
+            listen = partial(
+                listen,
+                ssl=self._tls,
+                ssl_handshake_timeout=MAX_HEAD_MS / 1000,
+                ssl_shutdown_timeout=MAX_TLS_SHUTDOWN_S,
+            )
+        servers = [await listen(sock=listening) for listening in sockets]
         self._running.gateway.is_ready = True
         announcing = loop.run_in_executor(None, self._announce, self._running)
         _unblock_signals()
@@ -252,8 +274,9 @@ async def private_emulator(
 
     Yields the base URL. `write_log` receives the lines of the request log, the last ones at the
     end. By default, webhooks have the time of their account's clock, for a replay. Raises
-    NoListener, ScenarioError, UnusableDatabase.
+    NoListener, SettingsError, ScenarioError, UnusableDatabase.
     """
+    tls = _listener_tls(settings)
     with (
         listener(settings.host, settings.port, option="--port") as api,
         listener(settings.host, settings.checkout_port, option="--checkout-port") as pages,
@@ -276,7 +299,7 @@ async def private_emulator(
             def announce(_: Running) -> None:
                 loop.call_soon_threadsafe(is_ready.set)
 
-            server = EmulatorServer(running, wall=wall, end=end, announce=announce)
+            server = EmulatorServer(running, wall=wall, end=end, announce=announce, tls=tls)
             serving = asyncio.create_task(server.serve(sockets=[api, pages]))
             serving.add_done_callback(lambda _: is_ready.set())
             try:

@@ -92,12 +92,14 @@ class Dashboard:
         methods: Sequence[str],
         checkout: CheckoutAddress,
         engine: Engine,
+        verifies_webhooks: bool,
     ) -> None:
         """`methods` are those that are offered."""
         self._control = ControlApi(control)
         self._methods = methods
         self._checkout = checkout
         self._engine = engine
+        self._verifies_webhooks = verifies_webhooks
         self._renders = SharedRenders(engine.wall.monotonic_ms)
         self._assets, self._templates = _templates(templates)
 
@@ -213,6 +215,7 @@ class Dashboard:
             guides=GUIDES,
             first_account=self._engine.accounts.first.profile.id,
             mode=page.subject.get("mode", "test"),
+            verifies_webhooks=self._verifies_webhooks,
             **variables,
         )
         return Response(text, status_code=status, media_type="text/html", headers=_HEADERS)

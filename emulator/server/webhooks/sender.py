@@ -14,7 +14,7 @@ from msgspec import Struct
 from emulator.clock import SystemClock
 from emulator.domain.webhooks import MAX_TIMEOUT_MS, AttemptResult, WebhookRequest, WebhookResponse
 from emulator.http.addresses import DEFAULT_PORTS, host_with_port
-from emulator.http.client import ResponseProtocol, tls_context
+from emulator.http.client import ResponseProtocol
 from emulator.http.diagnosis import (
     Diagnosis,
     FailedRequest,
@@ -24,6 +24,7 @@ from emulator.http.diagnosis import (
 )
 from emulator.http.failures import NotHttp, RequestStage
 from emulator.http.name_lookup import NameLookups, connect_to_first, run_on_daemon_thread
+from emulator.http.tls import tls_context
 
 if TYPE_CHECKING:
     import ssl
@@ -246,12 +247,19 @@ class Sender:
     address, but it looks up few names at the same time.
     """
 
-    def __init__(self, wall: SystemClock, *, is_in_container: bool) -> None:
+    def __init__(
+        self,
+        wall: SystemClock,
+        *,
+        is_in_container: bool,
+        load_tls: "Callable[[], ssl.SSLContext]" = tls_context,
+    ) -> None:
         self._wall = wall
         self._is_in_container = is_in_container
         self._lookups = NameLookups()
         self._exchanges: set[WebhookExchange] = set()
         self._loading: asyncio.Future[ssl.SSLContext] | None = None
+        self._load_tls = load_tls
 
     async def send(
         self, request: WebhookRequest, *, timeout_ms: int = MAX_TIMEOUT_MS
@@ -287,7 +295,7 @@ class Sender:
     async def _tls_context(self) -> "ssl.SSLContext":
         """The trusted certificates, read once on a thread because that takes a while."""
         if self._loading is None:
-            self._loading = run_on_daemon_thread(lambda: tls_context("https"), name="tls-context")
+            self._loading = run_on_daemon_thread(self._load_tls, name="tls-context")
         # Cancelling one attempt must not cancel it for the others.
         return await asyncio.shield(self._loading)
 

@@ -15,6 +15,7 @@ from emulator.http.emulator_client import TemporaryAccount
 from emulator.http.received_webhooks import ReceivedRequest
 from emulator.http.receiver import WebhookReceiver
 from emulator.http.response import HttpResponse
+from emulator.tools.doctor.clocks import account_instant, clock_findings
 from emulator.tools.doctor.machine import ExaminedEmulator
 from emulator.tools.doctor.network import LocalNetwork
 from emulator.tools.doctor.report import DoctorFinding, Level, good, note, problem
@@ -44,13 +45,14 @@ _FAILED = "See the handler's own log; it must return 2xx."
 class PingResult:
     """The response to a ping; `status` is None without one, `cause` that of a failure.
 
-    `endpoint` is the endpoint to which the ping was sent.
+    `endpoint` is the endpoint to which the ping was sent, `date` the `Date` header of the response.
     """
 
     is_delivered: bool
     description: str
     status: int | None = None
     cause: str | None = None
+    date: str | None = None
     endpoint: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -62,6 +64,8 @@ class PingAccount(TemporaryAccount):
         super().__init__(control.send, {"name": name, "clock": "real"}, has_unique_name=True)
         self._control = control
         self._ping_slots = asyncio.Semaphore(MAX_CONCURRENT_PINGS)
+        # The `Date` headers of the merchant's servers, by their URL.
+        self.dates: dict[str, str] = {}
 
     @property
     def server(self) -> TargetServer:
@@ -91,12 +95,14 @@ def _parse_ping(response: HttpResponse) -> PingResult:
         return PingResult(is_delivered=False, description=describe(response))
     attempt: dict[str, Any] = attempts[-1]
     status, error = attempt.get("status"), attempt.get("error")
+    received = attempt.get("response") or {}
     words = ", ".join(str(word) for word in (status, error) if word is not None)
     return PingResult(
         is_delivered=response.member("status") == "succeeded",
         description=f"{words} in {attempt.get('duration_ms', 0):.0f} ms",
         status=status,
         cause=attempt.get("cause"),
+        date=received.get("headers", {}).get("date"),
     )
 
 
@@ -134,11 +140,13 @@ async def probe_handlers(
     urls = [endpoint.get("url") for endpoint in endpoints]
     if webhook_url is not None and webhook_url not in urls:
         probes.append(_probe_url(account, webhook_url, None))
+    earliest = await account_instant(emulator)
     *merchants, local = await asyncio.gather(*probes, probe_local_handler(account, routes))
+    clocks = clock_findings(account.dates, earliest, await account_instant(emulator))
     if local.level is Level.PROBLEM and any(merchant.level is Level.OK for merchant in merchants):
         # Not needed, since there is a handler elsewhere.
         local = replace(local, level=Level.NOTE)
-    return [*findings, *merchants, local]
+    return [*findings, *merchants, *clocks, local]
 
 
 async def _endpoints(
@@ -180,6 +188,8 @@ async def _probe_url(
     """Ping a handler; without a secret it is not registered, and its secret is unknown."""
     ping = await account.ping(url, secret, form)
     shown = _without_password(url)
+    if ping.date is not None:
+        account.dates[shown] = ping.date
     if ping.is_delivered:
         result = "accepts a ping, but is not registered"
         if secret is not None:

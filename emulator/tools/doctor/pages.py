@@ -118,7 +118,7 @@ class _Page:
         """Where the page opens: at the default port, or at the one after that of the API."""
         api = self.control.base_url
         for port in dict.fromkeys((Settings().checkout_port, api.port + 1)):
-            other = BaseUrl(scheme="http", host=api.host, port=port)
+            other = replace(api, port=port, path="")
             if other != base_url and await self._failure_at(other) is None:
                 return other
         return None

@@ -97,7 +97,10 @@ def advice(given: ProbeResult, network: LocalNetwork) -> str:
         return given.fix
     base_url = given.base_url
     if base_url.scheme == "https":
-        return "The emulator uses http; https needs a proxy in front of it."
+        return (
+            "Only an emulator that was started with --tls-cert uses https. A private authority of "
+            "its certificate must be in the file of SSL_CERT_FILE."
+        )
     if not is_loopback(base_url.host):
         return (
             "Are the host and the port correct? Does the emulator listen on another address than "
@@ -142,8 +145,6 @@ async def probe_containers(
 
 async def _is_local(base_url: BaseUrl, network: LocalNetwork) -> bool:
     """Whether an address is one of this machine, or of this container."""
-    if base_url.scheme != "http":
-        return False  # A TLS proxy in front of the emulator may run anywhere.
     own = {interface.address for interface in network.interfaces}
     return any(ip in own or is_loopback(ip) for ip in await lookup(base_url.host))
 
@@ -164,7 +165,7 @@ def _interface_findings(
         return findings
     tried = ", ".join(f"{interface}: {result.description}" for interface, result in pairs)
     text = f"The emulator responds at {base_url.host} only (port {base_url.port} of {tried})"
-    return [note(text, _host_advice(network))]
+    return [note(text, _host_advice(base_url, network))]
 
 
 def _use(interface: NetworkInterface) -> str:
@@ -174,22 +175,25 @@ def _use(interface: NetworkInterface) -> str:
     return f"an address for containers and other machines{name}"
 
 
-def _host_advice(network: LocalNetwork) -> str:
+def _host_advice(base_url: BaseUrl, network: LocalNetwork) -> str:
     if network.is_in_container:
         return "For other containers, start the emulator with --host 0.0.0.0 (EMULATOR_HOST)."
     bridge = next(iter(network.bridges), None)
     narrow = "" if bridge is None else f"--host {bridge.address} (for this machine alone) or "
     return (
         f"For containers, start the emulator with {narrow}--host 0.0.0.0 (only in a trusted "
-        f"network), or as a container in their network, with the URL http://{SERVICE}:8080."
+        "network), or as a container in their network, with the URL "
+        f"{base_url.scheme}://{SERVICE}:8080."
     )
 
 
 def _container_names(base_url: BaseUrl) -> DoctorFinding:
     """The addresses that only a container can try."""
-    url = f"http://{DOCKER_HOST}:{base_url.port}{base_url.path}"
+    scheme = base_url.scheme
+    url = f"{scheme}://{DOCKER_HOST}:{base_url.port}{base_url.path}"
     return note(
-        f"{url} and, in Compose, http://{SERVICE}:8080 are for containers, not tested from here",
+        f"{url} and, in Compose, {scheme}://{SERVICE}:8080 are for containers, not tested from"
+        " here",
         f"In the container: curl {url}{HEALTH.path}"
         f" (Docker on Linux: start it with {ADD_DOCKER_HOST})",
     )

@@ -21,8 +21,9 @@ import httpx
 
 from emulator import __version__
 from emulator.clock import SystemClock, pause
-from emulator.http.client import NoConnection, tls_context
-from emulator.http.failures import RequestStage, explain_failure
+from emulator.http.client import NoConnection
+from emulator.http.failures import connection_failure
+from emulator.http.tls import tls_context
 
 MAX_RESPONSE_S = 20
 MAX_CONNECT_S = 10
@@ -231,7 +232,7 @@ class HttpTransport:
         self._http = httpx.AsyncClient(
             transport=transport,
             trust_env=scheme == "https",
-            verify=tls_context(scheme),
+            verify=tls_context(verifies=scheme == "https"),
             timeout=httpx.Timeout(MAX_RESPONSE_S, connect=MAX_CONNECT_S),
         )
 
@@ -252,8 +253,7 @@ class HttpTransport:
             raise NoConnection(str(error)) from None
         except httpx.ConnectError as error:
             host = urlsplit(self.base_url).hostname or ""
-            _, phrase = explain_failure(error, host=host, stage=RequestStage.CONNECTING)
-            raise NoConnection(phrase) from None
+            raise NoConnection(connection_failure(error, host=host)) from None
         except (TimeoutError, httpx.TimeoutException):
             raise LostResponse(f"no response within {MAX_RESPONSE_S} s") from None
         except httpx.TransportError:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from emulator import __version__
-from emulator.files import create_private
+from emulator.files import create_file
 from tests.cli.processes import FREE_PORTS, run, serving, wait_for
 
 
@@ -53,7 +53,7 @@ def test_only_its_user_can_read_it_and_it_is_written_through_no_link(tmp_path: P
         os.umask(before)
     link = tmp_path / "link"
     link.symlink_to(foreign)
-    create_private(link, b"new")
+    create_file(link, b"new", mode=0o600)
     assert (link.read_bytes(), link.is_symlink()) == (b"new", False)
     assert foreign.read_text() == "of the user"
 
@@ -64,7 +64,7 @@ def test_only_its_user_can_read_it_and_it_is_written_through_no_link(tmp_path: P
         ("missing/ready.json", "cannot write '{}': No such file or directory"),
         (".", "cannot write '{}': Is a directory"),
         ("/", "cannot write '{}': Is a directory"),
-        ("text", "found another file at '{}', expected none or the ready file"),
+        ("text", "found another file at '{}', expected none or the file of a former process"),
         ("pipe", "cannot write '{}': found a pipe, expected a regular file"),
         ("n" * 255, "cannot write '{}': File name too long"),
     ],

@@ -220,7 +220,7 @@ async def test_an_unknown_certificate_is_not_trusted() -> None:
         diagnosis = await failed(receiver.url)
         assert receiver.received == []
     assert diagnosis.error == "certificate not trusted: self-signed certificate"
-    assert "SSL_CERT_FILE" in diagnosis.cause
+    assert "--webhook-ca" in diagnosis.cause
 
 
 @pytest.mark.usefixtures("trusted")

@@ -118,7 +118,7 @@ async def test_another_response_than_health_is_explained(
 @pytest.mark.parametrize(
     ("url", "advice"),
     [
-        ("https://127.0.0.1:1", "The emulator uses http; https needs a proxy in front of it."),
+        ("https://127.0.0.1:1", "Only an emulator that was started with --tls-cert uses https."),
         (
             "http://no-such-host.invalid:1",
             "Are the host and the port correct? Does the emulator listen on ",

@@ -201,6 +201,7 @@ class ClockService(EngineService):
         tx.undo.append(partial(clock.restore, clock.state()))
         clock.stand_at(clock.now())
         account.advance.begin((clock.now(), tx.next_timer()), waits=plan.waits)
+        self._notify(tx, account)
 
     async def _advance(self, account: Account, plan: "_AdvancePlan") -> bool:
         """Repeat steps; returns whether the target was reached before a limit."""
@@ -265,8 +266,11 @@ class ClockService(EngineService):
         self._store(tx, account)
 
     def _store(self, tx: Transaction, account: Account) -> None:
-        """Write a clock that was moved, and wake the tasks that wait for it."""
+        """Write a clock that was moved, and notify those that wait for it."""
         accounts.set_clock(tx, account.number, account.clock)
+        self._notify(tx, account)
+
+    def _notify(self, tx: Transaction, account: Account) -> None:
         tx.after_commit.append(partial(self._change_notifier.changed, (account,)))
 
 

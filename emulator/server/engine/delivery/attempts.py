@@ -30,6 +30,7 @@ from emulator.domain.webhooks import (
 )
 from emulator.domain.wire import PING, UNKNOWN_EVENT_TYPE, ping_json
 from emulator.http.addresses import host_and_port, is_in_container
+from emulator.http.tls import tls_context
 from emulator.http.webhook_messages import Message, webhook_request
 from emulator.server.engine.delivery.endpoints import put_endpoint
 from emulator.server.engine.delivery.gates import Holds
@@ -146,7 +147,15 @@ class Attempts(StateService):
 
     def __init__(self, context: StateContext, holds: Holds) -> None:
         super().__init__(context)
-        self.sender = Sender(self._wall, is_in_container=is_in_container(os.environ))
+        self.sender = Sender(
+            self._wall,
+            is_in_container=is_in_container(os.environ),
+            load_tls=partial(
+                tls_context,
+                authorities=self._config.webhook_authorities,
+                verifies=self._config.verifies_webhooks,
+            ),
+        )
         self._holds = holds
 
     async def make(self, job: DeliveryJob, endpoint: RegisteredEndpoint, trigger: Trigger) -> None:

@@ -41,6 +41,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What the settings determine about every account.
 
     `webhook_form` is that of endpoints without one of their own; None is `standard`.
+    `webhook_authorities` are certificates in PEM, in addition to those of the system.
     `stamps_business_time` puts the account's clock in the timestamp of webhooks. Only a replay sets
     it, because real time would make each of its runs different.
     """
@@ -54,6 +55,8 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     vary: str = VARY_OFF
     endpoint: ConfiguredEndpoint | None = None
     webhook_form: "WebhookForm | None" = None
+    webhook_authorities: str = ""
+    verifies_webhooks: bool = True
     stamps_business_time: bool = False
     max_journal_bytes: int = MAX_JOURNAL_BYTES
 

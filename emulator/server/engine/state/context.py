@@ -28,6 +28,8 @@ class ChangeNotifier:
         self._wall = wall
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[Topic, set[asyncio.Event]] = {}
+        # Called at each change, on its thread and before the operation returns.
+        self.observer: Callable[[], None] | None = None
         self.closed = asyncio.Event()
 
     async def watch(
@@ -64,6 +66,8 @@ class ChangeNotifier:
                     del self._waiting[topic]
 
     def changed(self, topics: Iterable[Topic]) -> None:
+        if self.observer is not None:
+            self.observer()
         if not self._waiting:
             return
         awaited = [topic for topic in topics if topic in self._waiting]

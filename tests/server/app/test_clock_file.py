@@ -1,0 +1,212 @@
+"""The file of `--clock-file`: it shows the clock of the first account at any moment."""
+
+import os
+import shutil
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from emulator.domain.instants import format_instant, parse_clock, parse_instant
+from emulator.server.app.server import private_emulator
+from emulator.settings import resolve
+from tests.cli.processes import FREE_PORTS, run, serving
+from tests.server.webhooks.receiver import Received, Reply, receiving
+from tests.world import OTHER_TEST_KEY, START, World, world
+
+
+def line(file: Path) -> str:
+    [line] = file.read_text().splitlines()
+    return line
+
+
+def seen(file: Path, emulator: World) -> str:
+    """The instant that a process sees that reads the file now, as libfaketime does."""
+    form, _, rate = line(file).partition(" x")
+    assert float(rate) > 0
+    milliseconds = round(float(form.removeprefix("@")) * 1000)
+    if form.startswith(("+", "-")):
+        milliseconds += emulator.wall.system_ms()
+    return format_instant(milliseconds)
+
+
+async def shown(emulator: World) -> str:
+    return str((await emulator.shown("/clock"))["now"])
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "clock"
+
+
+@pytest.fixture
+async def frozen(file: Path) -> AsyncIterator[World]:
+    async with world(clock_file=str(file)) as emulator:
+        yield emulator
+
+
+INTEGRATION = """
+version: 1
+name: shop
+start: {request: POST http://127.0.0.1:1/orders, order: $.order, checkout_url: $.pay_at}
+state:
+  request: GET http://127.0.0.1:1/orders/{order}
+  paid: {path: $.state, in: [paid]}
+webhook: http://127.0.0.1:1/webhooks
+"""
+CHANGES: list[tuple[str, str, Any]] = [
+    ("POST", "/clock/advance", {"seconds": 1.234}),
+    ("PUT", "/snapshots/early", None),
+    ("POST", "/clock/advance", {"until": "2026-03-01T03:00:00.999+03:00"}),
+    ("PUT", "/clock", {"frozen": False}),
+    ("POST", "/clock/advance", {"seconds": 3600}),
+    ("PUT", "/clock", {"rate": 60}),
+    ("PUT", "/clock", {"rate": 0.5}),
+    ("POST", "/snapshots/early/restore", None),
+    ("PUT", "/clock", {"now": "2026-02-01T00:00:00Z", "frozen": False}),
+    ("POST", "/reset", None),
+]
+
+
+async def test_it_shows_each_change_of_the_clock_at_once(frozen: World, file: Path) -> None:
+    assert line(file) == "1767225600.0000001 x1"
+    for method, path, body in CHANGES:
+        response = await frozen.control(method, path, body)
+        assert response.is_success, response.text
+        assert seen(file, frozen) == await shown(frozen), path
+        frozen.wall.move(100)
+
+
+async def test_the_clock_of_another_account_does_not_change_it(frozen: World, file: Path) -> None:
+    before = line(file)
+    await frozen.advance(60, OTHER_TEST_KEY)
+    assert line(file) == before
+
+
+@pytest.mark.parametrize("clock", [f"frozen@{START}", "real"])
+async def test_a_webhook_handler_sees_the_instant_of_its_event(clock: str, file: Path) -> None:
+    instants: list[tuple[str, str]] = []
+
+    async def answer(received: Received) -> Reply:
+        instants.append((seen(file, emulator), str(received.json["timestamp"])))
+        emulator.wall.move(500)  # while the clock stands
+        assert seen(file, emulator) == instants[-1][0]
+        return Reply()
+
+    settings = {"clock": parse_clock(clock), "clock_file": str(file), "allow_http_localhost": True}
+    async with receiving(answer) as receiver, world(**settings) as emulator:
+        await emulator.done("POST", "/webhook_endpoints", {"url": receiver.url})
+        await emulator.done("PUT", "/deliveries/paused", {"paused": True})
+        await emulator.create(expires_in=60)
+        await emulator.advance(3600)
+    assert [parse_instant(read) for read, _ in instants] == [
+        parse_instant(event) for _, event in instants
+    ]
+    assert len(instants) == 2
+
+
+async def test_a_clock_at_the_rate_of_real_time_is_exact_between_two_writes(file: Path) -> None:
+    settings = {"clock": parse_clock("real"), "clock_file": str(file)}
+    async with world(**settings) as emulator:
+        await emulator.advance(86_400)
+        before = line(file)
+        emulator.wall.move(999)
+        assert line(file) == before
+        assert seen(file, emulator) == await shown(emulator)
+
+
+@pytest.mark.parametrize(("rate", "interval_ms"), [("real", 1_000), ("x60", 20), ("x0.5", 1_000)])
+async def test_a_running_clock_is_written_at_least_once_a_second(
+    rate: str, interval_ms: int, file: Path
+) -> None:
+    async with world(clock=parse_clock(rate), clock_file=str(file)) as emulator:
+        await emulator.wall.waited_for()
+        for _ in range(3):
+            emulator.wall.set_back(50)
+            emulator.wall.move(interval_ms)
+            await emulator.wall.waited_for()
+            assert seen(file, emulator) == await shown(emulator)
+
+
+async def test_a_file_that_cannot_be_written_is_logged_once_and_written_again_later(
+    frozen: World, file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    elsewhere = file.parent.with_name("elsewhere")
+    file.parent.rename(elsewhere)
+    for _ in range(3):
+        await frozen.advance(1)
+    [record] = caplog.records
+    assert record.getMessage() == f"cannot write the clock file {file}: No such file or directory"
+    elsewhere.rename(file.parent)
+    await frozen.advance(1)
+    assert seen(file, frozen) == await shown(frozen)
+
+
+async def test_a_private_emulator_has_one_too(file: Path) -> None:
+    flags = {"port": 0, "checkout-port": 0, "clock": f"frozen@{START}", "clock-file": str(file)}
+    async with private_emulator(resolve(flags, {})):
+        assert line(file) == "1767225600.0000001 x1"
+    with pytest.raises(FileNotFoundError):
+        line(file)
+
+
+def test_other_users_can_read_it_and_it_is_removed_at_exit(tmp_path: Path, file: Path) -> None:
+    file.write_text("@1767225600.0000001 x0.5\n")  # of a former process
+    before = os.umask(0)
+    try:
+        with serving("--clock-file", str(file), logs=tmp_path) as server:
+            assert stat.S_IMODE(file.stat().st_mode) == 0o644
+            assert file.read_text().endswith(" x1\n")
+            assert server.stop() == 0
+            assert server.stderr == ""
+    finally:
+        os.umask(before)
+    assert not list(tmp_path.glob("*clock*"))
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("missing/clock", "cannot write '{}': No such file or directory"),
+        (".", "cannot write '{}': Is a directory"),
+        ("text", "found another file at '{}', expected none or the file of a former process"),
+        ("pipe", "cannot write '{}': found a pipe, expected a regular file"),
+    ],
+)
+def test_a_path_that_cannot_be_written_is_a_mistake(path: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("1767225600 of the user")
+    os.mkfifo(tmp_path / "pipe")
+    full = tmp_path / path
+    ended = run("serve", *FREE_PORTS, "--clock-file", str(full))
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"payments-emulator: --clock-file: {reason.format(full)}")
+    assert ended.stderr.count("\n") == 1
+    assert (tmp_path / "text").read_text() == "1767225600 of the user"
+
+
+def test_the_tests_of_a_rehearsal_can_read_it(file: Path) -> None:
+    tests = (shutil.which("test") or "test", "-s", str(file))
+    ended = run("rehearse", "--clock-file", str(file), "--", *tests)
+    assert ended.returncode == 2
+    # They pass, so the file is there.
+    assert "sends no request" in ended.stderr, ended.stderr
+
+
+def test_rehearsals_at_the_same_time_cannot_have_the_same_file(file: Path) -> None:
+    ended = run("rehearse", "--clock-file", str(file), "-j", "2", "--", "true")
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        "payments-emulator: flag --jobs: found --clock-file, expected 1: each run has its own"
+        " clock\n"
+    )
+
+
+def test_an_exploration_refuses_a_path_that_cannot_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "missing" / "clock"
+    integration = tmp_path / "integration.yaml"
+    integration.write_text(INTEGRATION)
+    ended = run("explore", str(integration), "--clock-file", str(path), *FREE_PORTS)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"payments-emulator: --clock-file: cannot write '{path}': ")
