@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -56,7 +56,7 @@ _DIFFICULT_PAIRS = {
 }
 
 # Values that the contract allows, by parameter, each with its clauses.
-_LIMITS = {
+LIMITS = {
     "amount": (f"`amount` {MIN_AMOUNT}", ("4.1.3", "8.1")),
     "metadata": (f"{MAX_PAIRS} pairs of metadata", ("4.1.8", "8.2")),
     _KEY: ("an `idempotency_key`", ("4.1.10",)),
@@ -69,14 +69,19 @@ async def _all_parameters(session: Session) -> Findings:
     which = "other" if refusals else "all"
     findings = stated(response.is_success, f"with {which} parameters: {response.summary}", "4.1.1")
     for name, summary in refusals.items():
-        what, numbers = _LIMITS[name]
+        what, numbers = LIMITS[name]
         findings += stated(False, f"{what}: {summary}", *numbers)
     if not response.is_success:
         return findings
     is_short = session.expires_in_s == EXPIRES_IN_S
     seen = f"`expires_in` {EXPIRES_IN_S} is {'taken' if is_short else 'refused'}"
     findings += assumed(is_short, seen, "8.9")
-    findings += stated(response.status == 201, response.summary, "4.1.16", "7.6")
+    return findings + created(response)
+
+
+def created(response: ServiceResponse) -> Findings:
+    """The response to a create call that succeeded."""
+    findings = stated(response.status == 201, response.summary, "4.1.16", "7.6")
     members, location = response.members, response.headers.get("location")
     seen = f"`Location` of {'a whole URL' if '://' in str(location) else 'a path'}"
     seen = "without `Location`" if location is None else seen
@@ -101,9 +106,9 @@ async def _first_response(session: Session) -> tuple[ServiceResponse, dict[str, 
         if response.param == "methods":
             session.method = method
             response = await _try_first(session, refusals)
-    for _ in _LIMITS:
+    for _ in LIMITS:
         name = _field(response)
-        if name not in _LIMITS or name in refusals:
+        if name not in LIMITS or name in refusals:
             break
         refusals[name] = response.summary
         session.amount = LARGER_AMOUNT if "amount" in refusals else session.amount
@@ -128,10 +133,15 @@ _RETURNED_FIELDS = {"success_url": "2.1.9", "cancel_url": "2.1.10", "metadata": 
 
 
 async def _requested_fields(session: Session) -> Findings:
-    """The fields that were sent are returned."""
-    body, payment = session.first.body, session.first.payment
-    findings = _returned_as_given(body, payment, {"amount": "2.1.3", **_RETURNED_FIELDS})
-    pairs, received = body["metadata"], payment.get("metadata")
+    return requested_fields(session.first.body, session.first.payment)
+
+
+def requested_fields(body: Mapping[str, Any], payment: Payment) -> Findings:
+    """A new payment has the fields that were sent, and expires in time."""
+    numbers = {"amount": "2.1.3", **_RETURNED_FIELDS}
+    given = {name: number for name, number in numbers.items() if body.get(name) is not None}
+    findings = _returned_as_given(body, payment, given)
+    pairs, received = body.get("metadata") or {}, payment.get("metadata")
     if len(pairs) == MAX_PAIRS:
         count = len(received) if isinstance(received, dict) else 0
         seen, other = f"{len(pairs)} pairs", f"{count} of {len(pairs)} pairs"
@@ -142,7 +152,13 @@ async def _requested_fields(session: Session) -> Findings:
         findings += stated(is_null, f"{kind} in a new payment", number)
     seen = f"{member_text(payment, 'status')} in a new payment"
     findings += assumed(payment.get("status") == "pending", seen, "2.1.5")
-    return findings + _expiry(payment, session.expires_in_s, "4.1.11", exact="4.1.11")
+    if body.get("metadata") is None:
+        seen = f"without `metadata`: {member_text(payment, 'metadata')}"
+        findings += assumed(payment.get("metadata") == {}, seen, "2.1.11")
+    if body.get("expires_in") is not None:
+        return findings + _expiry(payment, body["expires_in"], "4.1.11", exact="4.1.11")
+    numbers_of_default = ("2.1.8", "4.1.12", "8.3", "8.4")
+    return findings + _expiry(payment, DEFAULT_EXPIRES_IN_S, *numbers_of_default, exact="8.4")
 
 
 def _returned_as_given(
@@ -185,23 +201,25 @@ async def _difficult_values(session: Session) -> Findings:
 
 async def _required_parameters(session: Session) -> Findings:
     """Create a payment with only the parameters that we assume to be required."""
-    created = list(session.created)
-    response = await session.create(session.order(metadata=..., expires_in=...))
+    earlier = list(session.created)
+    body = session.order(metadata=..., expires_in=...)
+    response = await session.create(body)
     what = "without `metadata`, `idempotency_key` and `expires_in`"
     findings = assumed(response.is_success, f"{what}: {response.summary}", "4.1.13")
     if not response.is_success:
         return findings
-    payment = response.members
-    findings += stated(response.status == 201, response.summary, "4.1.16", "7.6")
-    is_new = payment.get("id") not in {earlier.id for earlier in created}
+    findings += created(response) + requested_fields(body, response.members)
+    is_new = response.members.get("id") not in {each.id for each in earlier}
     findings += stated(is_new, "two payments, two ids", "2.1.1", otherwise="one id twice")
-    urls = {earlier.payment.get("checkout_url") for earlier in created}
+    return findings + separate_checkouts([response.members, *(each.payment for each in earlier)])
+
+
+def separate_checkouts(payments: Sequence[Payment]) -> Findings:
+    """`payments` are different ones."""
+    urls = {str(payment.get("checkout_url")) for payment in payments}
     seen, other = "a `checkout_url` for each payment", "two payments, one `checkout_url`"
-    findings += stated(payment.get("checkout_url") not in urls, seen, "1.4", otherwise=other)
-    seen = f"without `metadata`: {member_text(payment, 'metadata')}"
-    findings += assumed(payment.get("metadata") == {}, seen, "2.1.11")
-    numbers = ("2.1.8", "4.1.12", "8.3", "8.4")
-    return findings + _expiry(payment, DEFAULT_EXPIRES_IN_S, *numbers, exact="8.4")
+    is_so = len(urls) == len(payments)
+    return stated(is_so, seen, "1.4", otherwise=other) if payments[1:] else []
 
 
 def _expiry(payment: Payment, expected_s: int, *numbers: str, exact: str) -> Findings:
@@ -236,20 +254,25 @@ def _first_with_key(session: Session) -> OwnPayment:
 async def _a_retry(session: Session) -> Findings:
     first = _first_with_key(session)
     response = await session.create(first.body)
-    is_same = response.is_success and _is_of_first(session, response)
+    # The first response is a replay itself if its request failed and was retried.
+    is_first = sum(each.request is first.response.request for each in session.responses) == 1
+    return retried(first.response, response, is_first=is_first)
+
+
+def retried(first: ServiceResponse, response: ServiceResponse, *, is_first: bool) -> Findings:
+    """A retry is answered like the first request; `is_first` means that no other preceded that."""
+    is_same = response.is_success and response.members.get("id") == first.members.get("id")
     wrong = "another payment" if response.is_success else response.summary
     findings = stated(is_same, "a retry: the same payment", "4.1.10", otherwise=f"a retry: {wrong}")
     if not is_same:
         return findings
-    findings += assumed(response.status == first.response.status, response.summary, "4.1.20")
-    is_equal = response.body == first.response.body
+    findings += assumed(response.status == first.status, response.summary, "4.1.20")
+    is_equal = response.body == first.body
     seen, wrong = "the bytes of the first response", "other bytes than the first response"
     findings += assumed(is_equal, seen, "4.1.20", otherwise=wrong)
     is_replay = response.headers.get("idempotent-replayed") == "true"
     wrong = "without `Idempotent-Replayed`"
-    # The first response is a replay itself if its request failed and was retried.
-    is_first = sum(each.request is first.response.request for each in session.responses) == 1
-    if is_first and "idempotent-replayed" in first.response.headers:
+    if is_first and "idempotent-replayed" in first.headers:
         is_replay, wrong = False, "`Idempotent-Replayed` in the first response"
     return findings + assumed(is_replay, "`Idempotent-Replayed: true`", "4.1.20", otherwise=wrong)
 
@@ -265,6 +288,20 @@ _OTHER_VALUES: dict[str, object] = {
 
 async def _create_again(session: Session, changes: Mapping[str, object]) -> ServiceResponse:
     return await session.create({**_first_with_key(session).body, **changes})
+
+
+def reused_key(name: str, value: object) -> ExpectedRefusal:
+    """The refusal of another value under a used key."""
+    return ExpectedRefusal(
+        what=f"another `{name}` under a used key",
+        send=partial(_create_again, changes={name: value}),
+        status=409,
+        code="idempotency_key_reused",
+        param=_KEY,
+        states=("4.1.19", "7.10"),
+        states_param=(),
+        assumes_param=("7.10",),
+    )
 
 
 async def _create_in_reverse(session: Session) -> ServiceResponse:
@@ -318,7 +355,7 @@ CHECKS = (
         run=_all_parameters,
         states=(
             *("4.1.1", "4.1.15", "4.1.16", "7.6"),
-            *(number for _, numbers in _LIMITS.values() for number in numbers),
+            *(number for _, numbers in LIMITS.values() for number in numbers),
         ),
         assumes=("4.1.16", "8.9"),
     ),
@@ -335,24 +372,15 @@ CHECKS = (
     ),
     Check(
         run=_required_parameters,
-        states=("1.4", "2.1.1", "2.1.8", "4.1.12", "4.1.16", "7.6", "8.3", "8.4"),
-        assumes=("2.1.11", "4.1.13", "8.4"),
+        states=(
+            *("1.4", "2.1.1", "2.1.3", "2.1.6", "2.1.8", "2.1.9", "2.1.10", "2.1.14"),
+            *("4.1.12", "4.1.15", "4.1.16", "7.6", "8.3", "8.4"),
+        ),
+        assumes=("2.1.5", "2.1.11", "4.1.13", "4.1.16", "8.4"),
     ),
     Check(run=_unknown_parameter, assumes=("4.1.14",)),
     Check(run=_a_retry, states=("4.1.10",), assumes=("4.1.20",)),
-    *(
-        ExpectedRefusal(
-            what=f"another `{name}` under a used key",
-            send=partial(_create_again, changes={name: value}),
-            status=409,
-            code="idempotency_key_reused",
-            param=_KEY,
-            states=("4.1.19", "7.10"),
-            states_param=(),
-            assumes_param=("7.10",),
-        ).check
-        for name, value in _OTHER_VALUES.items()
-    ),
+    *(reused_key(name, value).check for name, value in _OTHER_VALUES.items()),
     expectation(
         "the members in another order",
         _create_in_reverse,
