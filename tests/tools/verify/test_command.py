@@ -131,8 +131,6 @@ def test_the_progress_shows_checks_and_waits(server: Server) -> None:
         key=limited_key(server, nth=5, retry_after_s=12),
         other_key=None,
         accepted=frozenset(),
-        json=None,
-        report=None,
     )
     clock = ImpatientClock(ManualClock())
     comparison = run_comparison(options, wall=clock, progress=VerifyProgress(written.append))
