@@ -4,13 +4,14 @@ A scheduled change (an expiry, a timeout, a later step of an outcome) needs no s
 clock is advanced to its instant. Repetitions of a webhook follow it at once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
 from emulator.domain.durations import MAX_DURATION_MS
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Event, Status
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.transitions import DueKey
 from emulator.files import MAX_FILE_BYTES, MAX_NODES
 from emulator.scenarios import values
@@ -59,7 +60,7 @@ class HistoryScript:
 
     def __init__(self, payment_count: int) -> None:
         self.names: dict[int, str] = {}
-        self._new_names = _names(payment_count)
+        self._new_names = iter(payment_names(payment_count))
         self._payments: dict[int, _PaymentSteps] = {}
         # Those that changed at the present instant, in the order of their last changes.
         self._changed: dict[int, _PaymentSteps] = {}
@@ -110,9 +111,21 @@ class HistoryScript:
         return tuple(self._steps)
 
 
-def _names(count: int) -> Iterator[str]:
+def payment_names(count: int) -> list[str]:
     """The names of the payments, in the order of their creation."""
-    return iter(["order"] if count == 1 else [f"order_{n}" for n in range(1, count + 1)])
+    return ["order"] if count == 1 else [f"order_{n}" for n in range(1, count + 1)]
+
+
+def method_lines(offered: Collection[str]) -> list[str]:
+    """Lines of a heading, where a script needs an emulator with other methods."""
+    unknown = sorted(set(offered) - set(DEFAULT_METHODS))
+    if not unknown:
+        return []
+    return [
+        "The script needs an emulator with these methods:",
+        f"  payments-emulator serve --methods {','.join((*DEFAULT_METHODS, *unknown))}",
+        "  payments-emulator replay --url http://127.0.0.1:8080 case.yaml",
+    ]
 
 
 def expect(name: str | None, checks: dict[str, Json]) -> Step:

@@ -27,6 +27,10 @@ class UnusableTraffic(Exception):
     """A file cannot be used; the message is one line for the user."""
 
 
+class _SeveralValues(UnusableTraffic):
+    """Something follows the first value."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
     """A request with its response. Header names are in lower case; a body that is None was not
@@ -64,21 +68,23 @@ def read_traffic(paths: Iterable[Path]) -> Traffic:
     traffic = Traffic()
     for path in paths:
         for place, document in _documents(path):
-            if len(traffic.webhooks) == MAX_ENTRIES:
-                raise UnusableTraffic(f"{place}: expected at most {MAX_ENTRIES:,} webhooks")
             log = _member(document, "log")
-            if isinstance(entries := _member(log, "entries"), list):
-                if len(entries) + len(traffic.exchanges) > MAX_ENTRIES:
-                    found = f"{len(entries):,} entries, expected at most {MAX_ENTRIES:,}"
-                    raise UnusableTraffic(f"{place}: found {found}")
-                traffic.exchanges.extend(filter(None, map(_exchange, entries)))
-            elif log is not None:
-                raise UnusableTraffic(f"{place}: the HAR has no list of log.entries")
-            else:
+            if log is None:
                 traffic.webhooks.append(_webhook(document, place))
+            elif isinstance(entries := _member(log, "entries"), list):
+                _check_number(path, len(entries), "entries")
+                traffic.exchanges.extend(filter(None, map(_exchange, entries)))
+            else:
+                raise UnusableTraffic(f"{place}: the HAR has no list of log.entries")
     traffic.exchanges.sort(key=lambda each: each.began_at or 0)
     traffic.webhooks.sort(key=lambda each: each.at)
     return traffic
+
+
+def _check_number(path: Path, number: int, what: str) -> None:
+    if number > MAX_ENTRIES:
+        limit = f"expected at most {MAX_ENTRIES:,}"
+        raise UnusableTraffic(f"{path}: found {number:,} {what}, {limit}")
 
 
 def _documents(path: Path) -> Iterator[tuple[str, Any]]:
@@ -86,16 +92,12 @@ def _documents(path: Path) -> Iterator[tuple[str, Any]]:
     text = _text(path)
     try:
         yield str(path), _json(path, text, 1)
-        return
-    except UnusableTraffic as error:
-        # Something follows the first value: the file has a value in each line.
-        if not isinstance(error.__cause__, json.JSONDecodeError) or (
-            error.__cause__.msg != "Extra data"
-        ):
-            raise
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            yield f"{path}:{number}", _json(path, line, number)
+    except _SeveralValues:
+        lines = text.split("\n")
+        _check_number(path, len(lines) - 1, "lines")
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield f"{path}:{number}", _json(path, line, number)
 
 
 def _text(path: Path) -> str:
@@ -121,7 +123,8 @@ def _json(path: Path, text: str, line: int) -> Any:
         place = f"{path}:{line + error.lineno - 1}:{error.colno}"
         is_cut_off = error.msg.startswith("Unterminated") or not text[error.pos :].strip()
         reason = "the JSON breaks off" if is_cut_off else f"not JSON: {error.msg}"
-        raise UnusableTraffic(f"{place}: {reason}") from error
+        kind = _SeveralValues if error.msg == "Extra data" else UnusableTraffic
+        raise kind(f"{place}: {reason}") from None
     except (ValueError, RecursionError) as error:
         is_deep = isinstance(error, RecursionError)
         reason = "its values are nested too deeply" if is_deep else "it has a number of many digits"

@@ -54,11 +54,17 @@ def _session(traffic: Traffic, base_url: str | None, key: str | None) -> Session
     keys = Counter(each.request.key for each in client.responses if each.is_success)
     if key is not None and key not in keys:
         raise UnusableTraffic("flag --key: the recording has no successful request with this key")
-    session = Session(
-        client, key=key or max(keys, key=keys.__getitem__, default=None) or "", other_key=None
-    )
+    key = key or max(keys, key=keys.__getitem__, default=None) or ""
+    session, ids = Session(client, key=key, other_key=None), set()
     for response in client.responses:
-        _add_created(session, response)
+        request, body, id_ = response.request, response.request.value, response.members.get("id")
+        is_create = (request.method, request.path, request.key) == ("POST", PAYMENTS, key)
+        is_new = str(id_) not in ids and "idempotent-replayed" not in response.headers
+        # A body that was not recorded cannot be compared.
+        if is_create and is_new and response.is_success and id_ and isinstance(body, dict):
+            ids.add(str(id_))
+            count = len(session.created)
+            session.created.append(OwnPayment(body=body, response=response, earlier_count=count))
     return session
 
 
@@ -87,14 +93,3 @@ def _response(
     return ServiceResponse(
         request=request, status=each.status, headers=each.headers, body=each.body or b"", span=span
     )
-
-
-def _add_created(session: Session, response: ServiceResponse) -> None:
-    """Record a payment that a request of the session created."""
-    request, body, id_ = response.request, response.request.value, response.members.get("id")
-    is_create = (request.method, request.path, request.key) == ("POST", PAYMENTS, session.key)
-    is_replay = "idempotent-replayed" in response.headers or id_ in session.created_ids
-    if is_create and response.is_success and not is_replay and isinstance(id_, str):
-        body = body if isinstance(body, dict) else {}
-        count = len(session.created)
-        session.created.append(OwnPayment(body=body, response=response, earlier_count=count))

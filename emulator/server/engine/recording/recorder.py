@@ -15,11 +15,11 @@ from emulator.domain.errors import TooMuchToRecord
 from emulator.domain.instants import format_instant
 from emulator.domain.outcomes import CancelEffect, CheckoutEffect, Outcome, Scripted, Step
 from emulator.domain.payment import MAX_EXPIRES_IN_S, Event, Payment, Status
-from emulator.domain.payment_methods import BANK_TRANSFER, DEFAULT_METHODS, PHONE_METHODS
+from emulator.domain.payment_methods import BANK_TRANSFER, PHONE_METHODS
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.files import MAX_FILE_BYTES
 from emulator.files.yaml_writer import yaml_text
-from emulator.scenarios.history_script import arrival_steps, excess
+from emulator.scenarios.history_script import arrival_steps, excess, method_lines
 from emulator.scenarios.loader import load_paths
 from emulator.scenarios.rules import DEFAULT_OUTCOME, RuleKey, choose_expiry, choose_outcome
 from emulator.scenarios.scenario_file import (
@@ -171,15 +171,7 @@ def _heading(history: AccountHistory, account_id: str, mode: Mode) -> str:
     ]
     if mode is Mode.LIVE:
         lines.append("The script runs in test mode, with the same result.")
-    offered = {method for payment, _ in history.payments for method in payment.methods}
-    unknown = sorted(offered - set(DEFAULT_METHODS))
-    if unknown:
-        needed = ",".join((*DEFAULT_METHODS, *unknown))
-        lines += [
-            "The script needs an emulator with these methods:",
-            f"  payments-emulator serve --methods {needed}",
-            "  payments-emulator replay --url http://127.0.0.1:8080 case.yaml",
-        ]
+    lines += method_lines({method for payment, _ in history.payments for method in payment.methods})
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 

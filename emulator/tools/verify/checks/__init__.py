@@ -12,7 +12,7 @@ from emulator.tools.verify.checks import (
 )
 from emulator.tools.verify.checks.consistency import CHECKS as CONSISTENCY
 from emulator.tools.verify.checks.consistency import RETRIEVAL
-from emulator.tools.verify.checks.refusals import AUTHENTICATION, BODIES, PARAMETERS, ROUTES
+from emulator.tools.verify.checks.refusals import AUTHENTICATION, BODIES, PARAMETER_CHECKS, ROUTES
 from emulator.tools.verify.findings import Check
 
 # These examine the responses to the requests of the other checks.
@@ -21,7 +21,7 @@ RECORDED_CHECKS: tuple[Check, ...] = (*recorded.CHECKS, *_OF_RESPONSES)
 CHECKS: tuple[Check, ...] = (
     *AUTHENTICATION,
     *creation.CHECKS,
-    *PARAMETERS,
+    *PARAMETER_CHECKS,
     *BODIES,
     *ROUTES,
     *RETRIEVAL,

@@ -56,7 +56,7 @@ _DIFFICULT_PAIRS = {
 }
 
 # Values that the contract allows, by parameter, each with its clauses.
-LIMITS = {
+_LIMITS = {
     "amount": (f"`amount` {MIN_AMOUNT}", ("4.1.3", "8.1")),
     "metadata": (f"{MAX_PAIRS} pairs of metadata", ("4.1.8", "8.2")),
     _KEY: ("an `idempotency_key`", ("4.1.10",)),
@@ -69,7 +69,7 @@ async def _all_parameters(session: Session) -> Findings:
     which = "other" if refusals else "all"
     findings = stated(response.is_success, f"with {which} parameters: {response.summary}", "4.1.1")
     for name, summary in refusals.items():
-        what, numbers = LIMITS[name]
+        what, numbers = _LIMITS[name]
         findings += stated(False, f"{what}: {summary}", *numbers)
     if not response.is_success:
         return findings
@@ -106,9 +106,9 @@ async def _first_response(session: Session) -> tuple[ServiceResponse, dict[str, 
         if response.param == "methods":
             session.method = method
             response = await _try_first(session, refusals)
-    for _ in LIMITS:
+    for _ in _LIMITS:
         name = _field(response)
-        if name not in LIMITS or name in refusals:
+        if name not in _LIMITS or name in refusals:
             break
         refusals[name] = response.summary
         session.amount = LARGER_AMOUNT if "amount" in refusals else session.amount
@@ -141,8 +141,8 @@ def requested_fields(body: Mapping[str, Any], payment: Payment) -> Findings:
     numbers = {"amount": "2.1.3", **_RETURNED_FIELDS}
     given = {name: number for name, number in numbers.items() if body.get(name) is not None}
     findings = _returned_as_given(body, payment, given)
-    pairs, received = body.get("metadata") or {}, payment.get("metadata")
-    if len(pairs) == MAX_PAIRS:
+    pairs, received = body.get("metadata"), payment.get("metadata")
+    if isinstance(pairs, dict) and len(pairs) == MAX_PAIRS:
         count = len(received) if isinstance(received, dict) else 0
         seen, other = f"{len(pairs)} pairs", f"{count} of {len(pairs)} pairs"
         findings += stated(received == pairs, seen, "4.1.8", "8.2", otherwise=other)
@@ -152,11 +152,13 @@ def requested_fields(body: Mapping[str, Any], payment: Payment) -> Findings:
         findings += stated(is_null, f"{kind} in a new payment", number)
     seen = f"{member_text(payment, 'status')} in a new payment"
     findings += assumed(payment.get("status") == "pending", seen, "2.1.5")
-    if body.get("metadata") is None:
+    if pairs is None:
         seen = f"without `metadata`: {member_text(payment, 'metadata')}"
         findings += assumed(payment.get("metadata") == {}, seen, "2.1.11")
-    if body.get("expires_in") is not None:
-        return findings + _expiry(payment, body["expires_in"], "4.1.11", exact="4.1.11")
+    if (expires_in_s := body.get("expires_in")) is not None:
+        is_whole = isinstance(expires_in_s, int)
+        expiry = _expiry(payment, expires_in_s, "4.1.11", exact="4.1.11") if is_whole else []
+        return findings + expiry
     numbers_of_default = ("2.1.8", "4.1.12", "8.3", "8.4")
     return findings + _expiry(payment, DEFAULT_EXPIRES_IN_S, *numbers_of_default, exact="8.4")
 
@@ -355,7 +357,7 @@ CHECKS = (
         run=_all_parameters,
         states=(
             *("4.1.1", "4.1.15", "4.1.16", "7.6"),
-            *(number for _, numbers in LIMITS.values() for number in numbers),
+            *(number for _, numbers in _LIMITS.values() for number in numbers),
         ),
         assumes=("4.1.16", "8.9"),
     ),

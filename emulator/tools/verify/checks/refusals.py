@@ -273,7 +273,7 @@ _RULES: Mapping[str, tuple[_Rule, ...]] = {
     ),
 }
 _OPTIONAL = {"metadata", "idempotency_key", "expires_in"}
-PARAMETERS_OF_CREATE = tuple(_RULES)
+PARAMETERS = tuple(_RULES)
 
 
 def wrong_parameter(param: str, value: object, note: str = "") -> WrongParameter | None:
@@ -317,7 +317,7 @@ async def _first_wrong_field(session: Session) -> Findings:
     return assumed(response.param == "amount", seen, "4.1.17")
 
 
-PARAMETERS = (
+PARAMETER_CHECKS = (
     *(wrong.refusal.check for wrong in WRONG_PARAMETERS),
     Check(run=_first_wrong_field, assumes=("4.1.17",)),
 )
