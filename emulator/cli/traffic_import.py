@@ -62,14 +62,14 @@ def import_(
     numbers, names, metadata and URLs are replaced.
     """
     from emulator.scenarios.problems import ScenarioError
-    from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN
+    from emulator.scenarios.scenario_file import NAME_FORM, is_scenario_name
     from emulator.scenarios.webhook_form_file import load_webhook_form, webhook_form_json
     from emulator.tools.recorded_traffic import UnusableTraffic, read_traffic
     from emulator.tools.traffic_import import import_traffic
 
     stem = "imported" if output == STDOUT else output.stem.lower()
     name = re.sub("[^a-z0-9_-]+", "-", stem) if name is None else name
-    if not NAME_PATTERN.fullmatch(name):
+    if not is_scenario_name(name):
         cli_error(f"flag --name: found {name!r}, expected {NAME_FORM}")
     for each in keep:
         if not each.startswith(_KEPT) or each == _KEPT:

@@ -78,8 +78,10 @@ class VerifyProgress:
 
 
 @click.command()
-@click.option("--base-url", "url", metavar="URL", help="URL of the service.")
-@click.option("--key", metavar="KEY", help="A test_ key of the service.")
+@click.option(
+    "--base-url", "url", metavar="URL", help="URL of the service; required without --har."
+)
+@click.option("--key", metavar="KEY", help="A test_ key of the service; required without --har.")
 @click.option(
     "--har",
     metavar="FILE",

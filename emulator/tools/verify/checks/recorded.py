@@ -13,7 +13,7 @@ from emulator.domain.payment import Status
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.domain.wire import PAYMENT_MEMBERS
 from emulator.reporting import counted
-from emulator.tools.verify.checks import consistency, creation, pages, refusals
+from emulator.tools.verify.checks import consistency, create_responses, creation, pages, refusals
 from emulator.tools.verify.client import ServiceResponse, json_text, member_text, printable
 from emulator.tools.verify.findings import Check, Findings, assumed, stated
 from emulator.tools.verify.session import MAX_LIMIT, PAYMENTS, Payment, Session, parse_instant
@@ -97,10 +97,10 @@ def _may_be(name: str, text: str) -> bool:
 
 async def _created(session: Session) -> Findings:
     """New payments are as they were ordered."""
-    findings = creation.separate_checkouts([own.payment for own in session.all_created])
+    findings = create_responses.separate_checkouts([own.payment for own in session.all_created])
     for own in session.created:
-        findings += creation.created(own.response)
-        findings += creation.requested_fields(own.body, own.payment)
+        findings += create_responses.created(own.response)
+        findings += create_responses.requested_fields(own.body, own.payment)
     return findings
 
 
@@ -138,7 +138,7 @@ def _repetition(earlier: ServiceResponse, response: ServiceResponse) -> Findings
         return creation.reused_key(other[0], body[other[0]]).judge(response)
     if body != first or not response.follows(earlier):
         return []
-    return creation.retried(earlier, response, is_first=False)
+    return create_responses.retried(earlier, response, is_first=False)
 
 
 async def _views(session: Session) -> Findings:
