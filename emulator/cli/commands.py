@@ -1,6 +1,7 @@
 """Defines the commands; most have their own modules, and each imports its code when it runs."""
 
 from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 
 import click
@@ -20,6 +21,7 @@ MODULES = {
         "helper",
         "Print the test helper for `node`, `php`, `java` or `go`, or the guide for coding agents.",
     ),
+    "import": ("traffic_import", "Convert recorded traffic into a scenario file for `replay`."),
     "record": ("replay", "Print an account's history as a script for `replay`."),
     "rehearse": (
         "rehearse",
@@ -46,6 +48,11 @@ _EXIT_MEANINGS = {
     ),
     "health": ("the server responds", "it does not, or an option is wrong", "an option is unknown"),
     "helper": ("the text is printed", "", "the language is unknown"),
+    "import": (
+        "the file is written",
+        "--strict applies: a fact is missing",
+        "a file or an option is wrong, or the files have no payment",
+    ),
     "openapi": ("the document is printed", "", "an option is wrong"),
     "record": (
         "the script is printed",
@@ -94,7 +101,8 @@ class _Commands(click.Group):
         command: click.Command | None = super().get_command(ctx, cmd_name)
         if cmd_name in MODULES:
             module = import_module(f"emulator.cli.{MODULES[cmd_name][0]}")
-            command = getattr(module, cmd_name)
+            # A keyword is no name of a function.
+            command = getattr(module, f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name)
         if command is not None:
             command.epilog = _exit_code_line(cmd_name)
         return command

@@ -50,6 +50,7 @@ class ReplayOptions:
     """The options of a run; without a URL it starts a private emulator."""
 
     url: str | None
+    key: str | None
     settings: "Settings"
     clock: str
     max_concurrent: int
@@ -66,6 +67,12 @@ class ReplayOptions:
     "--url",
     metavar="URL",
     help="URL of a running emulator; otherwise `replay` starts a private one.",
+)
+@click.option(
+    "--key",
+    metavar="KEY",
+    help="Key of an account at --url in which the scripts run, one after the other, so that its"
+    " endpoints receive the webhooks; otherwise each file has a new account.",
 )
 @click.option(
     "-j",
@@ -113,6 +120,7 @@ class ReplayOptions:
 def replay(
     paths: tuple[str, ...],
     url: str | None,
+    key: str | None,
     seed: str | None,
     clock: str | None,
     database: str | None,
@@ -124,9 +132,13 @@ def replay(
     PATH is a file or a directory of files. Each file runs in a new account of a private or a
     running emulator.
     """
+    if key is not None and (url is None or clock is not None or seed is not None):
+        cli_error("flag --key: expected --url, and neither --clock nor --seed")
+    check_key("--key", key)
     settings = _settings(url, seed, clock, database, webhook_format)
     options = ReplayOptions(
         url=None if url is None else base_url("--url", url),
+        key=key,
         settings=settings,
         clock=clock or DEFAULT_CLOCK,
         **others,  # type: ignore[arg-type]  # click has validated their types
@@ -232,10 +244,10 @@ class ReplayRun:
                 clock=options.clock,
                 seed=options.settings.seed or 0,
                 wall=self._wall,
+                key=options.key,
             )
-            await play_all(
-                self._cases, context, self._printer, max_concurrent=options.max_concurrent
-            )
+            jobs = 1 if options.key else options.max_concurrent
+            await play_all(self._cases, context, self._printer, max_concurrent=jobs)
 
     def _print_results(self, results: "Sequence[CaseResult]") -> int:
         """Return the exit code."""

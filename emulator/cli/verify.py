@@ -52,8 +52,6 @@ class VerifyOptions:
     key: str
     other_key: str | None
     accepted: frozenset[str]
-    json: Path | None
-    report: Path | None
     has_customer: bool = False
     max_wait_ms: int = DEFAULT_MAX_WAIT_MS
     webhook_port: int | None = None
@@ -80,8 +78,17 @@ class VerifyProgress:
 
 
 @click.command()
-@click.option("--base-url", "url", metavar="URL", required=True, help="URL of the service.")
-@click.option("--key", metavar="KEY", required=True, help="A test_ key of the service.")
+@click.option(
+    "--base-url", "url", metavar="URL", help="URL of the service; required without --har."
+)
+@click.option("--key", metavar="KEY", help="A test_ key of the service; required without --har.")
+@click.option(
+    "--har",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Recorded exchanges to compare, instead of a service; the options --base-url and --key"
+    " are then needed only to choose among several.",
+)
 @click.option("--other-key", metavar="KEY", help="A test_ key of another account.")
 @click.option(
     "--accept",
@@ -114,8 +121,9 @@ class VerifyProgress:
 )
 @click.option("--i-know", is_flag=True, help="Accept live_ keys; no payment is paid.")
 def verify(
-    url: str,
-    key: str,
+    url: str | None,
+    key: str | None,
+    har: Path | None,
     other_key: str | None,
     accepted: tuple[str, ...],
     has_customer: bool,
@@ -129,6 +137,16 @@ def verify(
     The command creates about fifteen payments of 1 ETB, which stay pending, and pays none of them;
     with --customer, you pay seven more. After a 429 the command waits, at most a minute in total.
     """
+    if files["report"] is not None and files["report"] in (STDOUT, files["json"]):
+        cli_error("flag --report: expected a file of its own")
+    base = None if url is None else base_url("--base-url", _VERSION.sub("", url))
+    if har is not None:
+        if other_key is not None or has_customer:
+            cli_error("flag --har: a recording needs neither --other-key nor --customer")
+        return _end(_recorded_comparison(har, base, key, _accepted(accepted)), **files)
+    if base is None or key is None:
+        missing = "--base-url" if base is None else "--key"
+        raise click.UsageError(f"Missing option '{missing}'.")
     if webhook_port is not None and not has_customer:
         cli_error("flag --webhook-port: expected --customer, which changes payments")
     if has_customer and key.startswith(_LIVE):
@@ -137,25 +155,38 @@ def verify(
     if other_key is not None:
         _check_service_key("--other-key", other_key, accepts_live=i_know)
     options = VerifyOptions(
-        base_url=base_url("--base-url", _VERSION.sub("", url)),
+        base_url=base,
         key=key,
         other_key=other_key,
         accepted=_accepted(accepted),
         has_customer=has_customer,
         max_wait_ms=DEFAULT_MAX_WAIT_MS if max_time is None else max_time,
         webhook_port=webhook_port,
-        **files,
     )
     if key == other_key:
         cli_error("flag --other-key: this is the key of --key; expected one of another account")
-    if options.report is not None and options.report in (STDOUT, options.json):
-        cli_error("flag --report: expected a file of its own")
     from emulator.clock import RealClock
 
     progress = VerifyProgress(ProgressLine().show)
-    comparison = run_comparison(options, wall=RealClock(), progress=progress)
-    _write_results(options, comparison)
-    return _exit_code(comparison)
+    return _end(run_comparison(options, wall=RealClock(), progress=progress), **files)
+
+
+def _recorded_comparison(
+    har: Path, url: str | None, key: str | None, accepted: frozenset[str]
+) -> "Comparison":
+    """Run the checks of recordings. Raises CliError."""
+    from emulator.tools.recorded_traffic import UnusableTraffic, read_traffic
+    from emulator.tools.verify.recording import compare_recording
+
+    try:
+        traffic = read_traffic([har])
+        return run_loop(
+            lambda: compare_recording(traffic, base_url=url, key=key, accepted=accepted)
+        )
+    except UnusableTraffic as error:
+        cli_error(str(error))
+    except RecursionError:
+        cli_error(f"{har}: a body is nested too deeply")
 
 
 def run_comparison(
@@ -191,11 +222,16 @@ def run_comparison(
         progress.end()
 
 
-def _exit_code(comparison: "Comparison") -> int:
-    """The exit code; an incomplete comparison is also reported on standard error."""
+def _end(comparison: "Comparison", *, json: Path | None, report: Path | None) -> int:
+    """Write the results, and return the exit code; an incomplete comparison is also reported on
+    standard error."""
     from emulator.cli import PROGRAM
-    from emulator.tools.verify.report import incompleteness
+    from emulator.tools.verify.report import comparison_html, comparison_json, incompleteness
 
+    if json != STDOUT:
+        write_lines(_table(comparison))
+    write_json(json, lambda: comparison_json(comparison))
+    write_file("--report", report, lambda: comparison_html(comparison))
     message = incompleteness(comparison)
     if message is not None:
         click.echo(f"{PROGRAM}: {message}", err=True)
@@ -204,15 +240,6 @@ def _exit_code(comparison: "Comparison") -> int:
     if comparison.has_drifted:
         return _HAS_DRIFTED
     return 0 if message is None else _IS_INCOMPLETE
-
-
-def _write_results(options: VerifyOptions, comparison: "Comparison") -> None:
-    from emulator.tools.verify.report import comparison_html, comparison_json
-
-    if options.json != STDOUT:
-        write_lines(_table(comparison))
-    write_json(options.json, lambda: comparison_json(comparison))
-    write_file("--report", options.report, lambda: comparison_html(comparison))
 
 
 def _table(comparison: "Comparison") -> list[str]:

@@ -175,6 +175,7 @@ FAULTS = EmulatorCall("GET", "/_emulator/faults", _list)
 ADD_FAULT = EmulatorCall("POST", "/_emulator/faults", _object)
 DELETE_FAULT = EmulatorCall("DELETE", "/_emulator/faults/{}", any_json)
 PUT_SCENARIO = EmulatorCall("PUT", "/_emulator/scenarios/{}", _object)
+DELETE_SCENARIO = EmulatorCall("DELETE", "/_emulator/scenarios/{}", any_json)
 ENABLE_SCENARIO = EmulatorCall("PUT", "/_emulator/scenarios/{}/enabled", _object)
 
 ENDPOINTS = EmulatorCall("GET", "/_emulator/webhook_endpoints", _list)

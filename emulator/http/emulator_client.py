@@ -6,6 +6,7 @@ PaymentsEmulatorError    see `emulator_calls`
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..domain.accounts import is_well_formed_key
@@ -75,6 +76,15 @@ class EmulatorClient(ConnectionPool):
 
 class AccountNotCreated(PaymentsEmulatorError):
     """The emulator created no temporary account; `response` says why."""
+
+
+@dataclass
+class GivenAccount:
+    """An account that is not created and not deleted."""
+
+    key: str
+    id: str = ""
+    is_kept: bool = True
 
 
 class TemporaryAccount:

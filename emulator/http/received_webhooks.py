@@ -110,6 +110,11 @@ class ReceivedWebhook(ReceivedRequest):
         return str(self._values.get("timestamp", ""))
 
     @property
+    def occurred_at(self) -> str:
+        """The instant of the event as it was sent; empty where the form does not contain it."""
+        return str(self._values.get("event.timestamp", ""))
+
+    @property
     def signature(self) -> str:
         """The signatures as they were sent."""
         return str(self._values.get("signature", ""))

@@ -37,6 +37,10 @@ NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 NAME_FORM = "1 to 64 lower-case letters, digits, - and _, a letter or digit first"
 
 
+def is_scenario_name(text: str) -> bool:
+    return NAME_PATTERN.fullmatch(text) is not None
+
+
 class _Version(Kind[int]):
     def read(self, entry: Entry) -> int | None:
         version = whole_number(entry.node)

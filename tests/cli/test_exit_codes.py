@@ -13,6 +13,7 @@ from tests.cli.processes import Server, free_port, run, serving
 from tests.cli.test_json_results import WRONG_SECRET, explored
 from tests.tools.explore.small_shop import small_shop
 from tests.tools.rehearse.rehearsals import COMPLETE, HAPPY, SHOP_SUITE
+from tests.tools.traffic_import.recorded import created, har_file, payment
 from tests.world import OTHER_TEST_KEY, TEST_KEY
 
 NOWHERE = f"http://127.0.0.1:{free_port()}"
@@ -45,6 +46,10 @@ def summary(directory: Path) -> str:
     return str(file)
 
 
+def recorded(directory: Path) -> str:
+    return str(har_file(directory, created(payment())))
+
+
 # The arguments of each command by its exit code, with the URL of an emulator and a directory.
 CASES: dict[tuple[str, int], Callable[[str, Path], Words]] = {
     ("check", 0): lambda _, directory: [script(directory, "pending")],
@@ -61,6 +66,9 @@ CASES: dict[tuple[str, int], Callable[[str, Path], Words]] = {
     ("health", 2): lambda *_: ["--key", "x"],
     ("helper", 0): lambda *_: ["agent"],
     ("helper", 2): lambda *_: ["cobol"],
+    ("import", 0): lambda _, directory: [recorded(directory), "-o", "-"],
+    ("import", 1): lambda _, directory: [recorded(directory), "-o", "-", "--strict"],
+    ("import", 2): lambda _, directory: [script(directory, "paid"), "-o", "-"],
     ("openapi", 0): lambda *_: [],
     ("openapi", 2): lambda *_: ["--yaml"],
     ("record", 0): lambda url, _: ["--url", url],

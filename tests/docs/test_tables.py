@@ -42,6 +42,8 @@ ERROR_CODES = "docs/reference/error-codes.md"
 FIDELITY = "docs/reference/fidelity.md"
 ARCHITECTURE = "docs/explanation/architecture.md"
 MAX_CHAPTER_LINES = 400
+# Tables, which are looked up, do not count.
+GENERATED = re.compile("<!-- generated: .*?<!-- end generated -->", re.DOTALL)
 LONG = "a" * 3_000
 # A request for each warning; a string is the query of a list call.
 ODD_REQUESTS: list[str | dict[str, Any]] = [
@@ -289,7 +291,8 @@ CHAPTERS = [page for page in pages() if page.startswith("docs/")]
 def test_every_chapter_is_short_and_is_in_the_indexes() -> None:
     llms = (REPOSITORY / "llms.txt").read_text(encoding="utf-8")
     for page in CHAPTERS:
-        assert len(text_of(page).splitlines()) <= MAX_CHAPTER_LINES, page
+        written = GENERATED.sub("", text_of(page))
+        assert len(written.splitlines()) <= MAX_CHAPTER_LINES, page
         if page != INDEX:
             assert f"]({page.removeprefix('docs/')})" in text_of(INDEX), page
             assert f"]({page})" in llms, page

@@ -13,6 +13,7 @@ from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.transitions import TRANSITIONS, Edge, TimerKind
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryState, Profile
+from emulator.files.yaml_writer import yaml_text
 from emulator.scenarios.values import RuleSection
 from emulator.scenarios.webhook_form_file import webhook_form_of
 from emulator.server.dashboard.drawings import delivery_plot, transition_diagram
@@ -30,7 +31,6 @@ from emulator.server.engine.payments.customer import (
     ANSWERS_OF_A_PHONE,
     PhoneAnswer,
 )
-from emulator.server.engine.recording.yaml_writer import yaml_text
 from emulator.server.storage.payments import MAX_COMPARED_PAYMENTS
 
 # In the address, amounts are in ETB; the control API takes cents.

@@ -2,14 +2,19 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from emulator.clock import SystemClock
 from emulator.http import emulator_calls as calls
 from emulator.http.emulator_calls import PaymentsEmulatorError
-from emulator.http.emulator_client import AccountNotCreated, EmulatorClient, TemporaryAccount
+from emulator.http.emulator_client import (
+    AccountNotCreated,
+    EmulatorClient,
+    GivenAccount,
+    TemporaryAccount,
+)
 from emulator.http.receiver import WebhookReceiver
 from emulator.http.response import HttpResponse
 from emulator.scenarios import values
@@ -38,7 +43,7 @@ class RunContext:
     """The emulator of a run, and the settings of the accounts.
 
     In a private emulator (`is_private`) keys follow from the names of the cases, so that ids are
-    equal in every run, and accounts are not deleted.
+    equal in every run, and accounts are not deleted. With a `key`, the cases run in its account.
     """
 
     client: EmulatorClient
@@ -47,6 +52,7 @@ class RunContext:
     seed: int
     wall: SystemClock
     receiver: WebhookReceiver | None = None
+    key: str | None = None
 
 
 def _account_settings(case: Case, context: RunContext) -> dict[str, object]:
@@ -114,9 +120,11 @@ async def play(
     Raises PaymentsEmulatorError if no connection is possible.
     """
     started_ms = context.wall.monotonic_ms()
+    given = None if context.key is None else nullcontext(GivenAccount(context.key))
     try:
         async with (
-            TemporaryAccount(context.client.send, _account_settings(case, context)) as account,
+            given
+            or TemporaryAccount(context.client.send, _account_settings(case, context)) as account,
             context.client.with_key(account.key) as client,
         ):
             account.is_kept = context.is_private
@@ -125,6 +133,8 @@ async def play(
             failure = await run.play()
             trace = await collect_trace(client, run.inbox)
             account.is_kept = context.is_private or failure is not None
+            if given is not None:
+                await run.clean_up()
     except AccountNotCreated as refusal:
         failure = _refusal_failure("the account of the case", refusal.response)
         return CaseResult(case=case, steps=(), failure=failure)
@@ -134,7 +144,7 @@ async def play(
         names=dict(run.names.ids),
         began_at=now,
         trace=trace,
-        kept_account=account.id if failure and not context.is_private else None,
+        kept_account=account.id or None if failure and not context.is_private else None,
         duration_ms=context.wall.monotonic_ms() - started_ms,
         failure=failure,
     )
@@ -204,6 +214,13 @@ class _CaseRun:
             if error.response.is_refused:
                 raise
             raise _CaseFailed(_refusal_failure(subject, error.response)) from None
+
+    async def clean_up(self) -> None:
+        """Remove the rules of the file and the receiver. Raises PaymentsEmulatorError."""
+        if self._case.has_rules:
+            await self._client.send(calls.DELETE_SCENARIO(self._case.name))
+        if self.inbox is not None:
+            await self._client.send(calls.DELETE_ENDPOINT(self.inbox.endpoint_id))
 
     async def _play_steps(self, script: Sequence[Step], *, following: Step | None) -> None:
         """Play steps; `following` is the step after the last one. Raises _CaseFailed."""

@@ -35,6 +35,7 @@ class WebhookInbox:
 
     def __init__(self, client: EmulatorClient, executor: StepExecutor) -> None:
         self.step = 0
+        self.endpoint_id = ""
         self.deliveries: Sequence[Mapping[str, Json]] = ()
         self._client = client
         self._executor = executor
@@ -46,6 +47,7 @@ class WebhookInbox:
         """Create an endpoint for the webhooks. Raises PaymentsEmulatorError."""
         url = receiver.base_url + receiver.register(self._receive)
         endpoint = await self._client.call(calls.CREATE_ENDPOINT(body={"url": url}))
+        self.endpoint_id = str(endpoint["id"])
         self._secret, self._form = str(endpoint["secret"]), endpoint["format"]
 
     def _receive(self, request: ReceivedRequest) -> None:

@@ -21,6 +21,7 @@ import httpx
 
 from emulator import __version__
 from emulator.clock import SystemClock, pause
+from emulator.domain.instants import Instant
 from emulator.http.client import NoConnection
 from emulator.http.failures import connection_failure
 from emulator.http.tls import tls_context
@@ -69,6 +70,11 @@ class ServiceRequest:
     scheme: str = "Bearer"
 
     @property
+    def value(self) -> Any:
+        """The parsed body; `...` if it is no JSON, and where it was not recorded."""
+        return _parsed(self.body or b"")[1]
+
+    @property
     def headers(self) -> dict[str, str]:
         headers = {"accept": JSON, "user-agent": f"payments-emulator-verify/{__version__}"}
         if self.key is not None:
@@ -86,6 +92,12 @@ class ServiceResponse:
     status: int
     headers: Mapping[str, str]
     body: bytes
+    span: tuple[Instant, Instant] | None = None
+    """When a recorded request was sent and its response arrived."""
+
+    def follows(self, earlier: "ServiceResponse") -> bool:
+        """Whether the request was sent after another response; True where that is not known."""
+        return not (self.span and earlier.span) or self.span[0] >= earlier.span[1]
 
     @property
     def is_success(self) -> bool:
@@ -177,16 +189,20 @@ class ServiceResponse:
 
     @cached_property
     def _parsed(self) -> tuple[bool, Any]:
-        """Whether the body is JSON by RFC 8259, that is, UTF-8 without a byte order mark and
-        without NaN; and the value of such JSON, or of laxer JSON. `...` if it is no JSON."""
-        try:
-            return True, json.loads(self.body.decode(), parse_constant=_refuse_constant)
-        except (ValueError, RecursionError):
-            pass
-        try:
-            return False, json.loads(self.body)
-        except (ValueError, RecursionError):
-            return False, ...
+        return _parsed(self.body)
+
+
+def _parsed(body: bytes) -> tuple[bool, Any]:
+    """Whether a body is JSON by RFC 8259, that is, UTF-8 without a byte order mark and without
+    NaN; and the value of such JSON, or of laxer JSON. `...` if it is no JSON."""
+    try:
+        return True, json.loads(body.decode(), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return False, json.loads(body)
+    except (ValueError, RecursionError):
+        return False, ...
 
 
 def _refuse_constant(name: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from emulator.domain.accounts import mask_key
+from emulator.domain.clauses import CLAUSES
 from emulator.domain.instants import Instant
 from emulator.tools.verify.checks import CHECKS
 from emulator.tools.verify.client import (
@@ -113,10 +114,27 @@ async def compare(
             findings += unseen(INTERRUPTED, *check.numbers)
         if report_progress is not None:
             report_progress(number, len(CHECKS))
+    return comparison_of(session, findings, began_at, accepted)
+
+
+def comparison_of(
+    session: Session,
+    findings: Findings,
+    began_at: Instant,
+    accepted: frozenset[str],
+    *,
+    unreported: str | None = None,
+) -> Comparison:
+    """The result; `unreported` is the reason of the clauses that the findings do not have."""
+    if unreported is not None:
+        findings = [*unchecked_findings(), *findings]
+        reported = {finding.number for finding in findings}
+        rest = [clause.number for clause in CLAUSES if clause.number not in reported]
+        findings += unseen(unreported, *rest)
     other_key = session.other_key
     return Comparison(
         base_url=session.client.base_url,
-        key=mask_key(session.key),
+        key=mask_key(session.key) if session.key else "not recorded",
         other_key=None if other_key is None else mask_key(other_key),
         began_at=began_at,
         results=tuple(results(findings, accepted=accepted, variants=session.variants)),

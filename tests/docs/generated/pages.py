@@ -134,7 +134,7 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/reference/test-ids.md", "test ids"): checkout_ids_table,
     ("docs/reference/test-ids.md", "pages"): pages_table,
     ("docs/reference/commands.md", "commands"): commands_table,
-    ("docs/reference/commands.md", "exit codes"): exit_codes_table,
+    ("docs/reference/exit-codes.md", "exit codes"): exit_codes_table,
     ("docs/guides/agents.md", "exit codes"): partial(
         exit_codes_table, "explore", "rehearse", "replay", "checklist", "trigger"
     ),

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from emulator.files.yaml_nodes import MapNode, ScalarKind, ScalarNode
 from emulator.files.yaml_tree import read_tree
+from emulator.files.yaml_writer import WIDEST_LINE, yaml_text
 from emulator.scenarios.problems import Notes
-from emulator.server.engine.recording.yaml_writer import WIDEST_LINE, yaml_text
 from tests.depth import usually
 from tests.server.engine.recording_player import TEXTS
 

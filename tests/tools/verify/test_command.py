@@ -18,6 +18,7 @@ from tests.cli.invocation import (
     usage_error,
 )
 from tests.cli.processes import Server, serving
+from tests.tools.traffic_import.recorded import created, har_file, payment
 from tests.tools.verify.runs import ImpatientClock
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, ManualClock
 
@@ -131,8 +132,6 @@ def test_the_progress_shows_checks_and_waits(server: Server) -> None:
         key=limited_key(server, nth=5, retry_after_s=12),
         other_key=None,
         accepted=frozenset(),
-        json=None,
-        report=None,
     )
     clock = ImpatientClock(ManualClock())
     comparison = run_comparison(options, wall=clock, progress=VerifyProgress(written.append))
@@ -234,3 +233,64 @@ def test_a_usage_error_imports_only_what_it_needs() -> None:
     modules = imported_modules("verify", "--base-url", NO_SERVER, "--key", LIVE_KEY)
     assert "emulator.cli.output" in modules
     assert not modules & {"httpx", "jinja2", "asyncio", "uvicorn"}
+
+
+def recording(directory: Path, **fields: object) -> str:
+    """A recorded create call, with some fields of the payment changed."""
+    entry = created(payment(**fields))
+    location = {"name": "Location", "value": f"/v1/payments/{payment()['id']}"}
+    entry["response"]["headers"] += [location]
+    return str(har_file(directory, entry))
+
+
+def test_a_recording_has_the_same_report_json_and_exit_codes(tmp_path: Path) -> None:
+    result, report = tmp_path / "result.json", tmp_path / "report.html"
+    code, printed = output("verify", "--har", recording(tmp_path))
+    assert code == 0, printed
+    heading = "Comparison of https://api.service.example with the contract (key not recorded)"
+    assert printed.splitlines()[0] == heading
+    assert "the recording does not exercise the clause: 1.1, " in printed
+    har = recording(tmp_path, expires_at="2026-01-01T01:00:00.000Z")
+    files = ("--json", str(result), "--report", str(report))
+    code, printed = output("verify", "--har", har, *files)
+    assert code == 1
+    assert "  DRIFT     8.3     expires after 3600 s\n" in printed
+    document = json.loads(result.read_bytes())
+    assert document["began_at"] == "2026-01-01T00:00:00.000Z"
+    assert (document["has_drifted"], document["counts"]["requests"]) == (True, 1)
+    assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
+    accepted = [
+        part for number in ("2.1.8", "4.1.12", "8.3", "8.4") for part in ("--accept", number)
+    ]
+    assert output("verify", "--har", har, *accepted)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--other-key", TEST_KEY), "flag --har: a recording needs neither --other-key nor"),
+        (("--customer",), "flag --har: a recording needs neither --other-key nor --customer"),
+        (
+            ("--base-url", "https://b.example/v1"),
+            "the recording has no exchange of https://b.example/v1/",
+        ),
+        (("--key", TEST_KEY), "flag --key: the recording has no successful request with this key"),
+        (("--accept", "4.9"), "flag --accept: there is no clause '4.9'"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_a_wrong_option_beside_a_recording_is_one_line(
+    options: tuple[str, ...], expected: str, tmp_path: Path
+) -> None:
+    assert usage_error("verify", "--har", recording(tmp_path), *options).startswith(expected)
+
+
+def test_a_wrong_recording_is_one_line(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.har"
+    wrong.write_text('{"log": {"entries": [')
+    expected = f"{wrong}:1:22: the JSON breaks off"
+    assert usage_error("verify", "--har", str(wrong)) == expected
+    wrong.write_text('{"log": {"entries": []}}')
+    expected = "the recording has no exchange with an address of /v1/payments"
+    assert usage_error("verify", "--har", str(wrong)) == expected
+    assert usage_error("verify", "--har", f"{wrong}x").endswith("No such file or directory")

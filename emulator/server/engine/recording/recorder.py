@@ -5,7 +5,7 @@ mode, with the shipped scenarios that are on at start; where these do the same, 
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import groupby
 from typing import TypeVar
@@ -15,9 +15,11 @@ from emulator.domain.errors import TooMuchToRecord
 from emulator.domain.instants import format_instant
 from emulator.domain.outcomes import CancelEffect, CheckoutEffect, Outcome, Scripted, Step
 from emulator.domain.payment import MAX_EXPIRES_IN_S, Event, Payment, Status
-from emulator.domain.payment_methods import BANK_TRANSFER, DEFAULT_METHODS, PHONE_METHODS
+from emulator.domain.payment_methods import BANK_TRANSFER, PHONE_METHODS
 from emulator.domain.transitions import TRANSITIONS, Edge
-from emulator.files import MAX_FILE_BYTES, MAX_NODES
+from emulator.files import MAX_FILE_BYTES
+from emulator.files.yaml_writer import yaml_text
+from emulator.scenarios.history_script import arrival_steps, excess, method_lines
 from emulator.scenarios.loader import load_paths
 from emulator.scenarios.rules import DEFAULT_OUTCOME, RuleKey, choose_expiry, choose_outcome
 from emulator.scenarios.scenario_file import (
@@ -40,11 +42,9 @@ from emulator.server.engine.recording.reproduction import (
     MAX_RECORDED_DELIVERIES,
     AccountHistory,
     DeliveryRules,
-    arrival_steps,
     delivery_rules,
     script_of,
 )
-from emulator.server.engine.recording.yaml_writer import Json, yaml_text
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.rule_choice import payment_facts
 from emulator.server.storage import deliveries, events, payments
@@ -139,9 +139,9 @@ def recording_file(
     """The file. Raises TooMuchToRecord where `check` would refuse it."""
     outcomes = _outcome_rules(history)
     expiry = _expiry_rules([payment for payment, _ in history.payments])
-    script = script_of(history, sets_expiry=not expiry)
+    script, names = script_of(history, sets_expiry=not expiry)
     if webhooks is not None:
-        script += arrival_steps(history, webhooks.arrivals, wait_ms=webhooks.wait_ms)
+        script += arrival_steps(names, webhooks.arrivals, wait_ms=webhooks.wait_ms)
     document = {
         "version": VERSION,
         "name": NAME,
@@ -154,30 +154,11 @@ def recording_file(
     }
     document = {key: value for key, value in document.items() if value != []}
     text = _heading(history, account_id, mode) + yaml_text(document)
-    excess = _excess(document, text)
-    if excess is not None:
+    too_much = excess(document, text)
+    if too_much is not None:
         counts = {"payments": len(history.payments), "actions": len(history.actions)}
-        raise TooMuchToRecord(**counts, excess=excess)
+        raise TooMuchToRecord(**counts, excess=too_much)
     return text
-
-
-def _excess(document: Mapping[str, Json], text: str) -> str | None:
-    """The limit that the file would exceed, as a sentence."""
-    for size, limit, unit in (
-        (len(document["script"]), MAX_SCRIPT_STEPS, "steps"),
-        (_nodes(document), MAX_NODES, "nodes"),
-        (len(text.encode()), MAX_FILE_BYTES, "bytes"),
-    ):
-        if size > limit:
-            return f"That takes {size:,} {unit}; a file can have {limit:,}."
-    return None
-
-
-def _nodes(value: Json) -> int:
-    """The number of YAML nodes, as a reader counts them."""
-    if isinstance(value, dict):
-        return 1 + sum(1 + _nodes(inner) for inner in value.values())
-    return 1 + sum(map(_nodes, value)) if isinstance(value, list) else 1
 
 
 def _heading(history: AccountHistory, account_id: str, mode: Mode) -> str:
@@ -190,15 +171,7 @@ def _heading(history: AccountHistory, account_id: str, mode: Mode) -> str:
     ]
     if mode is Mode.LIVE:
         lines.append("The script runs in test mode, with the same result.")
-    offered = {method for payment, _ in history.payments for method in payment.methods}
-    unknown = sorted(offered - set(DEFAULT_METHODS))
-    if unknown:
-        needed = ",".join((*DEFAULT_METHODS, *unknown))
-        lines += [
-            "The script needs an emulator with these methods:",
-            f"  payments-emulator serve --methods {needed}",
-            "  payments-emulator replay --url http://127.0.0.1:8080 case.yaml",
-        ]
+    lines += method_lines({method for payment, _ in history.payments for method in payment.methods})
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""Lists every check, in the order in which a run executes them."""
+"""Lists the checks of a service and those of a recording, in the order in which they run."""
 
 from emulator.tools.verify.checks import (
     creation,
@@ -6,18 +6,22 @@ from emulator.tools.verify.checks import (
     filters,
     objects,
     pages,
+    recorded,
     responses,
     webhooks,
 )
 from emulator.tools.verify.checks.consistency import CHECKS as CONSISTENCY
 from emulator.tools.verify.checks.consistency import RETRIEVAL
-from emulator.tools.verify.checks.refusals import AUTHENTICATION, BODIES, PARAMETERS, ROUTES
+from emulator.tools.verify.checks.refusals import AUTHENTICATION, BODIES, PARAMETER_CHECKS, ROUTES
 from emulator.tools.verify.findings import Check
 
+# These examine the responses to the requests of the other checks.
+_OF_RESPONSES = (*objects.CHECKS, *responses.CHECKS)
+RECORDED_CHECKS: tuple[Check, ...] = (*recorded.CHECKS, *_OF_RESPONSES)
 CHECKS: tuple[Check, ...] = (
     *AUTHENTICATION,
     *creation.CHECKS,
-    *PARAMETERS,
+    *PARAMETER_CHECKS,
     *BODIES,
     *ROUTES,
     *RETRIEVAL,
@@ -26,7 +30,5 @@ CHECKS: tuple[Check, ...] = (
     *CONSISTENCY,
     *customer.CHECKS,
     *webhooks.CHECKS,
-    # These examine the responses to the requests of the other checks.
-    *objects.CHECKS,
-    *responses.CHECKS,
+    *_OF_RESPONSES,
 )

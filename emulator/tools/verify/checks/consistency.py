@@ -5,7 +5,7 @@ that the contract does not name may differ.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from emulator.domain.wire import PAYMENT_MEMBERS
@@ -35,25 +35,26 @@ The owner of another payment may change any field of it.
 MAX_ROUNDS = 3
 MAX_PAYMENTS_OF_OTHERS = 6
 
-_LISTED = "2.2.1"
-_CREATED = "4.1.15"
-_FOUND = "4.2.1"
-_RETRIEVED = "4.2.3"
+LISTED = "2.2.1"
+CREATED = "4.1.15"
+FOUND = "4.2.1"
+RETRIEVED = "4.2.3"
 _HOLDS = {
-    _LISTED: "as they are retrieved",
-    _CREATED: "the payment that is retrieved",
-    _FOUND: "each payment that was created",
-    _RETRIEVED: "the payment as it was created",
+    LISTED: "as they are retrieved",
+    CREATED: "the payment that is retrieved",
+    FOUND: "each payment that was created",
+    RETRIEVED: "the payment as it was created",
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Views:
     """A payment as different calls return it; `created` is None unless this run created it."""
 
     created: Payment | None
     listed: Sequence[Payment]
     retrieved: Payment
+    how: str = "when retrieved"
 
     @property
     def changing_fields(self) -> Sequence[str]:
@@ -71,21 +72,26 @@ async def _each_view(session: Session) -> Findings:
         created = own.get(payment_id)
         response = await session.retrieve(payment_id)
         if created is not None and response.is_refusal:
-            seen.add(_FOUND)
+            seen.add(FOUND)
             what = f"a payment that was created: {response.summary}"
-            different.setdefault((_FOUND, ""), what)
+            different.setdefault((FOUND, ""), what)
         if not response.is_success:
             continue
         forms = listed.get(payment_id, ())
-        seen |= {_LISTED} if forms else set()
-        seen |= {_CREATED, _FOUND, _RETRIEVED} if created is not None else set()
+        seen |= {LISTED} if forms else set()
+        seen |= {CREATED, FOUND, RETRIEVED} if created is not None else set()
         views = Views(created=created, listed=forms, retrieved=response.members)
         for number, name, what in await _differences(session, payment_id, views):
             different.setdefault((number, name), what)
+    return judged(seen, different)
+
+
+def judged(seen: Collection[str], different: Mapping[tuple[str, str], str]) -> Findings:
+    """The differences, by clause and field; the other clauses of `seen` hold."""
     findings: Findings = []
     for (number, _), what in different.items():
         findings += stated(False, what, number)
-    for number in sorted(seen - {number for number, _ in different}):
+    for number in sorted({*seen} - {number for number, _ in different}):
         findings += stated(True, _HOLDS[number], number)
     return findings
 
@@ -111,10 +117,10 @@ async def _differences(
     changing = views.changing_fields
     before = views.listed if views.created is None else [views.created]
     if all(_are_same(changing, payment, views.retrieved) for payment in before):
-        return list(_differing(views, PAYMENT_MEMBERS))
+        return list(differences(views, PAYMENT_MEMBERS))
     settled = await _settled(session, payment_id, views)
-    found = [] if settled is None else list(_differing(settled, changing))
-    return [*_differing(views, [name for name in PAYMENT_MEMBERS if name not in changing]), *found]
+    found = [] if settled is None else list(differences(settled, changing))
+    return [*differences(views, [name for name in PAYMENT_MEMBERS if name not in changing]), *found]
 
 
 async def _settled(session: Session, payment_id: str, views: Views) -> Views | None:
@@ -147,29 +153,29 @@ def _around(session: Session, payment: Payment) -> dict[str, str]:
     return between(at - MARGIN_MS, at + MARGIN_MS)
 
 
-def _differing(views: Views, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+def differences(views: Views, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """The differences; of three values, the one that differs from the other two is wrong."""
     created, retrieved = views.created, views.retrieved
     for name in names:
-        received = f"{member_text(retrieved, name)} when retrieved"
-        like_retrieved = [payment for payment in views.listed if _is_same(name, payment, retrieved)]
-        other = [payment for payment in views.listed if not _is_same(name, payment, retrieved)]
-        if created is not None and not _is_same(name, created, retrieved):
-            unlike_created = [payment for payment in other if not _is_same(name, payment, created)]
+        received = f"{member_text(retrieved, name)} {views.how}"
+        like_retrieved = [payment for payment in views.listed if is_same(name, payment, retrieved)]
+        other = [payment for payment in views.listed if not is_same(name, payment, retrieved)]
+        if created is not None and not is_same(name, created, retrieved):
+            unlike_created = [payment for payment in other if not is_same(name, payment, created)]
             is_creation = bool(like_retrieved) and len(unlike_created) == len(other)
             text = f"`{name}`: {member_text(created, name)} when created, {received}"
-            yield (_CREATED if is_creation else _RETRIEVED, name, text)
+            yield (CREATED if is_creation else RETRIEVED, name, text)
             if not like_retrieved:
                 other = unlike_created
         if other:
-            yield _LISTED, name, f"`{name}`: {member_text(other[0], name)} in a list, {received}"
+            yield LISTED, name, f"`{name}`: {member_text(other[0], name)} in a list, {received}"
 
 
 def _are_same(names: Sequence[str], one: Payment, other: Payment) -> bool:
-    return all(_is_same(name, one, other) for name in names)
+    return all(is_same(name, one, other) for name in names)
 
 
-def _is_same(name: str, one: Payment, other: Payment) -> bool:
+def is_same(name: str, one: Payment, other: Payment) -> bool:
     """Whether the values are equal; a timestamp may be written in different ways."""
     if (name in one) != (name in other):
         return False
@@ -180,7 +186,11 @@ def _is_same(name: str, one: Payment, other: Payment) -> bool:
 
 
 async def _a_payment(session: Session) -> Findings:
-    response = await session.retrieve(session.first.id)
+    return retrieved(await session.retrieve(session.first.id))
+
+
+def retrieved(response: ServiceResponse) -> Findings:
+    """The response to a retrieve call for a payment of the account."""
     seen = f"without a body: {response.summary}"
     findings = stated(response.is_success, seen, "4.2.1", "4.2.2")
     return findings + stated(response.status == 200, seen, "7.5")
@@ -224,6 +234,13 @@ async def _retrieve_in_another_case(session: Session) -> ServiceResponse:
     return await session.retrieve(other)
 
 
+UNKNOWN_ID = ExpectedRefusal(
+    what="an unknown id",
+    send=lambda session: session.retrieve(session.unknown_id),
+    status=404,
+    code="payment_not_found",
+    states=("4.2.6", "7.9"),
+)
 RETRIEVAL = (
     Check(run=_a_payment, states=("4.2.1", "4.2.2", "7.5")),
     expectation(
@@ -235,13 +252,7 @@ RETRIEVAL = (
     expectation("with a body", sent(path=path_of_first, body=b"{}"), "4.2.2"),
     *unauthorised("a create call", method="POST", body=_order),
     *unauthorised("a payment", path=path_of_first),
-    ExpectedRefusal(
-        what="an unknown id",
-        send=lambda session: session.retrieve(session.unknown_id),
-        status=404,
-        code="payment_not_found",
-        states=("4.2.6", "7.9"),
-    ).check,
+    UNKNOWN_ID.check,
     Check(run=_by_another_account, states=("4.2.7", "5.5", "7.9"), assumes=("4.2.7",)),
 )
 

@@ -4,15 +4,22 @@ import asyncio
 import re
 from collections.abc import Collection, Mapping
 from functools import partial
-from typing import Any
 
+from emulator.tools.verify.checks.create_responses import (
+    RETURNED_FIELDS,
+    created,
+    requested_fields,
+    retried,
+    returned_as_given,
+    separate_checkouts,
+)
 from emulator.tools.verify.checks.refusals import (
     ExpectedRefusal,
     created_with,
     expectation,
 )
-from emulator.tools.verify.client import CheckStopped, ServiceResponse, member_text
-from emulator.tools.verify.findings import Check, Findings, assumed, stated, unseen
+from emulator.tools.verify.client import CheckStopped, ServiceResponse
+from emulator.tools.verify.findings import Check, Findings, assumed, stated
 from emulator.tools.verify.session import (
     EXPIRES_IN_S,
     LARGER_AMOUNT,
@@ -22,15 +29,10 @@ from emulator.tools.verify.session import (
     METHODS,
     MIN_AMOUNT,
     OwnPayment,
-    Payment,
     Session,
-    parse_instant,
 )
 
-DEFAULT_EXPIRES_IN_S = 1_800
 FEW_PAIRS = 2
-# A service may determine the two instants one after the other.
-_SLACK_MS = 1_000
 _KEY = "idempotency_key"
 
 # Values that a service may store or return in another form than the given one.
@@ -76,14 +78,7 @@ async def _all_parameters(session: Session) -> Findings:
     is_short = session.expires_in_s == EXPIRES_IN_S
     seen = f"`expires_in` {EXPIRES_IN_S} is {'taken' if is_short else 'refused'}"
     findings += assumed(is_short, seen, "8.9")
-    findings += stated(response.status == 201, response.summary, "4.1.16", "7.6")
-    members, location = response.members, response.headers.get("location")
-    seen = f"`Location` of {'a whole URL' if '://' in str(location) else 'a path'}"
-    seen = "without `Location`" if location is None else seen
-    findings += assumed(location == f"/v1/payments/{members.get('id')}", seen, "4.1.16")
-    is_payment = members.get("object") == "payment" and isinstance(members.get("id"), str)
-    seen = f"{len(members)} members, `object` {member_text(members, 'object')}"
-    return findings + stated(is_payment, seen, "4.1.15")
+    return findings + created(response)
 
 
 async def _first_response(session: Session) -> tuple[ServiceResponse, dict[str, str]]:
@@ -124,36 +119,8 @@ def _field(response: ServiceResponse) -> str:
     return re.split(r"[.\[]", str(response.param))[0] if response.is_refusal else ""
 
 
-_RETURNED_FIELDS = {"success_url": "2.1.9", "cancel_url": "2.1.10", "metadata": "2.1.11"}
-
-
 async def _requested_fields(session: Session) -> Findings:
-    """The fields that were sent are returned."""
-    body, payment = session.first.body, session.first.payment
-    findings = _returned_as_given(body, payment, {"amount": "2.1.3", **_RETURNED_FIELDS})
-    pairs, received = body["metadata"], payment.get("metadata")
-    if len(pairs) == MAX_PAIRS:
-        count = len(received) if isinstance(received, dict) else 0
-        seen, other = f"{len(pairs)} pairs", f"{count} of {len(pairs)} pairs"
-        findings += stated(received == pairs, seen, "4.1.8", "8.2", otherwise=other)
-    for number, name in (("2.1.6", "method"), ("2.1.14", "completed_at")):
-        is_null = payment.get(name, ...) is None
-        kind = "null" if is_null else member_text(payment, name)
-        findings += stated(is_null, f"{kind} in a new payment", number)
-    seen = f"{member_text(payment, 'status')} in a new payment"
-    findings += assumed(payment.get("status") == "pending", seen, "2.1.5")
-    return findings + _expiry(payment, session.expires_in_s, "4.1.11", exact="4.1.11")
-
-
-def _returned_as_given(
-    body: Mapping[str, Any], payment: Payment, numbers: Mapping[str, str]
-) -> Findings:
-    findings: Findings = []
-    for name, number in numbers.items():
-        is_so = payment.get(name) == body[name] and type(payment[name]) is type(body[name])
-        other = f"`{name}`: {member_text(payment, name)}"
-        findings += stated(is_so, "equal to the request", number, otherwise=other)
-    return findings
+    return requested_fields(session.first.body, session.first.payment)
 
 
 _CLAUSES_OF_FORM = {
@@ -180,40 +147,22 @@ async def _difficult_values(session: Session) -> Findings:
         raise CheckStopped(f"long URLs and unusual metadata: {response.summary}")
     seen = "long URLs and unusual metadata are taken"
     findings = assumed(True, seen, *_CLAUSES_OF_FORM.values())
-    return findings + _returned_as_given(body, response.members, _RETURNED_FIELDS)
+    return findings + returned_as_given(body, response.members, RETURNED_FIELDS)
 
 
 async def _required_parameters(session: Session) -> Findings:
     """Create a payment with only the parameters that we assume to be required."""
-    created = list(session.created)
-    response = await session.create(session.order(metadata=..., expires_in=...))
+    earlier = list(session.created)
+    body = session.order(metadata=..., expires_in=...)
+    response = await session.create(body)
     what = "without `metadata`, `idempotency_key` and `expires_in`"
     findings = assumed(response.is_success, f"{what}: {response.summary}", "4.1.13")
     if not response.is_success:
         return findings
-    payment = response.members
-    findings += stated(response.status == 201, response.summary, "4.1.16", "7.6")
-    is_new = payment.get("id") not in {earlier.id for earlier in created}
+    findings += created(response) + requested_fields(body, response.members)
+    is_new = response.members.get("id") not in {each.id for each in earlier}
     findings += stated(is_new, "two payments, two ids", "2.1.1", otherwise="one id twice")
-    urls = {earlier.payment.get("checkout_url") for earlier in created}
-    seen, other = "a `checkout_url` for each payment", "two payments, one `checkout_url`"
-    findings += stated(payment.get("checkout_url") not in urls, seen, "1.4", otherwise=other)
-    seen = f"without `metadata`: {member_text(payment, 'metadata')}"
-    findings += assumed(payment.get("metadata") == {}, seen, "2.1.11")
-    numbers = ("2.1.8", "4.1.12", "8.3", "8.4")
-    return findings + _expiry(payment, DEFAULT_EXPIRES_IN_S, *numbers, exact="8.4")
-
-
-def _expiry(payment: Payment, expected_s: int, *numbers: str, exact: str) -> Findings:
-    """`exact` is the clause that assumes the millisecond."""
-    created_at = parse_instant(payment.get("created_at"))
-    expires_at = parse_instant(payment.get("expires_at"))
-    if created_at is None or expires_at is None:
-        return unseen("`created_at` or `expires_at` cannot be read", *numbers)
-    off_ms = abs(expires_at - created_at - 1_000 * expected_s)
-    seen = f"expires after {(expires_at - created_at) / 1_000:g} s"
-    findings = stated(off_ms < _SLACK_MS, seen, *numbers)
-    return findings + (assumed(not off_ms, seen, exact) if off_ms < _SLACK_MS else [])
+    return findings + separate_checkouts([response.members, *(each.payment for each in earlier)])
 
 
 async def _unknown_parameter(session: Session) -> Findings:
@@ -236,22 +185,9 @@ def _first_with_key(session: Session) -> OwnPayment:
 async def _a_retry(session: Session) -> Findings:
     first = _first_with_key(session)
     response = await session.create(first.body)
-    is_same = response.is_success and _is_of_first(session, response)
-    wrong = "another payment" if response.is_success else response.summary
-    findings = stated(is_same, "a retry: the same payment", "4.1.10", otherwise=f"a retry: {wrong}")
-    if not is_same:
-        return findings
-    findings += assumed(response.status == first.response.status, response.summary, "4.1.20")
-    is_equal = response.body == first.response.body
-    seen, wrong = "the bytes of the first response", "other bytes than the first response"
-    findings += assumed(is_equal, seen, "4.1.20", otherwise=wrong)
-    is_replay = response.headers.get("idempotent-replayed") == "true"
-    wrong = "without `Idempotent-Replayed`"
     # The first response is a replay itself if its request failed and was retried.
     is_first = sum(each.request is first.response.request for each in session.responses) == 1
-    if is_first and "idempotent-replayed" in first.response.headers:
-        is_replay, wrong = False, "`Idempotent-Replayed` in the first response"
-    return findings + assumed(is_replay, "`Idempotent-Replayed: true`", "4.1.20", otherwise=wrong)
+    return retried(first.response, response, is_first=is_first)
 
 
 _OTHER_VALUES: dict[str, object] = {
@@ -265,6 +201,20 @@ _OTHER_VALUES: dict[str, object] = {
 
 async def _create_again(session: Session, changes: Mapping[str, object]) -> ServiceResponse:
     return await session.create({**_first_with_key(session).body, **changes})
+
+
+def reused_key(name: str, value: object) -> ExpectedRefusal:
+    """The refusal of another value under a used key."""
+    return ExpectedRefusal(
+        what=f"another `{name}` under a used key",
+        send=partial(_create_again, changes={name: value}),
+        status=409,
+        code="idempotency_key_reused",
+        param=_KEY,
+        states=("4.1.19", "7.10"),
+        states_param=(),
+        assumes_param=("7.10",),
+    )
 
 
 async def _create_in_reverse(session: Session) -> ServiceResponse:
@@ -325,34 +275,25 @@ CHECKS = (
     expectation("all three", created_with(methods=list(METHODS)), "2.1.16"),
     Check(
         run=_requested_fields,
-        states=("2.1.3", "2.1.6", *_RETURNED_FIELDS.values(), "2.1.14", "4.1.8", "4.1.11", "8.2"),
+        states=("2.1.3", "2.1.6", *RETURNED_FIELDS.values(), "2.1.14", "4.1.8", "4.1.11", "8.2"),
         assumes=("2.1.5", "4.1.11"),
     ),
     Check(
         run=_difficult_values,
-        states=tuple(_RETURNED_FIELDS.values()),
+        states=tuple(RETURNED_FIELDS.values()),
         assumes=tuple(_CLAUSES_OF_FORM.values()),
     ),
     Check(
         run=_required_parameters,
-        states=("1.4", "2.1.1", "2.1.8", "4.1.12", "4.1.16", "7.6", "8.3", "8.4"),
-        assumes=("2.1.11", "4.1.13", "8.4"),
+        states=(
+            *("1.4", "2.1.1", "2.1.3", "2.1.6", "2.1.8", "2.1.9", "2.1.10", "2.1.14"),
+            *("4.1.12", "4.1.15", "4.1.16", "7.6", "8.3", "8.4"),
+        ),
+        assumes=("2.1.5", "2.1.11", "4.1.13", "4.1.16", "8.4"),
     ),
     Check(run=_unknown_parameter, assumes=("4.1.14",)),
     Check(run=_a_retry, states=("4.1.10",), assumes=("4.1.20",)),
-    *(
-        ExpectedRefusal(
-            what=f"another `{name}` under a used key",
-            send=partial(_create_again, changes={name: value}),
-            status=409,
-            code="idempotency_key_reused",
-            param=_KEY,
-            states=("4.1.19", "7.10"),
-            states_param=(),
-            assumes_param=("7.10",),
-        ).check
-        for name, value in _OTHER_VALUES.items()
-    ),
+    *(reused_key(name, value).check for name, value in _OTHER_VALUES.items()),
     expectation(
         "the members in another order",
         _create_in_reverse,

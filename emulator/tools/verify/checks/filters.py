@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from emulator.domain.instants import DAY_MS, Instant, format_instant
 from emulator.domain.payment import Status
-from emulator.tools.verify.checks.refusals import ExpectedRefusal, listed_with
+from emulator.tools.verify.checks.refusals import wrong_query
 from emulator.tools.verify.client import CheckStopped
 from emulator.tools.verify.findings import Check, Findings, assumed, stated
 from emulator.tools.verify.session import METHODS, Session, between, parse_instant
@@ -216,13 +216,7 @@ CHECKS = (
     Check(run=_by_each_value, states=("4.3.5", "4.3.6")),
     Check(run=_several_filters, assumes=("4.3.17",)),
     *(
-        ExpectedRefusal(
-            what=f"`{name}={value}`",
-            send=listed_with(**{name: value}),
-            code=f"invalid_{name}",
-            param=name,
-            assumes=("4.3.13",),
-        ).check
+        wrong_query(name, value).check
         for name, value in (
             ("status", "no_such_status"),
             ("status", ""),

@@ -4,11 +4,18 @@ The contract states some statuses, the named field and one error code; the rest 
 """
 
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
-from emulator.tools.verify.client import JSON, ServiceRequest, ServiceResponse, member_text
+from emulator.tools.verify.client import (
+    JSON,
+    ServiceRequest,
+    ServiceResponse,
+    member_text,
+    printable,
+)
 from emulator.tools.verify.findings import Check, Findings, assumed, stated
 from emulator.tools.verify.session import (
     MAX_PAIRS,
@@ -59,8 +66,10 @@ class ExpectedRefusal:
         )
 
     async def _run(self, session: Session) -> Findings:
+        return self.judge(await self.send(session))
+
+    def judge(self, response: ServiceResponse) -> Findings:
         """Compare the status, then the code, then the field."""
-        response = await self.send(session)
         seen = f"{self.what}: {response.summary}"
         has_status, has_code = response.status == self.status, response.code == self.code
         findings = stated(response.is_refusal, seen, *self.states_4xx)
@@ -126,6 +135,18 @@ def listed_with(**query: Any) -> Send:
     return lambda session: session.page(**query)
 
 
+def wrong_query(name: str, value: str | int) -> ExpectedRefusal:
+    """The refusal of a value of a query parameter; a wrong cursor need not be named."""
+    is_cursor = name == "after"
+    return ExpectedRefusal(
+        what=f"`{name}={printable(str(value))}`",
+        send=listed_with(**{name: value}),
+        code="invalid_cursor" if is_cursor else f"invalid_{name}",
+        param=None if is_cursor else name,
+        assumes=("4.3.15", "8.5") if name == "limit" else ("4.3.13",),
+    )
+
+
 def path_of_first(session: Session) -> str:
     return f"{PAYMENTS}/{session.first.id}"
 
@@ -139,15 +160,17 @@ _INVALID_KEYS: tuple[tuple[str, str, Callable[[Session], str] | None, tuple[str,
 )
 
 
+def _unauthorised(what: str, code: str, states: tuple[str, ...], send: Send) -> ExpectedRefusal:
+    return ExpectedRefusal(what=what, send=send, status=401, code=code, states=states)
+
+
 def unauthorised(what: str, **fields: Any) -> Iterator[Check]:
     """The checks that a request with these fields, but without a valid key, is refused."""
     for how, code, key, states in _INVALID_KEYS:
-        send = sent(**fields, key=key)
-        yield ExpectedRefusal(
-            what=f"{what} {how}", send=send, status=401, code=code, states=states
-        ).check
+        yield _unauthorised(f"{what} {how}", code, states, sent(**fields, key=key)).check
 
 
+WITHOUT_KEY = _unauthorised(*_INVALID_KEYS[0][:2], _INVALID_KEYS[0][3], sent(key=None))
 _ONE = {"limit": "1"}
 
 _BASIC = sent(query=_ONE, key=lambda one: basic_credentials(one.key), scheme="Basic")
@@ -182,7 +205,7 @@ class WrongParameter:
     @property
     def refusal(self) -> ExpectedRefusal:
         is_absent = self.value is ...
-        value = "" if is_absent else json.dumps(self.value)
+        value = "" if is_absent else printable(json.dumps(self.value))
         what = self.note or (f"no `{self.param}`" if is_absent else f"`{self.param}` {value}")
         # The contract shows the refusal of a wrong amount (4.1, rule 1).
         is_printed = self.param == "amount" and not is_absent
@@ -198,48 +221,93 @@ class WrongParameter:
         )
 
 
+class _Rule(NamedTuple):
+    """What makes a value of a parameter wrong, with the clauses that state or assume it."""
+
+    is_broken: Callable[[Any], bool]
+    states: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
+
+
+def _is_no_integer(value: object) -> bool:
+    return not isinstance(value, int) or isinstance(value, bool)
+
+
+def _is_not_https(value: object) -> bool:
+    try:
+        scheme, host, *_ = urlsplit(value) if isinstance(value, str) else ("", "")
+    except ValueError:
+        return True
+    return scheme != "https" or not host
+
+
+# The first rule that a value breaks determines the clauses.
+_RULES: Mapping[str, tuple[_Rule, ...]] = {
+    "amount": (
+        _Rule(lambda value: isinstance(value, float) and value.is_integer(), (), ("4.1.2",)),
+        _Rule(_is_no_integer, ("4.1.2",)),
+        _Rule(lambda value: value < MIN_AMOUNT, ("4.1.3", "8.1")),
+    ),
+    "currency": (
+        _Rule(lambda value: value != "ETB" == str(value).upper(), (), ("4.1.4",)),
+        _Rule(lambda value: value != "ETB", ("4.1.4", "9.2")),
+    ),
+    "methods": (_Rule(lambda value: not (value and isinstance(value, list)), ("4.1.5",)),),
+    "success_url": (_Rule(_is_not_https, ("4.1.6",)),),
+    "cancel_url": (_Rule(_is_not_https, ("4.1.7",)),),
+    "metadata": (
+        _Rule(lambda value: not isinstance(value, dict), ("2.1.11", "4.1.8")),
+        _Rule(lambda value: len(value) > MAX_PAIRS, ("2.1.11", "4.1.8", "8.2")),
+        _Rule(
+            lambda value: not all(isinstance(text, str) for text in value.values()),
+            ("2.1.11", "4.1.9", "8.2"),
+        ),
+    ),
+    "idempotency_key": (
+        _Rule(lambda value: not isinstance(value, str), ("4.1.10",)),
+        _Rule(lambda value: not value, (), ("4.1.10",)),
+    ),
+    "expires_in": (
+        _Rule(_is_no_integer, ("4.1.11",)),
+        _Rule(lambda value: value <= 0, (), ("8.9",)),
+    ),
+}
+_OPTIONAL = {"metadata", "idempotency_key", "expires_in"}
+PARAMETERS = tuple(_RULES)
+
+
+def wrong_parameter(param: str, value: object, note: str = "") -> WrongParameter | None:
+    """A value that breaks a rule; None for one that breaks none."""
+    if value is ...:
+        stated_clauses = ("4.1.5",) if param == "methods" else ()
+        absent = WrongParameter(param, value, stated_clauses, () if stated_clauses else ("4.1.13",))
+        return None if param in _OPTIONAL else absent
+    rule = next((rule for rule in _RULES[param] if rule.is_broken(value)), None)
+    return None if rule is None else WrongParameter(param, value, rule.states, rule.assumes, note)
+
+
 _NOT_HTTPS = "http://example.com/made-by-payments-emulator-verify"
 _TOO_MANY_PAIRS = {f"pair_{number}": "" for number in range(MAX_PAIRS + 1)}
-
+_WRONG_VALUES: tuple[tuple[str, object] | tuple[str, object, str], ...] = (
+    *(("amount", value) for value in (99, 0, -100, 100.5, "100", 100.0)),
+    *(("currency", value) for value in ("USD", "etb")),
+    ("methods", ...),
+    ("methods", []),
+    ("methods", "telebirr"),
+    ("success_url", _NOT_HTTPS, "`success_url` with http"),
+    ("success_url", "/paid"),
+    ("cancel_url", _NOT_HTTPS, "`cancel_url` with http"),
+    ("cancel_url", "/cancelled"),
+    ("metadata", _TOO_MANY_PAIRS, f"{len(_TOO_MANY_PAIRS)} pairs of metadata"),
+    ("metadata", {"pair": 1}, "a number in metadata"),
+    *(("metadata", value) for value in ({"pair": None}, {"pair": {"a": "b"}}, ["pair"])),
+    *(("idempotency_key", value) for value in (5, "")),
+    *(("expires_in", value) for value in ("600", 600.5, -600, 0)),
+    *((param, ...) for param in ("amount", "currency", "success_url", "cancel_url")),
+)
 WRONG_PARAMETERS = (
-    WrongParameter("amount", 99, ("4.1.3", "8.1")),
-    WrongParameter("amount", 0, ("4.1.3", "8.1")),
-    WrongParameter("amount", -100, ("4.1.3", "8.1")),
-    WrongParameter("amount", 100.5, ("4.1.2",)),
-    WrongParameter("amount", "100", ("4.1.2",)),
-    WrongParameter("amount", 100.0, assumes=("4.1.2",)),
-    WrongParameter("currency", "USD", ("4.1.4", "9.2")),
-    WrongParameter("currency", "etb", assumes=("4.1.4",)),
-    WrongParameter("methods", ..., ("4.1.5",)),
-    WrongParameter("methods", [], ("4.1.5",)),
+    *filter(None, (wrong_parameter(*row) for row in _WRONG_VALUES)),
     WrongParameter("methods", ["no_such_method"], assumes=("2.1.17",), note="an unknown method"),
-    WrongParameter("methods", "telebirr", ("4.1.5",)),
-    WrongParameter("success_url", _NOT_HTTPS, ("4.1.6",), note="`success_url` with http"),
-    WrongParameter("success_url", "/paid", ("4.1.6",)),
-    WrongParameter("cancel_url", _NOT_HTTPS, ("4.1.7",), note="`cancel_url` with http"),
-    WrongParameter("cancel_url", "/cancelled", ("4.1.7",)),
-    WrongParameter(
-        "metadata",
-        _TOO_MANY_PAIRS,
-        ("2.1.11", "4.1.8", "8.2"),
-        note=f"{len(_TOO_MANY_PAIRS)} pairs of metadata",
-    ),
-    WrongParameter(
-        "metadata", {"pair": 1}, ("2.1.11", "4.1.9", "8.2"), note="a number in metadata"
-    ),
-    WrongParameter("metadata", {"pair": None}, ("2.1.11", "4.1.9", "8.2")),
-    WrongParameter("metadata", {"pair": {"a": "b"}}, ("2.1.11", "4.1.9", "8.2")),
-    WrongParameter("metadata", ["pair"], ("2.1.11", "4.1.8")),
-    WrongParameter("idempotency_key", 5, ("4.1.10",)),
-    WrongParameter("idempotency_key", "", assumes=("4.1.10",)),
-    WrongParameter("expires_in", "600", ("4.1.11",)),
-    WrongParameter("expires_in", 600.5, ("4.1.11",)),
-    WrongParameter("expires_in", -600, assumes=("8.9",)),
-    WrongParameter("expires_in", 0, assumes=("8.9",)),
-    *(
-        WrongParameter(param, ..., assumes=("4.1.13",))
-        for param in ("amount", "currency", "success_url", "cancel_url")
-    ),
 )
 
 
@@ -249,7 +317,7 @@ async def _first_wrong_field(session: Session) -> Findings:
     return assumed(response.param == "amount", seen, "4.1.17")
 
 
-PARAMETERS = (
+PARAMETER_CHECKS = (
     *(wrong.refusal.check for wrong in WRONG_PARAMETERS),
     Check(run=_first_wrong_field, assumes=("4.1.17",)),
 )

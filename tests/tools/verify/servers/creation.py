@@ -204,7 +204,7 @@ CREATION = {
         creating(lambda body: body.get("expires_in") == 600),
     ),
     "expires after an hour: 2.1.8 4.1.12 8.3 8.4": with_default("expires_in", 3600),
-    "gives an id twice: 2.1.1": replies(
+    "gives an id twice: 2.1.1 (4.1.16)": replies(
         lambda request, reply: reply.with_json(
             changed(reply.json, {"id": next(iter(request.created))})
         ),

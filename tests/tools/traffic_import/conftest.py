@@ -1,0 +1,13 @@
+"""One private emulator for all replays of a test process."""
+
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from tests.tools.replay.player import Player, new_player
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def player() -> AsyncIterator[Player]:
+    async with new_player() as player:
+        yield player
