@@ -64,33 +64,44 @@ _SENT_ANYWAY = frozenset(
 class _Template(Text):
     """A text with placeholders of a closed list."""
 
-    def __init__(self, placeholders: Collection[str]) -> None:
-        expected = "1 to 512 visible ASCII characters, and blanks between them"
-        super().__init__(_VISIBLE, expected=expected)
+    def __init__(
+        self,
+        placeholders: Collection[str],
+        pattern: re.Pattern[str] | None = _VISIBLE,
+        expected: str = "1 to 512 visible ASCII characters, and blanks between them",
+    ) -> None:
+        super().__init__(pattern, expected=expected)
         self._placeholders = placeholders
 
     def read(self, entry: Entry) -> str | None:
+        """The text, after noting each placeholder that has no value there."""
         text = super().read(entry)
-        return text if text is None else _checked(entry, text, self._placeholders)
+        for name in _BRACES.findall(text or ""):
+            if name not in self._placeholders:
+                own = (each for each in self._placeholders if not each.startswith("payment."))
+                listed_own = listed((f"{{{each}}}" for each in own), "and")
+                hint = hint_nearest(name, self._placeholders) or f"; it can have {listed_own}"
+                entry.note(f"{entry.label} has no placeholder {{{name}}}{hint}")
+        return text
 
     def schema(self) -> JsonSchema:
         return {"title": "text with placeholders", **super().schema()}
 
 
-class _BodyTemplate(JsonValue):
-    """JSON with placeholders in its texts."""
-
-    def read(self, entry: Entry) -> Json:
-        value = super().read(entry)
-        return _checked(entry, value, BODY_PLACEHOLDERS) if isinstance(value, str) else value
-
-
 class _Body(Kind[str]):
     """A body, as the JSON that a form has."""
 
+    _value = JsonValue(
+        names=Text(
+            expected="a name without placeholders, which only values have",
+            accepts=lambda name: not _BRACES.search(name),
+        ),
+        texts=_Template(BODY_PLACEHOLDERS, None),
+    )
+
     def read(self, entry: Entry) -> str | None:
-        text = json.dumps(_BodyTemplate().read(entry), ensure_ascii=False, separators=(",", ":"))
-        if len(_BRACES.findall(text)) <= MAX_PLACEHOLDERS:
+        text = json.dumps(self._value.read(entry), ensure_ascii=False, separators=(",", ":"))
+        if len(PLACEHOLDER.findall(text)) <= MAX_PLACEHOLDERS:
             return text
         entry.note(f"{entry.label} must not have more than {MAX_PLACEHOLDERS} placeholders")
         return None
@@ -100,19 +111,6 @@ class _Body(Kind[str]):
 
     def write(self, value: str) -> Json:
         return json.loads(value)
-
-
-def _checked(entry: Entry, text: str, placeholders: Collection[str]) -> str:
-    """The text, after noting each placeholder that has no value there."""
-    for name in _BRACES.findall(text):
-        if name not in placeholders:
-            hint = hint_nearest(name, placeholders) or f"; it can have {_braced(placeholders)}"
-            entry.note(f"{entry.label} has no placeholder {{{name}}}{hint}")
-    return text
-
-
-def _braced(names: Collection[str]) -> str:
-    return listed((f"{{{name}}}" for name in names if not name.startswith("payment.")), "and")
 
 
 class _HeaderName(Text):

@@ -90,6 +90,7 @@ def test_a_form_has_limits() -> None:
 
     for accepted in (fields(MAX_PLACEHOLDERS), headers(MAX_HEADERS)):
         parse_webhook_form(accepted.ljust(MAX_FORM_CHARACTERS), "")
+    parse_webhook_form(form_text(f"{UNSIGNED}\nbody: {[{'a': 1}] * 2 * MAX_PLACEHOLDERS}"), "")
     assert "more than 64 placeholders" in first_problem(fields(2 * MAX_PLACEHOLDERS))
     assert "more than 32 entries" in first_problem(headers(2 * MAX_HEADERS))
     too_long = form_text(UNSIGNED).ljust(2 * MAX_FORM_CHARACTERS)
