@@ -110,6 +110,11 @@ class ReceivedWebhook(ReceivedRequest):
         return str(self._values.get("timestamp", ""))
 
     @property
+    def timestamp_s(self) -> int | None:
+        """The time of the attempt; None where it is absent, or not a number."""
+        return int(self.timestamp) if _DIGITS.fullmatch(self.timestamp) else None
+
+    @property
     def signature(self) -> str:
         """The signatures as they were sent."""
         return str(self._values.get("signature", ""))
@@ -132,8 +137,8 @@ class ReceivedWebhook(ReceivedRequest):
         """Whether the timestamp is that of now, within five minutes; always without one."""
         if not any("{timestamp}" in text for text in self.form["headers"].values()):
             return True
-        is_number = _DIGITS.fullmatch(self.timestamp) is not None
-        return is_number and abs(now_s - int(self.timestamp)) <= TOLERANCE_S
+        sent_s = self.timestamp_s
+        return sent_s is not None and abs(now_s - sent_s) <= TOLERANCE_S
 
     def is_signed_with(self, secret: str) -> bool:
         """Whether one of its signatures is that of the secret; never in a form without any."""

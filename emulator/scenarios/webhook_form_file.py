@@ -37,15 +37,15 @@ from emulator.scenarios.entries import (
 )
 from emulator.scenarios.kinds import JsonSchema, JsonValue, Kind, PairsOf, Text, Word
 from emulator.scenarios.loader import unreadable
-from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf
 from emulator.scenarios.problems import Problem, ScenarioError, hint_nearest
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION, VERSION_KEY
 from emulator.scenarios.values import Json
+from emulator.scenarios.webhook_form_rules import FORM_CHECKS
 from emulator.settings.values import data_directory
 
 MAX_FORM_CHARACTERS = 16_384
 MAX_PLACEHOLDERS = 64
-MAX_HEADERS = 32
 MAX_CACHED_FORMS = 16
 SHIPPED_FORMS = ("standard", "timestamped-hex", "hex-header", "unsigned", "form-fields")
 
@@ -193,40 +193,6 @@ SIGNATURE = MappingOf(
 )
 
 
-def _check_parts(members: Members) -> None:
-    """Note what makes the parts of a form useless together."""
-    headers, signature = members.values["headers"], members.values["signature"]
-    if signature is None or headers is None:
-        return
-    is_signed = signature.algorithm is not Algorithm.NONE
-    at = members.known.get("headers", members.entry)
-    in_headers = set(PLACEHOLDER.findall(" ".join(text for _, text in headers)))
-    found = in_headers | ({"id", "event.id"} & {*PLACEHOLDER.findall(members.values["body"] or "")})
-    signed = set(PLACEHOLDER.findall(signature.content)) if is_signed else set()
-    if is_signed and "body" not in signed:
-        members.known["signature"].child("content").note("content must have {body}")
-    if is_signed and "signature" not in in_headers:
-        at.note("a header must have {signature}, or signature must be {algorithm: none}")
-    elif "signature" in in_headers and not is_signed:
-        at.note("no header can have {signature}, because the algorithm is none")
-    if "timestamp" in signed - found:
-        at.note("a header must have {timestamp}, because it is signed")
-    if "id" in signed and not found & {"id", "event.id"}:
-        at.note("a header or the body must have {id}, because it is signed")
-    if len(headers) > MAX_HEADERS:
-        at.note(f"headers must not have more than {MAX_HEADERS} entries")
-
-
-def _check_flat(members: Members) -> None:
-    """Fields of a form are a mapping without lists and mappings in it."""
-    body = json.loads(members.values["body"] or "{}")
-    if members.values["content_type"] is not ContentType.FORM:
-        return
-    if not isinstance(body, dict) or any(isinstance(value, dict | list) for value in body.values()):
-        at = members.known.get("body", members.entry)
-        at.note(f"with {ContentType.FORM}, body must be a mapping of names to single values")
-
-
 FORM = MappingOf(
     WebhookForm,
     {
@@ -270,8 +236,7 @@ FORM = MappingOf(
             default_text="empty",
         ),
     },
-    KeyRule(check=_check_parts),
-    KeyRule(check=_check_flat),
+    *(KeyRule(check=check) for check in FORM_CHECKS),
 )
 
 

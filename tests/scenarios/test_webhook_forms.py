@@ -11,7 +11,6 @@ from emulator.domain.webhook_forms import STANDARD
 from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.webhook_form_file import (
     MAX_FORM_CHARACTERS,
-    MAX_HEADERS,
     MAX_PLACEHOLDERS,
     SHIPPED_FORMS,
     load_webhook_form,
@@ -20,6 +19,7 @@ from emulator.scenarios.webhook_form_file import (
     webhook_form_of,
     webhook_form_schema,
 )
+from emulator.scenarios.webhook_form_rules import MAX_HEADERS
 from tests.tables import rows
 
 DIRECTORY = Path(__file__).parents[2] / "scenarios" / "webhook-forms"

@@ -282,7 +282,7 @@ def _verified(observed: Observations) -> Iterator[Finding]:
 def _sent_s(delivery: DeliveryDetail, attempt: Attempt) -> int:
     """When an attempt was made, if the form of the webhook has the time, or 0."""
     sent = ReceivedRequest(headers=dict(attempt.headers), body=b"")
-    return int(sent.read(webhook_form_json(delivery.form)).timestamp or 0)
+    return sent.read(webhook_form_json(delivery.form)).timestamp_s or 0
 
 
 def _genuine(delivery: DeliveryDetail) -> list[Attempt]:
