@@ -75,12 +75,17 @@ def fidelity_table() -> str:
             _prose(clause.says),
             _prose(clause.here),
             _basis(clause),
-            ", ".join(f"`{name}`" for name in clause.settings) or clause.fixed_because or "",
+            _configured_by(clause),
             ", ".join(_files(tests[clause.number])),
         )
         for clause in CLAUSES
     ]
     return table(head, rows)
+
+
+def _configured_by(clause: Clause) -> str:
+    settings = ", ".join(f"`{name}`" for name in clause.settings)
+    return "; ".join(filter(None, (settings, clause.fixed_because)))
 
 
 def _files(tests: Sequence[MarkedTest]) -> list[str]:
