@@ -5,7 +5,7 @@ docstring is its effect. `VARIANTS` has the clauses that allow it, or that leave
 Three variants are stored, because they are the same in all messages about a payment: the engine
 makes them, and their functions recognise them.
 
-UnknownVariant    a text that is not a setting of `--vary`
+UnknownVariant    a setting of `--vary`, or one of its names, that is unknown
 """
 
 import json
@@ -17,6 +17,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from emulator.domain.accounts import SEEDS, VARY_OFF
+from emulator.domain.message_text import nearest_word_hint
 from emulator.domain.wire import UNKNOWN_EVENT_TYPE
 
 Json = dict[str, Any]
@@ -309,18 +310,33 @@ SETTING_PATTERN = f"^(?:{VARY_OFF}|{_SEED.pattern}|{_LISTED}(?:,{_LISTED})*)$"
 
 
 class UnknownVariant(ValueError):
-    """The text is not a setting of `--vary`."""
+    """The setting, or one of the names in it, is unknown.
 
-    expected = f"{VARY_OFF}, a seed (an integer of at most 64 bits), or names of {', '.join(NAMES)}"
+    `found` is what is unknown, `accepted` what is accepted, and `advice` names the nearest variant.
+    """
+
+    def __init__(self, found: str, *, is_in_list: bool) -> None:
+        super().__init__(found)
+        names = f"names of {', '.join(NAMES)}"
+        others = f"{VARY_OFF}, a seed (an integer of at most 64 bits), or "
+        self.found = found
+        self.accepted = names if is_in_list else others + names
+        self.advice = nearest_word_hint(found, NAMES).strip()
+
+    @property
+    def expected(self) -> str:
+        """What is accepted, with the nearest name."""
+        return f"{self.accepted}. {self.advice}" if self.advice else self.accepted
 
 
 def vary_setting(text: str) -> str:
     """The setting in its usual form. Raises UnknownVariant."""
     if text == VARY_OFF or (_SEED.fullmatch(text) and int(text) in SEEDS):
         return text
-    names = {name.strip(" ") for name in text.split(",")}
-    if not names.issubset(NAMES):
-        raise UnknownVariant
+    names = [name.strip(" ") for name in text.split(",")]
+    for name in names:
+        if name not in NAMES:
+            raise UnknownVariant(name, is_in_list=len(names) > 1)
     return ",".join(name for name in NAMES if name in names)
 
 
