@@ -5,7 +5,7 @@ A form is data: its texts have placeholders of a closed list, and nothing is com
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from emulator.domain.webhook_forms import (
     WebhookForm,
 )
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
+from emulator.files.yaml_nodes import ListNode, MapNode, Node, ScalarNode
 from emulator.files.yaml_tree import read_file_text, read_tree
 from emulator.scenarios.entries import (
     Entry,
@@ -283,14 +284,38 @@ def load_webhook_form(name_or_file: str) -> WebhookForm:
 def webhook_form_of(value: Json) -> WebhookForm:
     """The form of a `format` in the control API: a shipped name, or a form as JSON.
 
-    Raises ScenarioError with every problem.
+    Raises ScenarioError with every problem, whose message names the member.
     """
     if isinstance(value, str) and value in SHIPPED_FORMS:
         return shipped_form(value)
     if isinstance(value, dict):
-        return parse_webhook_form(json.dumps(value, ensure_ascii=False, default=_number), "format")
+        text = json.dumps(value, ensure_ascii=False, default=_number)
+        try:
+            return parse_webhook_form(text, "format")
+        except ScenarioError as error:
+            paths = dict(_paths(read_tree(text, lambda *_: None)))
+            raise ScenarioError(_with_path(each, paths) for each in error.problems) from None
     message = f"must be {listed(SHIPPED_FORMS, 'or')}, or a webhook format as an object"
     raise ScenarioError([Problem(source="format", message=message)])
+
+
+def _with_path(problem: Problem, paths: Mapping[tuple[int, int], str]) -> Problem:
+    path = paths.get((problem.line, problem.column))
+    return replace(problem, message=f"{path}: {problem.message}") if path else problem
+
+
+def _paths(node: Node | None, path: str = "") -> Iterator[tuple[tuple[int, int], str]]:
+    """The places of the values within a node, and of the names in front of them, with a path."""
+    if isinstance(node, MapNode):
+        for name, value in node.pairs:
+            member = f"{path}.{name.text}".lstrip(".") if isinstance(name, ScalarNode) else path
+            yield (name.line, name.column), member
+            yield (value.line, value.column), member
+            yield from _paths(value, member)
+    elif isinstance(node, ListNode):
+        for number, item in enumerate(node.items):
+            yield (item.line, item.column), f"{path}[{number}]"
+            yield from _paths(item, f"{path}[{number}]")
 
 
 def _number(number: WrittenNumber) -> float:
