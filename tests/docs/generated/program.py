@@ -58,11 +58,12 @@ def checklist_table() -> str:
 
 
 def variants_table() -> str:
-    """Every variant, with the clauses that leave its subject open."""
+    """Every variant, with what a client does, and the clauses that leave its subject open."""
     rows = [
-        (f"`{variant.name}`", variant.effect, ", ".join(variant.clauses)) for variant in VARIANTS
+        (f"`{variant.name}`", variant.effect, variant.advice, ", ".join(variant.clauses))
+        for variant in VARIANTS
     ]
-    return table(("name", "effect", "clauses"), rows)
+    return table(("name", "effect", "what a client does", "clauses"), rows)
 
 
 def fidelity_table() -> str:

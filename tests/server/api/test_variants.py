@@ -115,12 +115,13 @@ async def test_a_client_that_rests_on_an_assumption_fails_and_the_variant_is_nam
             assert delivery["attempts"][0]["request"]["headers"]["emulator-variant"] == name
 
 
-def test_each_variant_names_clauses_and_has_an_effect() -> None:
+def test_each_variant_names_clauses_an_effect_and_what_a_client_does() -> None:
     numbers = {clause.number for clause in CLAUSES}
     for variant in VARIANTS:
         assert {*variant.clauses} <= numbers
         assert variant.clauses
         assert variant.effect.endswith(".")
+        assert variant.advice.endswith(".")
 
 
 async def history(vary: str | int | None, of_program: str = "off") -> list[Answer]:
