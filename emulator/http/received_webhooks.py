@@ -74,13 +74,18 @@ class ReceivedWebhook(ReceivedRequest):
 
         Where the form has no type, or sends several under one name, that of the payment's status.
         """
-        sent, status = self._values.get("event.type"), self._member("status")
+        sent, status = self.sent_type, self._member("status")
         own = [name for name, other in self.form["events"].items() if other and other == sent]
         if len(own) == 1:
             return str(own[0])
         if sent is not None and not own:
             return str(sent)
         return f"payment.{'created' if status == 'pending' else status}" if status else ""
+
+    @property
+    def sent_type(self) -> Any:
+        """The event's type as it was sent; None where the form has none, or it is absent."""
+        return self._values.get("event.type")
 
     @property
     def data(self) -> Json:
