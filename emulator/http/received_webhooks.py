@@ -200,16 +200,13 @@ def _values_in(template: Any, value: Any) -> Iterator[tuple[str, Any]]:
 def _values_in_text(template: str, text: str) -> dict[str, str]:
     """The values at the placeholders of a text; none where the text differs between them."""
     start, *parts = _PLACEHOLDER.split(template)
-    names, texts = parts[::2], parts[1::2]
+    if len(text) > MAX_HEADER_CHARACTERS or not parts or not text.startswith(start):
+        return {}
     values: dict[str, str] = {}
-    position = len(start)
-    if len(text) > MAX_HEADER_CHARACTERS or not text.startswith(start):
-        return values
-    for number, (name, following) in enumerate(zip(names, texts, strict=True), 1):
-        is_last = number == len(names)
-        end = len(text) - len(following) if is_last else text.find(following, position)
-        if end < position or not text.startswith(following, end):
+    rest = text.removeprefix(start)
+    for name, following in zip(parts[:-2:2], parts[1:-2:2], strict=True):
+        values[name], found, rest = rest.partition(following)
+        if not found:
             return {}
-        values[name] = text[position:end]
-        position = end + len(following)
-    return values
+    *_, last, end = parts
+    return {**values, last: rest.removesuffix(end)} if rest.endswith(end) else {}

@@ -114,18 +114,14 @@ class _Body(Kind[str]):
         return json.loads(value)
 
 
-class _HeaderName(Text):
-    def __init__(self) -> None:
-        super().__init__(
-            _HEADER_NAME,
-            expected=(
-                "a name of 1 to 64 lower-case letters, digits, - and _,"
-                f" and not {listed(sorted(_SENT_ANYWAY), 'or')}"
-            ),
-            accepts=lambda name: name not in _SENT_ANYWAY,
-        )
-
-
+_HEADER = Text(
+    _HEADER_NAME,
+    expected=(
+        "a name of 1 to 64 lower-case letters, digits, - and _,"
+        f" and not {listed(sorted(_SENT_ANYWAY), 'or')}"
+    ),
+    accepts=lambda name: name not in _SENT_ANYWAY,
+)
 _TYPE = Text(_VISIBLE, expected="visible ASCII characters, or null")
 
 
@@ -230,7 +226,7 @@ FORM = MappingOf(
             required="{algorithm: none} where webhooks are not signed",
         ),
         "headers": Key(
-            PairsOf(_Template(HEADER_PLACEHOLDERS), _HeaderName()),
+            PairsOf(_Template(HEADER_PLACEHOLDERS), _HEADER),
             "The headers, beside `content-type` and `user-agent`. One with `{signature}` is left"
             " out where there is none.",
             default=(),
