@@ -77,7 +77,7 @@ class _AsgiRequest(PendingRequest):
         if reply is None:
             return
         if not reply.is_dropped:
-            await self._begin(abs(reply.status), reply.headers, self._lines)
+            await self._begin(reply.status, reply.headers, self._lines)
             message = {"type": "http.response.body", "body": reply.sent_body}
             await self._send({**message, "more_body": reply.is_cut})
         if (reply.is_cut or reply.is_dropped) and reply.status:

@@ -11,6 +11,7 @@ from emulator.server.app.composition import Running
 from emulator.server.app.log import json_line
 from emulator.server.engine.state.account import Account
 from emulator.settings import IN_MEMORY, Settings
+from emulator.settings.values import STANDARD_WEBHOOKS
 
 _PUBLIC_KEYS = {DEMO_TEST_KEY, DEMO_LIVE_KEY}
 _NAME_WIDTH = 11
@@ -138,6 +139,11 @@ def _switched_on(settings: Settings) -> list[Line]:
             "Scenarios",
             f"{', '.join(settings.scenarios)}, before the built-in ones",
             settings.scenarios,
+        ),
+        (
+            "Format",
+            f"{settings.webhook_format}, of new webhook endpoints",
+            settings.webhook_format != STANDARD_WEBHOOKS,
         ),
         ("Strict", "refuses what is otherwise tolerated with a warning", settings.strict),
         ("Accounts", "an unknown test_ key becomes a new one", settings.auto_provision),

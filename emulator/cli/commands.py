@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from emulator import __version__
-from emulator.cli.output import DEFAULT_URL, FILES_ARGUMENT, cli_error, write
+from emulator.cli.output import DEFAULT_URL, FILES_ARGUMENT, cli_error, webhook_form, write
 from emulator.domain.payment_methods import DEFAULT_METHODS
 
 # The commands that are not defined here, each with its module and the first sentence of its
@@ -231,15 +231,10 @@ def openapi(*, is_control: bool, is_without_webhooks: bool, webhook_format: str)
     """
     import json
 
-    from emulator.scenarios.problems import ScenarioError
-    from emulator.scenarios.webhook_form_file import load_webhook_form
     from emulator.server.control.app import documents
 
-    try:
-        form = load_webhook_form(webhook_format)
-    except ScenarioError as error:
-        cli_error(*map(str, error.problems))
-    document = documents(DEFAULT_METHODS, form)["control" if is_control else "v1"](DEFAULT_URL)
+    of_url = documents(DEFAULT_METHODS, webhook_form(webhook_format))
+    document = of_url["control" if is_control else "v1"](DEFAULT_URL)
     if is_without_webhooks:
         document.pop("webhooks", None)
     write(f"{json.dumps(document, indent=2, ensure_ascii=False)}\n")

@@ -15,6 +15,7 @@ import click
 from emulator.domain.message_text import LINE_BREAK, escape_controls
 
 if TYPE_CHECKING:
+    from emulator.domain.webhook_forms import WebhookForm
     from emulator.http.blocking_client import BlockingEmulator
     from emulator.reporting import Paint
 
@@ -302,6 +303,17 @@ def calling_emulator(url: str, key: str | None) -> "Iterator[BlockingEmulator]":
         yield BlockingEmulator(base_url=address, key=key)
     except PaymentsEmulatorError as error:
         cli_error(error.line)
+
+
+def webhook_form(name_or_file: str) -> "WebhookForm":
+    """The form that --webhook-format names. Raises CliError."""
+    from emulator.scenarios.problems import ScenarioError
+    from emulator.scenarios.webhook_form_file import load_webhook_form
+
+    try:
+        return load_webhook_form(name_or_file)
+    except ScenarioError as error:
+        cli_error(*map(str, error.problems))
 
 
 def check_key(option: str, key: str | None) -> None:

@@ -25,6 +25,7 @@ from emulator.cli.output import (
     is_interactive,
     number_within,
     print_problems,
+    webhook_form,
     write,
     write_file,
     write_json,
@@ -145,7 +146,8 @@ def replay(
     )
     from emulator.tools.replay.cases import read_cases
 
-    found = read_cases([Path(path) for path in paths])
+    forms = () if webhook_format is None else (webhook_form(webhook_format),)
+    found = read_cases([Path(path) for path in paths], frozenset(forms))
     if found.problems:
         return print_problems(found.problems)
     return ReplayRun(options, found.cases, skipped=found.skipped).run()

@@ -24,11 +24,13 @@ from emulator.cli.output import (
     is_terminal,
     number_within,
     parsed_by,
+    webhook_form,
     write_file,
     write_json,
     write_lines,
 )
 from emulator.domain.durations import parse_duration_ms
+from emulator.domain.webhook_forms import STANDARD, WebhookForm
 
 if TYPE_CHECKING:
     from emulator.clock import SystemClock
@@ -55,6 +57,7 @@ class VerifyOptions:
     has_customer: bool = False
     max_wait_ms: int = DEFAULT_MAX_WAIT_MS
     webhook_port: int | None = None
+    webhook_form: WebhookForm = STANDARD
 
 
 class VerifyProgress:
@@ -119,6 +122,12 @@ class VerifyProgress:
     callback=number_within(int, 0, MAX_PORT),
     help="Port of this machine that receives webhooks, with --customer; 0 is any free port.",
 )
+@click.option(
+    "--webhook-format",
+    metavar="NAME_OR_FILE",
+    show_default="standard",
+    help="Expected form of the webhooks, as for `serve`, with --webhook-port.",
+)
 @click.option("--i-know", is_flag=True, help="Accept live_ keys; no payment is paid.")
 def verify(
     url: str | None,
@@ -129,6 +138,7 @@ def verify(
     has_customer: bool,
     max_time: int | None,
     webhook_port: int | None,
+    webhook_format: str | None,
     i_know: bool,
     **files: Path | None,
 ) -> int:
@@ -141,14 +151,16 @@ def verify(
         cli_error("flag --report: expected a file of its own")
     base = None if url is None else base_url("--base-url", _VERSION.sub("", url))
     if har is not None:
-        if other_key is not None or has_customer:
-            cli_error("flag --har: a recording needs neither --other-key nor --customer")
+        if other_key is not None or has_customer or webhook_port is not None:
+            cli_error("flag --har: a recording needs no --other-key, --customer or --webhook-port")
         return _end(_recorded_comparison(har, base, key, _accepted(accepted)), **files)
     if base is None or key is None:
         missing = "--base-url" if base is None else "--key"
         raise click.UsageError(f"Missing option '{missing}'.")
     if webhook_port is not None and not has_customer:
         cli_error("flag --webhook-port: expected --customer, which changes payments")
+    if webhook_format is not None and webhook_port is None:
+        cli_error("flag --webhook-format: expected --webhook-port, which receives webhooks")
     if has_customer and key.startswith(_LIVE):
         cli_error("flag --customer: a customer would pay with real money; use a test_ key")
     _check_service_key("--key", key, accepts_live=i_know)
@@ -162,6 +174,7 @@ def verify(
         has_customer=has_customer,
         max_wait_ms=DEFAULT_MAX_WAIT_MS if max_time is None else max_time,
         webhook_port=webhook_port,
+        webhook_form=STANDARD if webhook_format is None else webhook_form(webhook_format),
     )
     if key == other_key:
         cli_error("flag --other-key: this is the key of --key; expected one of another account")
@@ -194,7 +207,7 @@ def run_comparison(
 ) -> "Comparison":
     """Run all checks. Raises CliError if the server cannot be compared."""
     from emulator.tools.verify.client import HttpTransport, ServiceClient, Unreachable
-    from emulator.tools.verify.comparison import NotTheService, compare
+    from emulator.tools.verify.comparison import NotTheService, check_service, compare
     from emulator.tools.verify.session import Session
 
     async def run() -> "Comparison":
@@ -203,10 +216,14 @@ def run_comparison(
             client = ServiceClient(transport, wall=wall, report_wait=progress.waiting)
             session = Session(client, key=options.key, other_key=options.other_key)
             if options.has_customer:
-                from emulator.cli.verify_customer import TerminalCustomer, prepare_customer
+                from emulator.cli.verify_customer import TerminalCustomer, receive_webhooks
 
                 customer = TerminalCustomer(wall, max_wait_ms=options.max_wait_ms)
-                await prepare_customer(session, customer, options.webhook_port, stack)
+                await check_service(session)
+                session.customer = customer
+                if (port := options.webhook_port) is not None:
+                    form = options.webhook_form
+                    session.webhooks = await receive_webhooks(customer, port, form, stack)
             return await compare(
                 session,
                 began_at=wall.now_ms(),

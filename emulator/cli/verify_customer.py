@@ -8,12 +8,11 @@ from threading import Thread
 
 from emulator.cli.output import cli_error, write, write_lines
 from emulator.clock import SystemClock
-from emulator.domain.webhook_forms import STANDARD
+from emulator.domain.webhook_forms import WebhookForm
 from emulator.http.received_webhooks import ReceivedRequest, ReceivedWebhook
 from emulator.http.receiver import WebhookReceiver
 from emulator.scenarios.webhook_form_file import webhook_form_json
-from emulator.tools.verify.comparison import check_service
-from emulator.tools.verify.session import CollectedWebhooks, Session
+from emulator.tools.verify.session import CollectedWebhooks
 
 MAX_LINE_BYTES = 4_096
 MAX_WEBHOOKS = 1_000
@@ -63,33 +62,32 @@ class TerminalCustomer:
             self._loop.call_soon_threadsafe(self._changed.set)
 
 
-async def prepare_customer(
-    session: Session, customer: TerminalCustomer, webhook_port: int | None, stack: AsyncExitStack
-) -> None:
-    """Let a customer pay in the session, and receive webhooks at the port, if there is one.
-
-    Raises CliError, NotTheService and Unreachable.
-    """
-    await check_service(session)
-    session.customer = customer
-    if webhook_port is None:
-        return
+async def receive_webhooks(
+    customer: TerminalCustomer, port: int, form: WebhookForm, stack: AsyncExitStack
+) -> CollectedWebhooks:
+    """Receive webhooks at a port in a form. Raises CliError."""
     receiver = await stack.enter_async_context(WebhookReceiver())
     try:
-        await receiver.listen(LOOPBACK, webhook_port)
+        await receiver.listen(LOOPBACK, port)
     except OSError as error:
         reason = os.strerror(error.errno or 0)
-        cli_error(f"flag --webhook-port: cannot listen on {webhook_port}: {reason}")
+        cli_error(f"flag --webhook-port: cannot listen on {port}: {reason}")
     received: deque[ReceivedWebhook] = deque(maxlen=MAX_WEBHOOKS)
-    form = webhook_form_json(STANDARD)
+    form_json = webhook_form_json(form)
 
     def receive(request: ReceivedRequest) -> None:
-        received.append(request.read(form))
+        received.append(request.read(form_json))
 
     url = f"{receiver.base_url}{receiver.register(receive)}"
     await customer.instruct(
         f"Register {url} with the service as the URL for webhooks,",
         "or the URL of a tunnel to it, if the service cannot reach this machine.",
     )
-    secret = await customer.ask("Enter the secret of the endpoint, or an empty line without one: ")
-    session.webhooks = CollectedWebhooks(received=received, secret=secret or "")
+    secret = ""
+    if form.is_signed:
+        question = "Enter the secret of the endpoint, or an empty line without one: "
+        secret = await customer.ask(question) or ""
+    if secret and not form.signature.secret.accepts(secret):
+        expected = form.signature.secret.expected
+        cli_error(f"the secret does not fit the format '{form.name}': expected {expected}")
+    return CollectedWebhooks(received=received, secret=secret, form=form)

@@ -32,7 +32,8 @@ class Clause:
     `says` ends in "not shown" where the contract is silent. Of a stated clause, `assumed` is the
     detail that is not stated. `configured_by` has options of `serve`, parameters, calls of the
     control API, and sections of a scenario file, which may have a key of `then`: `faults: hold`.
-    `fixed_because` is why nothing changes an assumption. Backquotes in texts mark code.
+    `fixed_because` is why nothing changes an assumption, or the part of it that no setting changes.
+    Backquotes in texts mark code.
     """
 
     number: str

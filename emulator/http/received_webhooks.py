@@ -74,13 +74,18 @@ class ReceivedWebhook(ReceivedRequest):
 
         Where the form has no type, or sends several under one name, that of the payment's status.
         """
-        sent, status = self._values.get("event.type"), self._member("status")
+        sent, status = self.sent_type, self._member("status")
         own = [name for name, other in self.form["events"].items() if other and other == sent]
         if len(own) == 1:
             return str(own[0])
         if sent is not None and not own:
             return str(sent)
         return f"payment.{'created' if status == 'pending' else status}" if status else ""
+
+    @property
+    def sent_type(self) -> Any:
+        """The event's type as it was sent; None where the form has none, or it is absent."""
+        return self._values.get("event.type")
 
     @property
     def data(self) -> Json:
@@ -115,6 +120,11 @@ class ReceivedWebhook(ReceivedRequest):
         return str(self._values.get("event.timestamp", ""))
 
     @property
+    def timestamp_s(self) -> int | None:
+        """The time of the attempt; None where it is absent, or not a number."""
+        return int(self.timestamp) if _DIGITS.fullmatch(self.timestamp) else None
+
+    @property
     def signature(self) -> str:
         """The signatures as they were sent."""
         return str(self._values.get("signature", ""))
@@ -137,8 +147,8 @@ class ReceivedWebhook(ReceivedRequest):
         """Whether the timestamp is that of now, within five minutes; always without one."""
         if not any("{timestamp}" in text for text in self.form["headers"].values()):
             return True
-        is_number = _DIGITS.fullmatch(self.timestamp) is not None
-        return is_number and abs(now_s - int(self.timestamp)) <= TOLERANCE_S
+        sent_s = self.timestamp_s
+        return sent_s is not None and abs(now_s - sent_s) <= TOLERANCE_S
 
     def is_signed_with(self, secret: str) -> bool:
         """Whether one of its signatures is that of the secret; never in a form without any."""
@@ -195,16 +205,13 @@ def _values_in(template: Any, value: Any) -> Iterator[tuple[str, Any]]:
 def _values_in_text(template: str, text: str) -> dict[str, str]:
     """The values at the placeholders of a text; none where the text differs between them."""
     start, *parts = _PLACEHOLDER.split(template)
-    names, texts = parts[::2], parts[1::2]
+    if len(text) > MAX_HEADER_CHARACTERS or not parts or not text.startswith(start):
+        return {}
     values: dict[str, str] = {}
-    position = len(start)
-    if len(text) > MAX_HEADER_CHARACTERS or not text.startswith(start):
-        return values
-    for number, (name, following) in enumerate(zip(names, texts, strict=True), 1):
-        is_last = number == len(names)
-        end = len(text) - len(following) if is_last else text.find(following, position)
-        if end < position or not text.startswith(following, end):
+    rest = text.removeprefix(start)
+    for name, following in zip(parts[:-2:2], parts[1:-2:2], strict=True):
+        values[name], found, rest = rest.partition(following)
+        if not found:
             return {}
-        values[name] = text[position:end]
-        position = end + len(following)
-    return values
+    *_, last, end = parts
+    return {**values, last: rest.removesuffix(end)} if rest.endswith(end) else {}

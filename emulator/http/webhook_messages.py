@@ -5,14 +5,12 @@ The receiver checks signatures with code of its own, which would otherwise not n
 
 import hmac
 import json
-import re
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from hashlib import sha256
-from typing import Any, NamedTuple
-from urllib.parse import quote_plus
+from typing import Any
+from urllib.parse import urlencode
 
 from emulator import __version__
 from emulator.domain.webhook_forms import (
@@ -29,14 +27,6 @@ from emulator.domain.webhooks import Tamper, WebhookRequest, tamper_problem
 USER_AGENT = f"etb-payments-emulator/{__version__}"
 # Receivers tolerate five minutes.
 TOO_OLD_S = 3_600
-MAX_COMPILED_FORMS = 64
-
-# A text that is one placeholder, or a placeholder within a text. In JSON, a quote within a text
-# follows a backslash, so that the first alternative begins at the quote that begins a text.
-_IN_JSON = re.compile(rf'(?<!\\)"{PLACEHOLDER.pattern}"|{PLACEHOLDER.pattern}')
-
-Values = Mapping[str, Any]
-Writer = Callable[[Values], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +81,12 @@ def webhook_request(
 
 def render_body(form: WebhookForm, event: bytes) -> bytes:
     """The body of an event, which is given in our own form."""
-    write = _writers(form).body
-    return event if write is None else write(_event_values(form, event)).encode()
+    is_json = form.content_type is ContentType.JSON
+    if is_json and not form.events and form.body_json == STANDARD.body_json:
+        return event
+    body = _filled(json.loads(form.body_json), _event_values(form, event))
+    fields = {} if is_json else {name: _text(value) for name, value in body.items()}
+    return (_json(body) if is_json else urlencode(fields)).encode()
 
 
 def tampered_body(form: WebhookForm, event: bytes, other_event: bytes) -> bytes:
@@ -136,44 +130,16 @@ def _key(secret: str, secret_format: SecretFormat) -> bytes:
 def _headers(
     form: WebhookForm, sent: Message, event: bytes, signatures: str
 ) -> tuple[tuple[str, str], ...]:
-    writers = _writers(form)
-    values = _event_values(form, event) if writers.headers_need_event else {}
-    values.update(id=sent.event_id, timestamp=str(sent.timestamp_s), signature=signatures)
+    needs_event = any("." in name for _, text in form.headers for name in PLACEHOLDER.findall(text))
+    values = _event_values(form, event) if needs_event else {}
+    values |= {"id": sent.event_id, "timestamp": sent.timestamp_s, "signature": signatures}
     return (
         ("content-type", form.content_type.value),
         ("user-agent", USER_AGENT),
         *(
-            (name, write(values))
-            for name, write, has_signature in writers.headers
-            if signatures or not has_signature
-        ),
-    )
-
-
-class _Writers(NamedTuple):
-    """What writes the parts of a form; `body` is None where the event is sent as it is."""
-
-    body: Writer | None
-    headers: tuple[tuple[str, Writer, bool], ...]
-    """Each with its name, and whether it has the signature."""
-    headers_need_event: bool
-
-
-@lru_cache(MAX_COMPILED_FORMS)
-def _writers(form: WebhookForm) -> _Writers:
-    body: Writer | None = None
-    if form.content_type is ContentType.FORM:
-        body = _form_writer(json.loads(form.body_json))
-    elif form.events or form.body_json != STANDARD.body_json:
-        body = _json_writer(form.body_json)
-    return _Writers(
-        body=body,
-        headers=tuple(
-            (name, _text_writer(template), "{signature}" in template)
-            for name, template in form.headers
-        ),
-        headers_need_event=any(
-            "." in name for _, template in form.headers for name in PLACEHOLDER.findall(template)
+            (name, _filled_text(text, values))
+            for name, text in form.headers
+            if signatures or "{signature}" not in text
         ),
     )
 
@@ -187,28 +153,20 @@ def _event_values(form: WebhookForm, event: bytes) -> dict[str, Any]:
     return {**values, "id": members["id"], "event.type": sent_type, "payment": payment}
 
 
-def _text_writer(template: str) -> Writer:
-    start, *parts = PLACEHOLDER.split(template)
-    pairs = list(zip(parts[::2], parts[1::2], strict=True))
-    return lambda values: start + "".join(_text(values.get(name)) + text for name, text in pairs)
+def _filled(template: Any, values: Mapping[str, Any]) -> Any:
+    """The JSON value of a template; a text that is one placeholder keeps the type of its value."""
+    if isinstance(template, dict):
+        return {name: _filled(value, values) for name, value in template.items()}
+    if isinstance(template, list):
+        return [_filled(value, values) for value in template]
+    if not isinstance(template, str):
+        return template
+    placeholder = PLACEHOLDER.fullmatch(template)
+    return values.get(placeholder[1]) if placeholder else _filled_text(template, values)
 
 
-def _form_writer(fields: Mapping[str, Any]) -> Writer:
-    writers = [(quote_plus(name), _text_writer(_text(value))) for name, value in fields.items()]
-    return lambda values: "&".join(f"{name}={quote_plus(write(values))}" for name, write in writers)
-
-
-def _json_writer(template: str) -> Writer:
-    start, *parts = _IN_JSON.split(template)
-    triples = list(zip(parts[::3], parts[1::3], parts[2::3], strict=True))
-
-    def write(values: Values) -> str:
-        return start + "".join(
-            (_json(values.get(whole)) if whole else _json(_text(values.get(part)))[1:-1]) + text
-            for whole, part, text in triples
-        )
-
-    return write
+def _filled_text(template: str, values: Mapping[str, Any]) -> str:
+    return PLACEHOLDER.sub(lambda found: _text(values.get(found[1])), template)
 
 
 def _text(value: Any) -> str:

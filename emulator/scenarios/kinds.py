@@ -278,18 +278,22 @@ class OrNull(Kind[T]):
 
 
 class JsonValue(Kind[Json]):
-    """All that JSON can express, right or wrong."""
+    """All that JSON can express, right or wrong; its names and texts are of these kinds."""
+
+    def __init__(self, *, names: Text | None = None, texts: Text | None = None) -> None:
+        self._names = names or Text()
+        self._texts = texts or Text()
 
     def read(self, entry: Entry) -> Json:
         node = entry.node
         if isinstance(node, MapNode):
             pairs = read_pairs(entry) or {}
-            return {key: self.read(value) for key, (_, value) in pairs.items()}
+            return {self._names.read(key): self.read(value) for key, value in pairs.values()}
         if isinstance(node, ListNode):
             items = read_items(entry, "", f"an entry of {entry.label}") or []
             return [self.read(item) for item in items]
         if node.kind is ScalarKind.TEXT:
-            return node.text
+            return self._texts.read(entry)
         return None if node.kind is ScalarKind.NULL else _read_plain(entry, node)
 
     def schema(self) -> JsonSchema:

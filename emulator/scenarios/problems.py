@@ -1,6 +1,6 @@
 """Collects the problems of a scenario file, with their positions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -9,6 +9,7 @@ from emulator.domain.message_text import nearest_word
 _MAX_MESSAGE_CHARACTERS = 300
 # The search for the nearest word takes as long as reading a hundred lines.
 MAX_WITH_HINTS = 200
+MAX_IN_ONE_LINE = 10
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -33,6 +34,13 @@ class ScenarioError(Exception):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def in_one_line(messages: Sequence[str]) -> str:
+    """The first messages, and the number of the others."""
+    more = len(messages) - MAX_IN_ONE_LINE
+    shown = "; ".join(messages[:MAX_IN_ONE_LINE])
+    return f"{shown}; and {more} more" if more > 0 else shown
 
 
 class Notes:

@@ -80,7 +80,7 @@ SECTIONS = {
     "script": _section(SCRIPT, "A complete case for `replay`."),
 }
 VERSION_KEY = Key(
-    _Version(), "The version of this format.", required=f"version: {VERSION}", field=None
+    _Version(), "The version of this format.", required=f"the number {VERSION}", field=None
 )
 FILE_KEYS = {
     "version": VERSION_KEY,

@@ -5,7 +5,7 @@ A form is data: its texts have placeholders of a closed list, and nothing is com
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from emulator.domain.webhook_forms import (
     WebhookForm,
 )
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
+from emulator.files.yaml_nodes import ListNode, MapNode, Node, ScalarNode
 from emulator.files.yaml_tree import read_file_text, read_tree
 from emulator.scenarios.entries import (
     Entry,
@@ -37,15 +38,15 @@ from emulator.scenarios.entries import (
 )
 from emulator.scenarios.kinds import JsonSchema, JsonValue, Kind, PairsOf, Text, Word
 from emulator.scenarios.loader import unreadable
-from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf
 from emulator.scenarios.problems import Problem, ScenarioError, hint_nearest
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION, VERSION_KEY
 from emulator.scenarios.values import Json
+from emulator.scenarios.webhook_form_rules import FORM_CHECKS
 from emulator.settings.values import data_directory
 
 MAX_FORM_CHARACTERS = 16_384
 MAX_PLACEHOLDERS = 64
-MAX_HEADERS = 32
 MAX_CACHED_FORMS = 16
 SHIPPED_FORMS = ("standard", "timestamped-hex", "hex-header", "unsigned", "form-fields")
 
@@ -64,33 +65,44 @@ _SENT_ANYWAY = frozenset(
 class _Template(Text):
     """A text with placeholders of a closed list."""
 
-    def __init__(self, placeholders: Collection[str]) -> None:
-        expected = "1 to 512 visible ASCII characters, and blanks between them"
-        super().__init__(_VISIBLE, expected=expected)
+    def __init__(
+        self,
+        placeholders: Collection[str],
+        pattern: re.Pattern[str] | None = _VISIBLE,
+        expected: str = "1 to 512 visible ASCII characters, and blanks between them",
+    ) -> None:
+        super().__init__(pattern, expected=expected)
         self._placeholders = placeholders
 
     def read(self, entry: Entry) -> str | None:
+        """The text, after noting each placeholder that has no value there."""
         text = super().read(entry)
-        return text if text is None else _checked(entry, text, self._placeholders)
+        for name in _BRACES.findall(text or ""):
+            if name not in self._placeholders:
+                own = (each for each in self._placeholders if not each.startswith("payment."))
+                listed_own = listed((f"{{{each}}}" for each in own), "and")
+                hint = hint_nearest(name, self._placeholders) or f"; it can have {listed_own}"
+                entry.note(f"{entry.label} has no placeholder {{{name}}}{hint}")
+        return text
 
     def schema(self) -> JsonSchema:
         return {"title": "text with placeholders", **super().schema()}
 
 
-class _BodyTemplate(JsonValue):
-    """JSON with placeholders in its texts."""
-
-    def read(self, entry: Entry) -> Json:
-        value = super().read(entry)
-        return _checked(entry, value, BODY_PLACEHOLDERS) if isinstance(value, str) else value
-
-
 class _Body(Kind[str]):
     """A body, as the JSON that a form has."""
 
+    _value = JsonValue(
+        names=Text(
+            expected="a name without placeholders, which only values have",
+            accepts=lambda name: not _BRACES.search(name),
+        ),
+        texts=_Template(BODY_PLACEHOLDERS, None),
+    )
+
     def read(self, entry: Entry) -> str | None:
-        text = json.dumps(_BodyTemplate().read(entry), ensure_ascii=False, separators=(",", ":"))
-        if len(_BRACES.findall(text)) <= MAX_PLACEHOLDERS:
+        text = json.dumps(self._value.read(entry), ensure_ascii=False, separators=(",", ":"))
+        if len(PLACEHOLDER.findall(text)) <= MAX_PLACEHOLDERS:
             return text
         entry.note(f"{entry.label} must not have more than {MAX_PLACEHOLDERS} placeholders")
         return None
@@ -102,31 +114,14 @@ class _Body(Kind[str]):
         return json.loads(value)
 
 
-def _checked(entry: Entry, text: str, placeholders: Collection[str]) -> str:
-    """The text, after noting each placeholder that has no value there."""
-    for name in _BRACES.findall(text):
-        if name not in placeholders:
-            hint = hint_nearest(name, placeholders) or f"; it can have {_braced(placeholders)}"
-            entry.note(f"{entry.label} has no placeholder {{{name}}}{hint}")
-    return text
-
-
-def _braced(names: Collection[str]) -> str:
-    return listed((f"{{{name}}}" for name in names if not name.startswith("payment.")), "and")
-
-
-class _HeaderName(Text):
-    def __init__(self) -> None:
-        super().__init__(
-            _HEADER_NAME,
-            expected=(
-                "a name of 1 to 64 lower-case letters, digits, - and _,"
-                f" and not {listed(sorted(_SENT_ANYWAY), 'or')}"
-            ),
-            accepts=lambda name: name not in _SENT_ANYWAY,
-        )
-
-
+_HEADER = Text(
+    _HEADER_NAME,
+    expected=(
+        "a name of 1 to 64 lower-case letters, digits, - and _,"
+        f" and not {listed(sorted(_SENT_ANYWAY), 'or')}"
+    ),
+    accepts=lambda name: name not in _SENT_ANYWAY,
+)
 _TYPE = Text(_VISIBLE, expected="visible ASCII characters, or null")
 
 
@@ -195,40 +190,6 @@ SIGNATURE = MappingOf(
 )
 
 
-def _check_parts(members: Members) -> None:
-    """Note what makes the parts of a form useless together."""
-    headers, signature = members.values["headers"], members.values["signature"]
-    if signature is None or headers is None:
-        return
-    is_signed = signature.algorithm is not Algorithm.NONE
-    at = members.known.get("headers", members.entry)
-    in_headers = set(PLACEHOLDER.findall(" ".join(text for _, text in headers)))
-    found = in_headers | ({"id", "event.id"} & {*PLACEHOLDER.findall(members.values["body"] or "")})
-    signed = set(PLACEHOLDER.findall(signature.content)) if is_signed else set()
-    if is_signed and "body" not in signed:
-        members.known["signature"].child("content").note("content must have {body}")
-    if is_signed and "signature" not in in_headers:
-        at.note("a header must have {signature}, or signature must be {algorithm: none}")
-    elif "signature" in in_headers and not is_signed:
-        at.note("no header can have {signature}, because the algorithm is none")
-    if "timestamp" in signed - found:
-        at.note("a header must have {timestamp}, because it is signed")
-    if "id" in signed and not found & {"id", "event.id"}:
-        at.note("a header or the body must have {id}, because it is signed")
-    if len(headers) > MAX_HEADERS:
-        at.note(f"headers must not have more than {MAX_HEADERS} entries")
-
-
-def _check_flat(members: Members) -> None:
-    """Fields of a form are a mapping without lists and mappings in it."""
-    body = json.loads(members.values["body"] or "{}")
-    if members.values["content_type"] is not ContentType.FORM:
-        return
-    if not isinstance(body, dict) or any(isinstance(value, dict | list) for value in body.values()):
-        at = members.known.get("body", members.entry)
-        at.note(f"with {ContentType.FORM}, body must be a mapping of names to single values")
-
-
 FORM = MappingOf(
     WebhookForm,
     {
@@ -265,15 +226,14 @@ FORM = MappingOf(
             required="{algorithm: none} where webhooks are not signed",
         ),
         "headers": Key(
-            PairsOf(_Template(HEADER_PLACEHOLDERS), _HeaderName()),
+            PairsOf(_Template(HEADER_PLACEHOLDERS), _HEADER),
             "The headers, beside `content-type` and `user-agent`. One with `{signature}` is left"
             " out where there is none.",
             default=(),
             default_text="empty",
         ),
     },
-    KeyRule(check=_check_parts),
-    KeyRule(check=_check_flat),
+    *(KeyRule(check=check) for check in FORM_CHECKS),
 )
 
 
@@ -320,14 +280,38 @@ def load_webhook_form(name_or_file: str) -> WebhookForm:
 def webhook_form_of(value: Json) -> WebhookForm:
     """The form of a `format` in the control API: a shipped name, or a form as JSON.
 
-    Raises ScenarioError with every problem.
+    Raises ScenarioError with every problem, whose message names the member.
     """
     if isinstance(value, str) and value in SHIPPED_FORMS:
         return shipped_form(value)
     if isinstance(value, dict):
-        return parse_webhook_form(json.dumps(value, ensure_ascii=False, default=_number), "format")
+        text = json.dumps(value, ensure_ascii=False, default=_number)
+        try:
+            return parse_webhook_form(text, "format")
+        except ScenarioError as error:
+            paths = dict(_paths(read_tree(text, lambda *_: None)))
+            raise ScenarioError(_with_path(each, paths) for each in error.problems) from None
     message = f"must be {listed(SHIPPED_FORMS, 'or')}, or a webhook format as an object"
     raise ScenarioError([Problem(source="format", message=message)])
+
+
+def _with_path(problem: Problem, paths: Mapping[tuple[int, int], str]) -> Problem:
+    path = paths.get((problem.line, problem.column))
+    return replace(problem, message=f"{path}: {problem.message}") if path else problem
+
+
+def _paths(node: Node | None, path: str = "") -> Iterator[tuple[tuple[int, int], str]]:
+    """The places of the values within a node, and of the names in front of them, with a path."""
+    if isinstance(node, MapNode):
+        for name, value in node.pairs:
+            member = f"{path}.{name.text}".lstrip(".") if isinstance(name, ScalarNode) else path
+            yield (name.line, name.column), member
+            yield (value.line, value.column), member
+            yield from _paths(value, member)
+    elif isinstance(node, ListNode):
+        for number, item in enumerate(node.items):
+            yield (item.line, item.column), f"{path}[{number}]"
+            yield from _paths(item, f"{path}[{number}]")
 
 
 def _number(number: WrittenNumber) -> float:

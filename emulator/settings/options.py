@@ -217,7 +217,7 @@ class OptionValue(NamedTuple):
             try:
                 entries.append(self.option.type.parse(text))
             except ValueError as error:
-                found = show(text, self.option)
+                found = show(getattr(error, "found", text), self.option)
                 expected = getattr(error, "expected", self.option.type.expected)
                 problems += wrong(self.where, found, expected).lines
         if problems:

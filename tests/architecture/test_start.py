@@ -13,8 +13,10 @@ from tests.golden.outputs import library_modules, modules_at_start, recorded
 NEVER = {"httpx", "jinja2", "rich", "pydantic", "starlette.routing", "starlette.applications"}
 NEVER |= {"emulator.server.app.tls", "emulator.http.tls", "emulator.server.app.clock_file"}
 NEVER |= {"emulator.domain.clauses", "emulator.server.api.document", "emulator.server.openapi"}
+# For `--vary`.
+NEVER |= {"emulator.domain.variants", "emulator.server.api.variation"}
 # For the banner, which is printed after the server accepts requests.
-LATER = {"yaml", "emulator.cli.banner", "emulator.scenarios"}
+LATER = {"yaml", "emulator.cli.banner", "emulator.scenarios", "emulator.domain.webhook_forms"}
 # Of the command line, and of the programs of the libraries that `serve` is a part of.
 OTHERS = {"click", "uvicorn", "importlib.resources", "email"}
 MAX_OWN_MODULES = 65

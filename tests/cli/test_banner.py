@@ -127,12 +127,13 @@ def test_the_banner_lists_what_is_switched_on(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text(scenario.read_text(encoding="utf-8").replace("name: banks", "name: own"))
     switches = ("--strict", "--auto-provision", "--allow-http-localhost")
-    given = ("--rate-limit", "1000/min", "--scenarios", str(own))
+    given = ("--rate-limit", "1000/min", "--scenarios", str(own), "--webhook-format", "hex-header")
     with serving(*switches, *given, logs=tmp_path) as server:
         printed = server.banner
     assert re.fullmatch(r"[ -~\n]*", printed), "no colour without a terminal"
     assert printed.partition("lost at the end\n")[2].splitlines() == [
         f"  Scenarios   {own}, before the built-in ones",
+        "  Format      hex-header, of new webhook endpoints",
         "  Strict      refuses what is otherwise tolerated with a warning",
         "  Accounts    an unknown test_ key becomes a new one",
         "  Redirects   http:// is accepted on local names",

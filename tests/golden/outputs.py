@@ -1,5 +1,6 @@
 """Runs the commands whose outputs are recorded, as a digest for each part of an output."""
 
+import asyncio
 import json
 import sys
 import textwrap
@@ -11,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.cli.processes import FREE_PORTS, run
+from tests.golden.exchanges import exchanges
 from tests.golden.invalid_files import write_files
 
 # Each output has a section, whose lines are the digests of its parts.
@@ -80,11 +82,21 @@ def modules() -> list[str]:
     return textwrap.wrap(" ".join(sorted(library_modules(modules_at_start()))), 100)
 
 
+def bytes_of_v1() -> list[str]:
+    """The digest of each response of `/v1`, from its status line to its last byte."""
+
+    async def lines() -> list[str]:
+        return [f"{digest(sent.decode('latin-1'))} {name}" async for name, sent in exchanges()]
+
+    return asyncio.run(lines())
+
+
 OUTPUTS: dict[str, Callable[[], list[str]]] = {
     "openapi": document,
     "openapi --control": lambda: document("--control"),
     "check": checks,
     "modules": modules,
+    "/v1": bytes_of_v1,
 }
 
 

@@ -5,15 +5,24 @@ The receiver does not use the code that signs; here the two are compared.
 
 import json
 from base64 import b64encode
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from standardwebhooks import Webhook as StandardWebhook
 
 from emulator.domain.payment import EVENT_TYPES, Status
-from emulator.domain.webhook_forms import Algorithm, Encoding, SecretFormat, SignatureForm
+from emulator.domain.webhook_forms import (
+    Algorithm,
+    Encoding,
+    SecretFormat,
+    SignatureForm,
+    WebhookForm,
+)
 from emulator.domain.webhooks import Tamper, tamper_problem
 from emulator.http.received_webhooks import (
     MAX_HEADER_CHARACTERS,
@@ -23,7 +32,14 @@ from emulator.http.received_webhooks import (
     ReceivedWebhook,
 )
 from emulator.http.webhook_messages import Message, foreign_secret, sign, webhook_request
-from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, shipped_form, webhook_form_json
+from emulator.scenarios.problems import ScenarioError
+from emulator.scenarios.webhook_form_file import (
+    SHIPPED_FORMS,
+    shipped_form,
+    webhook_form_json,
+    webhook_form_of,
+)
+from tests.depth import usually
 
 KEY = b"a secret of twenty-four b"
 SECRETS = {
@@ -52,15 +68,24 @@ def encoded(event: dict[str, Any]) -> bytes:
 def received(
     name: str, event: dict[str, Any] = EVENT, tamper: Tamper | None = None, *secrets: str
 ) -> ReceivedWebhook:
+    """What the sender builds in a shipped form, as it is received."""
+    return sent_as(shipped_form(name), *(secrets or (secret_of(name),)), event=event, tamper=tamper)
+
+
+def sent_as(
+    form: WebhookForm,
+    *secrets: str,
+    event: dict[str, Any] = EVENT,
+    tamper: Tamper | None = None,
+) -> ReceivedWebhook:
     """What the sender builds in a form, as it is received."""
-    form = shipped_form(name)
     message = Message(event_id=event["id"], timestamp_s=NOW_S, body=encoded(event))
     other = encoded({**event, "data": {**event["data"], "amount": 15_001}})
     sent = webhook_request(
         message,
         form=form,
         url="http://localhost/",
-        secrets=secrets or (secret_of(name),),
+        secrets=secrets,
         tamper=tamper,
         other_body=other,
     )
@@ -213,7 +238,46 @@ def test_a_body_without_an_event_has_no_payment(body: bytes) -> None:
 
 @pytest.mark.parametrize("timestamp", ["", "now", "-1", "１２", "9" * 16])
 def test_a_timestamp_that_is_no_number_is_not_recent(timestamp: str) -> None:
-    assert not webhook("", timestamp=timestamp).is_recent(NOW_S)
+    received = webhook("", timestamp=timestamp)
+    assert received.timestamp_s is None
+    assert not received.is_recent(NOW_S)
+
+
+PLACEHOLDERS = ("id", "timestamp", "signature", "event.type", "payment.created_at")
+BETWEEN = ("", ".", ",", ", ", "-", "=", ";t=", "_", "/", " a", ":", "+", "v1")
+
+
+@st.composite
+def forms_with_one_header(draw: st.DrawFn) -> dict[str, Any]:
+    """A form with all that a receiver needs in one header; many are ambiguous."""
+    between = st.sampled_from(BETWEEN)
+    names = draw(st.permutations(PLACEHOLDERS))
+    return {
+        "version": 1,
+        "name": "one-header",
+        "events": {"payment.completed": draw(st.sampled_from(("charge.paid", "a=b, c/d")))},
+        "signature": {
+            "algorithm": "hmac-sha256",
+            "content": "{id}{timestamp}{body}",
+            "encoding": draw(st.sampled_from(Encoding)),
+            "prefix": draw(st.sampled_from(("", "v1=", "v1,"))),
+            "separator": draw(st.sampled_from((",", " ", "; ", "=", "a"))),
+        },
+        "headers": {"x-all": "".join(f"{{{name}}}{draw(between)}" for name in names) + "!"},
+    }
+
+
+@settings(max_examples=usually(100, deep=500))
+@given(forms_with_one_header())
+def test_each_value_of_a_header_is_found_in_each_form_that_is_accepted(
+    form: dict[str, Any],
+) -> None:
+    with suppress(ScenarioError):
+        webhook = sent_as(webhook_form_of(form), SECRETS[SecretFormat.TEXT], "other")
+        assert webhook.is_signed_with(SECRETS[SecretFormat.TEXT])
+        assert webhook.is_signed_with("other")
+        assert (webhook.id, webhook.timestamp_s) == ("evt_1", NOW_S)
+        assert (webhook.type, webhook.payment) == ("payment.completed", "pay_1")
 
 
 def test_a_header_of_another_form_has_no_values() -> None:

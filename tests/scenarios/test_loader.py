@@ -136,7 +136,7 @@ def test_a_file_may_omit_a_name_from_the_address() -> None:
     assert parse_scenario("{}", "body", name="case") == Scenario(name="case")
     messages = [problem.message for problem in problems_of(NAMELESS)]
     assert messages == [
-        "a scenario must have 'version': version: 1",
+        "a scenario must have 'version': the number 1",
         "a scenario must have 'name': what the scenario is called",
     ]
 

@@ -11,7 +11,6 @@ from emulator.domain.webhook_forms import STANDARD
 from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.webhook_form_file import (
     MAX_FORM_CHARACTERS,
-    MAX_HEADERS,
     MAX_PLACEHOLDERS,
     SHIPPED_FORMS,
     load_webhook_form,
@@ -20,6 +19,7 @@ from emulator.scenarios.webhook_form_file import (
     webhook_form_of,
     webhook_form_schema,
 )
+from emulator.scenarios.webhook_form_rules import MAX_HEADERS
 from tests.tables import rows
 
 DIRECTORY = Path(__file__).parents[2] / "scenarios" / "webhook-forms"
@@ -90,6 +90,7 @@ def test_a_form_has_limits() -> None:
 
     for accepted in (fields(MAX_PLACEHOLDERS), headers(MAX_HEADERS)):
         parse_webhook_form(accepted.ljust(MAX_FORM_CHARACTERS), "")
+    parse_webhook_form(form_text(f"{UNSIGNED}\nbody: {[{'a': 1}] * 2 * MAX_PLACEHOLDERS}"), "")
     assert "more than 64 placeholders" in first_problem(fields(2 * MAX_PLACEHOLDERS))
     assert "more than 32 entries" in first_problem(headers(2 * MAX_HEADERS))
     too_long = form_text(UNSIGNED).ljust(2 * MAX_FORM_CHARACTERS)

@@ -122,7 +122,7 @@ class PaymentsApi:
             reply.headers.append((b"emulator-warning", warning_header(exchange.warnings)))
         if variants is not None:
             client.is_last |= "connection-close" in exchange.variants
-            reply.status *= -1 if "reason-phrase" in exchange.variants else 1
+            client.has_reason_phrase = "reason-phrase" not in exchange.variants
         client.reply(reply, lines % (len(reply.body), request_id))
         return reply
 

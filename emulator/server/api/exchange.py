@@ -47,6 +47,8 @@ class ClientConnection(Protocol):
     body_error: Refusal | None
     # Whether the connection ends with the response.
     is_last: bool
+    # Whether the status line has one.
+    has_reason_phrase: bool
 
     def reply(self, reply: "Reply", more_lines: bytes) -> None:
         """Write the response; `more_lines` follow its headers."""
@@ -82,8 +84,8 @@ class Reply:
     """A response that is not sent yet.
 
     A fault may cut or drop it: `sent_body` is the part of the body that the client gets, and
-    `sent_status` is NO_STATUS if it gets no byte. A negative `status` has no reason phrase. `lines`
-    are its usual headers, which lack the length of its body and the id of its request.
+    `sent_status` is NO_STATUS if it gets no byte. `lines` are its usual headers, which lack the
+    length of its body and the id of its request.
     """
 
     lines = COMMON_LINES

@@ -3,7 +3,8 @@
 import json
 
 from emulator.domain.instants import Instant
-from emulator.domain.variants import Variants, VariedMessage
+from emulator.domain.variant_effects import VariedMessage
+from emulator.domain.variants import Variants
 from emulator.server.api.exchange import COMMON_LINES, Exchange, Reply
 
 _MEDIA_TYPE = b"application/json"

@@ -33,7 +33,12 @@ from emulator.server.app.heads import (
     HeadParser,
     KnownHeads,
 )
-from emulator.server.app.pending_request import PendingRequest, final_response, first_lines
+from emulator.server.app.pending_request import (
+    PendingRequest,
+    final_response,
+    first_lines,
+    without_reason_phrase,
+)
 
 # Real time. The contract has no status for a request that never ends, so it gets no response.
 KEEP_ALIVE_MS = 75_000
@@ -183,9 +188,13 @@ class Connection(asyncio.Protocol):
         if not self._transport.is_closing():
             self._transport.write(data)
 
-    def write_response(self, status: int, lines: bytes, body: bytes = b"") -> None:
+    def write_response(
+        self, status: int, lines: bytes, body: bytes = b"", *, has_reason_phrase: bool = True
+    ) -> None:
         if not self._transport.is_closing():
             first = first_lines(status, *self._state.default_headers)
+            if not has_reason_phrase:
+                first = without_reason_phrase(first)
             self._transport.write(b"%b%b\r\n%b" % (first, lines, body))
 
     async def writable(self) -> None:

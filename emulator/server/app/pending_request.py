@@ -24,8 +24,12 @@ _FINAL_RESPONSE = (
 @lru_cache(maxsize=64)
 def first_lines(status: int, *headers: Header) -> bytes:
     """The status line of a response, and the lines of headers."""
-    line = b"HTTP/1.1 %d \r\n" % -status if status < 0 else _STATUS_LINES[status]
-    return line + lines_of(headers)
+    return _STATUS_LINES[status] + lines_of(headers)
+
+
+def without_reason_phrase(lines: bytes) -> bytes:
+    """The first lines with an empty reason phrase, after the blank that it follows."""
+    return lines[: len(b"HTTP/1.1 200 ")] + lines[lines.index(b"\r\n") :]
 
 
 def final_response(refusal: Refusal, request_id: bytes) -> bytes:
@@ -46,7 +50,9 @@ class Client(Protocol):
     def write(self, data: bytes) -> None:
         """Write to the client, if it is still connected."""
 
-    def write_response(self, status: int, lines: bytes, body: bytes = b"") -> None:
+    def write_response(
+        self, status: int, lines: bytes, body: bytes = b"", *, has_reason_phrase: bool = True
+    ) -> None:
         """Write a response after the headers of every response, if the client is connected."""
 
     async def writable(self) -> None:
@@ -76,6 +82,7 @@ class PendingRequest:
     body_error: Refusal | None = None
     has_started = has_whole_body = has_response = False
     is_lost = False
+    has_reason_phrase = True
     _is_continued = _is_read = False
     _changed: asyncio.Event | None = None
 
@@ -127,7 +134,9 @@ class PendingRequest:
         lines = lines_of(reply.headers) + more_lines if reply.headers else more_lines
         if self.is_last:
             lines += _LAST
-        self.client.write_response(reply.status, lines, body)
+        self.client.write_response(
+            reply.status, lines, body, has_reason_phrase=self.has_reason_phrase
+        )
         if reply.is_cut:
             self.client.close()
         self._end()

@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 from emulator.domain import errors
 from emulator.domain.accounts import Mode
 from emulator.domain.instants import format_instant
+from emulator.domain.outcomes import RedirectMoment
 from emulator.domain.payment import Event, Payment, Reason, Status
 from emulator.domain.transitions import ATTEMPT, ComingAttempt, Timer, TimerKind
 from emulator.domain.wire import payment_json
@@ -85,6 +86,10 @@ class PaymentDetailJson(Struct, frozen=True):
     phone: Annotated[str | None, doc("The phone that was submitted, as `+251…`.")]
     bank: Annotated[str | None, doc("The bank that was submitted.")]
     scenario: Annotated[str | None, doc("The scenario that was applied to this payment only.")]
+    redirect: Annotated[
+        RedirectMoment | None,
+        doc("When its page redirects, where a checkout rule of a scenario has determined it."),
+    ]
     timeline: Annotated[list[TimelineEntry], doc("The changes of its status, oldest first.")]
     actions: Annotated[list[CustomerAction], doc("What the customer did, oldest first.")]
     next: Annotated[Any, Meta(extra_json_schema={"anyOf": [ref("Scheduled"), {"type": "null"}]})]
@@ -117,6 +122,7 @@ def _detail(owner: Owner, detail: PaymentDetail) -> PaymentDetailJson:
         phone=payment.phone,
         bank=payment.bank,
         scenario=owner.account.scenario_name_of(payment.position),
+        redirect=detail.redirect,
         timeline=[
             _timeline_entry(owner, event, cause)
             for event, cause in zip(detail.timeline, causes(detail), strict=True)

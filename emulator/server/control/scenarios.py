@@ -12,7 +12,7 @@ from emulator.domain import errors
 from emulator.domain.errors import InvalidFault, InvalidScenario, MissingParameter
 from emulator.scenarios import scenario_file
 from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
-from emulator.scenarios.problems import Problem, ScenarioError
+from emulator.scenarios.problems import Problem, ScenarioError, in_one_line
 from emulator.server.api.bodies import YamlBody
 from emulator.server.control.calls import Call, check_names, operation
 from emulator.server.control.types import YAML, Body, Count, FaultId, ScenarioName, identifies
@@ -29,7 +29,6 @@ from emulator.server.openapi.declarations import (
     ref,
 )
 
-MAX_PROBLEMS_SHOWN = 10
 # A longer text is read on a thread, since that may take a second.
 MAX_CHARACTERS_AT_ONCE = 16 * 1024
 
@@ -193,9 +192,9 @@ async def read_text(read: Callable[[str, str], T], text: str) -> T:
 
 
 def _message(problems: Iterable[Problem]) -> str:
-    messages = [f"line {each.line}, column {each.column}: {each.message}" for each in problems]
-    more = len(messages) - MAX_PROBLEMS_SHOWN
-    return "; ".join(messages[:MAX_PROBLEMS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+    return in_one_line(
+        [f"line {each.line}, column {each.column}: {each.message}" for each in problems]
+    )
 
 
 def _summary(listed: Listed, uses: Mapping[tuple[str, str, int], int]) -> ScenarioSummary:
@@ -302,8 +301,8 @@ async def add_fault(call: Call, body: YamlBody) -> FaultJson:
     try:
         rule = await read_text(read_fault_rule_text, body.text)
     except ScenarioError as error:
-        messages = (problem.message for problem in error.problems[:MAX_PROBLEMS_SHOWN])
-        raise InvalidFault("; ".join(messages), param=error.problems[0].key) from None
+        message = in_one_line([problem.message for problem in error.problems])
+        raise InvalidFault(message, param=error.problems[0].key) from None
     return _fault_json(await call.engine.scenarios.add_fault(call.account, rule, body.text), 0)
 
 

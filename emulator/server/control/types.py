@@ -104,7 +104,8 @@ def vary(name: str, value: object) -> str:
     try:
         return vary_setting(str(value) if type(value) in {str, int} else "")
     except UnknownVariant as error:
-        raise not_accepted(name, value, error.expected) from None
+        found = error.found if isinstance(value, str) else value
+        raise not_accepted(name, found, error.accepted, advice=error.advice) from None
 
 
 def span_ms(name: str, value: object) -> int:

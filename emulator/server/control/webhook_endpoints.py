@@ -14,7 +14,7 @@ from emulator.domain.webhook_forms import (
     SecretFormat,
     WebhookForm,
 )
-from emulator.scenarios.problems import ScenarioError
+from emulator.scenarios.problems import ScenarioError, in_one_line
 from emulator.scenarios.webhook_form_file import (
     SHIPPED_FORMS,
     webhook_form_json,
@@ -49,8 +49,8 @@ def _format(name: str, value: object) -> WebhookForm:
     try:
         return webhook_form_of(value)
     except ScenarioError as error:
-        message = f'"{name}" is not a webhook format: {error.problems[0].message}.'
-        raise InvalidField(name, message) from None
+        problems = in_one_line([problem.message for problem in error.problems])
+        raise InvalidField(name, f'"{name}" is not a webhook format: {problems}.') from None
 
 
 def _event_types(name: str, value: object) -> tuple[str, ...]:

@@ -131,7 +131,8 @@ async def play(
             now = str((await client.send(calls.CLOCK)).member("now"))
             run = _CaseRun(case, client, context.receiver, report_step, now=now)
             failure = await run.play()
-            trace = await collect_trace(client, run.inbox)
+            has_checkout_rules = bool(case.scenario.checkout)
+            trace = await collect_trace(client, run.inbox, has_checkout_rules=has_checkout_rules)
             account.is_kept = context.is_private or failure is not None
             if given is not None:
                 await run.clean_up()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from emulator.scenarios.loader import Reading, files_of, name_taken, read_file
+from emulator.scenarios.loader import Forms, Reading, files_of, name_taken, read_file
 from emulator.scenarios.problems import Problem
 from emulator.tools.replay.results import Case
 
@@ -18,16 +18,17 @@ class Cases(Struct, frozen=True, kw_only=True):
     skipped: int
 
 
-def read_cases(paths: Sequence[Path]) -> Cases:
+def read_cases(paths: Sequence[Path], forms: Forms = frozenset()) -> Cases:
     """Read files, and directories as `check` does.
 
-    A named file must have a script; a file of a directory need not.
+    A named file must have a script; a file of a directory need not. The webhook faults of each must
+    be possible in each of `forms`.
     """
     problems: list[Problem] = []
     cases: dict[str, Case] = {}
     skipped = 0
     for path, was_named in _files(paths, problems).items():
-        reading = read_file(path)
+        reading = read_file(path, forms)
         problems += reading.problems
         scenario = reading.scenario
         if scenario is None:

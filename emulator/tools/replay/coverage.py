@@ -1,15 +1,17 @@
 """Computes which transitions, reasons and faults a run has exercised, of all that exist."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from msgspec import Struct
 
-from emulator.domain.payment import STATUS_OF_EVENT, Reason, Status
+from emulator.domain.outcomes import RedirectMoment
+from emulator.domain.payment import EVENT_TYPES, Reason, Status
 from emulator.domain.transitions import TRANSITIONS
 from emulator.scenarios import faults, webhook_faults
 from emulator.tools.replay.results import Trace
 
 NONE = "(none)"
+_CREATED = EVENT_TYPES[Status.PENDING]
 
 
 class Group(Struct, frozen=True, kw_only=True):
@@ -57,6 +59,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "Reasons": tuple(Reason),
     "Faults": faults.COVERAGE_NAMES,
     "Webhooks": webhook_faults.COVERAGE_NAMES,
+    "Redirects": tuple(RedirectMoment),
 }
 
 
@@ -64,8 +67,11 @@ def coverage_of(traces: Iterable[Trace]) -> Coverage:
     """What these cases have exercised together."""
     exercised: dict[str, set[str]] = {title: set() for title in NAMES}
     for trace in traces:
-        exercised["Transitions"].update(_edges(trace))
-        exercised["Reasons"].update(event.reason for event in trace.events if event.reason)
+        exercised["Transitions"].update(edge(*transition) for transition in trace.transitions)
+        if any(event.type == _CREATED for event in trace.events):
+            exercised["Transitions"].add(edge(None, Status.PENDING))
+        exercised["Reasons"].update(trace.reasons)
+        exercised["Redirects"].update(trace.redirects)
         for request in trace.requests:
             then = (request.fault or {}).get("then") or {}
             exercised["Faults"].update(faults.coverage_names_of(then))
@@ -77,17 +83,3 @@ def coverage_of(traces: Iterable[Trace]) -> Coverage:
             for title, names in NAMES.items()
         )
     )
-
-
-def _edges(trace: Trace) -> Iterator[str]:
-    latest: dict[str, Status] = {}
-    for event in trace.events:
-        status = STATUS_OF_EVENT.get(event.type)
-        if status is not None:
-            since = latest.get(event.payment)
-            if since is Status.PROCESSING and (since, status) not in TRANSITIONS:
-                # After a failed attempt that was not the last, which has no event.
-                yield edge(since, Status.PENDING)
-                since = Status.PENDING
-            yield edge(since, status)
-            latest[event.payment] = status

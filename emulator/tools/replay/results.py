@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from emulator.domain.payment import Status
 from emulator.scenarios.values import Json, Place, RuleSection, Scenario, Step
 from emulator.tools.replay.diff import Row
 
@@ -125,11 +126,16 @@ class TracedRequest(Struct, frozen=True, kw_only=True):
 class Trace(Struct, frozen=True, kw_only=True):
     """What the emulator recorded of a case, the oldest first.
 
+    `transitions` are the changes of statuses, also those without an event, and `reasons` those of
+    failed attempts too. `redirects` are the moments that checkout rules determined.
     `webhook_faults` are those that deliveries had, in the form of the rules. `is_cut` is whether
     the emulator recorded more than it returned.
     """
 
     events: tuple[TracedEvent, ...] = ()
+    transitions: tuple[tuple[Status, Status], ...] = ()
+    reasons: tuple[str, ...] = ()
+    redirects: tuple[str, ...] = ()
     webhooks: tuple[TracedWebhook, ...] = ()
     requests: tuple[TracedRequest, ...] = ()
     webhook_faults: tuple[Mapping[str, Json], ...] = ()

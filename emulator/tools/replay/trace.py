@@ -21,6 +21,8 @@ from emulator.tools.replay.results import Trace, TracedEvent, TracedRequest, Tra
 from emulator.tools.replay.step_executor import StepExecutor
 
 _FAILED = EVENT_TYPES[Status.FAILED]
+# Of an attempt to pay that was not the last; it has no event.
+_FAILED_ATTEMPT = (Status.PROCESSING, Status.PENDING)
 
 
 class Arrival(Struct, frozen=True, kw_only=True):
@@ -124,8 +126,13 @@ def _traced(arrival: Arrival, at: str, *, is_genuine: bool) -> TracedWebhook:
     )
 
 
-async def collect_trace(client: EmulatorClient, inbox: WebhookInbox | None) -> Trace:
-    """The latest events, requests and webhooks. Raises PaymentsEmulatorError."""
+async def collect_trace(
+    client: EmulatorClient, inbox: WebhookInbox | None, *, has_checkout_rules: bool
+) -> Trace:
+    """The latest events, requests and webhooks. Raises PaymentsEmulatorError.
+
+    Without checkout rules, the redirects are not collected.
+    """
     webhooks: list[TracedWebhook] = []
     deliveries: Sequence[Mapping[str, Any]] = ()
     if inbox is not None:
@@ -133,8 +140,27 @@ async def collect_trace(client: EmulatorClient, inbox: WebhookInbox | None) -> T
         deliveries = inbox.deliveries
     events = await _oldest_first(client, calls.EVENTS)
     requests = await _oldest_first(client, calls.REQUESTS)
+    counts = await client.send(calls.TRANSITIONS)
+    transitions = tuple(
+        (Status(each["source"]), Status(each["target"])) for each in counts.member("data") or ()
+    )
+    are_all_needed = has_checkout_rules or _FAILED_ATTEMPT in transitions
+    needed = [event for event in events if are_all_needed or event["type"] == _FAILED]
+    details = [
+        await client.send(calls.PAYMENT(payment_id))
+        for payment_id in dict.fromkeys(event["data"]["id"] for event in needed)
+    ]
+    reasons = {
+        entry["id"]: entry["reason"]
+        for detail in details
+        for entry in detail.member("timeline") or ()
+        if entry["reason"]
+    }
     return Trace(
-        events=tuple(await _with_reasons(client, events)),
+        events=tuple(_traced_event(event, reasons) for event in events),
+        transitions=transitions,
+        reasons=tuple(dict.fromkeys(reasons.values())),
+        redirects=tuple(filter(None, (detail.member("redirect") for detail in details))),
         webhooks=tuple(webhooks),
         requests=tuple(msgspec.convert(requests, list[TracedRequest])),
         webhook_faults=tuple(delivery["fault"] for delivery in deliveries if delivery.get("fault")),
@@ -150,23 +176,12 @@ async def _oldest_first(
     return entries[::-1] if isinstance(entries, list) else []
 
 
-async def _with_reasons(
-    client: EmulatorClient, events: Sequence[Mapping[str, Any]]
-) -> Sequence[TracedEvent]:
-    """The events with the reasons of failures, which only the timeline of a payment contains."""
-    failed = dict.fromkeys(event["data"]["id"] for event in events if event["type"] == _FAILED)
-    reasons: dict[str, str | None] = {}
-    for payment_id in failed:
-        response = await client.send(calls.PAYMENT(payment_id))
-        for entry in response.member("timeline") or ():
-            reasons[entry["id"]] = entry["reason"]
-    return [
-        TracedEvent(
-            id=event["id"],
-            at=event["timestamp"],
-            type=event["type"],
-            payment=event["data"]["id"],
-            reason=reasons.get(event["id"]),
-        )
-        for event in events
-    ]
+def _traced_event(event: Mapping[str, Any], reasons: Mapping[str, str]) -> TracedEvent:
+    """An event, with the reason of a failure, which only the timeline of its payment contains."""
+    return TracedEvent(
+        id=event["id"],
+        at=event["timestamp"],
+        type=event["type"],
+        payment=event["data"]["id"],
+        reason=reasons.get(event["id"]),
+    )

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from emulator import ids
 from emulator.domain.accounts import mask_key
 from emulator.domain.instants import Instant, format_instant, parse_timestamp
+from emulator.domain.webhook_forms import WebhookForm
 from emulator.http.received_webhooks import ReceivedWebhook
 from emulator.tools.verify.client import (
     JSON,
@@ -98,10 +99,11 @@ class PayingCustomer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectedWebhooks:
-    """The webhooks of a run so far, and the secret that signs them, where it is known."""
+    """The webhooks of a run so far, their expected form, and the secret, where it is known."""
 
     received: Sequence[ReceivedWebhook]
     secret: str
+    form: WebhookForm
 
 
 def basic_credentials(key: str) -> str:

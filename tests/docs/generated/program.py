@@ -58,11 +58,12 @@ def checklist_table() -> str:
 
 
 def variants_table() -> str:
-    """Every variant, with the clauses that leave its subject open."""
+    """Every variant, with what a client does, and the clauses that leave its subject open."""
     rows = [
-        (f"`{variant.name}`", variant.effect, ", ".join(variant.clauses)) for variant in VARIANTS
+        (f"`{variant.name}`", variant.effect, variant.advice, ", ".join(variant.clauses))
+        for variant in VARIANTS
     ]
-    return table(("name", "effect", "clauses"), rows)
+    return table(("name", "effect", "what a client does", "clauses"), rows)
 
 
 def fidelity_table() -> str:
@@ -75,12 +76,17 @@ def fidelity_table() -> str:
             _prose(clause.says),
             _prose(clause.here),
             _basis(clause),
-            ", ".join(f"`{name}`" for name in clause.settings) or clause.fixed_because or "",
+            _configured_by(clause),
             ", ".join(_files(tests[clause.number])),
         )
         for clause in CLAUSES
     ]
     return table(head, rows)
+
+
+def _configured_by(clause: Clause) -> str:
+    settings = ", ".join(f"`{name}`" for name in clause.settings)
+    return "; ".join(filter(None, (settings, clause.fixed_because)))
 
 
 def _files(tests: Sequence[MarkedTest]) -> list[str]:

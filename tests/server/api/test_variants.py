@@ -12,6 +12,7 @@ from emulator.domain.payment import EVENT_TYPES
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.variants import NAMES, VARIANTS, vary_setting
 from emulator.scenarios.webhook_form_file import SHIPPED_FORMS
+from emulator.settings import SettingsError, resolve
 from tests.server.api.calls import PAYMENTS
 from tests.server.api.variants_shop import KEY, Answer, Shop, shop
 from tests.world import LIVE_KEY, TEST_KEY, headers, order
@@ -114,12 +115,13 @@ async def test_a_client_that_rests_on_an_assumption_fails_and_the_variant_is_nam
             assert delivery["attempts"][0]["request"]["headers"]["emulator-variant"] == name
 
 
-def test_each_variant_names_clauses_and_has_an_effect() -> None:
+def test_each_variant_names_clauses_an_effect_and_what_a_client_does() -> None:
     numbers = {clause.number for clause in CLAUSES}
     for variant in VARIANTS:
         assert {*variant.clauses} <= numbers
         assert variant.clauses
         assert variant.effect.endswith(".")
+        assert variant.advice.endswith(".")
 
 
 async def history(vary: str | int | None, of_program: str = "off") -> list[Answer]:
@@ -261,6 +263,34 @@ async def test_an_unknown_variant_is_refused_with_the_known_ones(given: object) 
         error = answer.json()["error"]
         assert (answer.status_code, error["code"], error["param"]) == (400, "invalid_vary", "vary")
         assert all(name in error["message"] for name in NAMES)
+
+
+# A setting, what is wrong with it, and the nearest name.
+UNKNOWN = {
+    "charset,charsetts,foo": ("charsetts", "charset"),
+    "charset,foo": ("foo", None),
+    "pretty_json": ("pretty_json", "pretty-json"),
+    "charset,off": ("off", None),
+    "017": ("017", None),
+}
+
+
+@pytest.mark.parametrize("given", UNKNOWN)
+async def test_the_unknown_variant_is_named_with_the_nearest(given: str) -> None:
+    unknown, nearest = UNKNOWN[given]
+    accepted = f"names of {', '.join(NAMES)}"
+    if "," not in given:
+        accepted = f"off, a seed (an integer of at most 64 bits), or {accepted}"
+    with pytest.raises(SettingsError) as refusal:
+        resolve({"vary": given}, {})
+    advice = f" Did you mean '{nearest}'?" if nearest else ""
+    [line] = refusal.value.lines
+    end = f".{advice}" if advice else ""
+    assert line == f"flag --vary: found '{unknown}', expected {accepted}{end}"
+    async with shop() as client:
+        answer = await client.emulator.control("POST", "/accounts", {"vary": given})
+    message = answer.json()["error"]["message"]
+    assert message == f'"vary" must be {accepted} (got "{unknown}").{advice}'
 
 
 def test_a_setting_has_a_usual_form() -> None:

@@ -411,6 +411,18 @@ async def test_each_forged_delivery_must_be_refused(tmp_path: Path, tamper: str)
         assert judged["webhook-acknowledged"]["result"] == "not_exercised"
 
 
+async def test_a_form_without_a_signature_has_nothing_to_verify() -> None:
+    async with webhook_world(format="unsigned") as hooks:
+        rule = {"webhooks": [{"when": {}, "then": {"tamper": "body"}}]}
+        await hooks.emulator.done("PUT", "/scenarios/odd", rule)
+        await hooks.pay(await hooks.create())
+        await hooks.settle()
+        assert [each["attempts"][0]["tampered"] for each in await hooks.deliveries()] == ["body"]
+        judged = (await results(hooks.emulator))["webhook-signature"]
+        assert judged["result"] == "not_exercised"
+        assert "in a format without a signature" in judged["exercise"]
+
+
 async def test_a_delivery_with_less_time_than_usual_proves_nothing(tmp_path: Path) -> None:
     rules = "webhooks:\n  - when: {}\n    then: {timeout: 50ms}\n"
     async with hooks_with(rules, tmp_path, lambda _: HANG_UP) as hooks:

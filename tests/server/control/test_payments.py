@@ -429,7 +429,7 @@ async def test_a_payment_has_a_timeline_and_scheduled_changes(emulator: World) -
     expiry = due("2026-01-01T00:30:00.000Z", "expiry", payment, "expired", None)
     assert list(seen) == [
         *("payment", "reason", "mode", "methods", "phone", "bank", "scenario"),
-        *("timeline", "actions", "next", "scheduled"),
+        *("redirect", "timeline", "actions", "next", "scheduled"),
     ]
     assert seen["payment"] == payment
     assert (seen["phone"], seen["bank"]) == (None, None)

@@ -6,10 +6,12 @@ import pytest
 
 from emulator.domain.webhook_forms import STANDARD, SecretFormat
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
+from emulator.scenarios.problems import MAX_IN_ONE_LINE
 from emulator.scenarios.webhook_form_file import webhook_form_json
 from tests.server.control import refusal
 from tests.server.engine.webhook_world import register, webhook_world
 from tests.server.webhooks.receiver import Reply, receiving
+from tests.tables import rows
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world
 
 URL = "http://127.0.0.1:9/hook"
@@ -210,3 +212,36 @@ async def test_a_wrong_change_changes_nothing(emulator: World) -> None:
     before = await listed(emulator)
     await emulator.control("PATCH", f"{PATH}/{before[0]['id']}", {"url": "nowhere"})
     assert await listed(emulator) == before
+
+
+# The members of a format beside `version` and `name`, and each problem with the path of its member.
+PROBLEMS = rows(__file__, "problems")
+
+
+@pytest.mark.parametrize(("members", "problems"), PROBLEMS)
+async def test_every_problem_of_a_format_is_named_with_its_member(
+    emulator: World, members: dict[str, object], problems: list[str]
+) -> None:
+    form = {"version": 1, "name": "mine", **members}
+    response = await emulator.control("POST", PATH, {"url": URL, "format": form})
+    error = response.json()["error"]
+    assert (response.status_code, error["param"]) == (400, "format")
+    assert error["message"] == f'"format" is not a webhook format: {"; ".join(problems)}.'
+
+
+async def test_an_empty_format_is_refused_with_the_members_that_it_needs(emulator: World) -> None:
+    response = await emulator.control("POST", PATH, {"url": URL, "format": {}})
+    assert response.json()["error"]["message"] == (
+        "\"format\" is not a webhook format: a webhook format must have 'version': the number 1; a"
+        " webhook format must have 'name': what the form is called; a webhook format must have"
+        " 'signature': {algorithm: none} where webhooks are not signed."
+    )
+
+
+async def test_the_message_about_a_format_has_a_limit(emulator: World) -> None:
+    body = {f"m{number}": "{foo}" for number in range(2 * MAX_IN_ONE_LINE)}
+    form = {"version": 1, "name": "mine", "signature": {"algorithm": "none"}, "body": body}
+    response = await emulator.control("POST", PATH, {"url": URL, "format": form})
+    message = response.json()["error"]["message"]
+    assert message.count("has no placeholder {foo}") == MAX_IN_ONE_LINE
+    assert message.endswith(f"; and {MAX_IN_ONE_LINE} more.")

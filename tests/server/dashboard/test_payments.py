@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.server.dashboard import BROWSER, VIEW, get, page, texts
+from tests.server.dashboard import BROWSER, VIEW, get, page, shown, texts
 from tests.server.engine.webhook_world import pay
 from tests.world import LIVE_KEY, TEST_KEY, World, world
 
@@ -86,6 +86,23 @@ async def test_a_story_shows_what_happened_and_what_is_next(emulator: World) -> 
     ]
     for testid in ("answer-approve", "transition-completed", "apply-scenario", "export"):
         assert f'data-testid="{testid}"' in html
+
+
+async def test_a_story_shows_a_failed_attempt_and_the_cancel_after_it(emulator: World) -> None:
+    for name in ("several-attempts", "cancel-fails"):
+        await emulator.done("PUT", f"/scenarios/{name}/enabled", {"enabled": True})
+    payment = await emulator.create()
+    await pay(emulator, payment, "+251900000002")
+    failed = "pending insufficient_balance : scenario telebirr-test-numbers, rule 2"
+    path = f"payments/{payment['id']}"
+    story = await shown(emulator, path)
+    assert f"{failed} At 2026-01-01 00:00:00 , a failed attempt without an event." in story
+    assert texts(await page(emulator, path), "status") == ["pending"]
+    await emulator.done("POST", f"/payments/{payment['id']}/cancel")
+    story = await shown(emulator, path)
+    assert failed in story
+    assert "failed user_cancelled : the customer cancelled on the page" in story
+    assert texts(await page(emulator, path), "status") == ["failed"]
 
 
 async def test_an_unknown_id_is_a_clear_page(emulator: World) -> None:
@@ -221,7 +238,7 @@ async def test_each_list_and_item_is_a_curl_command(emulator: World) -> None:
 
 
 async def test_a_key_selects_the_account_and_mode(emulator: World) -> None:
-    for key, shown in {
+    for key, marker in {
         "Bearer live_other_key": "account=acct_other&amp;mode=live",
         "Basic dTpw": 'data-subject=""',
         "Bearer test_unknown": "This page cannot be shown",
@@ -229,4 +246,4 @@ async def test_a_key_selects_the_account_and_mode(emulator: World) -> None:
         response = await emulator.api.get(
             f"{VIEW}/payments", headers={**BROWSER, "Authorization": key}
         )
-        assert shown in response.text
+        assert marker in response.text

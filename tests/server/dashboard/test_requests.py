@@ -7,8 +7,8 @@ import pytest
 
 from emulator.domain.clauses import clauses_of_code
 from tests.docs.generated.error_codes import _v1_codes
-from tests.server.dashboard import count, get, shown
-from tests.world import World, headers, order
+from tests.server.dashboard import count, get, page, shown, texts
+from tests.world import World, headers, order, world
 
 FORM = "application/x-www-form-urlencoded"
 HOSTILE = '</pre><script>alert("x")</script>\u202e' + "x" * 500
@@ -103,6 +103,30 @@ async def test_the_fault_of_a_request_is_shown(emulator: World) -> None:
     text = await shown(emulator, "requests/latest")
     assert "Why is there no response? A fault rule" in text
     assert "rule 1 of lost-answer ." in text
+
+
+async def test_the_variants_of_a_response_are_shown() -> None:
+    async with world(vary="charset,long-ids") as emulator:
+        await emulator.create()
+        html_of_page = await page(emulator, "requests/latest")
+        assert texts(html_of_page, "variants") == [
+            "The response has other forms that the contract allows (--vary): charset, long-ids."
+        ]
+    async with world() as emulator:
+        await emulator.create()
+        assert texts(await page(emulator, "requests/latest"), "variants") == []
+
+
+async def test_the_response_of_a_gateway_is_shown_with_its_fault(emulator: World) -> None:
+    then = {"status": 502, "body": "html"}
+    await emulator.control("POST", "/faults", {"then": then, "times": 1})
+    response = await emulator.api.get("/v1/payments", headers=headers())
+    assert response.status_code == 502
+    text = await shown(emulator, "requests/latest")
+    assert "GET /v1/payments 502" in text
+    assert "A fault rule applied to this request: rule 1 of flt_" in text
+    assert " ".join(response.text.split()) in text
+    assert "GET /v1/payments 502 fault" in await shown(emulator, "requests")
 
 
 async def test_bodies_are_formatted_and_shown_as_they_were(emulator: World) -> None:

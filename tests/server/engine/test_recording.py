@@ -123,6 +123,25 @@ def test_the_command_plays_what_was_recorded(tmp_path: Path) -> None:
         assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
+async def test_a_redirect_before_the_completion_becomes_a_later_completion_with_a_comment(
+    emulator: World, tmp_path: Path
+) -> None:
+    comment = "# A page that redirected before the completion is recorded as a later completion."
+    first = await emulator.create()
+    await pay(emulator, first, "+251900000001")
+    rule = {"when": {}, "then": {"redirect": "before_completed", "delay": "5s"}}
+    await emulator.done("PUT", "/scenarios/early", {"checkout": [rule]})
+    await pay(emulator, await emulator.create(), "+251900000001")
+    await emulator.advance(5)
+    text = await check_replay(emulator, tmp_path)
+    assert comment in text.splitlines()
+    of_first = await emulator.control("GET", f"/recording?payment={first['id']}")
+    assert comment not in of_first.text
+    document = yaml.safe_load(text)
+    assert "checkout" not in document
+    assert document["outcomes"][-1]["then"] == [{"after": "5s", "status": "completed"}]
+
+
 async def test_an_empty_history_expects_no_events(emulator: World, tmp_path: Path) -> None:
     await emulator.advance(60)
     assert await script(emulator) == [{"expect": {"events": []}}]

@@ -10,8 +10,9 @@ from urllib.parse import parse_qsl
 import pytest
 
 from emulator.domain.webhook_forms import SecretFormat
+from emulator.domain.webhooks import Tamper, tamper_problem
 from emulator.scenarios.problems import ScenarioError
-from emulator.scenarios.webhook_form_file import SHIPPED_FORMS
+from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, shipped_form
 from emulator.settings import Settings
 from tests.server.engine.webhook_world import WebhookWorld, register, webhook_world
 from tests.server.webhooks.receiver import Received, receiving
@@ -214,15 +215,64 @@ async def test_a_tamper_without_a_place_in_the_format_is_refused(
         )
         assert put.status_code == 400
         assert message in put.json()["error"]["message"]
-        # A shipped scenario is applied as far as the format allows it.
+
+
+@pytest.mark.parametrize("name", SHIPPED_FORMS)
+async def test_a_shipped_scenario_is_applied_as_far_as_the_format_allows_it(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with webhook_world(format=name) as hooks:
         await hooks.emulator.done("PUT", "/scenarios/forged-webhooks/enabled", {"enabled": True})
-        await paid(hooks)
-        tampered = {
-            attempt["tampered"]
+        payment = await hooks.create()
+        await hooks.pay(payment, "+251900000001")
+        await hooks.emulator.transition(payment, "refunded")
+        await hooks.settle()
+        seen = {
+            delivery["type"]: (delivery["fault"], delivery["attempts"][0]["tampered"])
             for delivery in await hooks.deliveries()
-            for attempt in delivery["attempts"]
+            if delivery["type"] != "payment.created"
         }
-        assert tampered <= ({None, "body"} if name == "unsigned" else {None, "body", "signature"})
+    form = shipped_form(name)
+    of_scenario = {
+        "payment.processing": Tamper.BODY,
+        "payment.completed": Tamper.SIGNATURE,
+        "payment.refunded": Tamper.UNSIGNED,
+    }
+    sent = {event: tamper for event, tamper in of_scenario.items() if form.sends(event)}
+    genuine = {event for event in sent if tamper_problem(form, sent[event])}
+    assert seen == {
+        event: (None, None) if event in genuine else ({"tamper": tamper}, tamper)
+        for event, tamper in sent.items()
+    }
+    assert [record.message for record in caplog.records if "not applied" in record.message] == [
+        f"'tamper: {sent[event]}' is not applied: {tamper_problem(form, sent[event])}"
+        for event in sent
+        if event in genuine
+    ]
+
+
+@pytest.mark.parametrize("is_put", [True, False])
+async def test_an_endpoint_in_a_form_that_a_scenario_cannot_tamper_with_is_refused(
+    is_put: bool, tmp_path: Path
+) -> None:
+    file = tmp_path / "odd.yaml"
+    file.write_text(f"version: 1\nname: odd\nenabled: false\n{TAMPER.format('stale')}")
+    async with world(scenarios=() if is_put else (str(file),)) as emulator:
+        if is_put:
+            rule = {"when": {"event": "payment.completed"}, "then": {"tamper": "stale"}}
+            await emulator.done("PUT", "/scenarios/odd", {"webhooks": [rule]})
+        refusal = await emulator.control("POST", PATH, {"url": URL, "format": "unsigned"})
+        assert refusal.status_code == 400
+        assert refusal.json()["error"]["param"] == "format"
+        assert refusal.json()["error"]["message"] == (
+            "\"format\" does not fit the scenario 'odd' with 'tamper: stale': webhooks of the"
+            " format 'unsigned' have no signature; use 'tamper: body', or another format."
+        )
+        assert (await emulator.shown(PATH))["data"] == []
+        await register(emulator, URL, format="timestamped-hex")
+        # One of the account replaces that of a file.
+        await emulator.done("PUT", "/scenarios/odd", {"webhooks": []})
+        await register(emulator, URL, format="unsigned")
 
 
 async def test_a_tampered_body_is_shown_as_it_was_sent() -> None:

@@ -383,6 +383,22 @@ def test_a_form_of_webhooks_applies_to_a_replay(tmp_path: Path) -> None:
     assert output("replay", file)[0] == 1, "other events are sent too"
 
 
+FORGED_WEBHOOKS = REPOSITORY / "scenarios" / "forged-webhooks.yaml"
+
+
+def test_a_file_that_the_form_cannot_tamper_with_is_refused_with_its_lines() -> None:
+    result = invoke("replay", str(FORGED_WEBHOOKS), "--webhook-format", "hex-header")
+    lines = FORGED_WEBHOOKS.read_text(encoding="utf-8").splitlines()
+    problem = "webhooks of the format 'hex-header' have no signed timestamp; use 'tamper: body', "
+    assert (result.return_value, result.stdout) == (2, "")
+    assert [line.partition("'signature'")[0] for line in result.stderr.splitlines()] == [
+        f"{FORGED_WEBHOOKS}:{number}:20: tamper must not be {tamper}: {problem}"
+        for number, line in enumerate(lines, 1)
+        for tamper in ("timestamp", "stale")
+        if f"then: {{tamper: {tamper}}}" in line
+    ]
+
+
 def test_a_recorded_history_can_be_replayed(tmp_path: Path, server: Server) -> None:
     account = server.request("POST", "/_emulator/accounts", {"clock": "frozen"}).json
     key = account["test_key"]

@@ -1,11 +1,18 @@
 """What a run has exercised, counted over all its cases."""
 
+from textwrap import dedent
+
+import pytest
+
+from emulator.domain.outcomes import RedirectMoment
+from emulator.domain.payment import Status
 from emulator.domain.transitions import TRANSITIONS
 from emulator.reporting import Paint
 from emulator.tools.replay.console import coverage_lines
 from emulator.tools.replay.coverage import NAMES, Coverage, coverage_of
 from emulator.tools.replay.results import Trace
-from tests.tools.replay.sample_results import OTHER, event, request
+from tests.tools.replay.player import Player
+from tests.tools.replay.sample_results import event, request
 
 
 def exercised(*traces: Trace) -> dict[str, frozenset[str]]:
@@ -22,24 +29,65 @@ def test_each_name_is_unique_in_its_group() -> None:
     assert coverage_of([]).total == sum(map(len, NAMES.values()))
 
 
-def test_transitions_are_those_of_each_payment_on_its_own() -> None:
-    trace = Trace(
-        events=(
-            event("created"),
-            event("created", OTHER),
-            event("processing"),
-            event("expired", OTHER),
-            event("failed", reason="timeout"),
-        )
+# The steps after the creation of two payments, with the rules of the file, and what they exercise.
+PENDING_TWICE = """
+- pay: {payment: order, phone: "0911223344"}
+- answer: {payment: order, answer: wrong_pin}
+"""
+THREE_ATTEMPTS = "{when: {}, then: {attempts: 3}}"
+CANCEL_FAILS = "{when: {}, then: {cancel: fails}}"
+HISTORIES = {
+    "each payment has its own statuses": (
+        """
+        - pay: {payment: order, phone: "0900000002"}
+        - advance: 30m
+        """,
+        (),
+        {"pending → processing", "processing → failed", "pending → expired"},
+        {"insufficient_balance"},
+    ),
+    "a payment that ends pending": (
+        PENDING_TWICE,
+        (THREE_ATTEMPTS,),
+        {"pending → processing", "processing → pending"},
+        {"wrong_pin"},
+    ),
+    "a cancelled payment after a failed attempt": (
+        f"{PENDING_TWICE}- cancel: order",
+        (THREE_ATTEMPTS, CANCEL_FAILS),
+        {"pending → processing", "processing → pending", "pending → failed"},
+        {"wrong_pin", "user_cancelled"},
+    ),
+}
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("name", HISTORIES)
+async def test_transitions_and_reasons_are_those_that_occurred(name: str, player: Player) -> None:
+    steps, rules, transitions, reasons = HISTORIES[name]
+    played = await player.passes(
+        f"- create: {{as: order}}\n- create: {{as: other}}\n{dedent(steps).strip()}",
+        "checkout:\n" + "".join(f"  - {rule}\n" for rule in rules) if rules else "",
     )
-    found = exercised(trace)
-    assert found["Transitions"] == {
-        "(none) → pending",
-        "pending → processing",
-        "pending → expired",
-        "processing → failed",
-    }
-    assert found["Reasons"] == {"timeout"}
+    found = exercised(played.trace)
+    assert found["Transitions"] == {"(none) → pending", *transitions}
+    assert found["Reasons"] == reasons
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("moment", RedirectMoment)
+async def test_a_redirect_is_that_of_a_rule_that_has_applied(
+    moment: RedirectMoment, player: Player
+) -> None:
+    rules = f"checkout:\n  - {{when: {{amount: 500}}, then: {{redirect: {moment}}}}}"
+    paid = """
+        - create: {{as: order, amount: {}}}
+        - pay: {{payment: order, phone: "0900000001"}}
+    """
+    applied = await player.passes(dedent(paid).format(500), rules)
+    assert exercised(applied.trace)["Redirects"] == {moment}
+    other = await player.passes(dedent(paid).format(600), rules)
+    assert exercised(other.trace)["Redirects"] == frozenset()
 
 
 def test_faults_are_told_by_where_they_struck() -> None:
@@ -68,7 +116,7 @@ def test_webhook_faults_are_named_by_their_keys() -> None:
 
 def test_cases_are_counted_together() -> None:
     one = Trace(events=(event("created"),))
-    another = Trace(events=(event("created"), event("expired")))
+    another = Trace(transitions=((Status.PENDING, Status.EXPIRED),))
     coverage = coverage_of([one, another])
     assert coverage.count == 2
     assert coverage.percent == 100 * 2 / coverage.total

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from emulator.http.received_webhooks import ReceivedWebhook
 from emulator.http.receiver import WebhookReceiver
+from emulator.scenarios.webhook_form_file import shipped_form, webhook_form_json
 from emulator.tools.verify.session import CollectedWebhooks, Session
 from tests.server.checkout.reading import Page
 from tests.server.checkout.visiting import Customer
@@ -23,6 +24,8 @@ class Seen:
 
     address: Callable[[str], str | None] = lambda address: address
     has_secret: bool = True
+    sent_form: str = "standard"
+    expected_form: str = "standard"
     webhooks: Callable[[ReceivedWebhook], Sequence[ReceivedWebhook]] = lambda webhook: [webhook]
 
 
@@ -71,11 +74,12 @@ async def paying(emulator: World, session: Session, seen: Seen) -> AsyncIterator
     async with WebhookReceiver() as receiver:
         await receiver.listen("127.0.0.1")
         path = receiver.register(
-            lambda request: received.extend(seen.webhooks(request.read(created["format"])))
+            lambda request: received.extend(seen.webhooks(request.read(webhook_form_json(form))))
         )
-        endpoint = {"url": f"{receiver.base_url}{path}"}
+        form = shipped_form(seen.expected_form)
+        endpoint = {"url": f"{receiver.base_url}{path}", "format": seen.sent_form}
         created = await emulator.done("POST", "/webhook_endpoints", endpoint, session.key)
         secret = created["secret"] if seen.has_secret else ""
-        session.webhooks = CollectedWebhooks(received=received, secret=secret)
+        session.webhooks = CollectedWebhooks(received=received, secret=secret, form=form)
         session.customer = Payer(emulator, session.key, seen)
         yield

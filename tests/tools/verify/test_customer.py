@@ -95,11 +95,37 @@ def test_without_payments_in_time_the_command_ends(server: Server) -> None:
     assert unpaid.startswith("1.6, 1.7, 3.2, 3.4, 4.4.1, 4.4.2, 4.4.3, 4.4.4, 4.4.5, 4.4.7, 8.6 ")
 
 
+def test_webhooks_without_a_signature_need_no_secret(server: Server) -> None:
+    options = ("--webhook-port", "0", "--webhook-format", "unsigned")
+    with verifying(server, *options) as person:
+        printed = person.reads(r"((?s:Register .*Open http://\S+/c/))")
+        person.process.send_signal(signal.SIGINT)
+        person.process.communicate()
+    assert "secret" not in printed
+
+
+def test_a_secret_that_does_not_fit_the_format_is_refused(server: Server) -> None:
+    with verifying(server, "--webhook-port", "0", "--webhook-format", "form-fields") as person:
+        person.reads("(secret) of the endpoint.*: ")
+        person.enters("whsec_MDEy")
+        _, errors = person.process.communicate()
+    assert person.process.returncode == 2
+    assert errors == (
+        "payments-emulator: the secret does not fit the format 'form-fields': expected 24 to 64"
+        " bytes as hexadecimal digits\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
         (("--key", LIVE_KEY, "--i-know", "--customer"), "flag --customer: a customer would pay"),
         (("--webhook-port", "0"), "flag --webhook-port: expected --customer"),
+        (("--webhook-format", "unsigned"), "flag --webhook-format: expected --webhook-port"),
+        (
+            ("--customer", "--webhook-port", "0", "--webhook-format", "hex"),
+            "hex:1:1: cannot be read: No such file or directory",
+        ),
         (("--customer", "--webhook-port", "65536"), "flag --webhook-port: found '65536', expected"),
         (("--customer", "--max-time", "soon"), "flag --max-time: 'soon' is not a number"),
     ],

@@ -8,6 +8,7 @@ from emulator.domain.clauses import CLAUSES, Basis
 from emulator.domain.instants import parse_clock
 from emulator.domain.variants import VARIANTS
 from emulator.domain.wire import PAYMENT_MEMBERS
+from emulator.scenarios.webhook_form_file import SHIPPED_FORMS
 from emulator.tools.verify.checks import CHECKS
 from emulator.tools.verify.comparison import GRANTED, HIDDEN
 from emulator.tools.verify.findings import Verdict
@@ -69,6 +70,35 @@ async def test_everything_that_a_customer_sees_holds_for_the_emulator(runs: Runs
     run = await runs.run(seen=Seen())
     assert verdicts(run, Verdict.DRIFT) == set()
     assert verdicts(run, Verdict.UNSEEN) == UNSEEN_WITH_CUSTOMER
+
+
+@pytest.mark.parametrize("name", SHIPPED_FORMS)
+async def test_webhooks_hold_in_the_form_that_is_expected(runs: Runs, name: str) -> None:
+    run = await runs.run(seen=Seen(sent_form=name, expected_form=name))
+    assert verdicts(run, Verdict.DRIFT) == set()
+    assert verdicts(run, Verdict.UNSEEN) == UNSEEN_WITH_CUSTOMER
+    seen = {"standard": "Standard Webhooks, verified", "unsigned": "without a signature"}
+    expected = seen.get(name, f"the format {name}, verified")
+    assert run.seen("6.5").endswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected", "clauses"),
+    [
+        # The last changes have webhooks in both forms.
+        ("hex-header", "standard", {"6.2", "6.3", "6.5"}),
+        ("standard", "hex-header", {"6.2", "6.3", "6.5"}),
+        ("timestamped-hex", "standard", {"6.5"}),
+        ("standard", "timestamped-hex", {"6.5"}),
+        ("unsigned", "form-fields", {"6.2", "6.3", "6.5"}),
+    ],
+)
+async def test_webhooks_in_another_form_drift(
+    runs: Runs, sent: str, expected: str, clauses: set[str]
+) -> None:
+    run = await runs.run(seen=Seen(sent_form=sent, expected_form=expected, has_secret=False))
+    assert run.drifts(Basis.STATED) == set()
+    assert run.drifts(Basis.ASSUMED) == clauses
 
 
 async def test_a_frozen_clock_makes_no_difference() -> None:

@@ -110,7 +110,7 @@ def _acknowledged(observed: Observations) -> Iterator[Finding]:
 
 def _signature(observed: Observations) -> Iterator[Finding]:
     for delivery in observed.deliveries:
-        for attempt in delivery.attempts:
+        for attempt in delivery.attempts if delivery.form.is_signed else ():
             response = attempt.result.response
             if attempt.tamper is not None and response is not None:
                 seen = f"answered {response.status} to a message with tamper: {attempt.tamper}"
@@ -282,7 +282,7 @@ def _verified(observed: Observations) -> Iterator[Finding]:
 def _sent_s(delivery: DeliveryDetail, attempt: Attempt) -> int:
     """When an attempt was made, if the form of the webhook has the time, or 0."""
     sent = ReceivedRequest(headers=dict(attempt.headers), body=b"")
-    return int(sent.read(webhook_form_json(delivery.form)).timestamp or 0)
+    return sent.read(webhook_form_json(delivery.form)).timestamp_s or 0
 
 
 def _genuine(delivery: DeliveryDetail) -> list[Attempt]:
@@ -344,7 +344,8 @@ ITEMS = (
     Item(
         "webhook-signature",
         "refuses a forged, stale or unsigned delivery with 4xx",
-        "enable the scenario forged-webhooks, and pay a payment",
+        "enable the scenario forged-webhooks, and pay a payment; webhooks in a format without a"
+        " signature do not count",
         _signature,
     ),
     Item(

@@ -26,7 +26,6 @@ from emulator.domain.webhooks import (
     Trigger,
     WebhookRequest,
     WebhookResponse,
-    tamper_problem,
 )
 from emulator.domain.wire import PING, UNKNOWN_EVENT_TYPE, ping_json
 from emulator.http.addresses import host_and_port, is_in_container
@@ -167,8 +166,6 @@ class Attempts(StateService):
         at = account.clock.now()
         is_scheduled = trigger is Trigger.SCHEDULE
         tamper = job.delivery.tamper if is_scheduled else None
-        if tamper is not None and tamper_problem(endpoint.form, tamper):
-            tamper = None
         stamp = at if self._config.stamps_business_time else self._wall.system_ms()
         message = Message(event_id=job.event_id, timestamp_s=stamp // 1000, body=job.body())
         sent = webhook_request(

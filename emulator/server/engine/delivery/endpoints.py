@@ -9,7 +9,13 @@ from msgspec.structs import asdict
 from emulator import ids
 from emulator.domain.errors import InvalidField, TooManyEndpoints, UnknownEndpoint
 from emulator.domain.webhook_forms import STANDARD, SecretFormat, WebhookForm
-from emulator.domain.webhooks import MAX_ENDPOINTS, ROTATION_OVERLAP_MS, Profile, RegisteredEndpoint
+from emulator.domain.webhooks import (
+    MAX_ENDPOINTS,
+    ROTATION_OVERLAP_MS,
+    Profile,
+    RegisteredEndpoint,
+    tamper_problem,
+)
 from emulator.server.engine.state.account import Account, ConfiguredEndpoint, Owner
 from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.storage import deliveries, endpoints
@@ -64,9 +70,11 @@ class Endpoints(StateService):
     async def create(self, owner: Owner, url: str, terms: EndpointTerms) -> RegisteredEndpoint:
         """A new endpoint, which receives later events.
 
-        Raises TooManyEndpoints, and InvalidField for a secret that does not fit the form.
+        Raises TooManyEndpoints, and InvalidField for a secret that does not fit the form, or a form
+        that does not fit a scenario.
         """
         self._before_first()
+        _check_tampers(owner.account, terms.form or self._form)
         return await self._database.write(partial(self._create, owner=owner, url=url, terms=terms))
 
     @writes()
@@ -173,6 +181,16 @@ def _checked(endpoint: RegisteredEndpoint) -> RegisteredEndpoint:
     if not secret_format.accepts(endpoint.secret):
         raise InvalidField("secret", f'"secret" must be {secret_format.expected}.')
     return endpoint
+
+
+def _check_tampers(account: Account, form: WebhookForm) -> None:
+    """Raises InvalidField for a form without a place for what a scenario tampers with."""
+    for scenario in account.rules.unshipped:
+        for tamper in (rule.then.effect.tamper for rule in scenario.webhooks):
+            if tamper and (problem := tamper_problem(form, tamper)):
+                rule = f"the scenario '{scenario.name}' with 'tamper: {tamper}'"
+                message = f'"format" does not fit {rule}: {problem}, or another format.'
+                raise InvalidField("format", message)
 
 
 def find_endpoint(owner: Owner, endpoint_id: str) -> RegisteredEndpoint:

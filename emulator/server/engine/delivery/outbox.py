@@ -1,6 +1,7 @@
 """Writes the deliveries of an event, in the transaction of the event."""
 
 import json
+import logging
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from emulator.domain.webhooks import (
     DeliveryEffect,
     DeliveryState,
     RegisteredEndpoint,
+    tamper_problem,
 )
 from emulator.scenarios.scenario_file import delivery_fault_json
 from emulator.scenarios.values import Fault
@@ -24,6 +26,8 @@ from emulator.server.storage.batch import LAST_ORDINAL, Transaction
 from emulator.server.storage.deliveries import Delivery
 
 _NO_EFFECT = DeliveryEffect()
+
+logger = logging.getLogger(__name__)
 
 
 class _NewEvent(NamedTuple):
@@ -117,8 +121,22 @@ class Outbox:
             if has_unknown:
                 row = _row(tx, owner, endpoint, new_event, None)
                 yield row._replace(event=None), _NO_EFFECT
+            applied = _applied(fault, endpoint)
             for _ in range(1 if effect.drop else effect.copies):
-                yield _row(tx, owner, endpoint, new_event, fault), effect
+                yield _row(tx, owner, endpoint, new_event, applied), effect
+
+
+def _applied(
+    fault: Fault[DeliveryEffect] | None, endpoint: RegisteredEndpoint
+) -> Fault[DeliveryEffect] | None:
+    """The fault without a `tamper` that the form of an endpoint has no place for."""
+    tamper = None if fault is None else fault.effect.tamper
+    problem = None if tamper is None else tamper_problem(endpoint.form, tamper)
+    if fault is None or problem is None:
+        return fault
+    logger.warning("'tamper: %s' is not applied: %s", tamper, problem)
+    settings = tuple(pair for pair in fault.settings if pair[0] != "tamper")
+    return Fault(effect=fault.effect._replace(tamper=None), settings=settings) if settings else None
 
 
 def _row(

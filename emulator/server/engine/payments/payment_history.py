@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from emulator import ids
 from emulator.domain.errors import UnknownEvent, UnknownPayment
 from emulator.domain.message_text import not_accepted
+from emulator.domain.outcomes import RedirectMoment
 from emulator.domain.payment import Event, Payment, Status
 from emulator.domain.transitions import ComingAttempt, Timer
 from emulator.server.engine.payments.context import EngineService
 from emulator.server.engine.state.account import Owner
-from emulator.server.storage import events, payments, timers
+from emulator.server.storage import deliveries, events, payments, timers
 from emulator.server.storage.batch import Transaction, positions_of
 from emulator.server.storage.database import reads
 from emulator.server.storage.events import Action
@@ -20,9 +21,13 @@ MAX_COUNTED_EVENTS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentDetail:
-    """A payment with its events and actions, oldest first, and its scheduled changes."""
+    """A payment with its events and actions, oldest first, and its scheduled changes.
+
+    `redirect` is when its page redirects, where a checkout rule determines it.
+    """
 
     payment: Payment
+    redirect: RedirectMoment | None
     timeline: list[Event]
     actions: list[Action]
     scheduled: list[Timer | ComingAttempt]
@@ -49,8 +54,10 @@ class PaymentHistory(EngineService):
         scheduled: list[Timer | ComingAttempt] = [*timers.of_payment(tx, payment.position)]
         if owner.endpoints:
             scheduled += self._webhooks.dispatcher.attempts.coming(tx, owner, payment.position)
+        redirect = deliveries.redirect(tx, payment.position)
         return PaymentDetail(
             payment=payment,
+            redirect=None if redirect is None else redirect[0],
             timeline=events.of_payment(tx, payment.position),
             actions=events.actions_of_payment(tx, payment.position),
             scheduled=sorted(scheduled, key=lambda item: (item.due_at, item.sequence)),

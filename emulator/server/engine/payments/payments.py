@@ -211,7 +211,7 @@ class Payments(EngineService):
 
     def _pay_for_another(self, tx: Transaction, owner: Owner, order: Order, now: Instant) -> None:
         """Create the completed payment of another client, with an unknown method."""
-        from emulator.domain.variants import UNKNOWN_METHOD
+        from emulator.domain.variant_effects import UNKNOWN_METHOD
 
         other = replace(order, methods=(UNKNOWN_METHOD,), metadata={}, expires_in_s=1800)
         payment = self._new_payment(tx, owner, other, now)

@@ -171,6 +171,10 @@ def _heading(history: AccountHistory, account_id: str, mode: Mode) -> str:
     ]
     if mode is Mode.LIVE:
         lines.append("The script runs in test mode, with the same result.")
+    if any(payment.position in history.left_early for payment, _ in history.payments):
+        lines.append(
+            "A page that redirected before the completion is recorded as a later completion."
+        )
     lines += method_lines({method for payment, _ in history.payments for method in payment.methods})
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 

@@ -96,7 +96,12 @@ class Library:
 
         So the first payment does not wait for the files of the shipped ones.
         """
-        return tuple(scenario for _, scenario in self._load("none") if scenario.enabled)
+        return tuple(scenario for scenario in self.given if scenario.enabled)
+
+    @property
+    def given(self) -> "tuple[Scenario, ...]":
+        """Those of the settings, on or off."""
+        return tuple(scenario for _, scenario in self._load("none"))
 
     @cached_property
     def initial_rules(self) -> "Rules":
@@ -135,6 +140,13 @@ class Rules:
             )
             for origin, scenario in (*own, *others)
         )
+
+    @property
+    def unshipped(self) -> "tuple[Scenario, ...]":
+        """The account's own scenarios, and those of the settings, on or off."""
+        own = self.overrides.scenarios
+        taken = {scenario.name for scenario in own}
+        return (*own, *(each for each in self._library.given if each.name not in taken))
 
     def named(self, name: str) -> Listed | None:
         return next((listed for listed in self.listed if listed.scenario.name == name), None)
