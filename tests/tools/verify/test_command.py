@@ -268,8 +268,8 @@ def test_a_recording_has_the_same_report_json_and_exit_codes(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("--other-key", TEST_KEY), "flag --har: a recording needs neither --other-key nor"),
-        (("--customer",), "flag --har: a recording needs neither --other-key nor --customer"),
+        (("--other-key", TEST_KEY), "flag --har: a recording needs no --other-key, --customer"),
+        (("--customer",), "flag --har: a recording needs no --other-key, --customer"),
         (
             ("--base-url", "https://b.example/v1"),
             "the recording has no exchange of https://b.example/v1/",
