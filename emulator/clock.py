@@ -5,7 +5,7 @@ No other module reads or waits on a clock.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from threading import Lock
 from typing import Protocol
 
@@ -36,6 +36,16 @@ class SystemClock(Protocol):
 async def pause(wall: SystemClock, length_ms: int) -> None:
     """Wait for a span of real time."""
     await wall.wait(asyncio.Event(), until=wall.now_ms() + length_ms)
+
+
+async def poll(
+    wall: SystemClock, is_true: Callable[[], Awaitable[bool]], *, every_ms: int, within_ms: float
+) -> bool:
+    """Wait until a condition is true, for a span of real time; return whether it is."""
+    until_ms = wall.monotonic_ms() + within_ms
+    while not (has_become_true := await is_true()) and wall.monotonic_ms() < until_ms:
+        await pause(wall, every_ms)
+    return has_become_true
 
 
 class RealClock:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # Erases the current line of a terminal.
 ERASE_LINE = "\r\x1b[K"
+BAR_LENGTH = 24
 # Characters that XML 1.0 cannot represent; compiled when needed, which takes 5 ms.
 _NOT_XML = r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _ANSI = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
@@ -48,6 +49,12 @@ def verdict_lines(
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun: `1 payment`, `2 payments`."""
     return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
+
+
+def progress_bar(done: int, total: int) -> str:
+    """A bar of what is done, and both numbers."""
+    filled = BAR_LENGTH * done // max(1, total)
+    return f"{'█' * filled}{'░' * (BAR_LENGTH - filled)} {done} of {total}"
 
 
 class JUnitCase(Struct, frozen=True, kw_only=True):

@@ -36,9 +36,10 @@ from emulator.domain.webhook_forms import STANDARD, WebhookForm
 if TYPE_CHECKING:
     from emulator.cli.explore_session import ExploreOptions
     from emulator.settings import Settings
-    from emulator.tools.explore.exploration import Exploration, HistoryFailure, Limits
+    from emulator.tools.explore.exploration import Exploration, Limits
     from emulator.tools.explore.histories import History
     from emulator.tools.explore.integration import Integration
+    from emulator.tools.explore.judgement import HistoryFailure
     from emulator.tools.json_results import ExploredHistory
 
 # Without --depth, larger histories follow until the time is over.
@@ -325,11 +326,11 @@ class _Run:
                         await exploration.run()
         finally:
             self._progress.show()
-            if exploration is not None and exploration.counts.ran:
+            if exploration is not None and exploration.ran:
                 write(f"{name}: {report.summary_line(exploration)}\n")
                 write_lines(report.count_lines(exploration))
                 self._write_files(exploration)
-        if not exploration.counts.ran:
+        if not exploration.ran:
             cli_error("flag --max-time: no history ended in this time; does the shop answer?")
         return int(bool(exploration.failures))
 
@@ -357,7 +358,7 @@ class _Run:
         for failure in exploration.failures[len(self._saved) :]:
             self._progress.show()
             write_lines(failure_lines(failure, console_paint()))
-            saved = self._saved[failure.history.title] = str(self._save(failure))
+            saved = self._saved[failure.observation.history.title] = str(self._save(failure))
             write(f"  saved: {saved}\n\n")
         self._progress.show(progress_text(exploration), elapsed_ms=exploration.duration_ms)
 

@@ -10,6 +10,7 @@ from emulator import ids
 from emulator.cli.output import write
 from emulator.clock import RealClock
 from emulator.domain.webhook_forms import SecretFormat, WebhookForm
+from emulator.http import emulator_calls as calls
 from emulator.http.addresses import BaseUrl
 from emulator.http.emulator_client import EmulatorClient
 from emulator.http.program_variables import program_variables
@@ -62,11 +63,11 @@ async def explore_session(
         address = BaseUrl.parse(url)
         client = EmulatorClient(address, key=options.key, timeout_s=MAX_CALL_S)
         service = Service(await stack.enter_async_context(client))
-        shop_connections = Connections()
+        shop_connections = Connections(wall)
         stack.callback(shop_connections.close)
         form, secret = options.form, options.secret or _generated_secret(options)
         if options.url is not None:
-            silent = service.silent_endpoint(integration.webhook)
+            silent = _silent_endpoint(service, integration.webhook)
             endpoint = await stack.enter_async_context(silent)
             if endpoint is not None:
                 form, secret = webhook_form_of(endpoint["format"]), str(endpoint["secret"])
@@ -77,11 +78,30 @@ async def explore_session(
         shop = Shop(integration, shop_connections, secret, wall, variables, form)
         session = ExploreSession(shop=shop, service=service, wall=wall)
         if integration.run is not None:
-            run = integration.run
-            process = ShopProcess(run, integration.url, variables, shop_connections, wall)
+            run, shop_url = integration.run, integration.url
+            process = ShopProcess(run, shop_url, variables, shop_connections, wall)
             await stack.enter_async_context(process.running())
             session.restart = process.restart
         yield session
+
+
+@asynccontextmanager
+async def _silent_endpoint(service: Service, url: str | None) -> AsyncIterator[calls.Json | None]:
+    """Disable the endpoint with a URL during the block, and yield it, if there is one.
+
+    Explore delivers the events itself.
+    """
+    listed = await service.call(calls.ENDPOINTS)
+    endpoint = next((each for each in listed if each["url"] == url), None)
+    if endpoint is None:
+        yield None
+        return
+    change = calls.CHANGE_ENDPOINT(endpoint["id"], body={"enabled": False})
+    await service.call(change)
+    try:
+        yield endpoint
+    finally:
+        await service.call(replace(change, body={"enabled": endpoint["enabled"]}))
 
 
 def _generated_secret(options: ExploreOptions) -> str:

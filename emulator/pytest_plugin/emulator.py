@@ -3,6 +3,7 @@
 The emulator of a run is a running one, or a new server that all workers share.
 """
 
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from ..http import emulator_calls as calls
 from ..http.addresses import BaseUrl
 from ..http.blocking_client import BlockingEmulator, IdleConnections
 from ..http.emulator_calls import Json, PaymentsEmulatorError, without_none
+from ..http.program_variables import TEST_KEY
 from .account import PaymentsAccount
 from .server import ServerLease, join_or_start, start
 from .webhooks import ReceiverThread, WebhookSubscription
@@ -36,6 +38,8 @@ class PaymentsEmulator:
         self._connections = IdleConnections()
         self._control = replace(control, idle_connections=self._connections)
         self._webhook_host = webhook_host
+        # That of an application which is configured by its environment.
+        self._shared_key = os.environ.get(TEST_KEY) if is_external else None
         # A server that this run has started is on this machine, and reaches the receiver.
         self._is_webhook_tested = not is_external
         self._no_webhooks_reason: str | None = None
@@ -51,7 +55,9 @@ class PaymentsEmulator:
         """A new account for the length of the block.
 
         An account with a name has the same keys, ids and secrets in every run. The clock and the
-        variants are written as for `serve`. Raises PaymentsEmulatorError.
+        variants are written as for `serve`. At a running emulator, requests with the key of the
+        variable PAYMENTS_EMULATOR_TEST_KEY belong to the account, too, unless they belong to
+        another one. Raises PaymentsEmulatorError.
         """
         created = self._create(name, without_none({"clock": clock, "vary": vary}))
         control = replace(self._control, key=created["test_key"])
@@ -69,18 +75,25 @@ class PaymentsEmulator:
         self._connections.close()
 
     def _create(self, name: str | None, settings: Json) -> Json:
-        body = {**settings}
+        named: Json = {}
         if name is not None:
             digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            body["seed"] = int.from_bytes(digest[:8], "big", signed=True)
-            body["test_key"] = f"test_{digest.hex()}"
-        try:
-            return self._control.call(calls.CREATE_ACCOUNT(body=body))
-        except PaymentsEmulatorError as error:
-            if error.param != "test_key":
-                raise
-            # Another run with the same emulator uses it, so that ids differ from other runs.
-            return self._control.call(calls.CREATE_ACCOUNT(body=settings))
+            named["seed"] = int.from_bytes(digest[:8], "big", signed=True)
+            named["test_key"] = f"test_{digest.hex()}"
+        shared = without_none({"takes_over": self._shared_key})
+        while True:
+            try:
+                body = {**settings, **named, **shared}
+                return self._control.call(calls.CREATE_ACCOUNT(body=body))
+            except PaymentsEmulatorError as error:
+                if error.param in named:
+                    # Another run with the same emulator uses it, so that ids differ from others.
+                    named = {}
+                elif error.param in shared:
+                    # Another account of this run has it, or it is not that of the first account.
+                    shared = {}
+                else:
+                    raise
 
     def _delete(self, account_id: str) -> None:
         try:

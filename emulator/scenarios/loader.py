@@ -248,14 +248,22 @@ def files_of(path: Path, problems: list[Problem]) -> list[Path]:
 
 def read_file(file: Path, forms: Forms = frozenset()) -> Reading:
     """As `read_scenario`, for a file."""
+    try:
+        return read_scenario(file_text(file), str(file), forms=forms)
+    except ScenarioError as error:
+        return Reading(scenario=None, problems=error.problems)
+
+
+def file_text(file: Path) -> str:
+    """The text of a file. Raises ScenarioError where it cannot be read, or is not UTF-8."""
     context = FileContext(str(file))
     try:
         text = read_file_text(file, context.add)
     except (OSError, ValueError) as error:
-        return Reading(scenario=None, problems=(unreadable(file, error),))
+        raise ScenarioError([unreadable(file, error)]) from None
     if text is None:
-        return Reading(scenario=None, problems=context.problems)
-    return read_scenario(text, str(file), forms=forms)
+        raise ScenarioError(context.problems)
+    return text
 
 
 def unreadable(path: Path, error: OSError | ValueError) -> Problem:

@@ -82,16 +82,16 @@ async def run_command(
     wall: SystemClock,
     *,
     max_ms: float,
-    errors: bytearray | None = None,
-) -> tuple[int | None, bytes]:
+    splits_errors: bool = False,
+) -> tuple[int | None, bytes, bytes]:
     """Run a command as `running_command` does until it ends, at most `max_ms`.
 
-    Return its exit code, None where it did not end in time, and the end of its output. The end of
-    standard error is added to `errors`, if given.
+    Return its exit code, None where it did not end in time, the end of its output, and that of
+    standard error, which is in the output unless it is split.
     """
     async with _collecting() as (writing, output), _collecting() as (writing_errors, error_end):
         until_ms = wall.monotonic_ms() + max_ms
-        apart = None if errors is None else writing_errors
+        apart = writing_errors if splits_errors else None
         async with running_command(words, variables, writing, wall, errors=apart) as process:
             writing.close()
             writing_errors.close()
@@ -103,9 +103,7 @@ async def run_command(
             async with asyncio.timeout(MAX_LAST_OUTPUT_S):
                 await output.is_complete.wait()
                 await error_end.is_complete.wait()
-        if errors is not None:
-            errors += error_end.content
-    return exit_code, bytes(output.content)
+    return exit_code, bytes(output.content), bytes(error_end.content)
 
 
 async def _stop(process: asyncio.subprocess.Process, wall: SystemClock) -> None:

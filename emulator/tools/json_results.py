@@ -122,7 +122,8 @@ class _Results(_Declared, frozen=True, kw_only=True, tag_field="type"):
 class ExploreResults(_Results, frozen=True, kw_only=True, tag="explore"):
     """The histories that ran, and the size up to which all ran.
 
-    `digest` is equal for equal versions of the emulator, integrations, seeds and histories.
+    `is_complete` is whether all histories up to `--depth`, by default 2, ran. `digest` is equal for
+    equal versions of the emulator, integrations, seeds and histories.
     """
 
     seed: int

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from etb_payments_emulator_pytest import PaymentsEmulator
 
+from emulator.domain.accounts import DEMO_TEST_KEY
 from emulator.http import program_variables
 from tests.cli.processes import HANGS_AFTER_S, ended, free_port, listens
 from tests.pytest_plugin.runs import PAYMENT_STAYS, PLUGIN, PYTEST, run, variables, write
@@ -257,6 +258,60 @@ def test_the_address_and_the_secret_are_those_of_the_variables(
         monkeypatch.setenv(program_variables.URL, text)
         code, printed = run_here({"test_kiosk.py": TESTS_WITH_VARIABLES})
         assert code == pytest.ExitCode.OK, printed
+
+
+TESTS_WITH_A_KEY = """\
+import os
+from types import SimpleNamespace
+
+from kiosk import create_payment
+
+shop = SimpleNamespace(
+    base_url=os.environ["PAYMENTS_EMULATOR_URL"],
+    test_key=os.environ["PAYMENTS_EMULATOR_TEST_KEY"],
+)
+
+
+def buy(account):
+    payment = create_payment(shop)["id"]
+    assert [each["id"] for each in account.payments] == [payment]
+    assert account.pay(payment)["id"] == payment
+    assert [each.payment for each in account.webhooks[:1]] == [payment]
+
+
+def test_one(payments_account):
+    buy(payments_account)
+
+
+def test_two(payments_account):
+    buy(payments_account)
+
+
+def test_three(payments_emulator, payments_account):
+    with payments_emulator.account("another") as other:
+        buy(payments_account)
+        assert other.payments == []
+        create_payment(other)
+        assert len(other.payments) == len(payments_account.payments) == 1
+"""
+
+
+def test_an_application_with_the_key_of_the_variable_uses_the_account_of_each_test(
+    run_here: Run, payments_emulator: PaymentsEmulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(program_variables.URL, payments_emulator.base_url)
+    monkeypatch.setenv(program_variables.TEST_KEY, DEMO_TEST_KEY)
+    code, printed = run_here({"test_kiosk.py": TESTS_WITH_A_KEY})
+    assert code == pytest.ExitCode.OK, printed
+
+
+def test_a_key_of_the_variable_that_the_first_account_does_not_have_is_ignored(
+    run_here: Run, payments_emulator: PaymentsEmulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(program_variables.URL, payments_emulator.base_url)
+    monkeypatch.setenv(program_variables.TEST_KEY, "no key")
+    code, printed = run_here({"test_kiosk.py": A_TEST})
+    assert code == pytest.ExitCode.OK, printed
 
 
 def test_the_option_precedes_the_variable(

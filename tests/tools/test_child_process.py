@@ -12,7 +12,9 @@ LONG_MS = 60_000
 
 
 async def ran(*words: str, max_ms: float = LONG_MS, **variables: str) -> tuple[int | None, bytes]:
-    return await run_command(words, variables, RealClock(), max_ms=max_ms)
+    code, output, errors = await run_command(words, variables, RealClock(), max_ms=max_ms)
+    assert errors == b""
+    return code, output
 
 
 def shell(script: str) -> tuple[str, str, str]:
@@ -22,6 +24,12 @@ def shell(script: str) -> tuple[str, str, str]:
 async def test_the_exit_code_and_both_outputs_are_returned() -> None:
     script = shell('echo "$GREETING"; echo again >&2; exit 3')
     assert await ran(*script, GREETING="hello") == (3, b"hello\nagain\n")
+
+
+async def test_standard_error_can_be_split_from_the_output() -> None:
+    words, wall = shell("echo one; echo two >&2"), RealClock()
+    split = await run_command(words, {}, wall, max_ms=LONG_MS, splits_errors=True)
+    assert split == (0, b"one\n", b"two\n")
 
 
 async def test_words_are_passed_as_they_are() -> None:

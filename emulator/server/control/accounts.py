@@ -38,6 +38,13 @@ class CreateAccount(types.Body, frozen=True):
         LiveKey | None,
         doc("The key of its live mode; by default a new one. No other account may have it."),
     ] = None
+    takes_over: Annotated[
+        TestKey | None,
+        doc(
+            "The test key of the first account. Requests with this key belong to the new account"
+            " until that is deleted, or the emulator ends; one account at a time can have it."
+        ),
+    ] = None
     clock: Annotated[
         types.GivenClock | None,
         doc(

@@ -1,47 +1,42 @@
 """HTTP client that keeps one connection per host, and can send requests at the same moment.
 
 An application that serves one connection at a time is common; more connections would block it.
+`Browser` holds what the browser of a customer holds: the page and the cookies.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import replace
+from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
+from msgspec import Struct, field
+
+from emulator.clock import SystemClock
 from emulator.http.addresses import BaseUrl
 from emulator.http.client import ConnectionPool, HttpConnection, NoConnection, encode_request
 from emulator.http.response import HttpResponse, timed_out
 
 MAX_RESPONSE_S = 15
 MAX_SECOND_RESPONSE_S = 0.5
+# For each host; the oldest cookie goes first, as in a browser.
+MAX_COOKIES = 180
 
 
-@dataclass(slots=True)
-class Span:
-    """Measures a request: when it was sent and when it ended, in real time, and how."""
+class Request(Struct, kw_only=True):
+    """A request to an absolute URL; once sent, its begin and end in real time, and its response.
 
-    title: str
-    now_ms: Callable[[], float]
-    began_ms: float = 0.0
-    ended_ms: float = 0.0
-    response: HttpResponse = field(default_factory=HttpResponse)
-
-    async def measure(self, response: Awaitable[HttpResponse]) -> HttpResponse:
-        self.began_ms = self.now_ms()
-        self.response = await response
-        self.ended_ms = self.now_ms()
-        return self.response
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """A request to an absolute URL; `span` measures it."""
+    `title` names it in diagrams.
+    """
 
     method: str
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
-    span: Span | None = field(default=None, compare=False)
+    title: str = ""
+    began_ms: float = 0.0
+    ended_ms: float = 0.0
+    response: HttpResponse = field(default_factory=HttpResponse)
 
     @property
     def server(self) -> BaseUrl:
@@ -56,10 +51,11 @@ class Request:
 
 
 class Connections(ConnectionPool):
-    """Sends requests; idle connections are used again."""
+    """Sends requests, and measures them; idle connections are used again."""
 
-    def __init__(self) -> None:
+    def __init__(self, wall: SystemClock) -> None:
         super().__init__(repeats=True)
+        self._wall = wall
 
     async def send(
         self, request: Request, *, timeout_s: float = MAX_RESPONSE_S, closes: bool = False
@@ -70,7 +66,17 @@ class Connections(ConnectionPool):
         """
         content = request.encode(closes=closes)
         response = self.exchange(request.server, content, timeout_s=timeout_s, closes=closes)
-        return await (request.span.measure(response) if request.span else response)
+        return await self._measured(request, response)
+
+    async def _measured(self, request: Request, response: Awaitable[HttpResponse]) -> HttpResponse:
+        request.began_ms = self._wall.monotonic_ms()
+        try:
+            async with asyncio.timeout(MAX_RESPONSE_S):
+                request.response = await response
+        except TimeoutError:
+            request.response = timed_out(MAX_RESPONSE_S)
+        request.ended_ms = self._wall.monotonic_ms()
+        return request.response
 
     async def send_together(self, requests: Sequence[Request]) -> list[HttpResponse]:
         """Send requests at the same moment, each on its own connection."""
@@ -79,26 +85,19 @@ class Connections(ConnectionPool):
         try:
             for request in requests:
                 connections.append(await self.connect(request.server))  # noqa: PERF401
-            contents = [request.encode(closes=True) for request in requests]
-            sent = list(zip(connections, contents, strict=True))
+            sent = [
+                (each, request.encode(closes=True))
+                for each, request in zip(connections, requests, strict=True)
+            ]
             responses = [connection.send(content[:-1]) for connection, content in sent]
             for connection, content in sent:
                 connection.transport.write(content[-1:])
-            ends = [_in_time(response) for response in responses]
-            pairs = zip(requests, ends, strict=True)
-            return await asyncio.gather(
-                *(each.span.measure(end) if each.span else end for each, end in pairs)
-            )
+            return await asyncio.gather(*map(self._measured, requests, responses))
         except NoConnection as error:
             return [HttpResponse(failure=str(error), is_refused=True)] * len(requests)
         finally:
             for connection in connections:
                 connection.transport.close()
-
-    async def send_and_leave(self, request: Request, *, after_ms: int) -> HttpResponse:
-        """Send a request, and close the connection after a time or with the response."""
-        self.close()
-        return await self.send(request, timeout_s=after_ms / 1000, closes=True)
 
     async def serves_several(self, request: Request) -> bool:
         """Whether the server answers on a second connection while the first one is open."""
@@ -114,9 +113,45 @@ class Connections(ConnectionPool):
         return second.failure is None
 
 
-async def _in_time(response: "asyncio.Future[HttpResponse]") -> HttpResponse:
+class Browser(Struct):
+    """The cookies of one customer, by host; `url` is the page.
+
+    A cookie is its value, and whether it is strictly limited to its own site.
+    """
+
+    url: str = ""
+    cookies: dict[str, dict[str, tuple[str, bool]]] = field(default_factory=dict)
+
+    def headers(self, url: str, *, from_other_site: bool) -> dict[str, str]:
+        """The header with the cookies for a URL, for a link of the shop or of another site."""
+        own = self.cookies.get(urlsplit(url).hostname or "", {})
+        sent = {
+            name: value for name, (value, strict) in own.items() if not (strict and from_other_site)
+        }
+        text = "; ".join(f"{name}={value}" for name, value in sent.items())
+        return {"cookie": text} if text else {}
+
+    def store(self, url: str, response: HttpResponse, *, now_ms: int) -> None:
+        """Open a page: store its URL and the cookies of its response."""
+        self.url = url
+        own = self.cookies.setdefault(urlsplit(url).hostname or "", {})
+        for text in (text for header, text in response.headers if header == "set-cookie"):
+            parts = ([*map(str.strip, part.partition("=")[::2])] for part in text.split(";"))
+            (name, value), *rest = parts
+            attributes = {key.lower(): text.lower() for key, text in rest}
+            own[name] = value, attributes.get("samesite") == "strict"
+            if _has_ended(attributes, now_ms):
+                del own[name]
+            elif len(own) > MAX_COOKIES:
+                del own[next(iter(own))]
+
+
+def _has_ended(attributes: Mapping[str, str], now_ms: int) -> bool:
+    """Whether a cookie with these attributes is deleted: Max-Age precedes Expires."""
+    if "max-age" in attributes:
+        return attributes["max-age"].startswith(("0", "-"))
     try:
-        async with asyncio.timeout(MAX_RESPONSE_S):
-            return await response
-    except TimeoutError:
-        return timed_out(MAX_RESPONSE_S)
+        expires = parsedate_to_datetime(attributes["expires"])
+        return expires.timestamp() * 1000 <= now_ms
+    except (LookupError, ValueError, OverflowError):
+        return False

@@ -6,16 +6,18 @@ anomaly in the order of the table ANOMALY_KINDS.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations, count, product
 from operator import itemgetter
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from emulator import ids
 from emulator.tools.explore.anomalies import ANOMALIES, Anomaly
 from emulator.tools.explore.steps import (
     CHANGES,
-    READ_NUMBERS,
+    READ_FAULTS,
     WAITING,
     Capabilities,
     HistoryStep,
@@ -33,17 +35,15 @@ MAX_VAIN_DRAWS = 200
 _TOGETHER = {Manner.WITH_RETURN: StepAction.RETURN, Manner.WITH_SETTLE: StepAction.SETTLE}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryName:
+class HistoryName(Struct, frozen=True, kw_only=True):
     """A history in a file."""
 
     outcome: Outcome
     anomalies: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
-    """A history; `number` counts the histories of an exploration from 1."""
+class History(Struct, frozen=True, kw_only=True):
+    """A history: its steps are those of the outcome, changed by the anomalies."""
 
     outcome: Outcome
     anomalies: tuple[Anomaly, ...]
@@ -71,12 +71,7 @@ class History:
     @property
     def runs_alone(self) -> bool:
         """Whether no other history can run meanwhile: reads fail, or the shop is killed."""
-        return any(step.manner in (*READ_NUMBERS, Manner.KILLED) for step in self.steps)
-
-    @property
-    def phase(self) -> tuple[bool, bool, bool]:
-        """When it runs, among those of its size."""
-        return self.waits, self.runs_alone, self.moves_clock
+        return any(step.manner in (*READ_FAULTS, Manner.KILLED) for step in self.steps)
 
     def contains(self, other: "History") -> bool:
         """Whether another history is a part of this one."""
@@ -90,11 +85,7 @@ def build_history(
     ordered = tuple(sorted(anomalies, key=ANOMALIES.index))
     steps: Steps | None = base_steps(outcome, can)
     for anomaly in ordered:
-        if steps is None or (anomaly.kind.needs and not getattr(can, anomaly.kind.needs)):
-            return None
-        if not can.form.sends(anomaly.event):
-            return None
-        steps = anomaly.apply(steps)
+        steps = None if steps is None else anomaly.apply(steps, can)
     if steps is None:
         return None
     sent = tuple(step for step in steps if can.form.sends(step.event))
@@ -111,8 +102,8 @@ def histories_of_size(size: int, can: Capabilities) -> list[History]:
     for outcome, chosen in product(Outcome, combinations(ANOMALIES, size)):
         history = build_history(outcome, chosen, can)
         if history is not None:
-            is_faulty = history.steps[0].manner is not Manner.USUAL
-            groups[history.phase, outcome, is_faulty].append(history)
+            phase = history.waits, history.runs_alone, history.moves_clock
+            groups[phase, outcome, history.steps[0].manner is Manner.USUAL].append(history)
     places = [(key[0], i / len(g), h) for key, g in groups.items() for i, h in enumerate(g)]
     return [history for *_, history in sorted(places, key=itemgetter(0, 1))]
 
@@ -121,23 +112,21 @@ def random_histories(seed: int, depth: int, can: Capabilities) -> Iterator[Histo
     """Histories with more anomalies than `depth`, without end or until no new one is found."""
     key = ids.stream_key(seed, "explore")
     chances = (ids.chance(key, "history", number) for number in count(1))
-    seen: set[tuple[Outcome, tuple[Anomaly, ...]]] = set()
+    seen, vain = set[str](), 0
 
     def draw(choices: int) -> int:
         return int(next(chances) * choices)
 
-    vain = 0
     while vain < MAX_VAIN_DRAWS:
         outcome = list(Outcome)[draw(len(Outcome))]
         size = depth + 1 + draw(MAX_EXTRA_ANOMALIES)
         chosen = {ANOMALIES[draw(len(ANOMALIES))] for _ in range(size)}
         history = build_history(outcome, list(chosen), can) if len(chosen) == size else None
-        if history is None or (outcome, history.anomalies) in seen:
-            vain += 1
-            continue
-        vain = 0
-        seen.add((outcome, history.anomalies))
-        yield history
+        vain += 1
+        if history is not None and history.title not in seen:
+            seen.add(history.title)
+            vain = 0
+            yield history
 
 
 def normal_form(steps: Steps, reads: Mapping[str, int]) -> Steps:
@@ -147,31 +136,26 @@ def normal_form(steps: Steps, reads: Mapping[str, int]) -> Steps:
     does not occur is none. A change of the payment and the delivery of an event are independent
     where no event leads to a read. A lost event is independent of all.
     """
-    ordered = [
-        replace(step, manner=Manner.USUAL)
-        if READ_NUMBERS.get(step.manner, 0) > reads.get(step.event, 0)
-        else step
-        for step in steps
-        if step.action is not StepAction.LOSE
-    ]
-    if any(reads.values()):
-        return tuple(ordered)
-    for end in range(1, len(ordered)):
-        index = end
-        while index > 0 and _are_exchangeable(ordered[index - 1], ordered[index]):
-            ordered[index - 1], ordered[index] = ordered[index], ordered[index - 1]
+    ordered: list[HistoryStep] = []
+    for step in steps:
+        if step.action is StepAction.LOSE:
+            continue
+        does_fail = READ_FAULTS.get(step.manner, (0,))[0] <= reads.get(step.event, 0)
+        index = len(ordered)
+        while step.action in CHANGES and index and _is_unread(ordered[index - 1], reads):
             index -= 1
+        ordered.insert(index, step if does_fail else replace(step, manner=Manner.USUAL))
     return tuple(ordered)
 
 
-def _are_exchangeable(first: HistoryStep, second: HistoryStep) -> bool:
-    is_usual = first.manner in (Manner.USUAL, Manner.AT_ONCE)
-    return first.action is StepAction.DELIVER and is_usual and second.action in CHANGES
+def _is_unread(step: HistoryStep, reads: Mapping[str, int]) -> bool:
+    """Whether a step is the delivery of an event, and no event leads to a read."""
+    is_usual = step.manner in (Manner.USUAL, Manner.AT_ONCE)
+    return step.action is StepAction.DELIVER and is_usual and not any(reads.values())
 
 
 def facts(steps: Steps) -> Steps:
     """What happens in a history, without its order."""
-    together = [step for step in steps if step.manner in _TOGETHER]
-    others = [step for step in steps if step.manner not in _TOGETHER]
-    others += [replace(step, manner=Manner.USUAL) for step in together]
-    return tuple(sorted([*others, *(HistoryStep(_TOGETHER[step.manner]) for step in together)]))
+    parts = [replace(s, manner=Manner.USUAL) if s.manner in _TOGETHER else s for s in steps]
+    parts += [HistoryStep(_TOGETHER[s.manner]) for s in steps if s.manner in _TOGETHER]
+    return tuple(sorted(parts))

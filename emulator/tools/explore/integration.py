@@ -1,28 +1,38 @@
 """Holds an integration: how customers start orders, where their state is, where webhooks go."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from emulator.scenarios.values import Json
 from emulator.tools.explore.histories import HistoryName
-from emulator.tools.explore.json_path import JsonPath
 from emulator.tools.explore.response_value import Condition, Count, ResponseValue
 
 VALUE_NAME = re.compile(r"\{([a-z][a-z0-9_]{0,39})\}", re.ASCII)
 """A name in braces in a request or command; it stands for a value of an earlier response."""
 
 Pairs = tuple[tuple[str, str], ...]
+_VALUES = ("order", "payment", "checkout_url", "paid", "fulfilled", "closed", "refunded")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShopCall:
-    """A request to the merchant's application, or a command; the texts may have `{order}`."""
+class ShopCall(Struct, frozen=True, kw_only=True):
+    """A request to the merchant's application, or a command; the texts may have `{order}`.
+
+    Later calls may use the `values` of the response.
+    """
 
     request: str | None = None
     command: str | None = None
     json: Json = None
     form: Pairs = ()
     headers: Pairs = ()
+    values: tuple[tuple[str, ResponseValue], ...] = ()
+
+    @property
+    def found_values(self) -> dict[str, ResponseValue]:
+        """What the response has, by name."""
+        values = {name: getattr(self, name, None) for name in _VALUES}
+        return {name: each for name, each in values.items() if each} | dict(self.values)
 
     @property
     def line(self) -> str:
@@ -34,26 +44,15 @@ class ShopCall:
         return "" if self.request is None else self.request.partition(" ")[2]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartCall(ShopCall):
-    """A call of the customer who starts an order, and where its response has which value.
-
-    Later calls may use the `values`, the order, the payment and its checkout URL.
-    """
+class StartCall(ShopCall, frozen=True, kw_only=True):
+    """A call of the customer who starts an order, and where its response has what others need."""
 
     order: ResponseValue | None = None
     payment: ResponseValue | None = None
     checkout_url: ResponseValue | None = None
-    values: tuple[tuple[str, ResponseValue], ...] = ()
-
-    @property
-    def found_values(self) -> dict[str, ResponseValue]:
-        """What the response has, by name."""
-        return _given(self, "order", "payment", "checkout_url") | dict(self.values)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State(ShopCall):
+class State(ShopCall, frozen=True, kw_only=True):
     """The call that reads an order, and what its response means.
 
     `idle` is a request that is answered when the application's background work is done.
@@ -63,7 +62,7 @@ class State(ShopCall):
     fulfilled: Count | None = None
     closed: Condition | None = None
     refunded: Condition | None = None
-    ignore: tuple[JsonPath, ...] = ()
+    ignore: tuple[str, ...] = ()
     within_ms: int = 1_000
     idle: str | None = None
 
@@ -72,18 +71,8 @@ class State(ShopCall):
         """How long to wait for an expected state."""
         return 0 if self.idle else self.within_ms
 
-    @property
-    def found_values(self) -> dict[str, ResponseValue]:
-        """What the response has, by the key of each."""
-        return _given(self, "paid", "fulfilled", "closed", "refunded")
 
-
-def _given(call: ShopCall, *keys: str) -> dict[str, ResponseValue]:
-    return {key: value for key in keys if (value := getattr(call, key)) is not None}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(Struct, frozen=True, kw_only=True):
     """The command that runs the merchant's application, and the request that shows it is ready."""
 
     command: str
@@ -91,8 +80,7 @@ class Run:
     durable: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Integration:
+class Integration(Struct, frozen=True, kw_only=True):
     """A merchant's integration."""
 
     name: str
@@ -110,10 +98,10 @@ class Integration:
         return ", ".join(call.line for call in self.start)
 
     @property
-    def url(self) -> str | None:
-        """A URL of the application; None where it only has commands."""
+    def url(self) -> str:
+        """A URL of the application; empty where it only has commands."""
         urls = (*(call.url for call in (*self.start, self.state)), self.webhook)
-        return next((url for url in urls if url and not url.startswith("{")), None)
+        return next((url for url in urls if url and not url.startswith("{")), "")
 
     @property
     def names_payment(self) -> bool:

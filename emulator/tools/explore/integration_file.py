@@ -10,9 +10,9 @@ from pathlib import Path
 
 from emulator.domain.hosts import ACCEPTED_URL
 from emulator.files.yaml_nodes import ListNode, MapNode
-from emulator.files.yaml_tree import read_file_text, read_tree
+from emulator.files.yaml_tree import read_tree
 from emulator.http.addresses import is_web_url
-from emulator.scenarios.entries import Entry, FileContext, listed, read_items, read_text
+from emulator.scenarios.entries import Entry, FileContext, listed, read_items
 from emulator.scenarios.kinds import (
     Boolean,
     Duration,
@@ -25,15 +25,8 @@ from emulator.scenarios.kinds import (
     Text,
     Word,
 )
-from emulator.scenarios.loader import unreadable
-from emulator.scenarios.mappings import (
-    Key,
-    KeyRule,
-    MappingOf,
-    Members,
-    excludes,
-    needs_one,
-)
+from emulator.scenarios.loader import file_text
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, excludes, needs_one
 from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION_KEY
 from emulator.scenarios.values import Json
@@ -47,14 +40,12 @@ from emulator.tools.explore.integration import (
     StartCall,
     State,
 )
-from emulator.tools.explore.json_path import JSON_PATH, JsonPath
-from emulator.tools.explore.response_value import Condition, Count, ResponseValue
+from emulator.tools.explore.response_value import JSON_PATH, Condition, Count, ResponseValue
 from emulator.tools.explore.steps import Outcome
 
 ORDER = "{order}"
 _NO_VALUES = "in must have a value or more, or the condition is never true"
 MAX_START_CALLS = 20
-_EXPECTED = "a method and an absolute URL, such as"
 _HOST = " http://127.0.0.1:3000"
 _URL = re.compile(r"https?://[^\s/?#@]+(?:[/?][^\s#]*)?", re.ASCII)
 _METHODS = "(GET|POST|PUT|PATCH|DELETE)"
@@ -75,7 +66,8 @@ def _line(example: str, pattern: re.Pattern[str] = _REQUEST, *, may_name: bool =
         return is_whole or (is_web_url(url) and (may_name or ORDER not in url))
 
     full = example.replace(" ", _HOST)
-    return Text(pattern, expected=f"{_EXPECTED} {full}", examples=[full], accepts=accepts)
+    expected = f"a method and an absolute URL, such as {full}"
+    return Text(pattern, expected=expected, examples=[full], accepts=accepts)
 
 
 class _Start(Kind[tuple[StartCall, ...]]):
@@ -129,25 +121,10 @@ def _needs_order(members: Members) -> None:
         entry.refuse(f"a {key} with {ORDER} in {place}, which stands for the order's id")
 
 
-class PathKind(Kind[JsonPath]):
+def _path(or_else: str = "") -> Text:
     """A path; `or_else` says in messages what else is accepted."""
-
-    def __init__(self, or_else: str = "") -> None:
-        self._expected = f"a path such as $.id or $.data[0].status{or_else}"
-
-    def read(self, entry: Entry) -> JsonPath | None:
-        text = read_text(entry)
-        if text is not None and JSON_PATH.fullmatch(text):
-            return JsonPath.parse(text)
-        if text is not None:
-            entry.refuse(self._expected)
-        return None
-
-    def schema(self) -> JsonSchema:
-        return {"type": "string", "pattern": f"^{JSON_PATH.pattern}$", "examples": ["$.id"]}
-
-    def write(self, value: JsonPath) -> Json:
-        return str(value)
+    expected = f"a path such as $.id or $.data[0].status{or_else}"
+    return Text(JSON_PATH, expected=expected, examples=["$.id"], accepts=bool)
 
 
 class ValueKind(Kind[ResponseValue]):
@@ -157,7 +134,7 @@ class ValueKind(Kind[ResponseValue]):
         keys = {"path": _PATH_KEY, "header": _HEADER_KEY, "match": _MATCH_KEY, **more}
         rules = (needs_one(*keys), excludes("header", "path"))
         self._mapping = MappingOf(ResponseValue, keys, *rules)
-        self._path = PathKind(f", or a mapping with {listed(map(repr, [*keys][1:]), 'or')}")
+        self._path = _path(f", or a mapping with {listed(map(repr, [*keys][1:]), 'or')}")
 
     def read(self, entry: Entry) -> ResponseValue | None:
         if isinstance(entry.node, MapNode):
@@ -170,7 +147,7 @@ class ValueKind(Kind[ResponseValue]):
 
     def write(self, value: ResponseValue) -> Json:
         is_path = value == ResponseValue(path=value.path)
-        return str(value.path) if is_path else self._mapping.write(value)
+        return value.path if is_path else self._mapping.write(value)
 
 
 _HEADER_NAME = Text(
@@ -178,7 +155,7 @@ _HEADER_NAME = Text(
     expected="the name of a header, such as location",
     examples=["location"],
 )
-_PATH_KEY = Key(PathKind(), "The path of the value in the JSON of the response.")
+_PATH_KEY = Key(_path(), "The path of the value in the JSON of the response.")
 _HEADER_KEY = Key(_HEADER_NAME, "The header that has the value.")
 _MATCH_KEY = Key(Pattern(), "A regular expression; its first group, if it has one, is the value.")
 VALUE = ValueKind()
@@ -208,8 +185,8 @@ _ANOMALY = Text(
     accepts=lambda name: name in ANOMALY_BY_NAME,
 )
 _ANOMALIES = ListOf(_ANOMALY, "a list of anomalies", "an entry of anomalies")
-_PATHS = ListOf(PathKind(), "a list of paths", "an entry of ignore")
-_ORDER = ValueKind(payment=Key(PathKind(), "The path of the value in the payment."))
+_PATHS = ListOf(_path(), "a list of paths", "an entry of ignore")
+_ORDER = ValueKind(payment=Key(_path(), "The path of the value in the payment."))
 _CONTENT = {
     "json": Key(JsonValue(), "The JSON body.", default_text="no body"),
     "form": Key(PairsOf(Text()), "The fields of a form.", default=(), default_text="no body"),
@@ -323,25 +300,17 @@ INTEGRATION = MappingOf(Integration, KEYS)
 
 def read_integration(file: Path) -> Integration:
     """Read a file. Raises ScenarioError with every problem of the file."""
-    context = FileContext(str(file))
-    try:
-        text = read_file_text(file, context.add)
-    except (OSError, ValueError) as error:
-        raise ScenarioError([unreadable(file, error)]) from None
-    return _parse(text, context)
+    return parse_integration(file_text(file), str(file))
 
 
 def parse_integration(text: str, source: str) -> Integration:
     """Parse the text of a file. Raises ScenarioError with every problem of the text."""
-    return _parse(text, FileContext(source))
-
-
-def _parse(text: str | None, context: FileContext) -> Integration:
-    tree = None if text is None else read_tree(text, context.add, holds="an integration")
-    integration = None
-    if tree is not None:
-        integration = INTEGRATION.read(Entry(node=tree, label="an integration", context=context))
-    if integration is None or context.problems:
+    context = FileContext(source)
+    tree = read_tree(text, context.add, holds="an integration")
+    integration = tree and INTEGRATION.read(
+        Entry(node=tree, label="an integration", context=context)
+    )
+    if not integration or context.problems:
         raise ScenarioError(context.problems)
     return integration
 

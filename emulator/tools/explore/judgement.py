@@ -1,67 +1,43 @@
 """Holds what was observed of a history, and judges it: safety, liveness, and confluence."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from itertools import chain
+
+from msgspec import Struct, field
 
 from emulator.domain.payment import Status
 from emulator.scenarios.values import Json
-from emulator.tools.explore.browser import Browser
-from emulator.tools.explore.connections import Span
+from emulator.tools.explore.connections import Browser, Request
 from emulator.tools.explore.histories import History
-from emulator.tools.explore.json_path import JsonPath
 from emulator.tools.explore.service import ServiceEvent
 from emulator.tools.explore.steps import HistoryStep, StepAction
 
 HAS_MONEY = (Status.COMPLETED, Status.REFUNDED)
-_HAS_NO_MONEY = (Status.FAILED, Status.EXPIRED)
+HAS_NO_MONEY = (Status.FAILED, Status.EXPIRED)
 
 
-class VerdictId(StrEnum):
-    """What can be wrong; the most direct loss of money first."""
+class Verdict(StrEnum):
+    """What can be wrong, in words; the most direct loss of money first."""
 
-    FORGED_ACCEPTED = "forged-accepted"
-    CHARGED_TWICE = "charged-twice"
-    FULFILLED_TWICE = "fulfilled-twice"
-    PAID_WITHOUT_MONEY = "paid-without-money"
-    MONEY_WITHOUT_PAID = "money-without-paid"
-    NOT_FULFILLED = "not-fulfilled"
-    NOT_CLOSED = "not-closed"
-    NEVER_ACKNOWLEDGED = "never-acknowledged"
-    CONFLUENCE = "confluence"
+    FORGED_ACCEPTED = "a forged, stale or unsigned webhook changes the order"
+    CHARGED_TWICE = "two payments of one order are completed or may still complete"
+    FULFILLED_TWICE = "the order is fulfilled more than once"
+    PAID_WITHOUT_MONEY = "the order is paid, and its payment is not completed"
+    MONEY_WITHOUT_PAID = "the payment is completed, and the order is not paid in the end"
+    NOT_FULFILLED = "the payment is completed, and the paid order is never fulfilled"
+    NOT_CLOSED = "the payment failed or expired, and the order is not closed in the end"
+    NEVER_ACKNOWLEDGED = "a genuine webhook is never answered with 2xx"
+    CONFLUENCE = "the same facts in another order end in another state"
 
-
-VERDICTS = {
-    VerdictId.FORGED_ACCEPTED: "a forged, stale or unsigned webhook changes the order",
-    VerdictId.CHARGED_TWICE: "two payments of one order are completed or may still complete",
-    VerdictId.FULFILLED_TWICE: "the order is fulfilled more than once",
-    VerdictId.PAID_WITHOUT_MONEY: "the order is paid, and its payment is not completed",
-    VerdictId.MONEY_WITHOUT_PAID: "the payment is completed, and the order is not paid in the end",
-    VerdictId.NOT_FULFILLED: "the payment is completed, and the paid order is never fulfilled",
-    VerdictId.NOT_CLOSED: "the payment failed or expired, and the order is not closed in the end",
-    VerdictId.NEVER_ACKNOWLEDGED: "a genuine webhook is never answered with 2xx",
-    VerdictId.CONFLUENCE: "the same facts in another order end in another state",
-}
-"""The meaning of each verdict."""
+    @property
+    def id(self) -> str:
+        return self.name.lower().replace("_", "-")
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryVerdict:
-    """A failed judgement after a step (from 1): what was expected, and what was seen."""
-
-    id: VerdictId
-    step: int
-    expected: str
-    seen: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
-    """The order after a step, and the status of its payment then; `state` is JSON.
-
-    `fulfilled` counts, and is None where the file does not declare it.
-    """
+class Sample(Struct, frozen=True, kw_only=True):
+    """The order after a step, and its payment's status; `fulfilled` is None where not declared."""
 
     step: int
     payment_status: str
@@ -76,9 +52,14 @@ class Sample:
         """What a forged webhook must not change."""
         return self.is_paid, self.is_closed, self.fulfilled
 
+    @property
+    def text(self) -> str:
+        """The state of the order in words."""
+        words = "paid" if self.is_paid else "closed" if self.is_closed else "not paid"
+        return f"{words}, fulfilled {self.fulfilled} times" if self.fulfilled else words
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TracedStep:
+
+class TracedStep(Struct, frozen=True, kw_only=True):
     """An executed step: what happened, in words, its result, and its begin and end in real time."""
 
     step: HistoryStep
@@ -87,8 +68,7 @@ class TracedStep:
     span: tuple[float, float] = (0.0, 0.0)
 
 
-@dataclass(slots=True)
-class Unacknowledged:
+class Unacknowledged(Struct):
     """A genuine delivery without a 2xx so far; `step` is that of its first attempt.
 
     `cause` is the likely cause of the last failure, as a sentence, or empty.
@@ -99,43 +79,62 @@ class Unacknowledged:
     results: list[str] = field(default_factory=list)
     cause: str = ""
 
-    @property
-    def seen(self) -> str:
-        """The results of the attempts, and the cause."""
-        return f"{len(self.results)} attempts: {', '.join(self.results)}. {self.cause}".rstrip()
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
-    """One run of a history.
+class Observation(Struct, kw_only=True):
+    """One run of a history, as far as it has come.
 
     `forged`: the order before and after each webhook that is not genuine. `could_know`: the
     statuses of the payment that the application could know of, by an acknowledged webhook, by its
-    job, or by a request that it sent to the service. `sent`: the webhooks with their times.
+    job, or by a request that it sent to the service. `unacknowledged` are by the ids of events.
+    `sent`: the webhooks with their times. `own_ids` differ from order to order.
     """
 
     history: History
-    trace: tuple[TracedStep, ...]
-    samples: tuple[Sample, ...]
-    forged: tuple[tuple[Sample, Sample], ...]
-    unacknowledged: tuple[Unacknowledged, ...]
-    live_payments: tuple[str, ...]
-    could_know: Collection[str]
-    order: str
-    payment: str
-    checkout_url: str
+    order: str = ""
+    trace: tuple[TracedStep, ...] = ()
+    samples: list[Sample] = field(default_factory=list)
+    forged: tuple[tuple[Sample, Sample], ...] = ()
+    unacknowledged: dict[str, Unacknowledged] = field(default_factory=dict)
+    live_payments: tuple[str, ...] = ()
+    could_know: set[str] = field(default_factory=set)
+    own_ids: tuple[str, ...] = ()
     browser: Browser = field(default_factory=Browser)
-    sent: tuple[Span, ...] = ()
+    sent: tuple[Request, ...] = ()
+    duration_ms: float = 0.0
+
+    @property
+    def number(self) -> int:
+        """The number of the current step, from 1."""
+        return len(self.trace) + 1
 
     @property
     def final(self) -> Sample:
         """The order at the end."""
         return self.samples[-1]
 
+    @property
+    def knows_end(self) -> bool:
+        """Whether the application could know the payment's last status."""
+        return self.final.payment_status in self.could_know
 
-def judge(observation: Observation) -> HistoryVerdict | None:
+
+class HistoryFailure(Struct, frozen=True):
+    """A failed judgement after a step (from 1): what was expected, and what was seen."""
+
+    verdict: Verdict
+    step: int
+    expected: str
+    seen: str
+    observation: Observation
+
+
+_Verdicts = Iterator[tuple[Verdict, int, str, str]]
+
+
+def judge(observation: Observation) -> HistoryFailure | None:
     """The first failed judgement of one history, or None."""
-    return next(_verdicts(observation), None)
+    verdicts = chain(_safety(observation), _end(observation), _deliveries(observation))
+    return next((HistoryFailure(*each, observation) for each in verdicts), None)
 
 
 def is_settled(observation: Observation) -> bool:
@@ -143,56 +142,52 @@ def is_settled(observation: Observation) -> bool:
     return next(_end(observation), None) is None
 
 
-def _verdicts(observation: Observation) -> Iterator[HistoryVerdict]:
+def _safety(observation: Observation) -> _Verdicts:
     live = observation.live_payments
     for before, after in observation.forged:
         if before.summary != after.summary:
-            expected = "the webhook changes nothing"
-            seen = f"the order was {state_text(before)}, and is {state_text(after)}"
-            yield HistoryVerdict(VerdictId.FORGED_ACCEPTED, after.step, expected, seen)
+            seen = f"the order was {before.text}, and is {after.text}"
+            yield Verdict.FORGED_ACCEPTED, after.step, "the webhook changes nothing", seen
     if len(live) > 1:
         expected = "one payment of the order is completed or may still complete"
         seen = f"{len(live)} payments: {', '.join(live)}"
-        yield HistoryVerdict(VerdictId.CHARGED_TWICE, observation.final.step, expected, seen)
+        yield Verdict.CHARGED_TWICE, observation.final.step, expected, seen
     for sample in observation.samples:
         if (sample.fulfilled or 0) > 1:
             expected = "the order is fulfilled at most once"
             seen = f"it is fulfilled {sample.fulfilled} times"
-            yield HistoryVerdict(VerdictId.FULFILLED_TWICE, sample.step, expected, seen)
+            yield Verdict.FULFILLED_TWICE, sample.step, expected, seen
     for sample in observation.samples:
         if sample.is_paid and sample.payment_status not in HAS_MONEY:
             expected = f"the order is not paid: its payment is {sample.payment_status}"
-            seen = "the order is paid"
-            yield HistoryVerdict(VerdictId.PAID_WITHOUT_MONEY, sample.step, expected, seen)
-    yield from _end(observation)
-    for delivery in observation.unacknowledged:
-        expected = f"{delivery.event.type} is answered with 2xx in the end"
-        yield HistoryVerdict(VerdictId.NEVER_ACKNOWLEDGED, delivery.step, expected, delivery.seen)
+            yield Verdict.PAID_WITHOUT_MONEY, sample.step, expected, "the order is paid"
 
 
-def state_text(sample: Sample) -> str:
-    """The state of an order in words."""
-    words = "paid" if sample.is_paid else "closed" if sample.is_closed else "not paid"
-    return f"{words}, fulfilled {sample.fulfilled} times" if sample.fulfilled else words
-
-
-def _end(observation: Observation) -> Iterator[HistoryVerdict]:
+def _end(observation: Observation) -> _Verdicts:
     """The end, where the application could know the status of the payment."""
     final, status = observation.final, observation.final.payment_status
-    if status not in observation.could_know:
+    if not observation.knows_end:
         return
     if status == Status.REFUNDED and final.is_paid and not final.is_refunded:
-        wrong, state = VerdictId.PAID_WITHOUT_MONEY, "refunded"
+        wrong, state = Verdict.PAID_WITHOUT_MONEY, "refunded"
     elif status == Status.COMPLETED and not final.is_paid:
-        wrong, state = VerdictId.MONEY_WITHOUT_PAID, "paid"
+        wrong, state = Verdict.MONEY_WITHOUT_PAID, "paid"
     elif status == Status.COMPLETED and final.fulfilled == 0:
-        wrong, state = VerdictId.NOT_FULFILLED, "fulfilled"
-    elif status in _HAS_NO_MONEY and not final.is_closed:
-        wrong, state = VerdictId.NOT_CLOSED, "closed"
+        wrong, state = Verdict.NOT_FULFILLED, "fulfilled"
+    elif status in HAS_NO_MONEY and not final.is_closed:
+        wrong, state = Verdict.NOT_CLOSED, "closed"
     else:
         return
     expected = f"the order is {state}: its payment is {status}"
-    yield HistoryVerdict(wrong, final.step, expected, f"the order is {state_text(final)}")
+    yield wrong, final.step, expected, f"the order is {final.text}"
+
+
+def _deliveries(observation: Observation) -> _Verdicts:
+    for delivery in observation.unacknowledged.values():
+        expected = f"{delivery.event.type} is answered with 2xx in the end"
+        results = f"{len(delivery.results)} attempts: {', '.join(delivery.results)}."
+        seen = f"{results} {delivery.cause}".rstrip()
+        yield Verdict.NEVER_ACKNOWLEDGED, delivery.step, expected, seen
 
 
 def is_order_free(observation: Observation) -> bool:
@@ -203,58 +198,47 @@ def is_order_free(observation: Observation) -> bool:
     that was never fulfilled.
     """
     is_refunded = any(step.action is StepAction.REFUND for step in observation.history.steps)
-    return not is_refunded and observation.final.payment_status in observation.could_know
+    return not is_refunded and observation.knows_end
 
 
 def compare_ends(
-    observation: Observation, reference: Observation, ignored: Sequence[JsonPath]
-) -> HistoryVerdict | None:
+    observation: Observation, reference: Observation, ignored: Sequence[str]
+) -> HistoryFailure | None:
     """Compare the end with that of a history of the same facts in another order."""
-    expected, found = (json.loads(each.final.state) for each in (reference, observation))
-    for path in ignored:
-        expected, found = path.without(expected), path.without(found)
-    seen = _difference(expected, found, "$", (_own_ids(reference), _own_ids(observation)))
-    if seen is None:
-        return None
-    same = f"the same end as with the order of: {reference.history.title}"
-    return HistoryVerdict(VerdictId.CONFLUENCE, observation.final.step, same, seen)
+    ends = (json.loads(each.final.state) for each in (reference, observation))
+    expected, found = (dict(_values("$", end)) for end in ends)
+    ignored_parts = tuple(f"{path}{mark}" for path in ignored for mark in (".", "["))
+    for place in expected | found:
+        first, second = expected.get(place, ...), found.get(place, ...)
+        # A short id may also be another value by chance, so equal values are equal too.
+        is_equal = first == second or _normal(first, reference) == _normal(second, observation)
+        is_equal &= isinstance(first, bool) is isinstance(second, bool)
+        if not (is_equal or place in ignored or place.startswith(ignored_parts)):
+            should, does = ("missing" if each is ... else repr(each) for each in (first, second))
+            same = f"the same end as with the order of: {reference.history.title}"
+            seen, step = f"{place} is {does}, not {should}", observation.final.step
+            return HistoryFailure(Verdict.CONFLUENCE, step, same, seen, observation)
+    return None
 
 
-def _own_ids(observation: Observation) -> dict[str, str]:
-    own = {
-        observation.checkout_url: "{checkout_url}",
-        observation.payment: "{payment}",
-        observation.order: "{order}",
-    }
-    return {key: name for key, name in own.items() if key}
-
-
-def _normal(value: Json, own: dict[str, str]) -> Json:
-    """A value with the ids of its own order replaced."""
-    if isinstance(value, str):
-        for text, name in own.items():
-            value = value.replace(text, name)
-    elif not isinstance(value, bool):
-        value = own.get(str(value), value)
-    return value
-
-
-def _difference(
-    expected: Json, found: Json, place: str, own: tuple[dict[str, str], dict[str, str]]
-) -> str | None:
-    """Where two states differ, and how.
-
-    A short id may also be another value by chance, so equal values are equal too.
-    """
-    if isinstance(expected, dict) and isinstance(found, dict) and expected.keys() == found.keys():
-        parts = [(f"{place}.{key}", expected[key], found[key]) for key in expected]
-    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
-        pairs = enumerate(zip(expected, found, strict=True))
-        parts = [(f"{place}[{index}]", *pair) for index, pair in pairs]
-    elif isinstance(expected, dict | list) or isinstance(found, dict | list):
-        return f"{place} has other members or another length"
+def _values(place: str, state: Json) -> Iterator[tuple[str, Json]]:
+    """Each place in a state with its value; an empty object or list is a value, too."""
+    if isinstance(state, dict) and state:
+        parts = [(f"{place}.{key}", each) for key, each in state.items()]
+    elif isinstance(state, list) and state:
+        parts = [(f"{place}[{index}]", each) for index, each in enumerate(state)]
     else:
-        is_equal = expected == found or _normal(expected, own[0]) == _normal(found, own[1])
-        is_equal = is_equal and isinstance(expected, bool) is isinstance(found, bool)
-        return None if is_equal else f"{place} is {found!r}, not {expected!r}"
-    return next(filter(None, (_difference(a, b, where, own) for where, a, b in parts)), None)
+        yield place, state
+        return
+    for part in parts:
+        yield from _values(*part)
+
+
+def _normal(value: Json, observation: Observation) -> Json:
+    """A value with the ids of its own order replaced, by characters that no id has."""
+    for number, own_id in enumerate(observation.own_ids):
+        if isinstance(value, str):
+            value = value.replace(own_id, chr(number))
+        elif str(value) == own_id:
+            return chr(number)
+    return value

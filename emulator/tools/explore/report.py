@@ -1,41 +1,67 @@
-"""Writes an exploration for a terminal, as HTML and JUnit, and failed histories for `--replay`."""
+"""Writes an exploration for a terminal, as HTML and JUnit, and failed histories for `--replay`.
 
+A failed history is drawn as a sequence diagram, with the handlers of the shop as bars.
+"""
+
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from urllib.parse import urlsplit
 
+from msgspec.structs import replace
+
+from emulator.diagrams import MIDDLE, Diagram, Line, Mark, TimedLine, sequence, with_bars
+from emulator.domain.payment import Status
 from emulator.domain.webhook_forms import WebhookForm
-from emulator.reporting import PLAIN, JUnitCase, Paint, counted, html_report, junit_file
+from emulator.reporting import (
+    PLAIN,
+    JUnitCase,
+    Paint,
+    counted,
+    html_report,
+    junit_file,
+    progress_bar,
+)
 from emulator.scenarios.scenario_file import VERSION
 from emulator.settings import data_directory
 from emulator.tools.explore.anomalies import ANOMALY_BY_NAME, left_out
-from emulator.tools.explore.exploration import Exploration, HistoryFailure, Result, capabilities
-from emulator.tools.explore.failure_diagram import failure_diagram
+from emulator.tools.explore.exploration import Exploration, Result, capabilities
 from emulator.tools.explore.histories import History, build_history
 from emulator.tools.explore.integration import Integration
 from emulator.tools.explore.integration_file import INTEGRATION
-from emulator.tools.explore.judgement import VERDICTS, TracedStep, VerdictId
+from emulator.tools.explore.judgement import HistoryFailure, Observation, TracedStep, Verdict
+from emulator.tools.explore.steps import CHANGES, Manner, StepAction
 from emulator.tools.json_results import ExploredHistory, ExploreResults, digest
 
 GUIDE = "docs/guides/explore.md"
-BAR_LENGTH = 24
 _HISTORIES = ("history", "histories")
+CUSTOMER, SHOP = 1, 3
+PARTIES = ("Customer", "Payments service", "Your shop")
+# Who acts, and on whom; other steps are texts.
+_SENDERS = {
+    StepAction.START: (CUSTOMER, SHOP),
+    StepAction.RETURN: (CUSTOMER, SHOP),
+    StepAction.SETTLE: (MIDDLE, SHOP),
+    StepAction.SUBMIT: (CUSTOMER, MIDDLE),
+    StepAction.APPROVE: (CUSTOMER, MIDDLE),
+    StepAction.DECLINE: (CUSTOMER, MIDDLE),
+    StepAction.LOSE: (MIDDLE, SHOP),
+}
 
 
 def failure_lines(failure: HistoryFailure, paint: Paint) -> list[str]:
     """The history as steps, with what was expected and seen after one of them."""
-    verdict, trace = failure.verdict, failure.observation.trace
-    lines = [f"{paint('red', verdict.id)}: {failure.history.title}"]
+    trace, verdict = failure.observation.trace, failure.verdict.id
+    lines = [f"{paint('red', verdict)}: {failure.observation.history.title}"]
     width = len(str(len(trace)))
-    outcome = (f"expected: {verdict.expected}", f"seen: {verdict.seen}")
+    outcome = (f"expected: {failure.expected}", f"seen: {failure.seen}")
     for number, step in enumerate(trace, 1):
         lines.append(f"  {number:>{width}}  {_step_text(step)}")
-        if number == min(verdict.step, len(trace)):
+        if number == min(failure.step, len(trace)):
             lines += (f"{'':{width + 4}}{line}" for line in outcome)
-    return [*lines, f"  what to do: {GUIDE}#{verdict.id}"]
+    return [*lines, f"  what to do: {GUIDE}#{verdict}"]
 
 
 def _step_text(step: TracedStep) -> str:
@@ -44,15 +70,13 @@ def _step_text(step: TracedStep) -> str:
 
 def count_lines(exploration: Exploration) -> Iterator[str]:
     """How many histories exist, ran and were skipped, and why."""
-    counts = exploration.counts
-    yield (
-        f"{counted(counts.existing, *_HISTORIES)} exist: {counts.ran} ran,"
-        f" {counts.equivalent + counts.containing_failure + counts.not_run} skipped"
-    )
+    ran, equivalent, not_run = exploration.ran, exploration.equivalent, exploration.not_run
+    exist = counted(exploration.existing, *_HISTORIES)
+    yield f"{exist} exist: {ran} ran, {exploration.existing - ran} skipped"
     reasons = (
-        (counts.equivalent, "differ from one that ran only in the order of independent steps"),
-        (counts.containing_failure, "contain one that failed"),
-        (counts.not_run, "were not run, because a limit was reached or the run was interrupted"),
+        (equivalent, "differ from one that ran only in the order of independent steps"),
+        (exploration.containing_failure, "contain one that failed"),
+        (not_run, "were not run, because a limit was reached or the run was interrupted"),
     )
     for count, reason in reasons:
         if count:
@@ -66,19 +90,16 @@ def count_lines(exploration: Exploration) -> Iterator[str]:
 def summary_line(exploration: Exploration) -> str:
     """The result in one line."""
     failed = len(exploration.failures)
-    ran = counted(exploration.counts.ran, *_HISTORIES)
+    ran = counted(exploration.ran, *_HISTORIES)
     result = f"{failed} failed" if failed else "none failed"
     return f"{ran} in {exploration.duration_ms / 1000:.1f} s: {result}"
 
 
 def progress_text(exploration: Exploration) -> str:
     """A bar of the histories that are done."""
-    counts = exploration.counts
-    done = counts.existing - counts.not_run
-    filled = BAR_LENGTH * done // max(1, counts.existing)
-    bar = "█" * filled + "░" * (BAR_LENGTH - filled)
-    failed = len(exploration.failures)
-    return f"{bar} {done} of {counts.existing} histories, {failed} failed"
+    done = exploration.existing - exploration.not_run
+    failed = f"{len(exploration.failures)} failed"
+    return f"{progress_bar(done, exploration.existing)} histories, {failed}"
 
 
 def report(name: str, exploration: Exploration, saved: Mapping[str, str]) -> bytes:
@@ -91,7 +112,7 @@ def report(name: str, exploration: Exploration, saved: Mapping[str, str]) -> byt
         for result in exploration.results
         for anomaly in result.history.name.anomalies or ("no anomaly",)
     ]
-    failed = Counter((anomaly, each.verdict.id) for anomaly, each in rows if each is not None)
+    failed = Counter((anomaly, each.verdict) for anomaly, each in rows if each is not None)
     return html_report(
         "explore",
         {"quote": quote},
@@ -99,14 +120,12 @@ def report(name: str, exploration: Exploration, saved: Mapping[str, str]) -> byt
         summary=summary_line(exploration),
         counts=list(count_lines(exploration)),
         failures=[
-            (failure, failure_diagram(failure), what_to_do(failure.verdict.id))
-            for failure in exploration.failures
+            (each, failure_diagram(each), what_to_do(each.verdict)) for each in exploration.failures
         ],
         saved=saved,
-        meanings=VERDICTS,
         ran=Counter(anomaly for anomaly, _ in rows),
         failed=failed,
-        verdicts=[each for each in VerdictId if any(each == verdict for _, verdict in failed)],
+        verdicts=[each for each in Verdict if any(each is verdict for _, verdict in failed)],
     )
 
 
@@ -129,36 +148,28 @@ def results(
     )
 
 
-def explored(
-    file: Path, result: Result, *, saved: Mapping[str, str] | None = None
-) -> ExploredHistory:
+def explored(file: Path, result: Result, saved: Mapping[str, str] | None = None) -> ExploredHistory:
     """A result for `--json`; `saved` has files by titles, without it the history was saved."""
     failure, title = result.failure, result.history.title
-    details: dict[str, Any] = (
-        {}
-        if failure is None
-        else {
-            "verdict": failure.verdict.id.value,
-            "expected": failure.verdict.expected,
-            "seen": failure.verdict.seen,
-            "steps": [_step_text(step) for step in failure.observation.trace],
-            "saved": (saved or {}).get(title),
-        }
-    )
+    trace = () if failure is None else failure.observation.trace
     return ExploredHistory(
         file=str(file),
         history=title,
         result="failed" if failure is not None else "fixed" if saved is None else "passed",
         duration_ms=round(result.duration_ms),
-        what_to_do=None if failure is None else what_to_do(failure.verdict.id),
-        **details,
+        verdict=None if failure is None else failure.verdict.id,
+        expected=None if failure is None else failure.expected,
+        seen=None if failure is None else failure.seen,
+        steps=[_step_text(step) for step in trace],
+        saved=None if failure is None or saved is None else saved.get(title),
+        what_to_do=None if failure is None else what_to_do(failure.verdict),
     )
 
 
-def what_to_do(verdict: VerdictId) -> str:
+def what_to_do(verdict: Verdict) -> str:
     """The section of the guide about a verdict, in one line."""
     guide = (data_directory("docs/guides") / "explore.md").read_text(encoding="utf-8")
-    section = guide.partition(f"\n### {verdict}\n")[2].partition("\n#")[0]
+    section = guide.partition(f"\n### {verdict.id}\n")[2].partition("\n#")[0]
     return " ".join(section.split())
 
 
@@ -169,7 +180,7 @@ def junit(name: str, exploration: Exploration) -> bytes:
             name=result.history.title,
             class_name=name,
             duration_ms=result.duration_ms,
-            failure=None if (failure := result.failure) is None else failure.verdict.seen,
+            failure=None if (failure := result.failure) is None else failure.seen,
             failure_type="" if failure is None else failure.verdict.id,
             failure_lines=() if failure is None else failure_lines(failure, PLAIN),
         )
@@ -182,7 +193,8 @@ def saved_file(integration: Integration, failure: HistoryFailure) -> str:
     """The text of the file."""
     import yaml
 
-    document = INTEGRATION.write(replace(integration, history=failure.history.name))
+    history = failure.observation.history.name
+    document = INTEGRATION.write(replace(integration, history=history))
     comment = "".join(f"# {line}\n" for line in failure_lines(failure, PLAIN))
     document = {"version": VERSION, **document}
     return f"{comment}\n{yaml.safe_dump(document, sort_keys=False, allow_unicode=True)}"
@@ -190,9 +202,9 @@ def saved_file(integration: Integration, failure: HistoryFailure) -> str:
 
 def saved_name(integration: Integration, failure: HistoryFailure) -> str:
     """The name of the file: equal for equal failures."""
-    words = (integration.name, failure.verdict.id, failure.history.outcome)
-    name = "-".join((*words, *failure.history.name.anomalies))
-    return f"{name.replace(' ', '-').replace('.', '-')}.yaml"
+    history = failure.observation.history.name
+    words = (integration.name, failure.verdict.id, history.outcome, *history.anomalies)
+    return f"{'-'.join(words).replace(' ', '-').replace('.', '-')}.yaml"
 
 
 def saved_history(integration: Integration, form: WebhookForm) -> History | None:
@@ -202,3 +214,57 @@ def saved_history(integration: Integration, form: WebhookForm) -> History | None
         return None
     known = [ANOMALY_BY_NAME[each] for each in name.anomalies]
     return build_history(name.outcome, known, capabilities(integration, form))
+
+
+def failure_diagram(failure: HistoryFailure) -> Diagram:
+    """The diagram; times are those since the begin of the history."""
+    observation = failure.observation
+    begin = observation.trace[0].span[0]
+    parts = [part for step in observation.trace for part in _step_parts(step, begin)]
+    for sent in observation.sent:
+        result = Mark(sent.response.text, not sent.response.is_success)
+        title = sent.title or f"{sent.method} {urlsplit(sent.url).path}"
+        line = Line(text=f"`{title}`", at=sent.began_ms - begin, target=SHOP)
+        parts.append(TimedLine(line, sent.ended_ms - begin, result))
+    lines = with_bars(parts)
+    for sample in observation.samples:
+        number = _last_line(lines, observation, sample.step)
+        lines[number] = replace(lines[number], state=sample.text)
+    number = _last_line(lines, observation, failure.step)
+    lines[number + 1 : number + 1] = [
+        Line(text=f"expected: {failure.expected}"),
+        Line(text=f"seen: {failure.seen}", is_failed=True),
+    ]
+    title = f"Order {observation.order}"
+    return sequence(PARTIES, lines, state_title=title, has_instants=False)
+
+
+def _step_parts(traced: TracedStep, begin: float) -> list[Line | TimedLine]:
+    step, (began_ms, ended_ms) = traced.step, traced.span
+    # Its webhook says the same.
+    if step.action is StepAction.DELIVER and step.manner is Manner.USUAL:
+        return []
+    source, target = _SENDERS.get(step.action, (MIDDLE, MIDDLE))
+    at = began_ms - begin
+    is_lost = step.action is StepAction.LOSE
+    line = Line(text=traced.text, at=at, source=source, target=target, is_failed=is_lost)
+    if target == SHOP and not is_lost:
+        # The rest names the order and its payment.
+        result = re.split("[,;]", traced.result)[0]
+        return [TimedLine(line, ended_ms - begin, Mark(result, not result.startswith(("2", "3"))))]
+    status = CHANGES.get(step.action)
+    if status is None:
+        return [line]
+    changed = Line(text="", at=ended_ms - begin, status=Status(status))
+    return [replace(changed, text=traced.text)] if source == target else [line, changed]
+
+
+def _last_line(lines: list[Line], observation: Observation, step: int) -> int:
+    """The index of the last line of a step, from 1; those without a time belong to the one before.
+
+    The retries of webhooks at the end belong to the last step.
+    """
+    if step >= len(observation.trace):
+        return len(lines) - 1
+    until = observation.trace[max(step, 1) - 1].span[1] - observation.trace[0].span[0]
+    return max(number for number, line in enumerate(lines) if (line.at or 0) <= until)

@@ -1,16 +1,24 @@
-"""Reads values of a response: by a path of its JSON, by a header, or by a regular expression."""
+"""Reads values of a response: by a path of its JSON, by a header, or by a regular expression.
+
+A path such as `$.orders[0].status` has the names of members, and indices of items.
+"""
 
 import html
+import json
 import re
 import signal
-from dataclasses import dataclass
 from typing import NoReturn
+
+from msgspec import Struct
 
 from emulator.http.response import HttpResponse
 from emulator.scenarios.values import Json
-from emulator.tools.explore.json_path import MAX_SHOWN_MEMBERS, JsonPath
 from emulator.tools.explore.service import ExploreError
 
+MAX_SHOWN_MEMBERS = 20
+MAX_SHOWN_TEXT = 80
+_STEP = re.compile(r"\.([^.\[\]\s]+)|\[([0-9]{1,9})\]")
+JSON_PATH = re.compile(rf"\$(?:{_STEP.pattern})*")
 MAX_TEXT_CHARACTERS = 256 * 1024
 # CPU time of this process, so that other load does not count.
 MAX_SEARCH_S = 0.5
@@ -18,23 +26,22 @@ MAX_SEARCH_S = 0.5
 MAX_COUNT_DIGITS = 9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResponseValue:
+class ResponseValue(Struct, frozen=True, kw_only=True):
     """Where a response has a value; `match` is searched in that of the path or header, if given.
 
     A match is its first group, if it has one. With `payment`, the value is that of a path of the
     payment, and no response has it.
     """
 
-    path: JsonPath | None = None
+    path: str | None = None
     header: str | None = None
     match: str | None = None
-    payment: JsonPath | None = None
+    payment: str | None = None
 
     def __str__(self) -> str:
         if self.payment is not None:
             return f"{self.payment} of the payment"
-        where = f"the header {self.header}" if self.header else str(self.path or "its text")
+        where = f"the header {self.header}" if self.header else self.path or "its text"
         return f"a match of {self.match!r} in {where}" if self.match else where
 
     def read(self, response: HttpResponse) -> Json:
@@ -49,7 +56,7 @@ class ResponseValue:
     def missing_in(self, response: HttpResponse) -> str | None:
         """What a response has where the path or header does not exist in it; None where it does."""
         if self.path is not None:
-            return self.path.missing_in(response.json)
+            return missing_at(self.path, response.json)
         if self.header is None or response.header(self.header.lower()) is not None:
             return None
         names = dict.fromkeys(name for name, _ in response.headers)
@@ -57,7 +64,7 @@ class ResponseValue:
 
     def _whole(self, response: HttpResponse) -> Json:
         if self.path is not None:
-            return self.path.read(response.json)
+            return read_path(self.path, response.json)
         if self.header is not None:
             return response.header(self.header.lower())
         text = response.body.decode("utf-8", "replace")
@@ -65,8 +72,7 @@ class ResponseValue:
         return html.unescape(text) if is_html else text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Condition(ResponseValue):
+class Condition(ResponseValue, frozen=True, kw_only=True):
     """A condition of the order's state: a pattern that matches, or values that make it true."""
 
     values: tuple[Json, ...] = (True,)
@@ -79,8 +85,7 @@ class Condition(ResponseValue):
         return any(type(value) is type(each) and value == each for each in self.values)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Count(ResponseValue):
+class Count(ResponseValue, frozen=True, kw_only=True):
     """A value of the order's state that counts: a number, a Boolean, a list, or matches."""
 
     def count(self, response: HttpResponse) -> int:
@@ -95,10 +100,6 @@ class Count(ResponseValue):
         return int(value) if isinstance(value, int | float) else 0
 
 
-class _SearchTooLong(Exception):
-    """A pattern has used its time."""
-
-
 def _search(pattern: str, text: str) -> list[str]:
     """The first group of each match, or the match; `^` and `$` match at each line.
 
@@ -107,7 +108,7 @@ def _search(pattern: str, text: str) -> list[str]:
     """
 
     def end(*_: object) -> NoReturn:
-        raise _SearchTooLong
+        raise TimeoutError
 
     if len(text) > MAX_TEXT_CHARACTERS:
         raise ExploreError(
@@ -121,7 +122,7 @@ def _search(pattern: str, text: str) -> list[str]:
             found = list(re.finditer(pattern, text, re.MULTILINE))
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    except _SearchTooLong:
+    except TimeoutError:
         raise ExploreError(
             f"match: {pattern!r} needs more than {MAX_SEARCH_S:g} s for a text of {len(text):,}"
             " characters; write a pattern with fewer repetitions"
@@ -129,3 +130,35 @@ def _search(pattern: str, text: str) -> list[str]:
     finally:
         signal.signal(signal.SIGVTALRM, before)
     return [match[min(1, match.re.groups)] or "" for match in found]
+
+
+def read_path(path: str, document: Json) -> Json:
+    """The value at a path; None where there is none."""
+    rest, value = _follow(path, document)
+    return None if rest else value
+
+
+def missing_at(path: str, document: Json) -> str | None:
+    """What a document has where a path ends in it; None where the path exists."""
+    rest, value = _follow(path, document)
+    if not rest:
+        return None
+    has = f"is {json.dumps(value)[:MAX_SHOWN_TEXT]}"
+    if isinstance(value, dict):
+        has = f"has the members: {', '.join(list(value)[:MAX_SHOWN_MEMBERS]) or 'none'}"
+    elif isinstance(value, list):
+        has = f"is a list of {len(value)} items"
+    return f"{path.removesuffix(rest)} {has}"
+
+
+def _follow(path: str, document: Json) -> tuple[str, Json]:
+    """The part of a path that a document does not have, and the value where that begins."""
+    for step in _STEP.finditer(path):
+        name, index = step[1] or step[2], int(step[2] or 0)
+        if isinstance(document, dict) and name in document:
+            document = document[name]
+        elif isinstance(document, list) and step[2] and index < len(document):
+            document = document[index]
+        else:
+            return path[step.start() :], document
+    return "", document

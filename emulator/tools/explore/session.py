@@ -3,15 +3,16 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from itertools import takewhile
 
-from emulator.clock import SystemClock, pause
-from emulator.tools.explore.service import Payment, Service
+from msgspec import Struct, field
+
+from emulator.clock import SystemClock
+from emulator.domain.payment import EVENT_TYPES
+from emulator.http import emulator_calls as calls
+from emulator.tools.explore.service import MAX_SHARED, NEWEST, Payment, Service
 from emulator.tools.explore.shop import Shop
 
-# The new payments and events of all histories that run at the same time; mostly there are few.
-MAX_SHARED = 100
-NEWEST = (8, MAX_SHARED)
 # An effect too many may take this many times as long as the slowest expected one so far.
 LAG_FACTOR = 5
 # More reads of the payment while an event is handled make no difference.
@@ -22,8 +23,7 @@ MAX_READ_MS = 200
 PAUSE_MS = 5
 
 
-@dataclass(slots=True)
-class ExploreSession:
+class ExploreSession(Struct):
     """What the histories of an exploration share."""
 
     shop: Shop
@@ -58,11 +58,17 @@ class ExploreSession:
         """How long to wait for an effect that must not occur; not where effects are immediate."""
         return min(self.shop.integration.state.max_wait_ms, LAG_FACTOR * self.lag_ms)
 
-    async def wait_for(self, is_true: Callable[[], Awaitable[bool]], *, within_ms: int) -> None:
-        """Wait until a condition is true, or for the time."""
-        until_ms = self.wall.monotonic_ms() + within_ms
-        while not await is_true() and self.wall.monotonic_ms() < until_ms:
-            await pause(self.wall, PAUSE_MS)
+    @property
+    def most_reads(self) -> dict[str, int]:
+        """The most reads of the payment while each event is handled.
+
+        They are unknown of an event that no history has delivered yet, and of an asynchronous
+        application that reads the payment: it may do so later.
+        """
+        is_reading = self.reads_later or any(self.reads.values())
+        unknown = dict.fromkeys(EVENT_TYPES.values(), MAX_READS * is_reading)
+        is_late = self.reads_later or (self.lag_ms > 0 and is_reading)
+        return unknown if is_late else unknown | self.reads
 
     def read_wait_ms(self, *, expects_read: bool = False) -> int:
         """How long after its response to a webhook the application may read the payment."""
@@ -83,14 +89,12 @@ class ExploreSession:
 
     def take_payments(self, payment: Payment) -> list[Payment]:
         """The new payments of the order of a payment: by their metadata, or all if there is one."""
-        metadata = payment["metadata"]
-        own = [
-            each
-            for each in self._recent
-            if each["id"] == payment["id"]
-            or not self.is_shared
-            or (metadata and each["metadata"] == metadata)
-        ]
+
+        def is_own(each: Payment) -> bool:
+            is_same = each["id"] == payment["id"] or each["metadata"] == payment["metadata"] != {}
+            return is_same or not self.is_shared
+
+        own = list(filter(is_own, self._recent))
         for each in own:
             self._recent.remove(each)
         return own
@@ -104,10 +108,9 @@ class ExploreSession:
     async def refresh(self) -> None:
         """Read the new payments."""
         for limit in NEWEST:
-            payments = await self.service.payments(limit)
-            ids = [payment["id"] for payment in payments]
-            if self.newest_payment in ids:
+            payments = await self.service.call(calls.NEWEST_PAYMENTS(limit=limit))
+            new = list(takewhile(lambda each: each["id"] != self.newest_payment, payments))
+            if len(new) < len(payments):
                 break
-        known = ids.index(self.newest_payment) if self.newest_payment in ids else len(ids)
-        self.newest_payment = ids[0] if ids else None
-        self._recent.extend(reversed(payments[:known]))
+        self.newest_payment = payments[0]["id"] if payments else None
+        self._recent.extend(reversed(new))

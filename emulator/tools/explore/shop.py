@@ -4,9 +4,11 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import partial
 from urllib.parse import quote, urlencode, urljoin, urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from emulator.clock import SystemClock
 from emulator.domain.webhook_forms import STANDARD, WebhookForm
@@ -16,8 +18,7 @@ from emulator.http.response import HttpResponse, timed_out
 from emulator.http.webhook_messages import Message, foreign_secret, webhook_request
 from emulator.scenarios.values import Json
 from emulator.tools.child_process import MAX_OUTPUT_BYTES, run_command
-from emulator.tools.explore.browser import Browser
-from emulator.tools.explore.connections import MAX_RESPONSE_S, Connections, Request
+from emulator.tools.explore.connections import MAX_RESPONSE_S, Browser, Connections, Request
 from emulator.tools.explore.integration import VALUE_NAME, Integration, ShopCall
 from emulator.tools.explore.judgement import Sample
 from emulator.tools.explore.service import ExploreError, ServiceEvent
@@ -33,20 +34,18 @@ _TAMPERS = {
 }
 
 
-@dataclass(slots=True, kw_only=True)
-class Started:
-    """What the calls of a customer led to: the last response, and the values of all.
-
-    `problem` is what is wrong with the responses, or empty.
-    """
-
-    response: HttpResponse
-    values: dict[str, Json] = field(default_factory=dict)
-    problem: str = ""
+Values = dict[str, Json]
 
 
-@dataclass(slots=True)
-class Shop:
+class StartFailed(ExploreError):
+    """The customer has no order; the last response is the reason."""
+
+    def __init__(self, message: str, response: HttpResponse) -> None:
+        super().__init__(message)
+        self.response = response
+
+
+class Shop(Struct):
     """The merchant's application; `variables` are added to the environment of commands.
 
     `form` and `secret` are those of its webhooks.
@@ -62,32 +61,32 @@ class Shop:
 
     async def serves_several(self) -> bool:
         """Whether the application serves a connection while another one is idle."""
-        url = self.integration.url
-        if url is None:
-            return False
-        return await self.connections.serves_several(Request(method="GET", url=urljoin(url, "/")))
+        url = urljoin(self.integration.url, "/")
+        request = Request(method="GET", url=url)
+        return is_web_url(url) and await self.connections.serves_several(request)
 
-    async def start(self, browser: Browser, *, closes: bool = False) -> Started:
-        """The customer starts an order. Raises ExploreError when no connection is possible."""
-        started = Started(response=HttpResponse())
-        if len(self.integration.start) > 1:
-            browser.cookies.clear()  # The pages of a customer who is logged in may be others.
+    async def start(self, browser: Browser, *, closes: bool = False) -> tuple[HttpResponse, Values]:
+        """A new customer starts an order: the last response, and the values of all responses.
+
+        Raises StartFailed, or ExploreError when no connection is possible.
+        """
+        response, values = HttpResponse(), Values()
+        browser.cookies.clear()
         for call in self.integration.start:
-            response = await self._call(call, started.values, browser, closes=closes)
-            started.response = response
+            response = await self._call(call, values, browser, closes=closes)
             if not 200 <= response.status < 400:
-                text = _shown(response)
-                started.problem = f"the order cannot be started: {call.line}: {text}"
-                return started
+                problem = f"the order cannot be started: {call.line}: {_shown(response)}"
+                raise StartFailed(problem, response)
             for name, value in call.found_values.items():
-                if value.payment is None and (found := value.read(response)) is not None:
-                    started.values[name] = found
-                elif value.payment is None:
+                if value.payment is not None:
+                    continue
+                if (found := value.read(response)) is None:
                     missing = value.missing_in(response)
-                    where = f", where {missing}" if missing else ""
-                    started.problem = f"{call.line}: the response has no {name} at {value}{where}"
-                    return started
-        return started
+                    where = f"{value}, where {missing}" if missing else value
+                    problem = f"{call.line}: the response has no {name} at {where}"
+                    raise StartFailed(problem, response)
+                values[name] = found
+        return response, values
 
     async def finish_work(self) -> None:
         """Wait until no background work is left, where the file has a request for it."""
@@ -96,43 +95,34 @@ class Shop:
             if not response.is_success:
                 raise ExploreError(f"state.idle: {idle}: {_shown(response)}")
 
-    async def read_state(
-        self, order: str, browser: Browser, *, step: int, payment_status: str
-    ) -> Sample:
+    async def read_state(self, order: str, browser: Browser, step: int, status: str) -> Sample:
         """Read an order when its background work is done. Raises ExploreError."""
         await self.finish_work()
         state = self.integration.state
         response = await self._call(state, {"order": order}, browser)
-        values = state.found_values
-        needs_json = any(value.path is not None for value in values.values())
+        needs_json = any(value.path is not None for value in state.found_values.values())
         if not response.is_success or (needs_json and response.json is None):
-            seen = response.text if not response.is_success else "no JSON"
+            seen = "no JSON" if response.is_success else response.text
             raise ExploreError(f"cannot read the state of order {order}: {state.line}: {seen}")
-        if not self._has_read_state:
-            self._check_paths(response, order)
-            self._has_read_state = True
+        for key, value in () if self._has_read_state else state.found_values.items():
+            if (found := value.missing_in(response)) is not None:
+                raise ExploreError(
+                    f"state.{key}.path: {value.path} does not exist in the state of order {order},"
+                    f" where {found}; correct the path in the file of the integration"
+                )
+        self._has_read_state = True
         sample = Sample(
             step=step,
-            payment_status=payment_status,
+            payment_status=status,
             is_paid=state.paid.holds(response),
             is_closed=state.closed is not None and state.closed.holds(response),
             is_refunded=state.refunded is not None and state.refunded.holds(response),
             fulfilled=None if state.fulfilled is None else state.fulfilled.count(response),
             state=response.body,
         )
-        if response.json is None:
-            # Pages differ in tokens and times.
-            return replace(sample, state=json.dumps(sample.summary).encode())
-        return sample
-
-    def _check_paths(self, response: HttpResponse, order: str) -> None:
-        """Raises ExploreError where a path of the file does not exist in a state."""
-        for key, value in self.integration.state.found_values.items():
-            if (found := value.missing_in(response)) is not None:
-                raise ExploreError(
-                    f"state.{key}.path: {value.path} does not exist in the state of order {order},"
-                    f" where {found}; correct the path in the file of the integration"
-                )
+        # Pages differ in tokens and times.
+        is_page = response.json is None
+        return replace(sample, state=json.dumps(sample.summary).encode()) if is_page else sample
 
     async def _call(
         self, call: ShopCall, values: Mapping[str, Json], browser: Browser, *, closes: bool = False
@@ -142,19 +132,18 @@ class Shop:
             return await self._run(_filled(call.command, values, shlex.quote))
         request = _request(call, values, browser)
         response = await self.send(request, closes=closes)
-        browser.store(request.url, response)
+        browser.store(request.url, response, now_ms=self.wall.system_ms())
         return response
 
     async def _run(self, command: str) -> HttpResponse:
         """What a command prints, as the response to a request."""
-        words, max_ms, errors = ("/bin/sh", "-c", command), MAX_RESPONSE_S * 1_000, bytearray()
-        code, output = await run_command(
-            words, self.variables, self.wall, max_ms=max_ms, errors=errors
-        )
+        words, max_ms = ("/bin/sh", "-c", command), MAX_RESPONSE_S * 1_000
+        run = run_command(words, self.variables, self.wall, max_ms=max_ms, splits_errors=True)
+        code, output, errors = await run
         if code is None:
             return timed_out(MAX_RESPONSE_S)
         if code:
-            last = (bytes(errors) or output).decode("utf-8", "replace").rstrip().split("\n")[-1]
+            last = (errors or output).decode("utf-8", "replace").rstrip().split("\n")[-1]
             return HttpResponse(failure=f"exit code {code}: {last[:MAX_SHOWN_CHARACTERS]}")
         if len(output) >= MAX_OUTPUT_BYTES:
             return HttpResponse(failure=f"the output has {MAX_OUTPUT_BYTES:,} bytes or more")
@@ -165,21 +154,13 @@ class Shop:
         assert self.integration.settle is not None  # noqa: S101 - no such step otherwise
         return _request(self.integration.settle, {"order": order}, Browser())
 
-    async def open(self, browser: Browser, url: str) -> HttpResponse:
-        """Open a page as a browser does, with its redirects."""
-        request = self.page_request(browser, url)
-        response = await self.send(request)
-        return await self.follow(browser, url, response)
-
-    @staticmethod
-    def page_request(browser: Browser, url: str) -> Request:
-        headers = {"accept": "text/html", **browser.headers(url, from_other_site=True)}
-        return Request(method="GET", url=url, headers=headers)
-
-    async def follow(self, browser: Browser, url: str, response: HttpResponse) -> HttpResponse:
-        """Follow the redirects of a response."""
+    async def open(
+        self, browser: Browser, url: str, response: HttpResponse | None = None
+    ) -> HttpResponse:
+        """Open a page as a browser does, with its redirects, unless it was requested already."""
+        response = response or await self.send(self.page_request(browser, url))
         for _ in range(MAX_REDIRECTS):
-            browser.store(url, response)
+            browser.store(url, response, now_ms=self.wall.system_ms())
             location = response.header("location")
             if not 300 <= response.status < 400 or location is None:
                 break
@@ -188,6 +169,11 @@ class Shop:
                 break
             response = await self.connections.send(self.page_request(browser, url))
         return response
+
+    @staticmethod
+    def page_request(browser: Browser, url: str) -> Request:
+        headers = {"accept": "text/html", **browser.headers(url, from_other_site=True)}
+        return Request(method="GET", url=url, headers=headers)
 
     def webhook(self, event: ServiceEvent, manner: Manner, *, is_rotated: bool) -> Request:
         """The request of an attempt to deliver an event, with the present time.
@@ -204,7 +190,8 @@ class Shop:
             secrets=secrets,
             tamper=_TAMPERS.get(manner),
         )
-        return Request(method="POST", url=sent.url, headers=dict(sent.headers), body=sent.body)
+        headers, title = dict(sent.headers), event.type
+        return Request(method="POST", url=sent.url, headers=headers, body=sent.body, title=title)
 
     async def send(self, request: Request, *, closes: bool = False) -> HttpResponse:
         """Send a request. Raises ExploreError when no connection is possible."""
@@ -233,7 +220,7 @@ def _request(call: ShopCall, values: Mapping[str, Json], browser: Browser) -> Re
     method, _, target = call.line.partition(" ")
     is_value = VALUE_NAME.fullmatch(target) is not None
     url = _filled(target, values, str if is_value else partial(quote, safe=""))
-    url = browser.absolute(url)
+    url = urljoin(browser.url, url)
     if not is_web_url(url):
         raise ExploreError(f"{call.line}: {url!r} is no http or https URL")
     headers = browser.headers(url, from_other_site=False)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from emulator.clock import SystemClock, pause
-from emulator.http.addresses import BaseUrl, host_with_port
+from emulator.http.addresses import host_and_port
+from emulator.http.client import NoConnection
 from emulator.tools.child_process import kill, running_command
 from emulator.tools.explore.connections import Connections, Request
 from emulator.tools.explore.integration import Run
@@ -17,6 +18,7 @@ from emulator.tools.explore.service import ExploreError
 
 MAX_START_S = 30
 MAX_END_MS = 3_000
+MAX_READY_S = 5
 READY_PAUSE_MS = 20
 END_PAUSE_MS = 50
 SHOWN_OUTPUT_LINES = 10
@@ -25,13 +27,13 @@ SHOWN_OUTPUT_BYTES = 4_096
 
 @dataclass(slots=True)
 class ShopProcess:
-    """The merchant's application, as a process group of a shell, that serves a URL.
+    """The merchant's application, as a process group of a shell, that serves a URL, if any.
 
     `variables` are added to its environment.
     """
 
     run: Run
-    url: str | None
+    url: str
     variables: Mapping[str, str]
     connections: Connections
     wall: SystemClock
@@ -39,18 +41,13 @@ class ShopProcess:
     _process: asyncio.subprocess.Process = field(init=False)
     _output: IO[bytes] = field(init=False)
 
-    @property
-    def _server(self) -> BaseUrl | None:
-        return None if self.url is None else Request(method="GET", url=self.url).server
-
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run the application during the block. Raises ExploreError, also where it ended."""
-        server = self._server
-        if server is not None and await _is_listening(server):
+        if await self._listens():
             raise ExploreError(
-                f"another program listens on {host_with_port(server.host, server.port)}, the"
-                " address of the shop; stop it, or leave out 'run' to explore it"
+                f"another program listens on {host_and_port(self.url)}, the address of the"
+                " shop; stop it, or leave out 'run' to explore it"
             )
         with tempfile.TemporaryFile() as self._output:
             async with self._stack:
@@ -71,7 +68,7 @@ class ShopProcess:
         self.connections.close()
         # Its other processes end a moment later.
         until_ms = self.wall.monotonic_ms() + MAX_END_MS
-        while await _is_listening(self._server) and self.wall.monotonic_ms() < until_ms:
+        while await self._listens() and self.wall.monotonic_ms() < until_ms:
             await pause(self.wall, READY_PAUSE_MS)
         await self._start()
 
@@ -81,45 +78,39 @@ class ShopProcess:
         command = running_command(words, self.variables, self._output, self.wall)
         self._process = await self._stack.enter_async_context(command)
         until_ms = self.wall.monotonic_ms() + MAX_START_S * 1_000
-        while (missing := await self._missing()) and self._process.returncode is None:
+        while missing := await self._missing():
+            if self._process.returncode is not None:
+                raise ExploreError(missing)
             if self.wall.monotonic_ms() >= until_ms:
                 raise self._error(f"the shop is not ready after {MAX_START_S} s, {missing}")
             await pause(self.wall, READY_PAUSE_MS)
-        if missing:
-            raise ExploreError(missing)
 
     async def _missing(self) -> str:
         """What is missing for the application to be ready; empty when it is."""
         if self.run.ready is None:
-            server = self._server
-            if server is None or await _is_listening(server):
-                return ""
-            return f"nothing listens on {host_with_port(server.host, server.port)}"
+            is_ready = not self.url or await self._listens()
+            return "" if is_ready else f"nothing listens on {host_and_port(self.url)}"
         method, _, url = self.run.ready.partition(" ")
         request = Request(method=method, url=url)
-        response = await self.connections.send(request, timeout_s=5, closes=True)
+        response = await self.connections.send(request, timeout_s=MAX_READY_S, closes=True)
         return "" if response.is_success else f"{self.run.ready}: {response.text}"
 
+    async def _listens(self) -> bool:
+        """Whether a program listens on the address of the application."""
+        if not self.url:
+            return False
+        try:
+            connection = await self.connections.connect(Request(method="GET", url=self.url).server)
+        except NoConnection:
+            return False
+        connection.transport.close()
+        return True
+
     def _error(self, seen: str) -> ExploreError:
-        """An error with the last lines that the application printed."""
-        shown = "".join(f"\n  {line}" for line in _last_lines(self._output))
+        """An error with the last lines that the application printed, of a long one the end."""
+        output = self._output
+        start = max(0, output.seek(0, os.SEEK_END) - SHOWN_OUTPUT_BYTES)
+        output.seek(start)
+        text = ("…" if start else "") + output.read().decode("utf-8", "replace")
+        shown = "".join(f"\n  {line}" for line in text.splitlines()[-SHOWN_OUTPUT_LINES:])
         return ExploreError(f"{seen}: {self.run.command}{shown}")
-
-
-def _last_lines(output: IO[bytes]) -> list[str]:
-    """The last lines of a file; a long one without its beginning."""
-    start = max(0, output.seek(0, os.SEEK_END) - SHOWN_OUTPUT_BYTES)
-    output.seek(start)
-    text = ("…" if start else "") + output.read().decode("utf-8", "replace")
-    return text.splitlines()[-SHOWN_OUTPUT_LINES:]
-
-
-async def _is_listening(server: BaseUrl | None) -> bool:
-    if server is None:
-        return False
-    try:
-        _, writer = await asyncio.open_connection(server.host, server.port)
-    except OSError:
-        return False
-    writer.close()
-    return True

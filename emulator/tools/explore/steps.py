@@ -1,7 +1,10 @@
 """Defines the steps of histories, and those of each outcome without an anomaly."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct
 
 from emulator.domain.payment import EVENT_TYPES, Status
 from emulator.domain.webhook_forms import STANDARD, WebhookForm
@@ -81,12 +84,24 @@ class Manner(StrEnum):
 WAITING = (Manner.LIMITED, Manner.SLOW_CREATE, Manner.SLOW_READ)
 """Those for which a step waits in real time, a second or more."""
 
-READ_NUMBERS = {Manner.READ_ERROR: 1, Manner.SECOND_READ_ERROR: 2, Manner.SLOW_READ: 1}
-"""Which read of the payment a fault concerns, of those while the event is handled."""
+SLOW_READ_MS = 3_000
+CREATE_FAULTS: Mapping[Manner, Mapping[str, Any]] = {
+    Manner.ERROR_BEFORE: {"status": 500, "point": "before_commit"},
+    Manner.ERROR_AFTER: {"status": 500, "point": "after_commit"},
+    Manner.LIMITED: {"status": 429, "retry_after": 1},
+    Manner.SLOW_CREATE: {"latency": "3s", "point": "after_commit"},
+    Manner.CUT: {"drop": True, "point": "after_commit"},
+    Manner.EARLY: {"latency": "150ms", "point": "after_commit"},
+}
+READ_FAULTS: Mapping[Manner, tuple[int, Mapping[str, Any]]] = {
+    Manner.READ_ERROR: (1, {"status": 500}),
+    Manner.SECOND_READ_ERROR: (2, {"status": 500}),
+    Manner.SLOW_READ: (1, {"latency": f"{SLOW_READ_MS}ms"}),
+}
+"""Which read a fault concerns, of those while the event is handled, and what happens to it."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class HistoryStep:
+class HistoryStep(Struct, frozen=True, order=True):
     """A step of a history; `event` is the type of the event that is delivered."""
 
     action: StepAction
@@ -105,8 +120,7 @@ class HistoryStep:
 Steps = tuple[HistoryStep, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capabilities:
+class Capabilities(Struct, frozen=True, kw_only=True):
     """What an application has: webhooks, a page to which the customer returns, a job, a disk.
 
     `form` is that of its webhooks.
@@ -118,35 +132,6 @@ class Capabilities:
     is_durable: bool = False
     """Whether its process may be killed at any moment, and started again."""
     form: WebhookForm = STANDARD
-
-    @property
-    def has_signature(self) -> bool:
-        return self.has_webhook and self.form.is_signed
-
-    @property
-    def has_two_signatures(self) -> bool:
-        """Whether the old secret signs, too, while it is replaced."""
-        return self.has_signature and bool(self.form.signature.separator)
-
-    @property
-    def has_no_signature(self) -> bool:
-        return self.has_webhook and not self.form.is_signed
-
-    @property
-    def has_timestamp(self) -> bool:
-        return self.has_webhook and self.form.signs_timestamp
-
-    @property
-    def has_event_type(self) -> bool:
-        return self.has_webhook and self._contains("{event.type}")
-
-    @property
-    def has_event_mode(self) -> bool:
-        return self.has_webhook and self._contains("{event.mode}")
-
-    def _contains(self, placeholder: str) -> bool:
-        headers = (text for _, text in self.form.headers)
-        return any(placeholder in text for text in (self.form.body_json, *headers))
 
 
 def base_steps(outcome: Outcome, can: Capabilities) -> Steps:
@@ -162,6 +147,5 @@ def base_steps(outcome: Outcome, can: Capabilities) -> Steps:
         steps += HistoryStep(action), HistoryStep(StepAction.DELIVER, event)
     if outcome is Outcome.PAID:
         steps.append(HistoryStep(StepAction.RETURN))
-    missing = {StepAction.DELIVER} if not can.has_webhook else set()
-    missing |= {StepAction.RETURN} if not can.has_return else set()
-    return tuple(step for step in steps if step.action not in missing)
+    has = {StepAction.DELIVER: can.has_webhook, StepAction.RETURN: can.has_return}
+    return tuple(step for step in steps if has.get(step.action, True))

@@ -4,12 +4,14 @@ import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from emulator.clock import SystemClock
+from emulator.reporting import progress_bar
 from emulator.scenarios.values import VariantKind
 from emulator.tools.rehearse.suite import Suite, SuiteRun
-from emulator.tools.rehearse.variants import Variant
+from emulator.tools.rehearse.variants import Variant, combination
 
 # Of the first run, without --max-time.
 MAX_FIRST_RUN_MS = 3_600_000
@@ -24,8 +26,7 @@ class RehearsalError(Exception):
     """The suite cannot be rehearsed; the arguments are the message, and the end of its output."""
 
 
-@dataclass(slots=True)
-class Traffic:
+class Traffic(Struct):
     """What a suite requests from its emulator, read from the lines of the request log.
 
     `own_scenarios` counts how often a test sets a scenario, which precedes that of the variant.
@@ -44,8 +45,7 @@ PrivateEmulator = Callable[[Variant | None, Traffic], AbstractAsyncContextManage
 """Runs an emulator with a variant, and yields the variables of the suite."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VariantResult:
+class VariantResult(Struct, frozen=True, kw_only=True):
     """The run of the suite with a variant."""
 
     variant: Variant
@@ -58,8 +58,7 @@ class VariantResult:
         return self.run.has_passed is (self.variant.kind is VariantKind.FALSE_ANSWER)
 
 
-@dataclass(slots=True, kw_only=True)
-class RehearsalRun:
+class RehearsalRun(Struct, kw_only=True):
     """A rehearsal: its parts, and its results so far, in the order of the variants.
 
     Without a maximum time of each run, the first run sets that of the others.
@@ -86,14 +85,13 @@ class RehearsalRun:
         """Run everything, `jobs` variants at the same time. Raises RehearsalError."""
         started_ms = self.wall.monotonic_ms()
         self.show("the first run, without a variant")
-        combined = [variant for variant in self.variants if variant.is_combinable]
         try:
             max_ms = await self._run_without_variant()
             alone = [variant for variant in self.variants if not variant.is_combinable]
             await self._run_each(alone, jobs, max_ms)
-            # Most shops survive them all at once; otherwise each shows whether it is the cause.
-            if combined and not await self._run_together(combined, max_ms):
-                await self._run_each(combined, jobs, max_ms)
+            combined = [variant for variant in self.variants if variant.is_combinable]
+            if combined:
+                await self._run_combined(combined, jobs, max_ms)
         finally:
             self.duration_ms = self.wall.monotonic_ms() - started_ms
 
@@ -112,20 +110,27 @@ class RehearsalRun:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
 
-    async def _run_together(self, variants: Sequence[Variant], max_ms: float) -> bool:
-        """Run the suite with all at once; returns whether it has passed, with the results added."""
-        setting = ",".join(variant.vary for variant in variants)
-        run, traffic = await self._run(variants[0]._replace(vary=setting), max_ms)
+    async def _run_combined(self, variants: Sequence[Variant], jobs: int, max_ms: float) -> None:
+        """Run the suite with all at once, which most shops survive.
+
+        Otherwise each shows whether it is the cause; if none is, all together are.
+        """
+        together = combination(variants)
+        run, traffic = await self._run(together, max_ms)
         if run.has_passed:
             self._add(variants, run, traffic)
-        return run.has_passed
+            return
+        await self._run_each(variants, jobs, max_ms)
+        if not any(each.is_finding for each in self.results if each.variant.is_combinable):
+            self.variants = [*self.variants, together]
+            self._add([together], run, traffic)
 
     def _add(self, variants: Sequence[Variant], run: SuiteRun, traffic: Traffic) -> None:
         self.results += [
             VariantResult(variant=variant, run=run, traffic=traffic) for variant in variants
         ]
         self.results.sort(key=lambda result: self.variants.index(result.variant))
-        self.show(f"{len(self.results)} of {len(self.variants)} variants")
+        self.show(f"{progress_bar(len(self.results), len(self.variants))} variants")
 
     async def _run_without_variant(self) -> float:
         """Return the maximum time of the runs with a variant."""

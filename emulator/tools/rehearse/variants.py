@@ -35,6 +35,13 @@ class Variant(NamedTuple):
         return str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute)
 
 
+def combination(variants: Sequence[Variant]) -> Variant:
+    """All settings of these variants at once."""
+    description = "Several other forms at once; the suite passes with each of them alone."
+    vary = ",".join(variant.vary for variant in variants)
+    return Variant("combined-forms", VariantKind.DISTURBANCE, description, vary=vary)
+
+
 def read_variants(
     paths: Sequence[Path], form: WebhookForm = STANDARD
 ) -> tuple[list[Variant], list[Problem]]:
@@ -55,15 +62,9 @@ def read_variants(
             message = "a variant must have a rule, and must not have 'enabled: false'"
             problems.append(Problem(source=str(file), message=message))
     variants.sort(key=lambda variant: variant.kind is VariantKind.DISTURBANCE)
-    forms = [
-        Variant(
-            each.name,
-            VariantKind.DISTURBANCE,
-            each.effect,
-            vary=each.name,
-            # Timestamps without a fraction hide those with a longer one.
-            is_combinable=not each.is_of_account,
-        )
-        for each in VARIANTS
-    ]
-    return variants + forms, problems
+    for form_variant in VARIANTS:
+        name, effect = form_variant.name, form_variant.effect
+        # Timestamps without a fraction hide those with a longer one.
+        can_combine = not form_variant.is_of_account
+        variants.append(Variant(name, VariantKind.DISTURBANCE, effect, None, name, can_combine))
+    return variants, problems

@@ -5,8 +5,8 @@ from typing import Any
 
 from emulator.tools.explore.anomalies import ANOMALY_KINDS, AnomalyKind
 from emulator.tools.explore.integration_file import integration_schema
-from emulator.tools.explore.json_path import JSON_PATH
-from emulator.tools.explore.judgement import VERDICTS
+from emulator.tools.explore.judgement import Verdict
+from emulator.tools.explore.response_value import JSON_PATH
 from tests.docs.generated.scenario_types import key_rows
 from tests.docs.markdown import table
 from tests.tools.explore.zoo.table import WRONG_SHOPS
@@ -29,7 +29,7 @@ def _title(kind: AnomalyKind) -> str:
 
 
 def verdicts_table() -> str:
-    return table(("id", "meaning"), [(f"`{verdict}`", text) for verdict, text in VERDICTS.items()])
+    return table(("id", "meaning"), [(f"`{each.id}`", each) for each in Verdict])
 
 
 def shops_of_anomalies_table() -> str:
@@ -46,10 +46,10 @@ def shops_of_anomalies_table() -> str:
 def shops_of_verdicts_table() -> str:
     """The shops with which each verdict is tested."""
     rows = [
-        (f"`{verdict}`", f"{shop.description} ({shop.language})")
-        for verdict in VERDICTS
+        (f"`{verdict.id}`", f"{shop.description} ({shop.language})")
+        for verdict in Verdict
         for shop in WRONG_SHOPS
-        if shop.has_one_verdict and shop.verdict == verdict
+        if shop.has_one_verdict and shop.verdict == verdict.id
     ]
     return table(("verdict", "a bug that only it reports"), rows)
 

@@ -9,7 +9,7 @@ import pytest
 from emulator.domain.accounts import is_well_formed_key
 from emulator.server.storage.database_file import UnusableDatabase
 from tests.server.control import refusal
-from tests.world import OTHER_TEST_KEY, START, World, headers, world
+from tests.world import OTHER_TEST_KEY, START, TEST_KEY, World, headers, world
 
 
 async def created(emulator: World, **properties: Any) -> dict[str, Any]:
@@ -91,6 +91,30 @@ async def test_the_first_account_cannot_take_the_key_of_a_stored_account(tmp_pat
 async def test_of_concurrent_requests_for_one_key_one_gets_it(emulator: World) -> None:
     responses = await asyncio.gather(
         *(emulator.control("POST", "/accounts", {"test_key": "test_same"}) for _ in range(8))
+    )
+    assert sorted(response.status_code for response in responses) == [201] + [400] * 7
+
+
+async def test_an_account_can_take_over_the_key_of_the_first_account(emulator: World) -> None:
+    earlier = await emulator.create()
+    account = await created(emulator, takes_over=TEST_KEY)
+    assert account["test_key"] != TEST_KEY
+    payment = await emulator.create()
+    assert await emulator.retrieve(payment["id"], account["test_key"]) == payment
+    listed = await emulator.api.get("/v1/payments", headers=headers(TEST_KEY))
+    assert [each["id"] for each in listed.json()["data"]] == [payment["id"]]
+    refused = await emulator.control("POST", "/accounts", {"takes_over": TEST_KEY})
+    assert refusal(refused) == (400, "invalid_takes_over", "takes_over")
+    await emulator.control("DELETE", f"/accounts/{account['id']}")
+    assert await emulator.retrieve(earlier["id"]) == earlier
+    await created(emulator, takes_over=TEST_KEY)
+    await emulator.control("POST", "/reset", {"all": True})
+    await created(emulator, takes_over=TEST_KEY)
+
+
+async def test_of_concurrent_requests_one_takes_over_the_key(emulator: World) -> None:
+    responses = await asyncio.gather(
+        *(emulator.control("POST", "/accounts", {"takes_over": TEST_KEY}) for _ in range(8))
     )
     assert sorted(response.status_code for response in responses) == [201] + [400] * 7
 

@@ -21,6 +21,7 @@ REFUSALS: tuple[tuple[str, str, str, Any], ...] = (
     ("create_account", "invalid_name", "/accounts", {"name": "two\nlines"}),
     ("create_account", "invalid_test_key", "/accounts", {"test_key": "test_demo_key"}),
     ("create_account", "invalid_live_key", "/accounts", {"live_key": "test_new_key"}),
+    ("create_account", "invalid_takes_over", "/accounts", {"takes_over": "test_other_key"}),
     ("create_account", "invalid_clock", "/accounts", {"clock": "frozen@tomorrow"}),
     ("create_account", "invalid_seed", "/accounts", {"seed": 0.5}),
     ("create_account", "invalid_vary", "/accounts", {"vary": "charsets"}),

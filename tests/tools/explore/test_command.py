@@ -15,7 +15,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.cli.invocation import invoke, output, run_on_terminal, usage_error
+from emulator.cli.explore import _limits
+from tests.cli.invocation import error_line, invoke, output, run_on_terminal, usage_error
 from tests.cli.processes import COMMAND, free_port, serving
 from tests.server.checkout.browsing import CHROMIUM
 from tests.tools.explore.small_shop import KEY, SECRET, SmallShop, small_shop
@@ -273,6 +274,17 @@ def test_a_path_that_the_state_does_not_have_is_a_mistake_of_the_file(
     )
 
 
+@pytest.mark.parametrize(
+    ("depth", "max_time_ms", "used_ms", "draws"),
+    [(None, None, 2 * 60_000, True), (None, 5_000, 5_000, True), (2, None, None, False)],
+)
+def test_without_a_depth_the_default_maximum_time_is_two_minutes(
+    depth: int | None, max_time_ms: int | None, used_ms: int | None, draws: bool
+) -> None:
+    limits = _limits(depth, max_time_ms, seed=1, max_failures=1)
+    assert (limits.max_time_ms, limits.draws, limits.depth) == (used_ms, draws, 2)
+
+
 FAILS = "python3 -c 'print(\"no database\"); raise SystemExit(3)'"
 
 
@@ -305,6 +317,21 @@ def test_the_end_of_a_shop_during_the_run_is_reported(correct: SmallShop, tmp_pa
     file.write_text(f"{text}run:\n  command: {command}\n")
     message = usage_error("explore", str(file), *correct.flags)
     assert message == f"the shop ended with code 9: {command}"
+
+
+def test_the_histories_before_an_error_are_in_the_files(correct: SmallShop, tmp_path: Path) -> None:
+    def end(order: int) -> None:
+        assert order < 3, "the shop ends"
+
+    correct.on_start = end
+    results = tmp_path / "run.json"
+    flags = (*correct.flags, "--json", str(results))
+    result = invoke("explore", correct.write(tmp_path), *flags)
+    assert error_line(result).startswith("the order cannot be started: ")
+    assert "2 histories in" in result.stdout
+    document = json.loads(results.read_text())
+    assert (document["is_complete"], document["complete_size"]) == (False, None)
+    assert [each["result"] for each in document["results"]] == ["passed", "passed"]
 
 
 @pytest.mark.deep

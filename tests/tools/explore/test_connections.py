@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from emulator.clock import RealClock
 from emulator.tools.explore.connections import Connections, Request
 from tests.cli.processes import free_port
 from tests.turns import turn
@@ -48,7 +49,7 @@ async def responses(content: bytes, *, count: int = 1) -> tuple[list[tuple[str, 
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     async with server:
-        connections = Connections()
+        connections = Connections(RealClock())
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
         request = Request(method="GET", url=url)
         received = [await connections.send(request) for _ in range(count)]
@@ -100,7 +101,7 @@ async def counting(*, answered: int) -> AsyncIterator[tuple[str, asyncio.Queue[i
     [
         (lambda connections, request: connections.send(request), 0, 1),
         (lambda connections, request: connections.send_together([request, request]), 0, 2),
-        (lambda connections, request: connections.send_and_leave(request, after_ms=60_000), 0, 1),
+        (lambda connections, request: connections.send(request, timeout_s=60, closes=True), 0, 1),
         (lambda connections, request: connections.serves_several(request), 1, 2),
     ],
     ids=["one", "two at the same moment", "one to leave", "one on a second connection"],
@@ -109,7 +110,9 @@ async def test_cancelled_requests_close_their_connections(
     send: Callable[[Connections, Request], Coroutine[Any, Any, object]], answered: int, sent: int
 ) -> None:
     async with counting(answered=answered) as (url, numbers):
-        sending = asyncio.create_task(send(Connections(), Request(method="GET", url=url)))
+        sending = asyncio.create_task(
+            send(Connections(RealClock()), Request(method="GET", url=url))
+        )
         while numbers.qsize() < sent:
             await turn()
         sending.cancel()
@@ -121,5 +124,5 @@ async def test_connections_are_closed_when_another_one_is_refused() -> None:
     async with counting(answered=0) as (url, _):
         closed = f"http://127.0.0.1:{free_port()}/"
         requests = [Request(method="GET", url=each) for each in (url, closed)]
-        for response in await Connections().send_together(requests):
+        for response in await Connections(RealClock()).send_together(requests):
             assert (response.failure, response.is_refused) == ("connection refused", True)

@@ -1,13 +1,14 @@
-"""Explore finds the bug of each shop whose bug was reported in public, in a smallest history."""
+"""Explore finds the bug of each shop whose bug was reported in public, in a smallest history.
+
+How long this takes depends on the machine; `python -m tests.tools.explore.zoo` measures it.
+"""
 
 from pathlib import Path
 
 import pytest
 
 from tests.tools.explore.zoo.exploration import explore, smaller_failures
-from tests.tools.explore.zoo.table import WRONG_SHOPS, Shop
-
-MAX_S = 60
+from tests.tools.explore.zoo.table import HANDLER_BUGS, WRONG_SHOPS, Shop
 
 
 @pytest.mark.interop
@@ -17,5 +18,6 @@ MAX_S = 60
 def test_a_bug_is_found_in_a_smallest_history(shop: Shop, tmp_path: Path) -> None:
     finding = explore(shop, tmp_path, depth=2)
     assert (finding.code, finding.verdict) == (1, shop.verdict), finding.output
-    assert finding.seconds < MAX_S
+    if shop.bug in HANDLER_BUGS:
+        assert finding.history.count(",") == 1, "one anomaly is enough"
     assert smaller_failures(finding, tmp_path) == []

@@ -1,9 +1,9 @@
 """Histories: which exist, in which order they run, and which are equivalent."""
 
-from dataclasses import replace
 from itertools import islice
 
 import pytest
+from msgspec.structs import replace
 
 from emulator.domain.payment import EVENT_TYPES
 from emulator.domain.webhook_forms import STANDARD

@@ -14,13 +14,12 @@ from emulator.clock import RealClock
 from emulator.domain.webhook_forms import STANDARD
 from emulator.http.response import HttpResponse
 from emulator.tools.child_process import MAX_OUTPUT_BYTES
-from emulator.tools.explore.browser import MAX_COOKIES, Browser
-from emulator.tools.explore.connections import Connections
+from emulator.tools.explore.connections import MAX_COOKIES, Browser, Connections
 from emulator.tools.explore.integration_file import parse_integration
 from emulator.tools.explore.judgement import Sample
 from emulator.tools.explore.response_value import MAX_TEXT_CHARACTERS, Count, ResponseValue
 from emulator.tools.explore.service import ExploreError
-from emulator.tools.explore.shop import Shop, Started
+from emulator.tools.explore.shop import Shop, StartFailed, Values
 
 HOST = "http://127.0.0.1:3000"
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -65,21 +64,35 @@ def shop(start: Any, state: Any = None, *, port: int = 3000, **variables: str) -
     text = yaml.safe_dump(document).replace(":3000", f":{port}")
     integration = parse_integration(text, "shop.yaml")
     return Shop(
-        integration, Connections(), secret="", form=STANDARD, wall=RealClock(), variables=variables
+        integration,
+        Connections(RealClock()),
+        secret="",
+        form=STANDARD,
+        wall=RealClock(),
+        variables=variables,
     )
 
 
-async def started(start: Any, responses: Mapping[str, bytes]) -> tuple[Started, Server]:
+async def started(start: Any, responses: Mapping[str, bytes]) -> tuple[int, Values, Server]:
+    """The last status, the values, and the server."""
     async with serving(responses) as server:
-        result = await shop(start, port=server.port).start(Browser())
-    return result, server
+        response, values = await shop(start, port=server.port).start(Browser())
+    return response.status, values, server
+
+
+async def problem_of(start: Any, responses: Mapping[str, bytes]) -> tuple[str, Server]:
+    """Why an order cannot be started, and the server."""
+    async with serving(responses) as server:
+        with pytest.raises(StartFailed) as caught:
+            await shop(start, port=server.port).start(Browser())
+    return str(caught.value), server
 
 
 async def read(state: Any, response: bytes = b"", order: str = "7", **variables: str) -> Sample:
     start = {"request": f"POST {HOST}/", "order": "$.id"}
     async with serving({"/orders/7": response}) as server:
         explored = shop(start, state, port=server.port, **variables)
-        return await explored.read_state(order, Browser(), step=1, payment_status="pending")
+        return await explored.read_state(order, Browser(), 1, "pending")
 
 
 ORDER = {"request": f"POST {HOST}/", "order": "$.id"}
@@ -88,7 +101,7 @@ LOGIN = {"request": f"GET {HOST}/login", "values": {"csrf": {"match": 'value="([
 
 async def test_requests_share_cookies_and_take_values_from_earlier_responses() -> None:
     cookies = b"Set-Cookie: a=1; Path=/\r\nSet-Cookie: b=2; SameSite=Strict\r\n"
-    result, server = await started(
+    status, values, server = await started(
         [
             LOGIN,
             {"request": f"POST {HOST}/login", "form": {"csrf": "{csrf}", "name": "Abebe & Co"}},
@@ -107,8 +120,8 @@ async def test_requests_share_cookies_and_take_values_from_earlier_responses() -
             "/pay?order=a": OK + b"\r\ngo to\nhttps://pay/1\n",
         },
     )
-    assert (result.problem, result.response.status) == ("", 200)
-    assert result.values == {
+    assert status == 200
+    assert values == {
         "csrf": "x&/y",
         "order": "a/b",
         "next": "/pay?order=a",
@@ -133,7 +146,7 @@ async def test_a_customer_who_starts_again_logs_in_again() -> None:
     async with serving(responses) as server:
         explored, browser = shop([LOGIN, ORDER], port=server.port), Browser()
         for _ in range(2):
-            assert (await explored.start(browser)).problem == ""
+            await explored.start(browser)
     cookies = [headers.get("cookie") for _, headers, _ in server.requests]
     assert cookies == [None, "a=1", None, "a=1"]
 
@@ -141,17 +154,43 @@ async def test_a_customer_who_starts_again_logs_in_again() -> None:
 async def test_a_browser_comes_back_without_cookies_of_the_same_site_only() -> None:
     browser = Browser()
     headers = [("set-cookie", "a=1; SameSite=Lax"), ("set-cookie", "b=2; SameSite = Strict")]
-    browser.store(f"{HOST}/login", HttpResponse(status=200, headers=headers))
+    browser.store(f"{HOST}/login", HttpResponse(status=200, headers=headers), now_ms=0)
     assert browser.headers(f"{HOST}/", from_other_site=True) == {"cookie": "a=1"}
     assert browser.headers(f"{HOST}/", from_other_site=False) == {"cookie": "a=1; b=2"}
     assert browser.headers("http://other/", from_other_site=False) == {}
+
+
+ENDED = [
+    "Max-Age=0",
+    "max-age=-1; expires=Thu, 01 Jan 2099 00:00:00 GMT",
+    "Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+    "expires=Thu, 01-Jan-1970 00:00:01 GMT; path=/",
+]
+KEPT = [
+    "Max-Age=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+    "Expires=Thu, 01 Jan 2099 00:00:00 GMT",
+    "Expires=tomorrow",
+]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "is_kept"),
+    [*((each, False) for each in ENDED), *((each, True) for each in KEPT)],
+)
+def test_a_browser_deletes_a_cookie_that_has_expired(attributes: str, is_kept: bool) -> None:
+    browser = Browser()
+    for header in ("a=1", f"a=2; {attributes}"):
+        response = HttpResponse(status=200, headers=[("set-cookie", header)])
+        browser.store(f"{HOST}/", response, now_ms=RealClock().system_ms())
+    sent = browser.headers(f"{HOST}/", from_other_site=False)
+    assert sent == ({"cookie": "a=2"} if is_kept else {})
 
 
 async def test_a_browser_drops_the_oldest_cookies_of_a_host() -> None:
     browser = Browser()
     for number in range(2 * MAX_COOKIES):
         response = HttpResponse(status=200, headers=[("set-cookie", f"c{number}=1")])
-        browser.store(f"{HOST}/", response)
+        browser.store(f"{HOST}/", response, now_ms=0)
     [cookies] = browser.headers(f"{HOST}/", from_other_site=False).values()
     assert cookies.split("; ") == [f"c{n}=1" for n in range(MAX_COOKIES, 2 * MAX_COOKIES)]
 
@@ -182,21 +221,21 @@ PROBLEMS = [
 ]
 
 
-@pytest.mark.parametrize(("places", "response", "problem"), PROBLEMS)
+@pytest.mark.parametrize(("places", "response", "expected"), PROBLEMS)
 async def test_a_value_that_a_start_does_not_have_is_reported_with_what_there_is(
-    places: Any, response: bytes, problem: str
+    places: Any, response: bytes, expected: str
 ) -> None:
-    result, server = await started({"request": f"POST {HOST}/", **places}, {"/": OK + response})
+    problem, server = await problem_of({"request": f"POST {HOST}/", **places}, {"/": OK + response})
     line = f"POST http://127.0.0.1:{server.port}/"
-    assert result.problem == f"{line}: the response has {problem}"
+    assert problem == f"{line}: the response has {expected}"
 
 
 async def test_a_request_that_fails_ends_a_start() -> None:
     start = [LOGIN, {"request": f"POST {HOST}/orders", "order": "$.id"}]
     refused = b"HTTP/1.1 403 Forbidden\r\n\r\nno token"
-    result, server = await started(start, {"/login": refused})
+    problem, server = await problem_of(start, {"/login": refused})
     expected = f"the order cannot be started: GET http://127.0.0.1:{server.port}/login"
-    assert result.problem == f"{expected}: 403 no token"
+    assert problem == f"{expected}: 403 no token"
     assert len(server.requests) == 1
 
 
@@ -262,8 +301,8 @@ async def test_commands_have_their_values_quoted_and_the_variables_of_the_shop()
     ],
 )
 async def test_a_command_that_fails_is_reported(command: str, seen: str) -> None:
-    result, _ = await started({"command": command, "order": "$.id"}, {})
-    assert result.problem == f"the order cannot be started: {command}: {seen}".rstrip()
+    problem, _ = await problem_of({"command": command, "order": "$.id"}, {})
+    assert problem == f"the order cannot be started: {command}: {seen}".rstrip()
 
 
 SLOW = [
@@ -290,14 +329,14 @@ def test_a_text_that_is_too_long_is_not_searched() -> None:
 
 async def test_an_application_without_an_address_has_commands_only() -> None:
     explored = shop({"command": "true", "order": "$.id"}, {"command": "true {order}"})
-    assert explored.integration.url is None
+    assert explored.integration.url == ""
     assert not await explored.serves_several()
 
 
 async def test_a_start_ends_with_the_first_value_that_is_missing() -> None:
     start = [LOGIN, {"request": f"POST {HOST}/orders/{{csrf}}", "order": "$.id"}]
-    result, server = await started(start, {"/login": OK})
-    assert result.problem.endswith(
+    problem, server = await problem_of(start, {"/login": OK})
+    assert problem.endswith(
         'the response has no csrf at a match of \'value="([^"]+)"\' in its text'
     )
     assert len(server.requests) == 1

@@ -17,16 +17,17 @@ from emulator.http.emulator_client import EmulatorClient
 from emulator.server.app.server import private_emulator
 from emulator.settings import resolve
 from emulator.tools.explore.connections import Connections
-from emulator.tools.explore.deliveries import HistoryDeliveries
 from emulator.tools.explore.executor import OBSERVED_MS
 from emulator.tools.explore.exploration import Exploration, Limits
 from emulator.tools.explore.integration_file import read_integration
-from emulator.tools.explore.service import Service
-from emulator.tools.explore.session import MAX_SHARED, ExploreSession
+from emulator.tools.explore.service import MAX_SHARED, Service
+from emulator.tools.explore.session import ExploreSession
 from emulator.tools.explore.shop import Shop
 from emulator.tools.explore.steps import StepAction
 from tests.tools.explore.small_shop import KEY, SECRET, SmallShop, small_shop
 from tests.tools.explore.test_histories import history
+
+MIN_A_SECOND, MAX_OTHER_ORDERS = 12, 20
 
 
 class WaitingClock(RealClock):
@@ -50,10 +51,10 @@ class WaitingClock(RealClock):
 
 @asynccontextmanager
 async def exploring(
-    shop: SmallShop, directory: Path, clock: RealClock
+    shop: SmallShop, directory: Path, clock: RealClock, *, depth: int = 0
 ) -> AsyncIterator[Exploration]:
     async with sharing(shop, directory, clock) as session:
-        limits = Limits(depth=0, seed=1, max_failures=1, max_time_ms=None)
+        limits = Limits(depth=depth, seed=1, max_failures=1, max_time_ms=None)
         yield Exploration(session, limits, lambda _: None)
 
 
@@ -63,7 +64,7 @@ async def sharing(
 ) -> AsyncIterator[ExploreSession]:
     flags = {"port": shop.api_port, "checkout-port": 0, "test-key": KEY, "clock": "frozen"}
     settings = resolve({**flags, "allow-http-localhost": True}, {})
-    connections = Connections()
+    connections = Connections(clock)
     integration = read_integration(Path(shop.write(directory)))
     async with (
         private_emulator(settings) as url,
@@ -127,13 +128,27 @@ async def test_a_second_effect_is_awaited_where_effects_are_late(tmp_path: Path)
     assert result.failure.verdict.id == "fulfilled-twice"
 
 
+@pytest.mark.deep
+async def test_histories_of_an_asynchronous_shop_overlap(tmp_path: Path) -> None:
+    """If each takes a second, as many run in a second as are in progress at once."""
+    in_progress = []
+    with small_shop() as shop:
+        shop.lag_reads = 2
+        async with exploring(shop, tmp_path, WaitingClock(), depth=1) as exploration:
+            shop.on_start = lambda order: in_progress.append(order - exploration.ran)
+            await exploration.run()
+    assert exploration.failures == []
+    # The orders of `other-order` and those after a failed start count, too.
+    assert max(in_progress) - MAX_OTHER_ORDERS >= MIN_A_SECOND
+
+
 async def test_an_event_is_found_behind_those_of_all_histories_that_overlap(tmp_path: Path) -> None:
     with small_shop() as shop:
         async with sharing(shop, tmp_path, WaitingClock()) as session:
             orders = [calls.CREATE_PAYMENT(body=DEFAULT_ORDER) for _ in range(MAX_SHARED + 1)]
             first, *_ = [await session.service.call(order) for order in orders]
-            event = await HistoryDeliveries(session).event("payment.created", first["id"])
-    assert event.payment == first["id"]
+            event = await session.service.event("payment.created", first["id"])
+    assert first["id"].encode() in event.body
 
 
 @pytest.mark.parametrize(("metadata", "identifies"), [({"order": "2"}, True), ({}, False)])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from emulator.reporting import JUnitCase, junit_file
-from emulator.tools.rehearse.failed_tests import (
+from emulator.tools.rehearse.suite import (
     COLOUR,
     MAX_NAME_CHARACTERS,
     MAX_NAMES,

@@ -1,5 +1,7 @@
 """Suites of one shop, and flaws of this shop, in rehearsals with the shipped variants."""
 
+import sys
+
 import pytest
 
 from emulator.reporting import PLAIN
@@ -68,3 +70,25 @@ async def test_a_shop_that_knows_all_members_does_not_survive_another_one() -> N
     assert findings(run) == ["member-in-payment"]
     [line] = [line for line in table_lines(run, PLAIN) if "option:" in line]
     assert line.strip() == "option: --vary member-in-payment"
+
+
+FAILS_WITH_TWO_FORMS = """
+import json, os, urllib.request
+headers = {"Authorization": "Bearer " + os.environ["PAYMENTS_EMULATOR_TEST_KEY"]}
+url = os.environ["PAYMENTS_EMULATOR_URL"] + "/_emulator/accounts"
+with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as response:
+    accounts = json.load(response)["data"]
+api = os.environ["PAYMENTS_EMULATOR_URL"] + "/v1/payments"
+urllib.request.urlopen(urllib.request.Request(api, headers=headers)).close()
+raise SystemExit({"member-in-payment", "charset"} <= {*accounts[-1]["vary"].split(",")})
+"""
+
+
+async def test_forms_that_fail_only_at_once_are_reported_together() -> None:
+    variants = {variant.name: variant for variant in shipped(VariantKind.DISTURBANCE)}
+    chosen = [variants[name] for name in ("member-in-payment", "charset")]
+    run = await rehearse([sys.executable, "-S", "-E", "-c", FAILS_WITH_TWO_FORMS], chosen)
+    assert findings(run) == ["combined-forms"]
+    assert run.is_complete
+    [line] = [line for line in table_lines(run, PLAIN) if "option:" in line]
+    assert line.strip() == "option: --vary member-in-payment,charset"

@@ -1,8 +1,9 @@
 """Creates, finds, resets and deletes accounts, and finds the owner of a key."""
 
+import asyncio
 import sqlite3
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -36,6 +37,7 @@ class NewAccount(NamedTuple):
     name: str | None = None
     test_key: str | None = None
     live_key: str | None = None
+    takes_over: str | None = None
     clock: ClockSpec | None = None
     seed: int | None = None
     vary: str | None = None
@@ -59,6 +61,8 @@ class AccountRegistry(EngineService):
         self._last_number = 2
         self._by_number: dict[int, Account] = {}
         self._by_key: dict[str, Owner] = {}
+        # Held from the check that the key of the first account is free until another has it.
+        self._taking_over = asyncio.Lock()
 
     @property
     def first(self) -> Account:
@@ -118,8 +122,18 @@ class AccountRegistry(EngineService):
 
     async def create(self, request: NewAccount) -> Account:
         """Create an account. Raises InvalidField for a key that is taken or not well-formed."""
-        account = await self._create(request)
-        self._add(account)
+        key, first = request.takes_over, self.first.owner(Mode.TEST)
+        async with nullcontext() if key is None else self._taking_over:
+            if key is not None and self._by_key.get(key) is not first:
+                raise InvalidField(
+                    "takes_over",
+                    '"takes_over" must be the test key of the first account, which no other account'
+                    " has taken over.",
+                )
+            account = await self._create(request)
+            self._add(account)
+            if key is not None:
+                self._by_key[key] = account.owner(Mode.TEST)
         self._scheduler.reschedule(account)
         return account
 
@@ -166,6 +180,9 @@ class AccountRegistry(EngineService):
         del self._by_number[account.number]
         for owner in account.owners:
             self._by_key.pop(account.profile.key(owner.mode), None)
+        key = self.first.profile.test_key
+        if self._by_key[key] in account.owners:
+            self._by_key[key] = self.first.owner(Mode.TEST)
         account.discard()
 
     @writes()

@@ -1,8 +1,10 @@
 """Runs `explore` against a shop of the zoo, and reads what it found."""
 
+import json
 import re
 import resource
 import subprocess
+import sys
 import time  # noqa: TID251 - how long a run takes is a figure
 from dataclasses import dataclass
 from itertools import combinations
@@ -16,16 +18,17 @@ from emulator.scenarios.webhook_form_file import load_webhook_form
 from emulator.tools.explore.exploration import capabilities
 from emulator.tools.explore.histories import histories_of_size, normal_form
 from emulator.tools.explore.integration_file import read_integration
-from emulator.tools.explore.judgement import VerdictId
-from emulator.tools.explore.steps import READ_NUMBERS
+from emulator.tools.explore.judgement import Verdict
+from emulator.tools.explore.steps import READ_FAULTS
 from tests.benchmarks.servers import free_ports
 from tests.cli.processes import COMMAND, REPOSITORY, environment
+from tests.tools.explore.zoo.drawing import RESULTS
 from tests.tools.explore.zoo.integration import write_integration
 from tests.tools.explore.zoo.table import Shop
 
-MAX_RUN_S = 600
+MAX_RUN_S = 1_800
 NO_HISTORY = "has no history that fits"
-_VERDICTS = "|".join(VerdictId)
+_VERDICTS = "|".join(verdict.id for verdict in Verdict)
 _FAILURE = re.compile(rf"^(?P<verdict>{_VERDICTS}): (?P<history>.+)$", re.MULTILINE)
 _SAVED = re.compile(r"^  saved: (?P<path>.+)$", re.MULTILINE)
 
@@ -99,7 +102,9 @@ def exposure(shop: Shop, directory: Path) -> Exposure:
     can = capabilities(read_integration(file), load_webhook_form(shop.form))
     histories = {h.title: h for size in (0, 1) for h in histories_of_size(size, can)}
     # The faults on reads that were not skipped show how often the shop reads a payment.
-    read_numbers = (READ_NUMBERS.get(s.manner, 0) for title in ran for s in histories[title].steps)
+    read_numbers = (
+        READ_FAULTS.get(s.manner, (0,))[0] for title in ran for s in histories[title].steps
+    )
     reads = dict.fromkeys(EVENT_TYPES.values(), max(read_numbers))
     forms = {title: (h.outcome, normal_form(h.steps, reads)) for title, h in histories.items()}
     kinds, verdicts = set(), set()
@@ -134,11 +139,27 @@ def smaller_failures(finding: Finding, directory: Path) -> list[str]:
     return failures
 
 
+def draw(shop: Shop, directory: Path, *, seed: int, seconds: int) -> tuple[Finding, int]:
+    """Explore a shop at random in a new process; also return how many histories were drawn."""
+    [port] = free_ports(1)
+    file = write_integration(shop, directory, port=port)
+    module = "tests.tools.explore.zoo.drawing"
+    words = (sys.executable, "-m", module, str(file), shop.form, str(seed), str(seconds))
+    finding = run_words(*words, directory=directory)
+    results = json.loads((directory / RESULTS).read_text())["results"]
+    return finding, sum(each["history"].count(",") > 1 for each in results)
+
+
 def run_explore(*arguments: str, directory: Path) -> Finding:
     """Run the command in a directory, in which it saves a failure."""
+    words = (*COMMAND, "explore", *arguments, "--port", "0", "--checkout-port", "0")
+    return run_words(*words, directory=directory)
+
+
+def run_words(*words: str, directory: Path) -> Finding:
     started_s = time.monotonic()
     run = subprocess.run(
-        [*COMMAND, "explore", *arguments, "--port", "0", "--checkout-port", "0"],
+        words,
         cwd=directory,
         env=environment({"PYTHONPATH": str(REPOSITORY)}),
         stdout=subprocess.PIPE,
