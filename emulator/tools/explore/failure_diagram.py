@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from emulator.diagrams import MIDDLE, Diagram, Line, Mark, TimedLine, sequence, with_bars
 from emulator.domain.payment import Status
 from emulator.tools.explore.exploration import HistoryFailure
-from emulator.tools.explore.judgement import Observation, TracedStep, state_text
+from emulator.tools.explore.judgement import Observation, TracedStep, VerdictId, state_text
 from emulator.tools.explore.steps import CHANGES, Manner, StepAction
 
 CUSTOMER, SHOP = 1, 3
@@ -36,7 +36,9 @@ def failure_diagram(failure: HistoryFailure) -> Diagram:
     lines = with_bars(parts)
     for sample in observation.samples:
         number = _last_line(lines, observation, sample.step)
-        lines[number] = replace(lines[number], state=state_text(sample))
+        # A webhook that is never acknowledged is not a failure of the order.
+        is_failed = sample.step == verdict.step and verdict.id is not VerdictId.NEVER_ACKNOWLEDGED
+        lines[number] = replace(lines[number], state=Mark(state_text(sample), is_failed))
     number = _last_line(lines, observation, verdict.step)
     lines[number + 1 : number + 1] = [
         Line(text=f"expected: {verdict.expected}"),

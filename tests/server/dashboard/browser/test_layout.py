@@ -6,6 +6,7 @@ from playwright.async_api import expect
 from emulator.server.dashboard.app import SECTIONS
 from tests.server.checkout.browser.tabs import DESKTOP, PHONE, Device
 from tests.server.dashboard.browser.tabs import TABLET, ZOOMED, OpenTab, Tab, in_every_look
+from tests.server.webhooks.receiver import Reply, replies
 
 MAX_HEADER_PX = 120
 # The height of the header, and what of it lies beyond the window or on something else.
@@ -120,15 +121,27 @@ async def test_times_are_spans_with_the_exact_instant(tab: Tab) -> None:
     await tab.sees("next-due", "min")
 
 
-async def test_forced_colours_show_the_present_page_and_the_diagram(tab: Tab) -> None:
-    await tab.page.emulate_media(forced_colors="active")
-    await tab.merchant.create()
-    for path in ("payments", "fidelity"):
-        await tab.open(path)
-        await expect(tab.page.locator("nav [aria-current]")).to_have_css("outline-style", "solid")
-        await tab.is_accessible_and_fits()
-    fill = "rect => getComputedStyle(rect).fill"
-    assert await tab.page.locator(".node rect").first.evaluate(fill) == "rgb(255, 255, 255)"
+async def test_forced_colours_show_the_present_page_and_the_drawings(open_tab: OpenTab) -> None:
+    async with open_tab() as tab, tab.endpoint(replies(Reply(status=500))):
+        await tab.page.emulate_media(forced_colors="active")
+        await tab.merchant.create()
+        await tab.merchant.advance(0)
+        for path in ("payments", "payments/latest", "fidelity"):
+            await tab.open(path)
+            present = tab.page.locator("nav [aria-current]")
+            await expect(present).to_have_css("outline-style", "solid")
+            await tab.is_accessible_and_fits()
+        shapes = """elements => elements.map((each) => getComputedStyle(each))
+          .map(({ fill, stroke }) => [fill, stroke])"""
+        black, white = "rgb(0, 0, 0)", "rgb(255, 255, 255)"
+        nodes = await tab.page.locator(".node rect").evaluate_all(shapes)
+        assert all(shape == [white, black] for shape in nodes)
+        dots = await tab.page.locator(".plot circle").evaluate_all(shapes)
+        assert dots == [[black, "none"]]
+        await tab.open("payments/latest")
+        head = "arrow => getComputedStyle(arrow, '::before').borderRightColor"
+        failed = tab.page.locator(".left.failed .entry-text")
+        assert await failed.evaluate(head) == black
 
 
 async def test_a_printed_page_has_no_controls(tab: Tab) -> None:
