@@ -228,7 +228,7 @@ class RecordingQuery(Struct, frozen=True):
     deliveries: Annotated[
         Any,
         doc("Whether webhook rules reproduce the order of the deliveries.", type="boolean"),
-        types.text_parser({"true": True, "false": False}.__getitem__, '"true" or "false"'),
+        types.BOOLEAN_TEXT,
     ] = False
 
 

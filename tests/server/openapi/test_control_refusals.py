@@ -42,6 +42,7 @@ REFUSALS: tuple[tuple[str, str, str, Any], ...] = (
     ("set_delivery_pause", "invalid_paused", "/deliveries/paused", {"paused": "yes"}),
     ("release_delivery", "delivery_not_pending", "{ping}/release", None),
     ("get_recording", "invalid_deliveries", "/recording?deliveries=yes", None),
+    ("list_deliveries", "invalid_failing", "/deliveries?failing=yes", None),
     ("wait_for_delivery", "invalid_event", "/deliveries/wait?event=ping", None),
     ("get_request", "request_not_found", "/requests/req_unknown", None),
     ("get_checklist", "webhook_endpoint_not_found", "/checklist?exclude_endpoint=we_1", None),

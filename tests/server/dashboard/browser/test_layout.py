@@ -6,7 +6,7 @@ from playwright.async_api import expect
 from emulator.server.dashboard.app import SECTIONS
 from tests.server.checkout.browser.tabs import DESKTOP, PHONE, Device
 from tests.server.dashboard.browser.tabs import TABLET, ZOOMED, OpenTab, Tab, in_every_look
-from tests.server.webhooks.receiver import Reply, replies
+from tests.server.webhooks.receiver import Reply, receiving, replies
 
 MAX_HEADER_PX = 120
 # The height of the header, and what of it lies beyond the window or on something else.
@@ -29,6 +29,22 @@ _ROWS = """() => {
   const visible = boxes.filter((box) => box.bottom <= innerHeight);
   return [visible.length, Math.max(...boxes.map((box) => box.height))];
 }"""
+# The results and causes that are cut, or outside of their cells.
+_CUT = """(rows) => rows.flatMap((row) => [...row.querySelectorAll(".cause, .results, .chip")])
+  .filter((part) => part.checkVisibility()).filter((part) => {
+    const [box, cell] = [part, part.closest("td")].map((each) => each.getBoundingClientRect());
+    const row = part.closest("tr").getBoundingClientRect();
+    const around = cell.width ? cell : row;
+    return part.scrollWidth > part.clientWidth || part.scrollHeight > part.clientHeight
+      || box.left < around.left || box.right > around.right || box.bottom > around.bottom;
+  }).map((part) => part.textContent)"""
+# Whether the last characters of each URL are visible.
+_HAS_ENDS = """(tails) => tails.every((tail) => {
+  const text = tail.querySelector("bdi").firstChild, range = document.createRange();
+  range.setStart(text, text.length - 12);
+  range.setEnd(text, text.length);
+  return range.getBoundingClientRect().left >= tail.getBoundingClientRect().left;
+})"""
 _LABELS = """() => [...document.querySelectorAll(".diagram text")].map((label) =>
   parseFloat(getComputedStyle(label).fontSize) * label.getScreenCTM().a)"""
 
@@ -75,7 +91,8 @@ async def test_the_first_screen_has_many_payments(
 
 
 async def test_a_row_of_each_list_has_at_most_two_lines_and_an_action(open_tab: OpenTab) -> None:
-    for device, height in ((PHONE, 80), (TABLET, 84)):
+    # A cause of a failed delivery has one or two lines of its own.
+    for device, height in ((PHONE, 100), (TABLET, 84)):
         async with open_tab(device) as tab:
             await tab.control(
                 "POST", "/webhook_endpoints", {"url": "http://127.0.0.1:9/" + "x" * 300}
@@ -87,6 +104,27 @@ async def test_a_row_of_each_list_has_at_most_two_lines_and_an_action(open_tab: 
                 await tab.open(path)
                 _, highest = await tab.page.evaluate(_ROWS)
                 assert highest <= height, (path, device)
+
+
+@pytest.mark.parametrize("device", [PHONE, TABLET, DESKTOP], ids=str)
+async def test_a_failed_delivery_shows_its_cause_and_its_endpoint(
+    open_tab: OpenTab, device: Device
+) -> None:
+    async with open_tab(device) as tab, receiving(lambda _: Reply(status=500)) as receiver:
+        for path in ("fail/hooks/payments", "webhooks"):
+            url = receiver.url.replace("hook", path)
+            await tab.control("POST", "/webhook_endpoints", {"url": url})
+        await tab.merchant.create()
+        for seconds in (0, 1, 5, 15, 60):
+            await tab.merchant.advance(seconds)
+        await tab.open("webhooks?failing=true")
+        rows = tab.page.get_by_test_id("delivery-row")
+        await expect(rows).to_have_count(2)
+        assert await rows.evaluate_all(_CUT) == []
+        await expect(rows.first.locator(".chip").last).to_have_text("500 ×5")
+        assert await tab.page.locator(".tail").evaluate_all(_HAS_ENDS)
+        await tab.page.get_by_text("Filters").click()
+        await tab.is_accessible_and_fits()
 
 
 async def test_a_table_has_round_corners(tab: Tab) -> None:
