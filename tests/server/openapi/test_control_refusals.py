@@ -25,6 +25,7 @@ REFUSALS: tuple[tuple[str, str, str, Any], ...] = (
     ("create_account", "invalid_seed", "/accounts", {"seed": 0.5}),
     ("create_account", "invalid_vary", "/accounts", {"vary": "charsets"}),
     ("get_account", "account_not_found", "/accounts/acct_unknown", None),
+    ("update_account", "account_not_found", "/accounts/acct_unknown", {"name": "x"}),
     ("delete_account", "account_is_permanent", "/accounts/acct_demo", None),
     ("reset", "invalid_all", "/reset", {"all": "yes"}),
     ("set_clock", "invalid_clock", "/clock", {"now": "2025-12-31T23:59:59Z"}),
