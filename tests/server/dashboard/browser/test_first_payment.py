@@ -55,6 +55,7 @@ async def test_the_keyboard_is_enough(tab: Tab) -> None:
     await tab.sees("command", "Run the clock")
     await tab.press("Escape")
     await expect(tab.page.get_by_test_id("search")).to_be_hidden()
+    await tab.sees("next-due", "expiry in 30 min")
     await tab.press("n")
     await tab.sees("message", "1 payment expired")
     await tab.press("j", "Enter")
