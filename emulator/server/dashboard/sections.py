@@ -46,7 +46,6 @@ _EVENT = "evt_"
 REQUEST_FILTERS = ("method", "path", "status", "code", "warning")
 HTTP_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 MAX_PLOTTED = 100
-MAX_SHOWN_EVIDENCE = 8
 # To judge 10,000 requests takes half a second; more than these only on request.
 MAX_JUDGED_REQUESTS, MAX_JUDGED_PAYMENTS = 500, "100"
 _CREATE = {"request": "create_payment"}
@@ -360,13 +359,5 @@ async def _checklist(page: ViewRequest, *, has_more: bool) -> list[Mapping[str, 
         or (await page.get("/payments", limit=MAX_JUDGED_PAYMENTS))["next_cursor"]
     ):
         return None
-    return [_linked(page, item) for item in (await page.get("/checklist"))["data"]]
-
-
-def _linked(page: ViewRequest, item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An item of the checklist, with the addresses of the pages of its evidence."""
-    shown = [
-        {"seen": each["seen"], "links": {id_: page.address("search", q=id_) for id_ in each["ids"]}}
-        for each in item["evidence"][:MAX_SHOWN_EVIDENCE]
-    ]
-    return {**item, "shown": shown}
+    items: list[Mapping[str, Any]] = (await page.get("/checklist"))["data"]
+    return items

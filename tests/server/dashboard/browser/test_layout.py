@@ -45,8 +45,18 @@ _HAS_ENDS = """(tails) => tails.every((tail) => {
   range.setEnd(text, text.length);
   return range.getBoundingClientRect().left >= tail.getBoundingClientRect().left;
 })"""
-_LABELS = """() => [...document.querySelectorAll(".diagram text")].map((label) =>
-  parseFloat(getComputedStyle(label).fontSize) * label.getScreenCTM().a)"""
+# The sizes of the labels of drawings, and those that are beyond their cards.
+_LABELS = """() => {
+  const labels = [...document.querySelectorAll(".diagram text")];
+  const cut = labels.filter((label) => {
+    const [box, card] = [label, label.closest(".card")].map((each) => each.getBoundingClientRect());
+    return box.left < card.left || box.right > card.right;
+  });
+  return [labels.map((label) =>
+    parseFloat(getComputedStyle(label).fontSize) * label.getScreenCTM().a),
+    cut.map((label) => label.textContent)];
+}"""
+
 
 
 @in_every_look
@@ -136,15 +146,18 @@ async def test_a_table_has_round_corners(tab: Tab) -> None:
     assert not await tab.page.locator("table").evaluate(at_corner)
 
 
-@pytest.mark.parametrize("device", [PHONE, ZOOMED, DESKTOP], ids=str)
-async def test_the_labels_of_drawings_are_legible(open_tab: OpenTab, device: Device) -> None:
+@pytest.mark.parametrize("device", [PHONE, ZOOMED, TABLET, DESKTOP], ids=str)
+async def test_drawings_are_whole_and_their_labels_legible(
+    open_tab: OpenTab, device: Device
+) -> None:
     async with open_tab(device) as tab, tab.endpoint():
         await tab.merchant.create()
         await tab.merchant.advance(0)
         await tab.open("fidelity")
-        labels = await tab.page.evaluate(_LABELS)
+        labels, cut = await tab.page.evaluate(_LABELS)
         assert len(labels) > 10
         assert min(labels) >= 11
+        assert cut == []
 
 
 async def test_times_are_spans_with_the_exact_instant(tab: Tab) -> None:
