@@ -293,9 +293,8 @@ def _answers(delivery: DeliveryDetail) -> str:
     results = [attempt.result for attempt in _genuine(delivery)][-MAX_SHOWN_ANSWERS:]
     texts = [str(each.response.status if each.response else each.error) for each in results]
     counts = [(text, len(list(equal))) for text, equal in groupby(texts)]
-    return "answered " + ", ".join(
-        text if count == 1 else f"{text} ×{count}" for text, count in counts
-    )
+    shown = (text if count == 1 else f"{text} ×{count}" for text, count in counts)
+    return f"answered {', '.join(shown)}"
 
 
 def _state(delivery: DeliveryDetail) -> DeliveryState:
