@@ -38,6 +38,17 @@ _CUT = """(rows) => rows.flatMap((row) => [...row.querySelectorAll(".cause, .res
     return part.scrollWidth > part.clientWidth || part.scrollHeight > part.clientHeight
       || box.left < around.left || box.right > around.right || box.bottom > around.bottom;
   }).map((part) => part.textContent)"""
+# What unfolds to nothing, the columns without a text, and the sections with only a heading.
+_EMPTY = """() => {
+  for (const each of document.querySelectorAll("main details")) each.open = true;
+  const shown = (selector) => [...document.querySelectorAll(`main ${selector}`)]
+    .filter((each) => each.checkVisibility());
+  const rest = (each, part) => each.innerText.replace(each.querySelector(part)?.innerText, "").trim();
+  const columns = shown("th").filter((head) => ![...head.closest("table").tBodies[0].rows]
+    .some((row) => row.cells[head.cellIndex]?.innerText.trim()));
+  return [...shown("details").filter((each) => !rest(each, "summary")), ...columns,
+    ...shown("section").filter((each) => !rest(each, "h2"))].map((each) => each.innerText);
+}"""
 # Whether the last characters of each URL are visible.
 _HAS_ENDS = """(tails) => tails.every((tail) => {
   const text = tail.querySelector("bdi").firstChild, range = document.createRange();
@@ -90,7 +101,10 @@ async def test_the_first_screen_has_many_payments(
         for number in range(25):
             metadata = {"order": str(number), "note": "injera basket " * 9}
             await tab.merchant.create(metadata=metadata)
+        # A notice about it is above the list.
+        await tab.api.get("/v1/payments")
         await tab.open("payments")
+        await tab.counts("unauthorized", 1)
         visible, highest = await tab.page.evaluate(_ROWS)
         assert visible >= rows
         assert highest <= height
@@ -207,13 +221,18 @@ async def test_pages_without_a_script_show_everything_and_no_dead_button(
     open_tab: OpenTab,
 ) -> None:
     async with open_tab(Device(width=960, height=900, has_script=False)) as tab, tab.endpoint():
-        payments = [await tab.merchant.create(amount=amount) for amount in (100, 900)]
+        order = {"order": "7"}
+        payments = [
+            await tab.merchant.create(amount=amount, metadata=order) for amount in (100, 900)
+        ]
         await tab.merchant.advance(0)
-        for path in (*SECTIONS, "payments/latest"):
+        await tab.create(amount=1)
+        for path in (*SECTIONS, "payments/latest", "scenarios/late-success"):
             await tab.open(path)
             await tab.sees("no-script", "Without JavaScript")
             dead = "[data-call]:visible, [data-copy]:visible, [data-copy-from]:visible"
             assert await tab.page.locator(dead).count() == 0, path
+            assert await tab.page.evaluate(_EMPTY) == [], path
         await tab.open("payments")
         await tab.page.get_by_text("Filters").click()
         await tab.page.get_by_label("From", exact=True).fill("5")

@@ -108,6 +108,9 @@ async def test_why_a_payment_failed_and_who_did_it_is_one_click_away(open_tab: O
             await tab.open("payments")
             rows = tab.page.get_by_test_id("payment-row")
             await rows.nth(row).get_by_role("link").first.click()
+            await tab.sees("reason", reason)
+            await expect(tab.page.get_by_test_id("cause")).to_be_in_viewport()
+            await tab.sees("cause", cause)
             await expect(tab.page.locator(".on-lane").last).to_contain_text(f"{reason}: {cause}")
 
 
