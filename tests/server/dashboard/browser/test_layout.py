@@ -43,7 +43,8 @@ _EMPTY = """() => {
   for (const each of document.querySelectorAll("main details")) each.open = true;
   const shown = (selector) => [...document.querySelectorAll(`main ${selector}`)]
     .filter((each) => each.checkVisibility());
-  const rest = (each, part) => each.innerText.replace(each.querySelector(part)?.innerText, "").trim();
+  const rest = (each, part) =>
+    each.innerText.replace(each.querySelector(part)?.innerText, "").trim();
   const columns = shown("th").filter((head) => ![...head.closest("table").tBodies[0].rows]
     .some((row) => row.cells[head.cellIndex]?.innerText.trim()));
   return [...shown("details").filter((each) => !rest(each, "summary")), ...columns,
