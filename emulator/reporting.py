@@ -131,7 +131,7 @@ def template_environment(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"marked": marked, **filters}
+    environment.filters |= {"marked": marked, "grouped": grouped, **filters}
     environment.globals |= variables
     return environment
 
@@ -143,3 +143,11 @@ def marked(text: str) -> "Markup":
     # A str: Markup would escape the elements that are inserted.
     escaped = str(escape(text))
     return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", escaped))  # noqa: S704 - it is escaped
+
+
+def grouped(item: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """The evidence of an item of the checklist: what was seen, and the ids of all that show it."""
+    groups: dict[str, list[str]] = {}
+    for each in item["evidence"]:
+        groups.setdefault(each["seen"], []).extend(each["ids"])
+    return list(groups.items())

@@ -1,6 +1,6 @@
 """The layout of sequence diagrams: pauses, times since the begin, bars, and the limit."""
 
-from emulator.diagrams import MAX_LINES, Line, Mark, sequence
+from emulator.diagrams import MAX_LINES, Line, Mark, TimedLine, sequence, with_bars
 from emulator.domain.durations import span_text
 
 PARTIES = ("Your shop", "Payments service", "Customer")
@@ -30,9 +30,36 @@ def test_bars_that_overlap_lie_side_by_side() -> None:
         ],
     )
     assert diagram.has_bars
-    assert [line.bars for line in diagram.lines] == [
-        [], [(3, 1)], [(3, 1), (3, 2)], [(3, 2)], [(3, 2), (3, 1)], [(3, 1)], [],
+    assert [[bar.place for bar in line.bars] for line in diagram.lines] == [
+        [], [1], [1, 2], [2], [2, 1], [1], [],
     ]  # fmt: skip
+    assert {bar.lane for line in diagram.lines for bar in line.bars} == {3}
+    # The letter stands once in a bar, and in the lines that begin and end it.
+    assert ["".join(bar.letter * bar.is_first for bar in line.bars) for line in diagram.lines] == [
+        "", "A", "B", "", "A", "", "",
+    ]  # fmt: skip
+    owns = [line.own.letter if line.own else "" for line in diagram.lines]
+    assert owns == ["A", "B", "A", "A", "B", "A", ""]
+
+
+def test_a_request_is_a_bar_from_its_begin_to_its_end() -> None:
+    parts = [
+        TimedLine(Line(text="alone", at=0, target=3), 40, Mark("200")),
+        TimedLine(Line(text="first", at=50, target=3), 90, Mark("200")),
+        Line(text="meanwhile", at=60),
+        TimedLine(Line(text="second", at=70, target=3), 95, Mark("500", is_failed=True)),
+    ]
+    drawn = sequence(PARTIES, with_bars(parts)).lines
+    assert [(each.line.text, each.since, each.is_whole, len(each.bars)) for each in drawn] == [
+        ("alone", "+0 s", True, 0),
+        ("first", "+50 ms", False, 0),
+        ("meanwhile", "+60 ms", False, 1),
+        ("second", "+70 ms", False, 1),
+        ("first", "+90 ms", False, 2),
+        ("second", "+95 ms", False, 1),
+    ]
+    assert drawn[0].line.note == "after\u00a040\u00a0ms"
+    assert drawn[-1].line.css == "arrow left lanes-2-3 failed"
 
 
 def test_equal_marks_in_turn_are_counted() -> None:

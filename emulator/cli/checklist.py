@@ -28,7 +28,7 @@ _ADVICE = {
     _FAILED: "Change the integration, so that it {title}.",
     _NOT_EXERCISED: "To exercise it, {exercise}.",
 }
-_MAX_SHOWN, _MAX_SHOWN_IN_REPORT = 8, 3
+_MAX_SHOWN = 8
 
 Items = Sequence[dict[str, Any]]
 
@@ -121,14 +121,4 @@ def _html(items: Items) -> bytes:
 
     counts = [sum(item["result"] == result for item in items) for result in _COLOURS]
     summary = "{} passed, {} failed, {} not exercised".format(*counts)
-    filters = {"words": _words, "grouped": _grouped}
-    values = {"items": items, "failed": counts[1], "most_shown": _MAX_SHOWN_IN_REPORT}
-    return html_report("checklist", filters, summary=summary, **values)
-
-
-def _grouped(item: dict[str, Any]) -> list[tuple[str, list[str]]]:
-    """The evidence of an item: what was seen, and the ids of all that show it."""
-    groups: dict[str, list[str]] = {}
-    for each in item["evidence"]:
-        groups.setdefault(each["seen"], []).extend(each["ids"])
-    return list(groups.items())
+    return html_report("checklist", {}, summary=summary, items=items, failed=counts[1])

@@ -71,6 +71,12 @@ class CreateAccount(types.Body, frozen=True):
     ] = None
 
 
+class UpdateAccount(types.Body, frozen=True):
+    """The member to change."""
+
+    name: Annotated[types.Name, doc("The name of the merchant on pages.", "Addis Books")]
+
+
 class Reset(types.Body, frozen=True):
     """What is reset."""
 
@@ -139,6 +145,16 @@ async def get_account(call: Call, path: AccountPath) -> AccountJson:
     return _json(call.engine.accounts.get(path.account_id))
 
 
+@operation("PATCH /accounts/{account_id}", "The account.", body="The member to change.")
+async def update_account(call: Call, path: AccountPath, body: UpdateAccount) -> AccountJson:
+    """Rename an account.
+
+    Changes the name of any account, the first one included, and returns the account with masked
+    keys. A reset keeps the name.
+    """
+    return _json(await call.engine.accounts.rename(path.account_id, body.name))
+
+
 @operation("DELETE /accounts/{account_id}", "Deleted.", errors.AccountIsPermanent)
 async def delete_account(call: Call, path: AccountPath) -> None:
     """Delete an account.
@@ -179,7 +195,7 @@ ACCOUNTS = Resource(
     description="An account has a test key and a live key and isolates tests: it has its own"
     " clock, seed, scenarios, faults, journal and webhook endpoints. Parallel tests use one"
     " account each.",
-    operations=(create_account, list_accounts, get_account, delete_account, reset),
+    operations=(create_account, list_accounts, get_account, update_account, delete_account, reset),
 )
 
 
@@ -235,7 +251,7 @@ class RecordingQuery(Struct, frozen=True):
     deliveries: Annotated[
         Any,
         doc("Whether webhook rules reproduce the order of the deliveries.", type="boolean"),
-        types.text_parser({"true": True, "false": False}.__getitem__, '"true" or "false"'),
+        types.BOOLEAN_TEXT,
     ] = False
 
 

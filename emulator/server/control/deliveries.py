@@ -43,6 +43,14 @@ class DeliveryListQuery(Struct, frozen=True):
     payment: Annotated[types.PaymentId | None, _OF_PAYMENT] = None
     endpoint: Annotated[types.EndpointId | None, _TO_ENDPOINT] = None
     status: Annotated[DeliveryState | None, doc("Only deliveries with this status.")] = None
+    failing: Annotated[
+        Any,
+        doc(
+            "Only deliveries that have failed, or whose last scheduled attempt failed.",
+            type="boolean",
+        ),
+        types.BOOLEAN_TEXT,
+    ] = False
 
 
 class DeliveryWaitQuery(Struct, frozen=True):

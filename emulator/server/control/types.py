@@ -76,6 +76,9 @@ def text_parser(
     return parsed(parse_member, kind=kind)
 
 
+BOOLEAN_TEXT = text_parser({"true": True, "false": False}.__getitem__, '"true" or "false"')
+
+
 def identifies(thing: str) -> Meta:
     """A parameter of a path that is the identifier of a thing."""
     return Meta(min_length=1, description=f"The identifier of {thing}.")

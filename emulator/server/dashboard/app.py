@@ -1,7 +1,7 @@
 """The application of the dashboard: its routes, its pages and the index of addresses."""
 
 from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
@@ -28,6 +28,7 @@ from emulator.server.api.errors import status_of
 from emulator.server.api.exchange import ASGIApp, bearer_key
 from emulator.server.assets import DIRECTORY, Assets
 from emulator.server.dashboard import sections
+from emulator.server.dashboard.guide_page import guide_html, heading_id
 from emulator.server.dashboard.shared_renders import SharedRenders
 from emulator.server.dashboard.view_request import ROOT, ControlApi, ViewRequest
 from emulator.server.engine.engine import Engine
@@ -67,6 +68,7 @@ GUIDES = {
 # The units of a span with their lengths, and from how many seconds on the next one is used.
 _UNITS = (("s", 1), ("min", 60), ("h", 3_600), ("d", 86_400))
 _UNIT_LIMITS_S = (60, 7_200, 172_800)
+_GUIDE_FILES = "docs/guides"
 _DICT_ATTRIBUTES = frozenset(dir(dict))
 _SINCE = "Emulator-Since"
 _SUBJECT = ("account", "mode")
@@ -157,10 +159,11 @@ class Dashboard:
                 return RedirectResponse(page.address(FIRST_SECTION, LATEST), 303)
             case "search", None:
                 return await self._search(page)
-            case "guides", str(name) if name in GUIDES.values():
-                text = (data_directory("docs/guides") / f"{name}.md").read_text("utf-8")
+            case "guides", str(name) if name in _guides():
+                text = (data_directory(_GUIDE_FILES) / f"{name}.md").read_text("utf-8")
+                guide = guide_html(text, partial(_address_in_guide, page))
                 header = await self._header(page)
-                return self._html("guide.html", page, 200, name=name, text=text, **header)
+                return self._html("guide.html", page, 200, name=name, guide=guide, **header)
             case "test-key", None:
                 key = self._account(page).profile.test_key
                 return Response(key, media_type="text/plain", headers=_HEADERS)
@@ -296,6 +299,22 @@ def _address_of(page: ViewRequest, item: str) -> str:
         return page.address("scenarios") + f"#{quote(item)}"
     section = SECTION_OF_PREFIX.get(prefix)
     return page.address(FIRST_SECTION) if section is None else page.address(section, item)
+
+
+@cache
+def _guides() -> Set[str]:
+    """The names of all guides."""
+    return {file.stem for file in data_directory(_GUIDE_FILES).glob("*.md")}
+
+
+def _address_in_guide(page: ViewRequest, target: str) -> str | None:
+    """The address of the target of a link of a guide; None for documents that no page shows."""
+    if "://" in target:
+        return target
+    file, sharp, fragment = target.partition("#")
+    name = file.removesuffix(".md") if file else page.item
+    anchor = f"#{heading_id(fragment)}" if sharp else ""
+    return page.address("guides", name) + anchor if name in _guides() else None
 
 
 class _Environment(jinja2.Environment):

@@ -14,7 +14,7 @@ NODE_HEIGHT = 34
 COLUMN_WIDTH = 168
 ROW_HEIGHT = 86
 MARGIN = 12
-_LEFT, _WIDTH, _HEIGHT = 68, 640, 150
+_LEFT, _WIDTH, _HEIGHT = 84, 416, 150
 # The axis of latency is logarithmic: 1 ms to 100 s.
 _DECADES = 5
 _TICKS = {0: "1 ms", 1: "10 ms", 2: "100 ms", 3: "1 s", 4: "10 s", 5: "100 s"}
@@ -75,38 +75,39 @@ def transition_diagram(labels: Mapping[Transition, str]) -> TransitionDiagram:
 
 @cache
 def _places() -> dict[str, tuple[int, int]]:
-    """The corner of each status: its column is its distance from `pending`."""
-    columns = {Status.PENDING: 0}
+    """The corner of each status: its row is its distance from `pending`."""
+    rows = {Status.PENDING: 0}
     for (source, target), edge in TRANSITIONS.items():
         if edge is Edge.ORDINARY:
-            columns[target] = columns[source] + 1
-    rows: dict[int, int] = {}
+            rows[target] = rows[source] + 1
+    columns: dict[int, int] = {}
     places = {}
-    for status, column in columns.items():
-        row = rows[column] = rows.get(column, -1) + 1
+    for status, row in rows.items():
+        column = columns[row] = columns.get(row, -1) + 1
         places[status.value] = (MARGIN + column * COLUMN_WIDTH, MARGIN + row * ROW_HEIGHT)
     return places
 
 
 def _arrow(source: str, target: str, edge: Edge, labels: Mapping[Transition, str]) -> Arrow:
     (from_x, from_y), (to_x, to_y) = _places()[source], _places()[target]
-    if from_x > to_x:
-        # Below the arrow in the other direction.
-        start = (from_x, from_y + NODE_HEIGHT * 3 // 4)
-        end = (to_x + NODE_WIDTH, to_y + NODE_HEIGHT * 3 // 4)
-    elif from_x == to_x:
-        start = (from_x + NODE_WIDTH // 2, from_y)
-        end = (to_x + NODE_WIDTH // 2, to_y + NODE_HEIGHT)
+    if from_y > to_y:
+        # Beside the arrow in the other direction.
+        start = (from_x + NODE_WIDTH * 3 // 4, from_y)
+        end = (to_x + NODE_WIDTH * 3 // 4, to_y + NODE_HEIGHT)
+    elif from_y == to_y:
+        start = (from_x, from_y + NODE_HEIGHT // 2)
+        end = (to_x + NODE_WIDTH, to_y + NODE_HEIGHT // 2)
     else:
-        start = (from_x + NODE_WIDTH, from_y + NODE_HEIGHT // 2)
-        end = (to_x, to_y + NODE_HEIGHT // 2)
+        start = (from_x + NODE_WIDTH // 2, from_y + NODE_HEIGHT)
+        end = (to_x + NODE_WIDTH // 2, to_y)
     return Arrow(
         source=source,
         target=target,
         path=f"M{start[0]} {start[1]} L{end[0]} {end[1]}",
         label=labels.get((source, target), ""),
-        label_x=(start[0] + end[0]) // 2,
-        label_y=(start[1] + end[1]) // 2 - 6,
+        # Before the middle, where arrows cross.
+        label_x=(2 * start[0] + end[0]) // 3,
+        label_y=(2 * start[1] + end[1]) // 3,
         is_taken=(source, target) in labels,
         is_unusual=edge is Edge.UNUSUAL,
     )

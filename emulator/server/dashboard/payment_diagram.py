@@ -74,10 +74,10 @@ async def requests_of(page: ViewRequest, detail: Mapping[str, Any]) -> list[Mapp
 
 
 def url_text(urls: Mapping[str, str], endpoint: str | None) -> str:
-    """The URL of an endpoint without its scheme."""
+    """The URL of an endpoint without its scheme, or the end of it, which differs the most."""
     url = urls.get(endpoint or "", DELETED).partition("://")
     text = escape_controls(url[2] or url[0])
-    return text if len(text) <= MAX_URL_CHARACTERS else f"{text[: MAX_URL_CHARACTERS - 1]}…"
+    return text if len(text) <= MAX_URL_CHARACTERS else f"…{text[1 - MAX_URL_CHARACTERS :]}"
 
 
 def _request_lines(detail: Json, requests: Iterable[Json]) -> Iterator[tuple[_Place, Line]]:
@@ -158,7 +158,9 @@ def _delivery_lines(
         if not attempts and each["status"] == "pending":
             continue
         at = attempts[0]["at"] if attempts else each["created_at"]
-        marks = [_mark(attempt) for attempt in attempts] or [Mark(each["status"], is_failed=True)]
+        marks = [attempt_mark(attempt) for attempt in attempts] or [
+            Mark(each["status"], is_failed=True)
+        ]
         line = Line(
             id=each["id"],
             text=f"`{each['type']}`",
@@ -173,7 +175,8 @@ def _delivery_lines(
         yield (at, places.get(each["event"], 0), 3), line
 
 
-def _mark(attempt: Json) -> Mark:
+def attempt_mark(attempt: Json) -> Mark:
+    """The result of an attempt to deliver."""
     status = attempt["status"]
     return Mark(str(status or "no response"), is_failed=not status or status > 299)
 

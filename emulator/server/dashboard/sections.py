@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
+from emulator.diagrams import counted_marks
 from emulator.domain.clauses import CLAUSES, Basis, clauses_of_code, tolerance_of
-from emulator.domain.message_text import escape_controls, not_accepted
+from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.transitions import TRANSITIONS, Edge, TimerKind
@@ -20,6 +21,7 @@ from emulator.server.dashboard.drawings import delivery_plot, transition_diagram
 from emulator.server.dashboard.first_payment import first_payment_steps
 from emulator.server.dashboard.payment_diagram import (
     MAX_ENTRIES,
+    attempt_mark,
     payment_diagram,
     requests_of,
     url_text,
@@ -44,7 +46,6 @@ _EVENT = "evt_"
 REQUEST_FILTERS = ("method", "path", "status", "code", "warning")
 HTTP_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 MAX_PLOTTED = 100
-MAX_SHOWN_EVIDENCE = 8
 # To judge 10,000 requests takes half a second; more than these only on request.
 MAX_JUDGED_REQUESTS, MAX_JUDGED_PAYMENTS = 500, "100"
 _CREATE = {"request": "create_payment"}
@@ -168,35 +169,33 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
 
 
 async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
-    """The endpoints, and the newest deliveries that match the filters in the address."""
-    listed = await page.get("/deliveries", **{**page.query, "limit": ROWS_PER_PAGE})
-    rows = listed["data"]
+    """The endpoints, and the newest deliveries that match the filters in the address.
+
+    With a filter, the first page begins with the failing ones of all pages.
+    """
+    query = {**page.query, "limit": ROWS_PER_PAGE}
+    listed = await page.get("/deliveries", **query)
+    newest = rows = listed["data"]
+    if page.query and "before" not in page.query:
+        failing = (await page.get("/deliveries", **{**query, "failing": "true"}))["data"]
+        known = {each["id"] for each in failing}
+        rows = [*failing, *(each for each in newest if each["id"] not in known)]
     endpoints = await _endpoints(page)
-    is_filtered = bool({*page.query} - {"before", "status"})
+    urls = {name: endpoint["url"] for name, endpoint in endpoints.items()}
+    marks = {each["id"]: [attempt_mark(attempt) for attempt in each["attempts"]] for each in rows}
     return {
-        # With a filter, those of the page that failed come first.
-        "deliveries": sorted(rows, key=_succeeded) if is_filtered else rows,
-        "next_cursor": rows[-1]["id"] if listed["has_more"] else None,
+        "deliveries": rows,
+        "marks": {delivery: counted_marks(found) for delivery, found in marks.items()},
+        "next_cursor": newest[-1]["id"] if listed["has_more"] else None,
         "curl": page.curl("/deliveries", **page.query),
         "endpoints": endpoints,
         "shown_urls": {
-            name: _shown_url(endpoints.get(name)) for name in {each["endpoint"] for each in rows}
+            name: url_text(urls, name) for name in {*urls, *(each["endpoint"] for each in rows)}
         },
         "event_types": EVENT_TYPES_IN_ORDER,
         "delivery_states": [state.value for state in DeliveryState],
         "profiles": [profile.value for profile in Profile],
     }
-
-
-def _succeeded(delivery: Mapping[str, Any]) -> bool:
-    """Whether no attempt failed, or a later one succeeded."""
-    return delivery["status"] == DeliveryState.SUCCEEDED or not delivery["attempts"]
-
-
-def _shown_url(endpoint: Mapping[str, Any] | None) -> str:
-    """The URL of an endpoint without its scheme."""
-    url = "a deleted endpoint" if endpoint is None else endpoint["url"].partition("://")[2]
-    return escape_controls(url, besides="")
 
 
 async def delivery_details(page: ViewRequest) -> Mapping[str, Any]:
@@ -360,13 +359,5 @@ async def _checklist(page: ViewRequest, *, has_more: bool) -> list[Mapping[str, 
         or (await page.get("/payments", limit=MAX_JUDGED_PAYMENTS))["next_cursor"]
     ):
         return None
-    return [_linked(page, item) for item in (await page.get("/checklist"))["data"]]
-
-
-def _linked(page: ViewRequest, item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An item of the checklist, with the addresses of the pages of its evidence."""
-    shown = [
-        {"seen": each["seen"], "links": {id_: page.address("search", q=id_) for id_ in each["ids"]}}
-        for each in item["evidence"][:MAX_SHOWN_EVIDENCE]
-    ]
-    return {**item, "shown": shown}
+    items: list[Mapping[str, Any]] = (await page.get("/checklist"))["data"]
+    return items

@@ -75,10 +75,11 @@ _NEWEST = (
     " ?5 = coalesce((SELECT status FROM events WHERE position = deliveries.event), 'pending'))"
     " AND (NOT ?6 OR state <> 'pending' OR EXISTS"
     " (SELECT 1 FROM attempts WHERE delivery = deliveries.position AND status IS NOT NULL))"
-    " ORDER BY position DESC LIMIT ?7"
+    " AND (NOT ?7 OR state = 'failed' OR state = 'pending' AND attempts > 0)"
+    " ORDER BY position DESC LIMIT ?8"
 )
 _NEWEST_OF_ALL = _NEWEST.format("NOT INDEXED WHERE")
-_NEWEST_OF_PAYMENT = _NEWEST.format("INDEXED BY deliveries_by_payment WHERE payment = ?8 AND")
+_NEWEST_OF_PAYMENT = _NEWEST.format("INDEXED BY deliveries_by_payment WHERE payment = ?9 AND")
 _PUT_REDIRECT = "INSERT OR REPLACE INTO redirects (payment, moment, until) VALUES (?, ?, ?)"
 _LEFT_EARLY = (
     "SELECT payment FROM redirects WHERE moment = 'before_completed' AND payment BETWEEN ? AND ?"
@@ -124,6 +125,7 @@ class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
     """A selection of an owner's deliveries; None does not restrict it.
 
     `before`, `payment` and `endpoint` are ids, `event` is the payment's status at the event.
+    With `failing`, they have failed, or their last scheduled attempt has.
     """
 
     before: str | None = None
@@ -131,6 +133,7 @@ class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
     endpoint: str | None = None
     status: DeliveryState | None = None
     event: Status | None = None
+    failing: bool = False
 
 
 # The fields that `update` writes, in the order of its columns.
@@ -254,7 +257,8 @@ def newest(
         payment = payments.find(tx, owner, selection.payment).position
     if selection.endpoint is not None:
         endpoint = endpoints.position(tx, owner, selection.endpoint)
-    values = (first, last, endpoint, selection.status, selection.event, is_over, limit)
+    filters = (endpoint, selection.status, selection.event, is_over, selection.failing)
+    values = (first, last, *filters, limit)
     if payment is None:
         rows = tx.execute(_NEWEST_OF_ALL, values)
     else:

@@ -92,8 +92,9 @@ _CONTAINING = (
     f"SELECT {PAYMENT_COLUMNS} FROM (SELECT * FROM payments NOT INDEXED"
     f" WHERE position BETWEEN ?1 AND ?2 ORDER BY position DESC LIMIT {MAX_COMPARED_PAYMENTS})"
     " WHERE amount_minor = ?3 OR instr(phone, ?4) OR substr(id, -length(?5)) = ?5 OR EXISTS"
-    " (SELECT 1 FROM json_each(terms, '$.metadata') WHERE instr(key || '=' || value, ?5))"
-    " ORDER BY position DESC LIMIT ?6"
+    " (SELECT 1 FROM json_each(terms, '$.metadata')"
+    " WHERE value = ?6 OR instr(key || '=' || value, ?5))"
+    " ORDER BY position DESC LIMIT ?7"
 )
 
 
@@ -276,11 +277,13 @@ def containing(
     *,
     amount_minor: int | None,
     phone_digits: str | None,
+    part: str | None,
     limit: int,
 ) -> list[Payment]:
-    """Among an owner's newest payments, those with an amount, with these digits in the phone, or
-    with a text in their metadata or at the end of their id, newest first."""
-    values = (*positions_of(owner), amount_minor, phone_digits, text, limit)
+    """Among an owner's newest payments, those with an amount, with these digits in the phone, with
+    a text as a value of metadata, or with a part of metadata or of the end of the id, newest first.
+    """
+    values = (*positions_of(owner), amount_minor, phone_digits, part, text, limit)
     return [payment_of_row(row) for row in tx.execute(_CONTAINING, values)]
 
 

@@ -98,8 +98,8 @@ def summary_line(exploration: Exploration) -> str:
 def progress_text(exploration: Exploration) -> str:
     """A bar of the histories that are done."""
     done = exploration.existing - exploration.not_run
-    failed = f"{len(exploration.failures)} failed"
-    return f"{progress_bar(done, exploration.existing)} histories, {failed}"
+    bar = progress_bar(done, exploration.existing)
+    return f"{bar} histories, {len(exploration.failures)} failed"
 
 
 def report(name: str, exploration: Exploration, saved: Mapping[str, str]) -> bytes:
@@ -227,16 +227,17 @@ def failure_diagram(failure: HistoryFailure) -> Diagram:
         line = Line(text=f"`{title}`", at=sent.began_ms - begin, target=SHOP)
         parts.append(TimedLine(line, sent.ended_ms - begin, result))
     lines = with_bars(parts)
+    # A webhook that is never acknowledged is not a failure of the order.
+    step = None if failure.verdict is Verdict.NEVER_ACKNOWLEDGED else failure.step
     for sample in observation.samples:
         number = _last_line(lines, observation, sample.step)
-        lines[number] = replace(lines[number], state=sample.text)
+        lines[number] = replace(lines[number], state=Mark(sample.text, sample.step == step))
     number = _last_line(lines, observation, failure.step)
     lines[number + 1 : number + 1] = [
         Line(text=f"expected: {failure.expected}"),
         Line(text=f"seen: {failure.seen}", is_failed=True),
     ]
-    title = f"Order {observation.order}"
-    return sequence(PARTIES, lines, state_title=title, has_instants=False)
+    return sequence(PARTIES, lines, state_title=f"Order {observation.order}", has_instants=False)
 
 
 def _step_parts(traced: TracedStep, begin: float) -> list[Line | TimedLine]:

@@ -34,7 +34,7 @@ def details(result: VariantResult) -> Iterator[str]:
     if (others := len(run.failed_tests) - MAX_TESTS) > 0:
         yield f"and {others} more"
     if not run.has_passed and (run.exit_code is None or not run.failed_tests):
-        yield f"{run.end}; the last lines of the output:"
+        yield f"{run.end}; {'the last lines of the output:' if run.last_lines else 'no output'}"
         yield from (f"  {line}" for line in run.last_lines)
     if own := result.traffic.own_scenarios:
         yield f"{counted(own, 'scenario')} that the tests set had precedence"

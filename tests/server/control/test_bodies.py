@@ -232,6 +232,7 @@ WAIT = "/payments/pay_1/wait"
         ("/deliveries", "limit=0", "invalid_limit", "limit"),
         ("/deliveries", "status=done", "invalid_status", "status"),
         ("/deliveries", "event=x", "invalid_event", "event"),
+        ("/deliveries", "failing=1", "invalid_failing", "failing"),
         ("/deliveries", "before=dlv_nope", "invalid_before", "before"),
         ("/deliveries", "before=latest", "invalid_before", "before"),
         ("/events", "before=evt_nope", "invalid_before", "before"),

@@ -77,6 +77,10 @@ async def test_deliveries_are_listed_newest_first_and_can_be_chosen() -> None:
         assert await hooks.deliveries("?limit=1") == everything[-1:]
         assert await hooks.deliveries(f"?payment={second['id']}") == everything[1:]
         assert await hooks.deliveries("?status=succeeded") == everything[:1]
+        # Retries are scheduled.
+        assert await hooks.deliveries("?failing=true") == everything[1:]
+        assert await hooks.deliveries("?failing=true&status=succeeded") == []
+        assert await hooks.deliveries("?failing=false") == everything
         assert await hooks.deliveries(f"?endpoint={hooks.endpoint['id']}") == everything
         for delivery in everything:
             response = await hooks.emulator.control("GET", f"/deliveries/{delivery['id']}")

@@ -76,13 +76,24 @@ async def test_the_checklist_links_to_its_evidence(emulator: World) -> None:
     await emulator.create()
     page = (await get(emulator, "fidelity")).text
     assert page.count('data-testid="item-') == len(ITEMS)
-    item = re.search(r'data-testid="item-create-idempotent">(.*?)</li>', page)
+    item = re.search(r'(?s)data-testid="item-create-idempotent">(.*?)</li>', page)
     assert item is not None
     assert '<span class="chip failed">failed</span>' in item[1]
     link = re.search(r'<a href="([^"]+)"><code>(req_\w+)</code>', item[1])
     assert link is not None
     found = await emulator.api.get(html.unescape(link[1]), headers={"Accept": "text/html"})
     assert (found.status_code, link[2] in found.headers["location"]) == (303, True)
+
+
+async def test_failed_items_are_first_and_equal_evidence_is_one_group(emulator: World) -> None:
+    for _ in range(20):
+        await emulator.create()
+    page = (await get(emulator, "fidelity")).text
+    results = re.findall(r'<span class="chip (failed|not_exercised|passed)">', page)
+    assert results == sorted(results, key=("failed", "not_exercised", "passed").index)
+    assert page.count("<summary>without an idempotency_key") == 1
+    assert page.count("<code>req_") == 8
+    assert "and 12 more" in page
 
 
 async def test_an_account_with_many_payments_is_judged_on_request(emulator: World) -> None:

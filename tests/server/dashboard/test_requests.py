@@ -84,6 +84,34 @@ async def test_a_refusal_is_shown_with_its_sentence_and_its_clauses(emulator: Wo
     assert 'href="/_emulator/view/fidelity#clause-4.1.2"' in page
 
 
+async def test_the_headers_of_a_request_are_shown_with_a_masked_key(emulator: World) -> None:
+    sent = {**headers(), "User-Agent": "shop/1.0 <b>", "Idempotency-Key": "order-7"}
+    await emulator.api.get("/v1/payments", headers=sent)
+    text = await shown(emulator, "requests/latest")
+    assert "authorization: Bearer test_de…key" in text
+    assert "user-agent: shop/1.0 <b>" in text
+    assert "idempotency-key: order-7" in text
+    assert sent["Authorization"] not in text
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("sk_nope", "with a key of another form"),
+        ("test_unknown_key", "with the key test_un…key"),
+        ("", "without a key"),
+    ],
+)
+async def test_a_request_without_a_valid_key_is_shown_with_what_it_sent(
+    emulator: World, key: str, words: str
+) -> None:
+    await emulator.api.get(
+        "/v1/payments", headers={"Authorization": f"Bearer {key}"} if key else {}
+    )
+    for path in ("payments", "requests"):
+        assert words in await shown(emulator, path)
+
+
 async def test_a_warning_is_shown_with_its_sentence_and_its_clause(emulator: World) -> None:
     await emulator.api.get("/v1/payments?limitt=1", headers=headers())
     text = await shown(emulator, "requests/latest")

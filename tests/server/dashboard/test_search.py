@@ -68,6 +68,15 @@ async def test_a_payment_is_found_by_what_it_contains(emulator: World, text: str
     assert await matches(emulator, text) == [f"{payment['id']} ETB 1,234.50, processing"]
 
 
+@pytest.mark.parametrize("text", ["45", "ETB 45", "45.00", "12", "ቡና", "7"])
+async def test_a_short_text_is_an_exact_amount_or_a_whole_value_of_metadata(
+    emulator: World, text: str
+) -> None:
+    await emulator.create(amount=4512, metadata={"order": "123", "item": "ቡናማ", "phone": "1745"})
+    payment = await emulator.create(amount=4500, metadata={"order": "12", "item": "ቡና", "n": "7"})
+    assert await matches(emulator, text) == [f"{payment['id']} ETB 45.00, pending"]
+
+
 async def test_a_payment_is_found_by_its_reference_and_its_checkout(emulator: World) -> None:
     payment, _ = await emulator.create(), await emulator.create()
     for text in (payment["id"][-8:], payment["checkout_url"], f"{payment['checkout_url']}?lang=am"):
@@ -86,6 +95,7 @@ async def test_a_text_without_a_match_explains_what_is_found(emulator: World, te
     await emulator.create()
     html = await page(emulator, f"search?q={quote(text)}")
     assert "the address of a checkout" in texts(html, "no-match")[0]
+    assert "three characters" in texts(html, "no-match")[0]
     assert "<b>" not in html
 
 

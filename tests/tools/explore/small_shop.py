@@ -80,7 +80,7 @@ class SmallShop:
 
     def webhook(self, event: dict[str, Any]) -> None:
         if self.has_race:
-            is_new = event["id"] not in self.seen
+            is_new = event["id"] not in self.seen or self.repeats
             status = self.call("GET", f"/v1/payments/{event['data']['id']}")["status"]
         else:
             with self.lock:

@@ -23,11 +23,12 @@ def result(
     failed_tests: Sequence[str] = (),
     own_scenarios: int = 0,
     file: Path = ELSEWHERE,
+    last_lines: Sequence[str] = ("one", "two"),
 ) -> VariantResult:
     run = SuiteRun(
         exit_code=exit_code,
         duration_ms=2_400,
-        last_lines=["one", "two"],
+        last_lines=last_lines,
         failed_tests=failed_tests,
     )
     traffic = Traffic(api_requests=1, own_scenarios=own_scenarios)
@@ -41,6 +42,11 @@ def test_the_last_lines_stand_for_tests_without_names() -> None:
         "  two",
         "scenario: /variants/own.yaml",
     ]
+
+
+def test_a_run_without_output_has_no_last_lines() -> None:
+    first, _ = details(result(1, last_lines=()))
+    assert first == "exit code 1; no output"
 
 
 def test_a_run_that_was_ended_has_the_tests_that_failed_until_then() -> None:

@@ -1,7 +1,7 @@
 """The ten items of the checklist, each judged by what the emulator observed."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -291,9 +291,10 @@ def _genuine(delivery: DeliveryDetail) -> list[Attempt]:
 
 def _answers(delivery: DeliveryDetail) -> str:
     results = [attempt.result for attempt in _genuine(delivery)][-MAX_SHOWN_ANSWERS:]
-    return "answered " + ", ".join(
-        str(result.response.status if result.response else result.error) for result in results
-    )
+    texts = [str(each.response.status if each.response else each.error) for each in results]
+    counts = [(text, len(list(equal))) for text, equal in groupby(texts)]
+    shown = (text if count == 1 else f"{text} ×{count}" for text, count in counts)
+    return f"answered {', '.join(shown)}"
 
 
 def _state(delivery: DeliveryDetail) -> DeliveryState:

@@ -22,6 +22,7 @@ from emulator.server.storage.database import reads
 MAX_MATCHES = 10
 MAX_SEARCHED_OWNERS = 2_000
 MAX_COMPARED_IDS = 20_000
+# A shorter text is compared with whole values.
 MIN_PART_LENGTH = 3
 
 _ETB = re.compile(r"(?:ETB\s*)?([0-9]{1,13})(?:\.([0-9]{1,2}))?", re.ASCII)
@@ -55,7 +56,7 @@ class Search(EngineService):
             return await self._with_id(owner, text)
         if separator and prefix in ("req", "we", "acct"):
             return list(islice(self._in_memory(owner, text), MAX_MATCHES))
-        return await self._containing(owner, text) if len(text) >= MIN_PART_LENGTH else []
+        return await self._containing(owner, text) if text else []
 
     def _owners(self, first: Owner) -> Iterator[Owner]:
         """An owner, then those of the newest accounts."""
@@ -114,6 +115,7 @@ class Search(EngineService):
             text,
             amount_minor=amount_minor,
             phone_digits=digits if is_phone else None,
+            part=text if len(text) >= MIN_PART_LENGTH else None,
             limit=MAX_MATCHES,
         )
         return [_payment(owner, payment) for payment in found]

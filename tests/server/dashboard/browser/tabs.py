@@ -33,7 +33,13 @@ UNDECIDED = ("incomplete color-contrast", "incomplete heading-order")
 
 
 # A page is invisible until its scripts have run, so that no click or input comes before them.
-_INVISIBLE_AT_FIRST = """document.documentElement.style.visibility = "hidden";
+_INVISIBLE_AT_FIRST = """const hide = () => {
+  if (document.documentElement) document.documentElement.style.visibility = "hidden";
+  return document.documentElement;
+};
+// The script may run before the page has an element.
+if (!hide()) new MutationObserver((_, observer) => hide() && observer.disconnect())
+  .observe(document, { childList: true });
 addEventListener("DOMContentLoaded", () => document.documentElement.removeAttribute("style"));"""
 
 # What lies beyond the right edge, if the page can be scrolled to it.

@@ -19,6 +19,7 @@ async def test_the_page_is_live_accessible_and_fits(tab: Tab) -> None:
     await tab.call("POST", f"/_emulator/payments/{payment['id']}/transition", change)
     await tab.sees("coverage", "1 of 9")
     await tab.counts("plot", 1)
+    assert await tab.page.evaluate("document.documentElement.scrollHeight") < 4_000
     await tab.is_accessible_and_fits()
 
 

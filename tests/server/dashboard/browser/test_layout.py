@@ -6,6 +6,7 @@ from playwright.async_api import expect
 from emulator.server.dashboard.app import SECTIONS
 from tests.server.checkout.browser.tabs import DESKTOP, PHONE, Device
 from tests.server.dashboard.browser.tabs import TABLET, ZOOMED, OpenTab, Tab, in_every_look
+from tests.server.webhooks.receiver import Reply, receiving, replies
 
 MAX_HEADER_PX = 120
 # The height of the header, and what of it lies beyond the window or on something else.
@@ -28,8 +29,45 @@ _ROWS = """() => {
   const visible = boxes.filter((box) => box.bottom <= innerHeight);
   return [visible.length, Math.max(...boxes.map((box) => box.height))];
 }"""
-_LABELS = """() => [...document.querySelectorAll(".diagram text")].map((label) =>
-  parseFloat(getComputedStyle(label).fontSize) * label.getScreenCTM().a)"""
+# The results and causes that are cut, or outside of their cells.
+_CUT = """(rows) => rows.flatMap((row) => [...row.querySelectorAll(".cause, .results, .chip")])
+  .filter((part) => part.checkVisibility()).filter((part) => {
+    const [box, cell] = [part, part.closest("td")].map((each) => each.getBoundingClientRect());
+    const row = part.closest("tr").getBoundingClientRect();
+    const around = cell.width ? cell : row;
+    return part.scrollWidth > part.clientWidth || part.scrollHeight > part.clientHeight
+      || box.left < around.left || box.right > around.right || box.bottom > around.bottom;
+  }).map((part) => part.textContent)"""
+# What unfolds to nothing, the columns without a text, and the sections with only a heading.
+_EMPTY = """() => {
+  for (const each of document.querySelectorAll("main details")) each.open = true;
+  const shown = (selector) => [...document.querySelectorAll(`main ${selector}`)]
+    .filter((each) => each.checkVisibility());
+  const rest = (each, part) =>
+    each.innerText.replace(each.querySelector(part)?.innerText, "").trim();
+  const columns = shown("th").filter((head) => ![...head.closest("table").tBodies[0].rows]
+    .some((row) => row.cells[head.cellIndex]?.innerText.trim()));
+  return [...shown("details").filter((each) => !rest(each, "summary")), ...columns,
+    ...shown("section").filter((each) => !rest(each, "h2"))].map((each) => each.innerText);
+}"""
+# Whether the last characters of each URL are visible.
+_HAS_ENDS = """(tails) => tails.every((tail) => {
+  const text = tail.querySelector("bdi").firstChild, range = document.createRange();
+  range.setStart(text, text.length - 12);
+  range.setEnd(text, text.length);
+  return range.getBoundingClientRect().left >= tail.getBoundingClientRect().left;
+})"""
+# The sizes of the labels of drawings, and those that are beyond their cards.
+_LABELS = """() => {
+  const labels = [...document.querySelectorAll(".diagram text")];
+  const cut = labels.filter((label) => {
+    const [box, card] = [label, label.closest(".card")].map((each) => each.getBoundingClientRect());
+    return box.left < card.left || box.right > card.right;
+  });
+  return [labels.map((label) =>
+    parseFloat(getComputedStyle(label).fontSize) * label.getScreenCTM().a),
+    cut.map((label) => label.textContent)];
+}"""
 
 
 @in_every_look
@@ -64,7 +102,10 @@ async def test_the_first_screen_has_many_payments(
         for number in range(25):
             metadata = {"order": str(number), "note": "injera basket " * 9}
             await tab.merchant.create(metadata=metadata)
+        # A notice about it is above the list.
+        await tab.api.get("/v1/payments")
         await tab.open("payments")
+        await tab.counts("unauthorized", 1)
         visible, highest = await tab.page.evaluate(_ROWS)
         assert visible >= rows
         assert highest <= height
@@ -74,7 +115,8 @@ async def test_the_first_screen_has_many_payments(
 
 
 async def test_a_row_of_each_list_has_at_most_two_lines_and_an_action(open_tab: OpenTab) -> None:
-    for device, height in ((PHONE, 80), (TABLET, 84)):
+    # A cause of a failed delivery has one or two lines of its own.
+    for device, height in ((PHONE, 100), (TABLET, 84)):
         async with open_tab(device) as tab:
             await tab.control(
                 "POST", "/webhook_endpoints", {"url": "http://127.0.0.1:9/" + "x" * 300}
@@ -88,6 +130,27 @@ async def test_a_row_of_each_list_has_at_most_two_lines_and_an_action(open_tab: 
                 assert highest <= height, (path, device)
 
 
+@pytest.mark.parametrize("device", [PHONE, TABLET, DESKTOP], ids=str)
+async def test_a_failed_delivery_shows_its_cause_and_its_endpoint(
+    open_tab: OpenTab, device: Device
+) -> None:
+    async with open_tab(device) as tab, receiving(lambda _: Reply(status=500)) as receiver:
+        for path in ("fail/hooks/payments", "webhooks"):
+            url = receiver.url.replace("hook", path)
+            await tab.control("POST", "/webhook_endpoints", {"url": url})
+        await tab.merchant.create()
+        for seconds in (0, 1, 5, 15, 60):
+            await tab.merchant.advance(seconds)
+        await tab.open("webhooks?failing=true")
+        rows = tab.page.get_by_test_id("delivery-row")
+        await expect(rows).to_have_count(2)
+        assert await rows.evaluate_all(_CUT) == []
+        await expect(rows.first.locator(".chip").last).to_have_text("500 ×5")
+        assert await tab.page.locator(".tail").evaluate_all(_HAS_ENDS)
+        await tab.page.get_by_text("Filters").click()
+        await tab.is_accessible_and_fits()
+
+
 async def test_a_table_has_round_corners(tab: Tab) -> None:
     await tab.merchant.create()
     await tab.open("payments")
@@ -97,15 +160,18 @@ async def test_a_table_has_round_corners(tab: Tab) -> None:
     assert not await tab.page.locator("table").evaluate(at_corner)
 
 
-@pytest.mark.parametrize("device", [PHONE, ZOOMED, DESKTOP], ids=str)
-async def test_the_labels_of_drawings_are_legible(open_tab: OpenTab, device: Device) -> None:
+@pytest.mark.parametrize("device", [PHONE, ZOOMED, TABLET, DESKTOP], ids=str)
+async def test_drawings_are_whole_and_their_labels_legible(
+    open_tab: OpenTab, device: Device
+) -> None:
     async with open_tab(device) as tab, tab.endpoint():
         await tab.merchant.create()
         await tab.merchant.advance(0)
         await tab.open("fidelity")
-        labels = await tab.page.evaluate(_LABELS)
+        labels, cut = await tab.page.evaluate(_LABELS)
         assert len(labels) > 10
         assert min(labels) >= 11
+        assert cut == []
 
 
 async def test_times_are_spans_with_the_exact_instant(tab: Tab) -> None:
@@ -120,15 +186,27 @@ async def test_times_are_spans_with_the_exact_instant(tab: Tab) -> None:
     await tab.sees("next-due", "min")
 
 
-async def test_forced_colours_show_the_present_page_and_the_diagram(tab: Tab) -> None:
-    await tab.page.emulate_media(forced_colors="active")
-    await tab.merchant.create()
-    for path in ("payments", "fidelity"):
-        await tab.open(path)
-        await expect(tab.page.locator("nav [aria-current]")).to_have_css("outline-style", "solid")
-        await tab.is_accessible_and_fits()
-    fill = "rect => getComputedStyle(rect).fill"
-    assert await tab.page.locator(".node rect").first.evaluate(fill) == "rgb(255, 255, 255)"
+async def test_forced_colours_show_the_present_page_and_the_drawings(open_tab: OpenTab) -> None:
+    async with open_tab() as tab, tab.endpoint(replies(Reply(status=500))):
+        await tab.page.emulate_media(forced_colors="active")
+        await tab.merchant.create()
+        await tab.merchant.advance(0)
+        for path in ("payments", "payments/latest", "fidelity"):
+            await tab.open(path)
+            present = tab.page.locator("nav [aria-current]")
+            await expect(present).to_have_css("outline-style", "solid")
+            await tab.is_accessible_and_fits()
+        shapes = """elements => elements.map((each) => getComputedStyle(each))
+          .map(({ fill, stroke }) => [fill, stroke])"""
+        black, white = "rgb(0, 0, 0)", "rgb(255, 255, 255)"
+        nodes = await tab.page.locator(".node rect").evaluate_all(shapes)
+        assert all(shape == [white, black] for shape in nodes)
+        dots = await tab.page.locator(".plot circle").evaluate_all(shapes)
+        assert dots == [[black, "none"]]
+        await tab.open("payments/latest")
+        head = "arrow => getComputedStyle(arrow, '::before').borderRightColor"
+        failed = tab.page.locator(".left.failed .entry-text")
+        assert await failed.evaluate(head) == black
 
 
 async def test_a_printed_page_has_no_controls(tab: Tab) -> None:
@@ -144,13 +222,18 @@ async def test_pages_without_a_script_show_everything_and_no_dead_button(
     open_tab: OpenTab,
 ) -> None:
     async with open_tab(Device(width=960, height=900, has_script=False)) as tab, tab.endpoint():
-        payments = [await tab.merchant.create(amount=amount) for amount in (100, 900)]
+        order = {"order": "7"}
+        payments = [
+            await tab.merchant.create(amount=amount, metadata=order) for amount in (100, 900)
+        ]
         await tab.merchant.advance(0)
-        for path in (*SECTIONS, "payments/latest"):
+        await tab.create(amount=1)
+        for path in (*SECTIONS, "payments/latest", "scenarios/late-success"):
             await tab.open(path)
             await tab.sees("no-script", "Without JavaScript")
             dead = "[data-call]:visible, [data-copy]:visible, [data-copy-from]:visible"
             assert await tab.page.locator(dead).count() == 0, path
+            assert await tab.page.evaluate(_EMPTY) == [], path
         await tab.open("payments")
         await tab.page.get_by_text("Filters").click()
         await tab.page.get_by_label("From", exact=True).fill("5")
@@ -168,17 +251,25 @@ async def test_pages_without_a_script_show_everything_and_no_dead_button(
 
 
 async def test_the_guide_to_each_page_is_one_link_away(tab: Tab) -> None:
-    for path, title in {
-        "payments": "# Use the dashboard",
-        "webhooks": "# ",
-        "requests": "# ",
-        "scenarios": "# ",
-        "fidelity": "# ",
-    }.items():
+    titles = {
+        "payments": "Use the dashboard",
+        "webhooks": "Receive webhooks",
+        "requests": "Inspect requests",
+        "scenarios": "Scenarios",
+        "fidelity": "Check the integration",
+    }
+    for path, title in titles.items():
         await tab.open(path)
         await tab.click("guide")
-        await tab.sees("guide-text", title)
-    await tab.is_accessible_and_fits()
+        await expect(tab.page.locator("h1")).to_contain_text(title)
     await tab.open("payments")
     await tab.click("fail", "faults-guide")
-    await tab.sees("guide-text", "fault")
+    await expect(tab.page.locator("h1")).to_contain_text("Faults")
+
+
+@in_every_look
+async def test_a_guide_is_accessible_and_its_links_lead_to_headings(tab: Tab) -> None:
+    await tab.open("guides/webhooks")
+    await tab.is_accessible_and_fits()
+    await tab.page.get_by_role("link", name="event types").first.click()
+    await expect(tab.page.locator("h2:target")).to_be_in_viewport()

@@ -34,6 +34,21 @@ async def test_each_page_is_accessible(tab: Tab) -> None:
             await tab.is_accessible_and_fits()
 
 
+@in_every_look
+async def test_the_search_and_the_dialogs_are_accessible(tab: Tab) -> None:
+    await tab.merchant.create(metadata={"order": HOSTILE})
+    for path in ("search?q=nothing", "search?list=1&q=onerror"):
+        await tab.open(path)
+        await tab.is_accessible_and_fits()
+    await tab.press("/")
+    await tab.page.keyboard.type("onerror")
+    await tab.counts("match", 2)
+    await tab.is_accessible_and_fits()
+    await tab.press("Escape", "?")
+    await expect(tab.page.get_by_test_id("help")).to_be_visible()
+    await tab.is_accessible_and_fits()
+
+
 async def test_an_empty_page_comes_alive(tab: Tab) -> None:
     for path in ("webhooks", "requests", "payments"):
         await tab.open(path)
@@ -98,6 +113,42 @@ async def test_the_keyboard_reaches_search_rows_and_help(open_tab: OpenTab) -> N
             await expect(row.get_by_role("link").first).to_be_focused()
             await tab.press("Enter")
             await tab.page.wait_for_url(f"**/view/{path}/*")
+
+
+async def test_the_search_first_has_the_commands_of_the_page(tab: Tab) -> None:
+    payment = await tab.merchant.create()
+    await tab.open(f"payments/{payment['id']}")
+    await tab.press("/")
+    commands = tab.page.get_by_test_id("command")
+    await expect(commands).to_have_count(8)
+    await expect(commands.nth(0)).to_have_text("Open the checkout page beside")
+    await expect(commands.nth(2)).to_have_text("Pay · telebirr")
+    await expect(commands.filter(has_text="Reset account")).to_have_count(0)
+    await tab.page.keyboard.type("pay")
+    await expect(commands.first).to_have_text("Pay · telebirr")
+    # What the emulator finds is nothing, and the commands say enough.
+    await tab.counts("no-match", 0)
+    await tab.press("Enter")
+    phone = tab.page.get_by_test_id("pay-telebirr").get_by_role("textbox")
+    await expect(phone).to_be_focused()
+    await tab.press("Enter")
+    await tab.sees("message", "Submitted by telebirr")
+
+
+async def test_the_search_goes_to_the_forms_that_are_folded(tab: Tab) -> None:
+    await tab.merchant.create()
+    for path, text, field in (
+        ("payments", "filters", "status"),
+        ("payments", "request fail", "when"),
+        ("webhooks", "add an", "url"),
+        ("fidelity", "advance · i", "until"),
+    ):
+        await tab.open(path)
+        await tab.press("/")
+        await tab.page.keyboard.type(text)
+        await tab.counts("command", 1)
+        await tab.press("Enter")
+        await expect(tab.page.locator(":focus")).to_have_attribute("name", field)
 
 
 async def test_an_update_keeps_the_focus_and_what_is_folded(open_tab: OpenTab) -> None:

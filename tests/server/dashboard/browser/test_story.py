@@ -17,12 +17,14 @@ on_each_screen = pytest.mark.parametrize(
     "tab", DEVICES, ids=[f"{device.width}-{scheme}" for device, scheme in DEVICES], indirect=True
 )
 
-# The boxes of a diagram: for each arrow how far its ends are from the middles of its lanes, and
-# the lines that overlap the one before, or have a text that is small or outside.
+# The boxes of a diagram: for each arrow how far its ends are from the lines of its lanes, and the
+# lines that overlap the one before, or have a text that is small, outside, or wider than its arrow.
 _BOXES = """() => {
   const box = (element) => element.getBoundingClientRect();
-  const middle = (element) => box(element).left + box(element).width / 2;
-  const lanes = [...document.querySelectorAll(".lanes b")].slice(0, 3).map(middle);
+  const list = document.querySelector(".sequence ol");
+  const [outer, middle] = ["::before", "::after"].map((part) => getComputedStyle(list, part));
+  const lanes = [parseFloat(outer.left), parseFloat(middle.left) + 1,
+    box(list).width - parseFloat(outer.right)].map((left) => box(list).left + left);
   const distances = [], wrong = [];
   let bottom = 0;
   for (const item of document.querySelectorAll(".sequence li")) {
@@ -31,15 +33,20 @@ _BOXES = """() => {
     const [, first, last] = /lanes-(\\d)-(\\d)/.exec(item.className) ?? [];
     const text = item.querySelector(".entry-text");
     if (first) {
-      const style = getComputedStyle(text, "::after");
-      distances.push(Math.abs(box(text).left + parseFloat(style.left) - lanes[first - 1]));
-      distances.push(Math.abs(box(text).right - parseFloat(style.right) - lanes[last - 1]));
+      distances.push(Math.abs(box(text).left - lanes[first - 1]));
+      distances.push(Math.abs(box(text).right - lanes[last - 1]));
     }
-    for (const words of item.querySelectorAll(".words, .mark, small, .chip, .since")) {
-      const { left, right } = box(words), size = parseFloat(getComputedStyle(words).fontSize);
-      if (size < 11 || left < 0 || right > innerWidth) wrong.push(words.textContent);
+    const [from, to] = first ? [lanes[first - 1], lanes[last - 1]] : [0, innerWidth];
+    for (const words of text?.querySelectorAll("*:not(.unseen, bdi)") ?? []) {
+      const { left, right } = box(words);
+      if (left < from || right > to) wrong.push(`outside: ${words.textContent}`);
     }
+    for (const words of item.querySelectorAll(".words, .mark, small, .chip, .since"))
+      if (parseFloat(getComputedStyle(words).fontSize) < 11) wrong.push(words.textContent);
   }
+  for (const code of document.querySelectorAll(".sequence .words code"))
+    if (/^\\S{1,20}$/.test(code.textContent) && code.getClientRects().length > 1)
+      wrong.push(`broken: ${code.textContent}`);
   return [Math.max(...distances), wrong];
 }"""
 
@@ -101,6 +108,9 @@ async def test_why_a_payment_failed_and_who_did_it_is_one_click_away(open_tab: O
             await tab.open("payments")
             rows = tab.page.get_by_test_id("payment-row")
             await rows.nth(row).get_by_role("link").first.click()
+            await tab.sees("reason", reason)
+            await expect(tab.page.get_by_test_id("cause")).to_be_in_viewport()
+            await tab.sees("cause", cause)
             await expect(tab.page.locator(".on-lane").last).to_contain_text(f"{reason}: {cause}")
 
 

@@ -44,7 +44,7 @@ async def test_a_failed_webhook_is_found_and_resent_with_three_clicks(open_tab: 
         await tab.merchant.create()
         await tab.open("payments")
         clicks = Clicks(tab)
-        await clicks.on("page-webhooks", "only-failed")
+        await clicks.on("page-webhooks", "only-failing")
         await tab.counts("delivery-row", 1)
         await clicks.on("resend")
         await tab.sees("message", "Attempt 2 of payment.created: answered 200.")
