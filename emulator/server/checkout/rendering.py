@@ -52,6 +52,7 @@ _ABSENT: dict[str, Hashable] = {
     "has_others": False,
     "failure": None,
     "has_open": False,
+    "has_left": False,
     "bank_answers": (),
 }
 
