@@ -122,7 +122,7 @@ class Dot(NamedTuple):
     title: str
 
 
-class Bar(NamedTuple):
+class AttemptBar(NamedTuple):
     """A delivery; the height is its number of attempts."""
 
     x: int
@@ -143,7 +143,7 @@ class Plot(NamedTuple):
     base: int
     ticks: Sequence[tuple[int, str]]
     dots: Sequence[Dot]
-    bars: Sequence[Bar]
+    bars: Sequence[AttemptBar]
     summary: str
 
 
@@ -160,7 +160,7 @@ def delivery_plot(deliveries: Sequence[Mapping[str, Any]]) -> Plot | None:
         count = len(delivery["attempts"])
         height = _BAR_UNIT * min(count, _MAX_BAR_ATTEMPTS)
         title = f"{delivery['type']}: attempts {count}"
-        bars.append(Bar(x=x, y=base - height, height=height, title=title))
+        bars.append(AttemptBar(x=x, y=base - height, height=height, title=title))
         dots += [_dot(x, delivery, attempt) for attempt in delivery["attempts"]]
     return Plot(
         left=_LEFT,

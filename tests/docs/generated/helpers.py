@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from emulator.cli.helper.members import CONVENTIONS, MEMBERS, Member
+from emulator.cli.helper.members import CONVENTIONS, MEMBERS, HelperMember
 from emulator.http.emulator_calls import CONTROL
 from tests.docs.markdown import table
 
@@ -29,7 +29,7 @@ def members_table(owner: str) -> str:
     return table(head, rows)
 
 
-def _names(member: Member) -> tuple[str, ...]:
+def _names(member: HelperMember) -> tuple[str, ...]:
     """The names that the first languages share are one cell, or two where one differs."""
     names = {helper: member.name_in(helper) for helper in CONVENTIONS}
     shared = dict.fromkeys(name for name in (names["node"], names["php"], names["java"]) if name)
@@ -41,7 +41,7 @@ def _code(name: str | None) -> str:
     return f"`{name}`" if name else ""
 
 
-def _call(member: Member) -> str:
+def _call(member: HelperMember) -> str:
     if member.call is None:
         return _NONE
     path = member.call.path.removeprefix(CONTROL).replace("{}", "{id}")

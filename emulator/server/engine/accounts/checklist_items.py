@@ -273,9 +273,8 @@ def _verified(observed: Observations) -> Iterator[Finding]:
             if attempt.result.has_succeeded
             if _sent_s(delivery, attempt) <= last_s
         ]
-        seen = "no retrieve and no acknowledged payment.completed"
-        if proofs:
-            seen = f"verified {len(proofs)} times in time"
+        verified = f"verified {len(proofs)} times in time"
+        seen = verified if proofs else "no retrieve and no acknowledged payment.completed"
         yield Finding(bool(proofs), tuple(proofs[:MAX_EVIDENCE]) or (payment_id,), seen)
 
 
