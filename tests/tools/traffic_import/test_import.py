@@ -208,6 +208,15 @@ def test_another_clock_of_the_recorder_makes_no_difference(tmp_path: Path) -> No
     assert ahead == same
 
 
+def test_a_repeated_create_call_shows_neither_the_clock_nor_the_status(tmp_path: Path) -> None:
+    shown = {**payment(), **TELEBIRR}
+    failed = {**shown, "status": "failed"}
+    entries = (created(payment()), retrieved({**shown, "status": "processing"}, 5))
+    once = imported(har_file(tmp_path, *entries, retrieved(failed, 900)))
+    again = imported(har_file(tmp_path, *entries, created(payment(), 600), retrieved(failed, 900)))
+    assert document(again) == document(once)
+
+
 def test_a_repetition_and_an_unknown_method(tmp_path: Path) -> None:
     shown = payment(metadata={"order": "7", "shop": "Addis"})
     har = har_file(tmp_path, created(shown, methods=["awash"]))
