@@ -129,7 +129,7 @@ def import_traffic(
         "",
         "To replay it:  payments-emulator replay case.yaml",
         *method_lines(importer.offered),
-        *(["", "Not recorded:"] if missing else []),
+        *(["", "Missing:"] if missing else []),
         *(f"- {each}" for each in missing),
     ]
     text = "".join(f"# {line}".rstrip() + "\n" for line in lines) + yaml_text(document)
@@ -354,10 +354,10 @@ class _Importer:
         """The webhook of an event: dropped, if none was recorded."""
         arrivals = self._payments[name].arrivals.get(event.status, [])
         if not arrivals:
-            self._miss(name, f"a webhook of {event.type}, which is left out")
+            self._miss(name, f"a webhook of {event.type}")
             return EventDelivery(event=event, arrived=None, is_dropped=True, then={"drop": True})
         if arrivals[-1][0] - arrivals[0][0] >= _MIN_DELAY_MS:
-            self._miss(name, f"a repetition of {event.type} at once, as it is replayed")
+            self._miss(name, f"the time between the copies of {event.type}")
         then = {"copies": len(arrivals)} if arrivals[1:] else {}
         return EventDelivery(event=event, arrived=arrivals[0], is_dropped=False, then=then)
 
