@@ -129,7 +129,7 @@ def import_traffic(
         "",
         "To replay it:  payments-emulator replay case.yaml",
         *method_lines(importer.offered),
-        *(["", "Not recorded:"] if missing else []),
+        *(["", "Missing:"] if missing else []),
         *(f"- {each}" for each in missing),
     ]
     text = "".join(f"# {line}".rstrip() + "\n" for line in lines) + yaml_text(document)
@@ -142,7 +142,7 @@ def import_traffic(
 def _add_responses(payments: dict[str, _Payment], traffic: Traffic, base_url: str) -> None:
     """Add the payments that were created or retrieved, as all responses show them.
 
-    Instants of the recorder become those of the service, whose clock the create calls show.
+    Instants of the recorder become those of the service, whose clock a new payment shows.
     """
     calls = [
         (each, value)
@@ -151,26 +151,27 @@ def _add_responses(payments: dict[str, _Payment], traffic: Traffic, base_url: st
         if isinstance(value := _parsed(each.body), dict)
     ]
     wanted = {str(value["id"]) for _, value in calls if "id" in value}
-    offsets = [_offset(each, value) for each, value in calls]
-    offset, at = next((known for known in offsets if known is not None), 0), 0
-    for (each, value), known in zip(calls, offsets, strict=True):
-        offset = offset if known is None else known
+    created = [each for each in calls if each[0].method == "POST"]
+    offset, at = _offset(*created[0]) if created else 0, 0
+    for each, value in calls:
+        is_new = each.method == "POST" and str(value.get("id")) not in payments
+        offset = _offset(each, value) if is_new else offset
         at = at if each.began_at is None else each.began_at + offset
         data = value.get("data")
         for fields in data if isinstance(data, list) else [value]:
             id_ = str(fields.get("id")) if isinstance(fields, dict) else ""
-            is_repeated = each.method == "POST" and id_ in payments
-            if id_ in wanted and not is_repeated:
-                payment = payments.setdefault(id_, _Payment())
-                payment.add(fields, at)
-                order = _parsed(each.request_body) if each.method == "POST" else None
-                payment.order = order if isinstance(order, dict) else payment.order
+            # A repeated create call shows the payment as it was.
+            if id_ in wanted and (is_new or each.method != "POST"):
+                payments.setdefault(id_, _Payment()).add(fields, at)
+        order, payment = _parsed(each.request_body), payments.get(str(value.get("id")))
+        if is_new and payment and isinstance(order, dict):
+            payment.order = order
 
 
-def _offset(each: Exchange, value: Json) -> int | None:
-    """How far the service's clock is ahead of the recorder's; only create calls show it."""
-    created_at = _instant(value.get("created_at")) if each.method == "POST" else None
-    return None if created_at is None or each.began_at is None else created_at - each.began_at
+def _offset(each: Exchange, value: Json) -> int:
+    """How far the service's clock is ahead of the recorder's."""
+    created_at = _instant(value.get("created_at"))
+    return 0 if created_at is None or each.began_at is None else created_at - each.began_at
 
 
 def _add_webhooks(payments: dict[str, _Payment], traffic: Traffic, form: Json) -> int:
@@ -353,10 +354,10 @@ class _Importer:
         """The webhook of an event: dropped, if none was recorded."""
         arrivals = self._payments[name].arrivals.get(event.status, [])
         if not arrivals:
-            self._miss(name, f"a webhook of {event.type}, which is left out")
+            self._miss(name, f"a webhook of {event.type}")
             return EventDelivery(event=event, arrived=None, is_dropped=True, then={"drop": True})
         if arrivals[-1][0] - arrivals[0][0] >= _MIN_DELAY_MS:
-            self._miss(name, f"a repetition of {event.type} at once, as it is replayed")
+            self._miss(name, f"the time between the copies of {event.type}")
         then = {"copies": len(arrivals)} if arrivals[1:] else {}
         return EventDelivery(event=event, arrived=arrivals[0], is_dropped=False, then=then)
 

@@ -51,7 +51,7 @@ class Recorder:
 
     async def send(
         self,
-        method: str = "GET",
+        verb: str = "GET",
         path: str = PAYMENTS,
         body: object = None,
         *,
@@ -64,7 +64,7 @@ class Recorder:
         headers = {} if key is None else {"authorization": f"Bearer {key or self.key}"}
         headers |= {} if body is None else {"content-type": "application/json"}
         request = Request(
-            method=method,
+            method=verb,
             path=path,
             query={name: str(value) for name, value in query.items()},
             headers=headers,

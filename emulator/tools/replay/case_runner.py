@@ -130,12 +130,14 @@ async def play(
             account.is_kept = context.is_private
             now = str((await client.send(calls.CLOCK)).member("now"))
             run = _CaseRun(case, client, context.receiver, report_step, now=now)
-            failure = await run.play()
-            has_checkout_rules = bool(case.scenario.checkout)
-            trace = await collect_trace(client, run.inbox, has_checkout_rules=has_checkout_rules)
+            has_rules = bool(case.scenario.checkout)
+            try:
+                failure = await run.play()
+                trace = await collect_trace(client, run.inbox, has_checkout_rules=has_rules)
+            finally:
+                if given is not None:
+                    await run.clean_up()
             account.is_kept = context.is_private or failure is not None
-            if given is not None:
-                await run.clean_up()
     except AccountNotCreated as refusal:
         failure = _refusal_failure("the account of the case", refusal.response)
         return CaseResult(case=case, steps=(), failure=failure)

@@ -51,10 +51,11 @@ def _session(traffic: Traffic, base_url: str | None, key: str | None) -> Session
         if each.body is not None and each.headers:
             latest = client.responses[-1] if client.responses else None
             client.responses.append(_response(each, base_url, no_key, latest))
-    keys = Counter(each.request.key for each in client.responses if each.is_success)
+    accepted = (each.request.key for each in client.responses if each.is_success)
+    keys = Counter(each for each in accepted if each is not None)
     if key is not None and key not in keys:
         raise UnusableTraffic("flag --key: the recording has no successful request with this key")
-    key = key or max(keys, key=keys.__getitem__, default=None) or ""
+    key = key or max(keys, key=keys.__getitem__, default="")
     session, ids = Session(client, key=key, other_key=None), set()
     for response in client.responses:
         request, body, id_ = response.request, response.request.value, response.members.get("id")

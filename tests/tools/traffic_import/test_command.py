@@ -59,7 +59,7 @@ def test_strict_fails_if_a_fact_is_missing(tmp_path: Path) -> None:
     for files in ((har,), (lines,)):
         assert output("import", *files, "-o", written) == (0, "")
         assert output("import", *files, "-o", written, "--strict") == (1, "")
-        assert "# Not recorded:\n" in Path(written).read_text()
+        assert "# Missing:\n" in Path(written).read_text()
 
 
 def test_the_endpoints_of_an_account_receive_the_webhooks_in_the_recorded_order(

@@ -142,10 +142,9 @@ async def test_a_planted_drift_is_found(runs: Runs, drift: Drift, tmp_path: Path
 async def test_a_true_recording_has_no_drift(runs: Runs, seed: int, tmp_path: Path) -> None:
     async with runs.accounts() as (key, _):
         recorder = Recorder(runs.emulator, key)
-        await RandomHistory(recorder, seed).run(50)
-    har = recorder.har()
-    for written in (har, disguised(har, Draws(seed))):
-        assert drifts(await compared(written, tmp_path / "recording.har")) == {}
+        await RandomHistory(recorder, seed).run(40)
+    har = recorder.har() if seed % 2 else disguised(recorder.har(), Draws(seed))
+    assert drifts(await compared(har, tmp_path / "recording.har")) == {}
 
 
 async def test_a_clause_that_the_recording_does_not_exercise_is_unseen(
