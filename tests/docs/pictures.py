@@ -34,7 +34,7 @@ SCENARIO = REPOSITORY / "scenarios/late-success.yaml"
 KEY, OTHER_KEY = "test_abeba_coffee", "test_abeba_checkout"
 ON_PHONE: dict[str, object] = {"method": "telebirr", "phone": "+251911223344"}
 # Around a part of a page.
-_MARGIN_PX = 12
+_MARGIN_PX = 8
 # What differs between two runs of one version, or between two versions of one page.
 CHANGING = (
     (re.escape(__version__), "VERSION"),
