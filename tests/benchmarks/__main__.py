@@ -70,11 +70,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--write",
         action="store_true",
-        help=f"with --peers: write {figures.PAGE.relative_to(REPOSITORY)}",
+        help=f"with --peers or --only dashboard: write {figures.PAGE.relative_to(REPOSITORY)}",
     )
     arguments = parser.parse_args(argv)
-    if not arguments.peers and (arguments.cache or arguments.write):
-        parser.error("--cache and --write need --peers")
+    if arguments.cache and not arguments.peers:
+        parser.error("--cache needs --peers")
+    if arguments.write and not arguments.peers and arguments.only != {"dashboard"}:
+        parser.error("--write needs --peers or --only dashboard")
     if arguments.peers and arguments.only != frozenset(SECTIONS):
         parser.error("--peers measures other programs, no sections; omit --only")
     if not (arguments.tree / "emulator").is_dir():
@@ -155,16 +157,17 @@ def _compare_peers(arguments: argparse.Namespace, plan: Plan) -> Exit:
         cache.mkdir(parents=True, exist_ok=True)
         rows, measured = _measure_peers(plan, cache)
     controls = [row for row in rows if row.is_control]
-    method = (
-        f"bursts of {plan.burst_s} s in turns, {plan.pairs} pairs, median of the pairs' ratios; "
-        f"{plan.starts} starts"
-    )
+    method = f"{_method(plan)}; {plan.starts} starts"
     print(f"\n{figures.page(measured, controls, method)}\n{table(rows)}\n\n{summary(rows)}")
     if arguments.write:
         figures.write(measured, controls, method)
     if arguments.json is not None:
         write_json(arguments.json, [*rows, *figures.named_rows(measured)], _conditions(plan))
     return exit_code(rows)
+
+
+def _method(plan: Plan) -> str:
+    return f"bursts of {plan.burst_s} s in turns, {plan.pairs} pairs, median of the pairs' ratios"
 
 
 def _say(section: str) -> None:
@@ -190,6 +193,8 @@ def _measure_sections(arguments: argparse.Namespace, plan: Plan) -> Exit:
     sys.stdout.flush()
     rows = _measure(plan, arguments.only)
     print(f"\n{table(rows)}\n\n{summary(rows)}")
+    if arguments.write:
+        figures.write_part(figures.DASHBOARD, figures.dashboard(rows, _method(plan)))
     if arguments.json is not None:
         write_json(arguments.json, rows, conditions)
     return exit_code(rows)

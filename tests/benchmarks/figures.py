@@ -18,8 +18,10 @@ from tests.docs.markdown import table
 
 PAGE = REPOSITORY / "docs/reference/figures.md"
 PLOT = REPOSITORY / "docs/images/figures.svg"
-BEGIN, END = "<!-- figures -->\n", "<!-- end figures -->"
+# The generated parts of the page.
+PROGRAMS, DASHBOARD = "figures", "dashboard"
 HEAD = ("program", "answers", "create", "retrieve", "list of ten", "start", "RSS ready")
+_PAGE_COST = r"dashboard: (\S+), CPU over limit c1"
 REQUESTS = ("create", "retrieve", "list")
 PANELS = {
     "create c16": "Create, 16 connections (longer is faster)",
@@ -55,12 +57,25 @@ def named_rows(measured: Sequence[Figures]) -> list[Row]:
 
 
 def write(measured: Sequence[Figures], controls: Sequence[Row], method: str) -> None:
-    """Replace the generated part of the page, and the plot."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    text = page(measured, controls, method)
-    PAGE.write_text(f"{before}{BEGIN}{text}{END}{after}", encoding="utf-8")
+    """Replace the part about programs, and the plot."""
+    write_part(PROGRAMS, page(measured, controls, method))
     PLOT.write_text(plot(measured), encoding="utf-8")
+
+
+def write_part(name: str, text: str) -> None:
+    """Replace a generated part of the page."""
+    before, begin, rest = PAGE.read_text(encoding="utf-8").partition(f"<!-- {name} -->\n")
+    _, end, after = rest.partition(f"<!-- end {name} -->")
+    PAGE.write_text(f"{before}{begin}{text}{end}{after}", encoding="utf-8")
+
+
+def dashboard(rows: Sequence[Row], method: str) -> str:
+    """The processor time of each page of the dashboard, and the conditions."""
+    found = [(match, row) for row in rows if (match := re.fullmatch(_PAGE_COST, row.measure))]
+    cells = [(match[1], f"{row.median:.0f}", _range(row)) for match, row in found]
+    conditions = {"Date": _today(), "Machine": _machine(), "Method": method}
+    conditions["Control"] = _control([row for row in rows if row.is_control])
+    return f"{table(('page', 'median', 'least and greatest pair'), cells)}\n{_list(conditions)}"
 
 
 def page(measured: Sequence[Figures], controls: Sequence[Row], method: str) -> str:
@@ -74,18 +89,33 @@ def page(measured: Sequence[Figures], controls: Sequence[Row], method: str) -> s
         lines.append("".join(f"- {each.name}: {_public(each.reason)}\n" for each in missing))
     versions = ", ".join(f"{each.name} {each.version}" for each in measured if each.version)
     conditions = {
-        "Date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "Date": _today(),
         "Machine": _machine(),
         "Versions": f"{versions}; {_runtimes()}",
         "Method": method,
-        "Control": "the bare route against itself, with the least and the greatest pair: "
-        + ", ".join(
-            f"{row.median:.2f} ({min(row.values):.2f}–{max(row.values):.2f})" for row in controls
-        )
-        + ("" if is_conclusive(controls) else "; **inconclusive**, the machine was too busy"),
+        "Control": _control(controls),
     }
-    lines.append("".join(f"- {name}: {value}\n" for name, value in conditions.items()))
+    lines.append(_list(conditions))
     return "\n".join(lines)
+
+
+def _control(rows: Sequence[Row]) -> str:
+    """What the control says about the other rows."""
+    ratios = ", ".join(f"{row.median:.2f} ({_range(row, digits=2)})" for row in rows)
+    verdict = "" if is_conclusive(rows) else "; **inconclusive**, the machine was too busy"
+    return f"the bare route against itself, with the least and the greatest pair: {ratios}{verdict}"
+
+
+def _list(conditions: Mapping[str, str]) -> str:
+    return "".join(f"- {name}: {value}\n" for name, value in conditions.items())
+
+
+def _range(row: Row, *, digits: int = 0) -> str:
+    return f"{min(row.values):.{digits}f}–{max(row.values):.{digits}f}"
+
+
+def _today() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%d}"
 
 
 def _cells(figures: Figures) -> tuple[str, ...]:

@@ -36,6 +36,24 @@ def test_the_page_and_the_plot_show_every_program_or_the_reason() -> None:
     assert len(drawing.findall(".//{*}g/{*}rect")) == 2 * len(figures.PANELS)
 
 
+def test_the_dashboard_has_a_line_for_each_page() -> None:
+    rows = [
+        Row(measure="dashboard: payments, CPU over limit c1", values=(20.1, 22.4, 21.6)),
+        Row(measure="dashboard: payments, CPU over emulator c1", values=(1.0,)),
+    ]
+    part = figures.dashboard(rows, "bursts")
+    assert "| payments | 22 | 20–22 |\n\n- Date: " in part
+    assert "- Method: bursts\n" in part
+    assert "emulator" not in part
+
+
+def test_the_page_has_each_generated_part() -> None:
+    text = figures.PAGE.read_text(encoding="utf-8")
+    for name in (figures.PROGRAMS, figures.DASHBOARD):
+        after = text.partition(f"<!-- {name} -->\n")[2]
+        assert "- Machine: " in after.partition(f"<!-- end {name} -->")[0], name
+
+
 @pytest.mark.parametrize(("ratio", "code"), [(1.0, Exit.PASSED), (1.3, Exit.MISSED)])
 def test_a_program_that_stores_objects_and_is_faster_is_a_missed_gate(
     ratio: float, code: Exit

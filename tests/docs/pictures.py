@@ -33,6 +33,8 @@ DIGESTS = IMAGES / "pictures.json"
 SCENARIO = REPOSITORY / "scenarios/late-success.yaml"
 KEY, OTHER_KEY = "test_abeba_coffee", "test_abeba_checkout"
 ON_PHONE: dict[str, object] = {"method": "telebirr", "phone": "+251911223344"}
+# Around a part of a page.
+_MARGIN_PX = 8
 # What differs between two runs of one version, or between two versions of one page.
 CHANGING = (
     (re.escape(__version__), "VERSION"),
@@ -79,8 +81,11 @@ class Picture:
         page = await context.new_page()
         await page.goto(self.url)
         await page.evaluate("document.fonts.ready")
-        shown = page if self.part is None else page.locator(self.part).first
-        picture = await shown.screenshot(animations="disabled")
+        box = None
+        if self.part is not None and (part := await page.locator(self.part).first.bounding_box()):
+            box = {name: part[name] - _MARGIN_PX for name in ("x", "y")}
+            box |= {name: part[name] + 2 * _MARGIN_PX for name in ("width", "height")}
+        picture = await page.screenshot(animations="disabled", full_page=bool(box), clip=box)
         await context.close()
         return picture
 

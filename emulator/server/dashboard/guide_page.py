@@ -16,7 +16,9 @@ _BLOCK = re.compile(
 )
 _ITEM = re.compile(r"^(?:-|\d+\.) ", re.MULTILINE)
 _SPAN = re.compile(
-    r"`(?P<code>[^`]+)`|\*\*(?P<strong>.+?)\*\*|\[(?P<text>[^\]]+)\]\((?P<to>[^)\s]+)\)", re.DOTALL
+    r"`(?P<code>[^`]+)`|\*\*(?P<strong>.+?)\*\*|&lt;(?P<url>https?:[^&\s]+)&gt;"
+    r"|\[(?P<text>[^\]]+)\]\((?P<to>[^)\s]+)\)",
+    re.DOTALL,
 )
 
 Address = Callable[[str], str | None]
@@ -62,6 +64,8 @@ def _spans(text: str, address: Address) -> str:
             return f"<code>{span['code']}</code>"
         if span["strong"]:
             return f"<strong>{_spans(span['strong'], address)}</strong>"
+        if url := span["url"]:
+            return f'<a href="{url}">{url}</a>'
         target, inner = address(span["to"]), _spans(span["text"], address)
         return inner if target is None else f'<a href="{escape(target)}">{inner}</a>'
 

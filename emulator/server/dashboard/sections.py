@@ -182,10 +182,8 @@ async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
         rows = [*failing, *(each for each in newest if each["id"] not in known)]
     endpoints = await _endpoints(page)
     urls = {name: endpoint["url"] for name, endpoint in endpoints.items()}
-    marks = {each["id"]: [attempt_mark(attempt) for attempt in each["attempts"]] for each in rows}
     return {
-        "deliveries": rows,
-        "marks": {delivery: counted_marks(found) for delivery, found in marks.items()},
+        "deliveries": [(each, counted_marks(map(attempt_mark, each["attempts"]))) for each in rows],
         "next_cursor": newest[-1]["id"] if listed["has_more"] else None,
         "curl": page.curl("/deliveries", **page.query),
         "endpoints": endpoints,
