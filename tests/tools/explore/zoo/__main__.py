@@ -1,10 +1,13 @@
 """Measures the figures of the zoo: `python -m tests.tools.explore.zoo [--write] [NAME…]`.
 
-Explores each wrong shop `--runs` times and each correct shop with `--seeds` seeds, in rounds of one
-run of each shop. The first failure must have the expected verdict, be the same in every run, and
-have no part that fails. Each run is a line of the file `--results`; runs that the file has are not
-repeated. `--write` writes the table of the wrong shops into `docs/reference/found-bugs.md`, also
-of a file with fewer runs. `--rate NAME` only measures how many histories of a shop run in a second.
+Explores each wrong shop `--runs` times, in rounds of one run of each shop. The first failure must
+have the expected verdict, be the same in every run, and have no part that fails. Explores each
+correct shop once with all pairs of anomalies, and then with random histories of two to four
+anomalies, `--seconds` with each of `--seeds` seeds. Nothing may fail, and each seed must draw some.
+Each run is a line of the file `--results`, which is added to it at its end; runs that the file has
+are not repeated, so that the measurement can be interrupted, and continued later. `--write` writes
+the table of the wrong shops into `docs/reference/found-bugs.md`, also of a file with fewer runs.
+`--rate NAME` only measures how many histories of a shop run in a second.
 """
 
 import argparse
@@ -22,26 +25,35 @@ from typing import Any
 
 from tests.cli.processes import REPOSITORY
 from tests.docs.markdown import table
-from tests.tools.explore.zoo.exploration import explore, rate, smaller_failures
+from tests.tools.explore.zoo.exploration import draw, explore, rate, smaller_failures
 from tests.tools.explore.zoo.table import CORRECT_SHOPS, SHOPS, WRONG_SHOPS, Shop
 
 PAGE = REPOSITORY / "docs/reference/found-bugs.md"
 BEGIN, END = "<!-- figures -->\n", "<!-- end figures -->"
 HEAD = ("bug", "program", "seen in", "verdict", "first failing history", "runs", "seconds")
+# The number of the run of a correct shop with all pairs of anomalies.
+ALL_PAIRS = 0
 Run = dict[str, Any]
 
 
-def run_once(shop: Shop, number: int) -> Run:
-    """One run, as a line of the results; the first one of a wrong shop also runs smaller parts."""
+def run_once(shop: Shop, number: int, seconds: int) -> Run:
+    """One run, as a line of the results; the first one of a wrong shop also runs smaller parts.
+
+    That of a correct shop with the number 0 has all pairs, and other numbers are seeds.
+    """
     with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        depth, seed = (2, 1) if shop.verdict else (1, number)
-        finding = explore(shop, directory, depth=depth, seed=seed)
+        directory, drawn = Path(name), 0
+        if shop.verdict or number == ALL_PAIRS:
+            finding = explore(shop, directory, depth=2)
+        else:
+            finding, drawn = draw(shop, directory, seed=number, seconds=seconds)
         is_found = (finding.code, finding.verdict) == (int(bool(shop.verdict)), shop.verdict)
         problems = [] if is_found else [finding.output]
         if is_found and number == 1 and finding.saved is not None:
             problems += smaller_failures(finding, directory)
-    result = {"shop": shop.name, "number": number, "history": finding.history}
+    if not (shop.verdict or number == ALL_PAIRS or drawn):
+        problems.append(f"the seed {number} draws no history in {seconds} s")
+    result = {"shop": shop.name, "number": number, "history": finding.history, "drawn": drawn}
     return {**result, "seconds": round(finding.seconds, 2), "problems": problems}
 
 
@@ -49,11 +61,11 @@ def measure(shops: Sequence[Shop], options: argparse.Namespace, file: Path) -> N
     """Add the runs that the file does not have."""
     lock = Lock()
     known = {(run["shop"], run["number"]) for run in read_runs(file)}
-    rounds = range(1, max(options.runs, options.seeds) + 1)
+    rounds = range(max(options.runs, options.seeds) + 1)
 
     def add(task: tuple[int, Shop]) -> None:
         number, shop = task
-        line = json.dumps(run_once(shop, number))
+        line = json.dumps(run_once(shop, number, options.seconds))
         with lock, file.open("a", encoding="utf-8") as results:
             results.write(f"{line}\n")
 
@@ -61,7 +73,8 @@ def measure(shops: Sequence[Shop], options: argparse.Namespace, file: Path) -> N
         (number, shop)
         for number in rounds
         for shop in shops
-        if number <= (options.runs if shop.verdict else options.seeds)
+        if number != ALL_PAIRS or not shop.verdict
+        if 0 < (options.runs if shop.verdict else options.seeds) >= number
         if (shop.name, number) not in known
     ]
     with ThreadPoolExecutor(options.jobs) as pool:
@@ -84,10 +97,13 @@ def figures(runs: Sequence[Run]) -> tuple[str, list[str]]:
     wrong = [shop for shop in WRONG_SHOPS if shop.name in by_shop]
     rows = [_row(shop, by_shop[shop.name]) for shop in wrong if shop.source]
     slowest_s = max((run["seconds"] for shop in wrong for run in by_shop[shop.name]), default=0)
+    of_seeds = [run for run in runs if run["number"] != ALL_PAIRS]
+    seeds = [[r for r in of_seeds if r["shop"] == shop.name] for shop in CORRECT_SHOPS]
     summary = "; ".join(
         (
             *_counts("shops with a bug", "runs", [by_shop[shop.name] for shop in wrong]),
-            *_counts("correct shops", "seeds", [by_shop.get(s.name, []) for s in CORRECT_SHOPS]),
+            *_counts("correct shops", "seeds", seeds),
+            f"{sum(run.get('drawn', 0) for run in runs):,} random histories",
             f"the slowest bug took {slowest_s:.0f} s",
             f"{len(problems)} problems",
         )
@@ -115,6 +131,7 @@ def main() -> int:
         "names", nargs="*", metavar="NAME", help="shops; by default those of the table"
     )
     parser.add_argument("--seeds", type=int, default=20, help="seeds of each correct shop")
+    parser.add_argument("--seconds", type=int, default=60, help="seconds of each seed")
     parser.add_argument("--runs", type=int, default=100, help="runs of each wrong shop")
     parser.add_argument("--jobs", type=int, default=2, help="shops at the same time")
     parser.add_argument("--results", type=Path, default=Path("zoo.jsonl"), help="file of the runs")

@@ -2,7 +2,8 @@
 
 Its settings are environment variables. `WAYS` names how it learns of a payment: any of `webhook`,
 `return` and `job`, or `queue`, which handles webhooks after they are answered. With `read`, a
-webhook only says which payment to retrieve; with `durable`, orders are stored in `DATABASE`.
+webhook only says which payment to retrieve, with `list` from the list of all; with `durable`,
+orders are stored in `DATABASE`.
 `FORM` is the form of its webhooks.
 """
 
@@ -114,9 +115,11 @@ def has_payment(order: Json) -> bool:
 def retrieve(payment: str) -> str:
     """The status of a payment. Raises OSError, HTTPException."""
     if not bug("caches-status") or payment not in cache:
-        status, body, _ = call("GET", f"/v1/payments/{payment}")
+        path = "/v1/payments?limit=100" if "list" in WAYS else f"/v1/payments/{payment}"
+        status, body, _ = call("GET", path)
         if status != 200:
             raise OSError(f"the service answers {status}")
+        body = next(each for each in body.get("data", [body]) if each["id"] == payment)
         cache[payment] = body["status"]
     return cache[payment]
 

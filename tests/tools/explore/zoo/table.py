@@ -7,6 +7,17 @@ from typing import Any
 import yaml
 
 GITHUB = "https://github.com/"
+# Bugs that only a failure while the handler runs shows, or while a payment is created.
+HANDLER_BUGS = (
+    "remembers-before-read",
+    "ships-then-fails",
+    "pays-then-fails",
+    "fails-in-background",
+    "new-key-after-timeout",
+    "first-signature-only",
+    "error-is-failure",
+    "loses-queue",
+)
 PYTHON, NODE, PHP = "Python", "Node.js", "PHP"
 
 
