@@ -31,7 +31,7 @@ from emulator.tools.explore.steps import (
 # Random histories have up to this number of anomalies more than `--depth`.
 MAX_EXTRA_ANOMALIES = 3
 # Draws that yield no new history, after which there is probably none left.
-MAX_VAIN_DRAWS = 200
+MAX_VAIN_DRAWS = 5_000
 _TOGETHER = {Manner.WITH_RETURN: StepAction.RETURN, Manner.WITH_SETTLE: StepAction.SETTLE}
 
 

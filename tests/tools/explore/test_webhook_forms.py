@@ -22,8 +22,8 @@ LEFT_OUT = {
         f"not sent in the form hex-header: {PAID_ONLY}",
     ],
     "unsigned": [
-        "left out: forged, unsigned; webhooks in the form unsigned have no signature",
         "left out: rotation; webhooks in the form unsigned never have two signatures",
+        "left out: forged, unsigned; webhooks in the form unsigned have no signature",
         "left out: stale; webhooks in the form unsigned have no signed timestamp",
         "left out: unknown-type; webhooks in the form unsigned do not contain the event's type",
         "left out: other-mode; webhooks in the form unsigned do not contain the event's mode",
