@@ -15,7 +15,7 @@ from emulator.cli.output import (
     write_file,
 )
 
-_KEPT = "metadata."
+_METADATA = "metadata."
 
 
 @click.command("import")
@@ -72,13 +72,13 @@ def import_(
     if not is_scenario_name(name):
         cli_error(f"flag --name: found {name!r}, expected {NAME_FORM}")
     for each in keep:
-        if not each.startswith(_KEPT) or each == _KEPT:
+        if not each.startswith(_METADATA) or each == _METADATA:
             cli_error(f"flag --keep: found {each!r}, expected metadata.NAME")
     try:
         imported = import_traffic(
             read_traffic(files),
             name=name,
-            keep={each.removeprefix(_KEPT) for each in keep},
+            keep={each.removeprefix(_METADATA) for each in keep},
             form=webhook_form_json(load_webhook_form(webhook_format)),
             base_url=None if url is None else base_url("--base-url", url),
         )

@@ -32,7 +32,7 @@ class _SeveralValues(UnusableTraffic):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
+class RecordedExchange:
     """A request with its response. Header names are in lower case; a body that is None was not
     recorded; `began_at` is None if the recorder noted no time."""
 
@@ -56,16 +56,16 @@ class ArrivedWebhook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traffic:
+class RecordedTraffic:
     """Recorded exchanges and webhooks, in the order of their times."""
 
-    exchanges: list[Exchange] = field(default_factory=list)
+    exchanges: list[RecordedExchange] = field(default_factory=list)
     webhooks: list[ArrivedWebhook] = field(default_factory=list)
 
 
-def read_traffic(paths: Iterable[Path]) -> Traffic:
+def read_traffic(paths: Iterable[Path]) -> RecordedTraffic:
     """Read files of either kind. Raises UnusableTraffic."""
-    traffic = Traffic()
+    traffic = RecordedTraffic()
     for path in paths:
         for place, document in _documents(path):
             log = _member(document, "log")
@@ -135,7 +135,7 @@ def _member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _exchange(entry: Any) -> Exchange | None:
+def _exchange(entry: Any) -> RecordedExchange | None:
     """None where the entry has no response."""
     request, response = _member(entry, "request"), _member(entry, "response")
     method, url = _member(request, "method"), _member(request, "url")
@@ -149,7 +149,7 @@ def _exchange(entry: Any) -> Exchange | None:
     if media_type := _member(sent, "mimeType"):
         request_headers.setdefault("content-type", str(media_type))
     is_number = isinstance(duration_ms, int | float) and duration_ms > 0
-    return Exchange(
+    return RecordedExchange(
         method=method.upper(),
         url=url,
         request_headers=request_headers,
@@ -206,7 +206,7 @@ def _webhook(document: Any, place: str) -> ArrivedWebhook:
     return ArrivedWebhook(at=at, request=request)
 
 
-def api_of(exchanges: Iterable[Exchange], base_url: str | None = None) -> str:
+def api_of(exchanges: Iterable[RecordedExchange], base_url: str | None = None) -> str:
     """The base URL of the payments API in a recording. Raises UnusableTraffic."""
     found = {match[1] for each in exchanges if (match := _PAYMENTS_URL.fullmatch(each.url))}
     if base_url is not None and base_url not in found:

@@ -30,7 +30,12 @@ from emulator.scenarios.history_script import (
     webhook_rules,
 )
 from emulator.scenarios.scenario_file import VERSION, step_json
-from emulator.tools.recorded_traffic import Exchange, Traffic, UnusableTraffic, api_of
+from emulator.tools.recorded_traffic import (
+    RecordedExchange,
+    RecordedTraffic,
+    UnusableTraffic,
+    api_of,
+)
 
 Json = Mapping[str, Any]
 
@@ -95,7 +100,12 @@ def _parsed(body: bytes | None) -> Any:
 
 
 def import_traffic(
-    traffic: Traffic, *, name: str, keep: Collection[str], form: Json, base_url: str | None = None
+    traffic: RecordedTraffic,
+    *,
+    name: str,
+    keep: Collection[str],
+    form: Json,
+    base_url: str | None = None,
 ) -> ImportedScript:
     """`keep` are the names of the metadata that stay, `form` is that of the webhooks.
 
@@ -139,7 +149,7 @@ def import_traffic(
     return ImportedScript(text, missing)
 
 
-def _add_responses(payments: dict[str, _Payment], traffic: Traffic, base_url: str) -> None:
+def _add_responses(payments: dict[str, _Payment], traffic: RecordedTraffic, base_url: str) -> None:
     """Add the payments that were created or retrieved, as all responses show them.
 
     Instants of the recorder become those of the service, whose clock a new payment shows.
@@ -168,13 +178,13 @@ def _add_responses(payments: dict[str, _Payment], traffic: Traffic, base_url: st
             payment.order = order
 
 
-def _offset(each: Exchange, value: Json) -> int:
+def _offset(each: RecordedExchange, value: Json) -> int:
     """How far the service's clock is ahead of the recorder's."""
     created_at = _instant(value.get("created_at"))
     return 0 if created_at is None or each.began_at is None else created_at - each.began_at
 
 
-def _add_webhooks(payments: dict[str, _Payment], traffic: Traffic, form: Json) -> int:
+def _add_webhooks(payments: dict[str, _Payment], traffic: RecordedTraffic, form: Json) -> int:
     """Add the payments of webhooks; returns the number of webhooks without one."""
     ignored = 0
     for number, arrived in enumerate(traffic.webhooks):

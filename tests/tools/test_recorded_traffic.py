@@ -11,7 +11,7 @@ from emulator.domain.instants import parse_instant
 from emulator.tools.recorded_traffic import (
     MAX_BYTES,
     MAX_ENTRIES,
-    Exchange,
+    RecordedExchange,
     UnusableTraffic,
     api_of,
     read_traffic,
@@ -33,7 +33,7 @@ def written(tmp_path: Path, text: str | bytes, name: str = "recording.har") -> P
     return path
 
 
-def exchanges(tmp_path: Path, *entries: Any) -> list[Exchange]:
+def exchanges(tmp_path: Path, *entries: Any) -> list[RecordedExchange]:
     path = written(tmp_path, json.dumps({"log": {"entries": entries}}))
     return read_traffic([path]).exchanges
 

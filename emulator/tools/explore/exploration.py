@@ -78,7 +78,7 @@ class Exploration:
         self.can_overlap = False
         self._session, self._limits, self._progress = session, limits, progress
         self._started_ms = session.wall.monotonic_ms()
-        self._reads = session.most_reads
+        self._reads = session.max_reads
         self._kind = (False, False)
         self._seen: set[Steps] = set()
         self._ends: dict[Steps, Observation] = {}
@@ -120,7 +120,7 @@ class Exploration:
                 return
             self.complete_size = size
             if session.observes_reads:
-                session.observes_reads, self._reads = False, session.most_reads
+                session.observes_reads, self._reads = False, session.max_reads
                 self._seen = {normal_form(history.steps, self._reads) for history in histories}
         if limits.draws:
             await self._explore_all(random_histories(limits.seed, limits.depth, self.can))

@@ -59,7 +59,7 @@ class ExploreSession(Struct):
         return min(self.shop.integration.state.max_wait_ms, LAG_FACTOR * self.lag_ms)
 
     @property
-    def most_reads(self) -> dict[str, int]:
+    def max_reads(self) -> dict[str, int]:
         """The most reads of the payment while each event is handled.
 
         They are unknown of an event that no history has delivered yet, and of an asynchronous

@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
 from emulator.clock import RealClock
-from emulator.tools.recorded_traffic import Exchange, Traffic, UnusableTraffic, api_of
+from emulator.tools.recorded_traffic import (
+    RecordedExchange,
+    RecordedTraffic,
+    UnusableTraffic,
+    api_of,
+)
 from emulator.tools.verify.checks import RECORDED_CHECKS
 from emulator.tools.verify.client import (
     LostResponse,
@@ -30,7 +35,7 @@ class _RecordedService:
 
 
 async def compare_recording(
-    traffic: Traffic, *, base_url: str | None, key: str | None, accepted: frozenset[str]
+    traffic: RecordedTraffic, *, base_url: str | None, key: str | None, accepted: frozenset[str]
 ) -> Comparison:
     """Run the checks of recordings. Raises UnusableTraffic."""
     session = _session(traffic, base_url, key)
@@ -39,7 +44,7 @@ async def compare_recording(
     return comparison_of(session, findings, began_at, accepted, unreported=_NOT_RECORDED)
 
 
-def _session(traffic: Traffic, base_url: str | None, key: str | None) -> Session:
+def _session(traffic: RecordedTraffic, base_url: str | None, key: str | None) -> Session:
     """The session of one key: the given one, or that of the most successful requests."""
     base_url = api_of(traffic.exchanges, base_url)
     client = ServiceClient(_RecordedService(base_url=base_url), wall=RealClock())
@@ -70,7 +75,7 @@ def _session(traffic: Traffic, base_url: str | None, key: str | None) -> Session
 
 
 def _response(
-    each: Exchange, base_url: str, no_key: str | None, latest: ServiceResponse | None
+    each: RecordedExchange, base_url: str, no_key: str | None, latest: ServiceResponse | None
 ) -> ServiceResponse:
     """A repetition that the contract asks for, after a 5xx or a 429, has the same request."""
     parts = urlsplit(each.url.removeprefix(base_url))
