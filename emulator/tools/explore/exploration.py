@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from itertools import islice
+from itertools import combinations, islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -242,9 +242,9 @@ class Exploration:
     async def replay(self, history: History) -> Result:
         """Run one history, after another order of its facts with which its end is compared."""
         await self._session.drop_payments()
-        own, sizes = facts(history.steps), range(len(history.anomalies) + 1)
-        others = (other for size in sizes for other in histories_of_size(size, self.can))
-        same = (each for each in others if facts(each.steps) == own and each.steps != history.steps)
-        for other in islice(same, 1):
+        sizes, own = range(len(history.anomalies)), facts(history.steps)
+        parts = (part for size in sizes for part in combinations(history.anomalies, size))
+        others = (build_history(history.outcome, part, self.can) for part in parts)
+        for other in islice((each for each in others if each and facts(each.steps) == own), 1):
             await self._judge(await self._observe(other))
         return await self._judge(await self._observe(history))

@@ -66,6 +66,14 @@ def test_a_shop_that_reads_payments_from_the_list_is_found_wrong(tmp_path: Path)
     assert (finding.code, finding.verdict) == (1, shop.verdict), finding.output
 
 
+@pytest.mark.deep
+def test_a_replay_compares_the_end_with_that_of_the_usual_order(tmp_path: Path) -> None:
+    shop = SHOPS["points-need-processing"]
+    anomalies = ("lost payment.created", "swapped payment.processing", "stale")
+    finding = replay(shop, tmp_path, "paid", *anomalies)
+    assert (finding.code, finding.verdict) == (1, "confluence"), finding.output
+
+
 def test_a_shop_that_stores_each_change_can_be_killed(tmp_path: Path) -> None:
     finding = replay(SHOPS["survives"], tmp_path, "paid", "killed payment.completed")
     assert finding.code == 0, finding.output
