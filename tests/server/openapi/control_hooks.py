@@ -27,6 +27,7 @@ REFUSED_VALID_VALUES = {
     ("create_account", "invalid_seed"): "to JSON Schema 1.0 is an integer",
     ("create_account", "invalid_vary"): "a text of digits that is no integer of 64 bits",
     ("create_account", "invalid_clock"): "a day that the month has not",
+    ("create_account", "invalid_takes_over"): "only one account has this key, and once",
     ("advance_clock", "invalid_clock"): "the clock cannot go back, nor pass the calendar",
     ("set_clock", "invalid_clock"): "the clock cannot go back, nor pass the calendar",
     ("transition_payment", "invalid_method"): "the payment has another method already",
