@@ -31,7 +31,7 @@ CALLS = {
     *("put_scenario", "switch_scenario"),
     *("create_webhook_endpoint", "advance_clock", "add_fault", "get_payment"),
     *("pay_payment", "answer_payment", "cancel_payment", "transition_payment"),
-    *("list_events", "list_deliveries", "list_requests"),
+    *("list_events", "list_deliveries", "list_requests", "count_transitions"),
 }
 # Headers of the connection or of Prism, which no document describes.
 NOT_OF_THE_ANSWER = re.compile(
@@ -70,7 +70,10 @@ def play_all(prisms: Proxied, directory: Path) -> None:
 
 
 def call_of(exchange: Exchange, documents: Mapping[str, Any]) -> tuple[Operation, dict[str, str]]:
-    """The one call of the documents that was made, with the parameters of its path."""
+    """The one call of the documents that was made, with the parameters of its path.
+
+    Of two paths that fit, it is the one with fewer parameters (OpenAPI 3.1.0, section 4.8.8).
+    """
     path = urlsplit(exchange.request.target).path
     found = []
     for operation in (one for document in documents.values() for one in operations(document)):
@@ -78,8 +81,7 @@ def call_of(exchange: Exchange, documents: Mapping[str, Any]) -> tuple[Operation
         match = re.fullmatch(template, path)
         if match and operation.method == exchange.request.method.lower():
             found.append((operation, match.groupdict()))
-    [one] = found
-    return one
+    return min(found, key=lambda call: len(call[1]))
 
 
 def name_of(exchange: Exchange, documents: Mapping[str, Any]) -> str:
