@@ -7,7 +7,12 @@ import pytest
 from tests.tools.explore.zoo.exploration import exposure
 from tests.tools.explore.zoo.table import WRONG_SHOPS, Shop
 
-SOLE_SHOPS = [shop for shop in WRONG_SHOPS if shop.only or shop.has_one_verdict]
+
+def is_sole(shop: Shop) -> bool:
+    return bool(shop.only) or shop.has_one_verdict
+
+
+SOLE_SHOPS = [shop for shop in WRONG_SHOPS if is_sole(shop)]
 
 
 @pytest.mark.interop
