@@ -159,7 +159,8 @@ public final class PaymentsEmulator {
         var value = Json.parse(response.body());
         if (status == 204 || status < 400 && value != null) return value;
         if (value != null && value.get("error") instanceof Map<?, ?> error && error.get("code") instanceof String code)
-            throw new PaymentsEmulatorError(code + ": " + error.get("message"), status, code, (String) error.get("param"));
+            throw new PaymentsEmulatorError(
+                code + ": " + error.get("message"), status, code, (String) error.get("param"));
         throw new PaymentsEmulatorError(method + " " + baseUrl + "/_emulator" + path + " returned " + status
             + ": this is not a payments emulator", status, null, null);
     }
