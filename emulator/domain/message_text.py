@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from itertools import groupby
 
 from emulator.domain.accounts import mask_keys
 from emulator.domain.errors import InvalidField
@@ -99,6 +100,12 @@ def escape_controls(text: str, *, besides: str = "") -> str:
     return _CONTROL.sub(
         lambda found: found[0] if found[0] in besides else f"\\u{ord(found[0]):04x}", text
     )
+
+
+def counted_runs(texts: Iterable[str]) -> str:
+    """The texts, with equal neighbours once and their number, such as `500, 400 (4 times)`."""
+    runs = ((text, len([*equal])) for text, equal in groupby(texts))
+    return ", ".join(f"{text} ({number} times)" if number > 1 else text for text, number in runs)
 
 
 def nearest_word(word: str, known: Iterable[str], *, similarity: float = 0.6) -> str | None:

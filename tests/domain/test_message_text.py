@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.domain.message_text import MAX_SHOWN_LENGTH, WrittenNumber, escape_controls, received
+from emulator.domain.message_text import (
+    MAX_SHOWN_LENGTH,
+    WrittenNumber,
+    counted_runs,
+    escape_controls,
+    received,
+)
 from tests.tables import rows
 
 JSON = st.recursive(
@@ -71,3 +77,7 @@ def test_characters_of_besides_remain() -> None:
 def test_inside_a_string_of_json_an_escape_is_the_same_character(text: str) -> None:
     written = json.dumps({"text": text}, ensure_ascii=False)
     assert json.loads(escape_controls(written)) == {"text": text}
+
+
+def test_equal_neighbours_are_one_with_their_number() -> None:
+    assert counted_runs(["500", "400", "400", "500"]) == "500, 400 (2 times), 500"

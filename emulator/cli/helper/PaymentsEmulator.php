@@ -7,7 +7,13 @@
 declare(strict_types=1);
 
 /** A refused call, whose code is the HTTP status, or an emulator that does not respond. */
-final class PaymentsEmulatorError extends RuntimeException {}
+final class PaymentsEmulatorError extends RuntimeException
+{
+    public function __construct(string $message, int $code = 0, public readonly ?string $param = null)
+    {
+        parent::__construct($message, $code);
+    }
+}
 
 /** A received webhook: header names are lower case, and `body` has the signed bytes. */
 final class PaymentsWebhook
@@ -291,7 +297,14 @@ final class PaymentsEmulator
     public function createAccount(array $options = []): PaymentsAccount
     {
         $options += ['clock' => 'frozen@2026-01-01T00:00:00Z'];
-        return new PaymentsAccount($this, $this->call('POST', '/accounts', $options));
+        $key = $this->isExternal ? getenv('PAYMENTS_EMULATOR_TEST_KEY') ?: null : null;
+        try {
+            $account = $this->call('POST', '/accounts', $options + ['takes_over' => $key]);
+        } catch (PaymentsEmulatorError $error) {
+            // Without the key if another account has it, or if it is not that of the first account.
+            $account = $error->param === 'takes_over' ? $this->call('POST', '/accounts', $options) : throw $error;
+        }
+        return new PaymentsAccount($this, $account);
     }
 
     /** Ends the emulator, unless it is that of PAYMENTS_EMULATOR_URL. */
@@ -339,7 +352,8 @@ final class PaymentsEmulator
         }
         $error = $value['error'] ?? null;
         throw new PaymentsEmulatorError(isset($error['code']) ? "{$error['code']}: {$error['message']}"
-            : "$method {$this->baseUrl}/_emulator$path returned $status: this is not a payments emulator", $status);
+            : "$method {$this->baseUrl}/_emulator$path returned $status: this is not a payments emulator",
+            $status, $error['param'] ?? null);
     }
 
     private function connect(string $url): string

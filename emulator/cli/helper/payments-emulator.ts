@@ -113,6 +113,7 @@ const LAUNCHER = `
 export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = async (options = {}) => {
   const external = process.env["PAYMENTS_EMULATOR_URL"];
   const sharedSecret = process.env["PAYMENTS_EMULATOR_WEBHOOK_SECRET"] || undefined;
+  const sharedKey = (external && process.env["PAYMENTS_EMULATOR_TEST_KEY"]) || undefined;
   const server = await (external ? connect(external) : launch(options.serve ?? []));
   const { baseUrl, checkoutUrl, log, end } = server;
   const inboxes: Inboxes = new Map();
@@ -120,7 +121,11 @@ export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = a
 
   const createAccount: PaymentsEmulator["createAccount"] = async (options = {}) => {
     const body = { clock: "frozen@2026-01-01T00:00:00Z", ...options };
-    const account = await send(`${baseUrl}/_emulator/accounts`, "POST", body, "", log);
+    const create: (key?: string) => Promise<any> = (key) =>
+      send(`${baseUrl}/_emulator/accounts`, "POST", { takes_over: key, ...body }, "", log);
+    // Without the key if another account has it, or if it is not that of the first account.
+    const account = await create(sharedKey).catch((error) =>
+      error.param === "takes_over" ? create() : Promise.reject(error));
     const { id, test_key: testKey, live_key: liveKey } = account;
     const control: PaymentsAccount["control"] = async (method, path, body) => {
       if (!path.startsWith("/")) throw new Error(`'${path}' is not a path such as '/clock'`);

@@ -7,6 +7,7 @@ from itertools import chain
 
 from msgspec import Struct, field
 
+from emulator.domain.message_text import counted_runs
 from emulator.domain.payment import Status
 from emulator.scenarios.values import Json
 from emulator.tools.explore.connections import Browser, Request
@@ -185,8 +186,7 @@ def _end(observation: Observation) -> _Verdicts:
 def _deliveries(observation: Observation) -> _Verdicts:
     for delivery in observation.unacknowledged.values():
         expected = f"{delivery.event.type} is answered with 2xx in the end"
-        results = f"{len(delivery.results)} attempts: {', '.join(delivery.results)}."
-        seen = f"{results} {delivery.cause}".rstrip()
+        seen = f"{counted_runs(delivery.results)}. {delivery.cause}".rstrip()
         yield Verdict.NEVER_ACKNOWLEDGED, delivery.step, expected, seen
 
 

@@ -32,7 +32,8 @@ class ShopTest {
     @BeforeEach
     void open(PaymentsEmulator.Account account) {
         this.account = account;
-        shop = new Shop(account.baseUrl, account.testKey);
+        String key = System.getenv().getOrDefault("PAYMENTS_EMULATOR_TEST_KEY", account.testKey);
+        shop = new Shop(account.baseUrl, key);
     }
 
     @Test

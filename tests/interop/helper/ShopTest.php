@@ -26,7 +26,8 @@ final class ShopTest extends TestCase
     protected function setUp(): void
     {
         $this->account = self::$emulator->createAccount();
-        $this->shop = new Shop($this->account->baseUrl, $this->account->testKey);
+        $key = getenv('PAYMENTS_EMULATOR_TEST_KEY') ?: $this->account->testKey;
+        $this->shop = new Shop($this->account->baseUrl, $key);
     }
 
     protected function tearDown(): void

@@ -170,7 +170,8 @@ export function register({ test, beforeAll, afterAll }: Runner): void {
   for (const [name, body] of Object.entries(cases))
     test(name, async () => {
       const account = await emulator.createAccount();
-      await body(new Shop(account), account, emulator);
+      const testKey = process.env["PAYMENTS_EMULATOR_TEST_KEY"] ?? account.testKey;
+      await body(new Shop({ ...account, testKey }), account, emulator);
       await account.delete();
     });
 }

@@ -31,7 +31,11 @@ func TestMain(m *testing.M) {
 
 func open(t *testing.T) (*paymentsemulator.Account, *Shop) {
 	account := emulator.CreateAccount(t, nil)
-	return account, &Shop{BaseURL: account.BaseURL, Key: account.TestKey}
+	key, isShared := os.LookupEnv("PAYMENTS_EMULATOR_TEST_KEY")
+	if !isShared {
+		key = account.TestKey
+	}
+	return account, &Shop{BaseURL: account.BaseURL, Key: key}
 }
 
 func order(t *testing.T, shop *Shop, number string) string {

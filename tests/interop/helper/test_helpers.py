@@ -15,15 +15,29 @@ from urllib.parse import urlsplit
 import pytest
 
 from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, shipped_form
+from emulator.tools.rehearse.variants import read_variants
 from tests.cli.processes import HANGS_AFTER_S, environment, run_program, serving
 from tests.interop.helper.projects import GO, JUNIT, JVM, LANGUAGES, write_shown
 from tests.interop.sdks.programs import need, ran
+from tests.tools.rehearse.rehearsals import findings, rehearse
 
 Projects = Callable[[str], Path]
 
 COMMAND = {"PAYMENTS_EMULATOR_COMMAND": f"{sys.executable} -m emulator"}
 JUNIT_CONSOLE = ("java", *JVM, "-jar", str(JUNIT), "--disable-banner", "--disable-ansi-colors")
 OWN_SECRET = f"whsec_{'b3duIGtl' * 4}"
+# The default limit of a test, 5 s, is too short on a busy machine.
+LIMIT_MS = 60_000
+# They run two tests of the shop's own, each of which pays.
+PAYING = {
+    "node": ("node", "--test", "--test-name-pattern=pays|refunds", "compiled/node.test.js"),
+    "php": ("phpunit", "--no-configuration", "--filter=pays|refunds", "ShopTest.php"),
+    "java": (
+        *(*JUNIT_CONSOLE, "-cp", "classes", "--select-method=ShopTest#paysWithEachMethod"),
+        "--select-method=ShopTest#refundsAPayment",
+    ),
+    "go": ("go", "test", "-count=1", "-run=Pays|Refunds", "."),
+}
 
 each_language = pytest.mark.parametrize("language", LANGUAGES)
 
@@ -47,12 +61,14 @@ def test_node_test_runs_the_javascript_form(projects: Projects) -> None:
 
 
 def test_vitest_runs_the_typescript_form(projects: Projects) -> None:
-    command = ("npx", "vitest", "run", "--reporter=json", "vitest.test.ts")
+    limits = (f"--testTimeout={LIMIT_MS}", f"--hookTimeout={LIMIT_MS}")
+    command = ("npx", "vitest", "run", "--reporter=json", *limits, "vitest.test.ts")
     assert json.loads(ran(projects("node"), *command, **COMMAND).stdout)["numPassedTests"] == 13
 
 
 def test_jest_runs_the_typescript_form(projects: Projects) -> None:
-    ended = ran(projects("node"), "npx", "jest", "--json", "jest.test.ts", **COMMAND)
+    command = ("npx", "jest", "--json", f"--testTimeout={LIMIT_MS}", "jest.test.ts")
+    ended = ran(projects("node"), *command, **COMMAND)
     assert json.loads(ended.stdout)["numPassedTests"] == 13
     assert "did not exit" not in ended.stderr
 
@@ -179,10 +195,23 @@ def test_the_secret_of_the_variable_signs_the_webhooks(
         variables = {
             "PAYMENTS_EMULATOR_URL": f"http://127.0.0.1:{server.api_port}",
             "PAYMENTS_EMULATOR_WEBHOOK_SECRET": secret,
+            # The first account does not have it, so the helper ignores it.
+            "PAYMENTS_EMULATOR_TEST_KEY": "test_of_another_emulator",
         }
         command = (*LANGUAGES[language].program, "secrets", OWN_SECRET)
         ended = ran(projects(language), *command, **variables)
         assert ended.stdout.split() == [secret, secret, OWN_SECRET]
+
+
+@each_language
+async def test_tests_of_a_shop_with_the_key_of_the_variable_are_rehearsed(
+    projects: Projects, language: str
+) -> None:
+    """They pass with an account each, and fail when payments do."""
+    variables = [f"{name}={value}" for name, value in GO.items()]
+    command = ("env", f"--chdir={projects(language)}", *variables, *PAYING[language])
+    variants = [each for each in read_variants([])[0] if each.name == "payments-fail"]
+    assert findings(await rehearse(command, variants)) == []
 
 
 @each_language
