@@ -34,7 +34,7 @@ from tests.world import TEST_KEY
 
 SCRIPT = Path(__file__).with_name("script.yaml")
 RANDOM_HISTORIES = 100
-FORMS = ("standard", "unsigned")
+FORMS = ("standard", "form-fields")
 MAX_DEPTH = 2
 # The lists of the account and its recording; the checklist measures real time.
 PATHS = (
