@@ -1,0 +1,462 @@
+"""Random calls of every kind, compared with a plain model of the service."""
+
+import logging
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule, run_state_machine_as_test
+
+from emulator.domain.instants import format_instant
+from tests.long_runs.plain_model import (
+    METHODS,
+    SHIPPED,
+    Account,
+    Delivery,
+    Endpoint,
+    Json,
+    Refused,
+    State,
+    text,
+)
+from tests.long_runs.service_machine import (
+    STATUSES,
+    WHICH,
+    WHO,
+    Caller,
+    ServiceMachine,
+    chosen,
+)
+from tests.world import START_MS
+
+UNIT = "steps"
+COUNT = 100_000
+STEPS_A_SEED = 100
+
+EVENTS = ["created", "processing", "completed", "failed", "expired", "refunded"]
+SPANS_MS = st.sampled_from([1, 999, 1_000, 5_000, 29_999, 30_000, 60_000, 1_800_000, 86_400_000])
+_AFTER = {"after": "3s", "status": "failed", "reason": "limit_exceeded"}
+OWN: list[Json] = [
+    {"outcomes": [{"when": {"amount": 100}, "then": [_AFTER], "times": 2}]},
+    {"outcomes": [{"when": {"method": "mpesa"}, "then": [{"after": "8s", "status": "completed"}]}]},
+    {"expiry": [{"when": {"amount": 101}, "after": "20s", "times": 1}]},
+    {"expiry": [{"when": {"method": "bank_transfer"}, "after": "5s"}], "enabled": False},
+    {"checkout": [{"when": {"amount": 102}, "then": {"attempts": 2}}]},
+    {"checkout": [{"when": {"mode": "test"}, "then": {"cancel": "fails"}}]},
+    {"webhooks": [{"when": {"event": "payment.created"}, "then": {"copies": 2}, "times": 1}]},
+    {"webhooks": [{"when": {"event": "payment.failed"}, "then": {"drop": True}}]},
+    {"webhooks": [{"when": {"event": "payment.processing"}, "then": {"delay": "3s"}}]},
+]
+NAMES = ["a", "b", "late-success", "several-attempts", "banks", "telebirr-test-numbers", "nothing"]
+FAULTS: list[Json] = [
+    {"when": {"request": "create_payment"}, "then": {"status": 500, "point": "after_commit"}},
+    {"when": {"request": "create_payment", "nth": 2}, "then": {"status": 500}},
+    {"when": {"every": 3, "mode": "live"}, "then": {"status": 429, "retry_after": "7s"}},
+    {"when": {"request": "retrieve_payment"}, "then": {"status": 503}},
+    {"when": {"request": "list_payments", "every": 2}, "then": {"status": 502, "body": "html"}},
+]
+# What is refused whatever the state is: method, path, body, status, code, param.
+REFUSALS: list[tuple[str, str, Any, int, str, str | None]] = [
+    ("POST", "/clock/advance", {"seconds": -1}, 400, "invalid_clock", "seconds"),
+    ("POST", "/clock/advance", {"to": "end"}, 400, "invalid_clock", "to"),
+    ("PUT", "/clock", {"now": "2020-01-01T00:00:00Z"}, 400, "invalid_clock", "now"),
+    ("PUT", "/clock", {"frozen": True, "rate": 2}, 400, "invalid_clock", "rate"),
+    ("POST", "/accounts", {"test_key": "test_demo_key"}, 400, "invalid_test_key", "test_key"),
+    ("POST", "/accounts", {"colour": 1}, 400, "unknown_parameter", "colour"),
+    ("GET", "/accounts/acct_no", None, 404, "account_not_found", None),
+    ("DELETE", "/accounts/acct_demo", None, 409, "account_is_permanent", None),
+    ("POST", "/webhook_endpoints", {"url": "shop"}, 400, "invalid_url", "url"),
+    ("POST", "/webhook_endpoints", {}, 400, "missing_parameter", "url"),
+    ("GET", "/webhook_endpoints/we_no", None, 404, "webhook_endpoint_not_found", None),
+    ("POST", "/deliveries/dlv_no/resend", None, 404, "delivery_not_found", None),
+    ("GET", "/deliveries?status=lost", None, 400, "invalid_status", "status"),
+    ("GET", "/events/evt_no", None, 404, "event_not_found", None),
+    ("PUT", "/scenarios/a", {"outcomes": [{"when": {}}]}, 400, "invalid_scenario", "outcomes"),
+    ("DELETE", "/scenarios/banks", None, 409, "scenario_is_permanent", None),
+    ("POST", "/faults", {"then": {"status": 700}}, 400, "invalid_fault", "then"),
+    ("DELETE", "/faults/flt_no", None, 404, "fault_not_found", None),
+    ("GET", "/snapshots/none", None, 404, "snapshot_not_found", None),
+    ("POST", "/snapshots/none/restore", None, 404, "snapshot_not_found", None),
+    ("GET", "/nothing", None, 404, "route_not_found", None),
+]
+
+
+class WholeService(ServiceMachine):
+    """Also webhooks, the clock, rules, snapshots and accounts."""
+
+    def delivered(self, caller: Caller) -> list[Json]:
+        """The deliveries of the service, oldest first."""
+        return list(self.shown(caller, "/deliveries?limit=1000")["data"])[::-1]
+
+    def delivery(self, caller: Caller, which: int) -> tuple[str, Delivery]:
+        """The id of a delivery, and the delivery of the model."""
+        place = which % len(caller.owner.deliveries)
+        return self.delivered(caller)[place]["id"], caller.owner.deliveries[place]
+
+    @rule(who=WHO, span_ms=SPANS_MS, form=st.sampled_from(["seconds", "until", "now", "next"]))
+    def move_the_clock(self, who: int, span_ms: int, form: str) -> None:
+        caller = self.caller(who)
+        state = caller.state
+        until = state.now + span_ms
+        if form == "next":
+            due = self.model.next_due(state)
+            until = due[0] if due else state.now
+        bodies: Json = {
+            "seconds": {"seconds": span_ms / 1000},
+            "until": {"until": format_instant(until)},
+            "next": {"to": "next"},
+        }
+        if form == "now":
+            response = self.control(caller, "PUT", "/clock", {"now": format_instant(until)})
+        else:
+            response = self.control(caller, "POST", "/clock/advance", bodies[form])
+        expected = self.model.advance(state, until)
+        assert response.status_code == 200, response.text
+        assert response.json()["now"] == format_instant(until)
+        if form != "now":
+            found = response.json()["effects"]
+            assert [
+                {name: effect[name] for name in wanted}
+                for effect, wanted in zip(found, expected, strict=True)
+            ] == expected
+
+    @rule(who=WHO)
+    def the_clock_is_as_the_model_says(self, who: int) -> None:
+        caller = self.caller(who)
+        clock, due = self.shown(caller, "/clock"), self.model.next_due(caller.state)
+        assert (clock["now"], clock["frozen"]) == (format_instant(caller.state.now), True)
+        if due is None:
+            assert clock["next"] is None
+        else:
+            at, _, _, payment, what = due
+            kind = what.kind if payment else "webhook_attempt"
+            payment_id = payment.id if payment else what.event["data"]["id"]
+            assert clock["next"] == {"at": format_instant(at), "kind": kind, "payment": payment_id}
+
+    # Webhooks
+
+    @rule(
+        who=WHO,
+        path=st.sampled_from(["/a", "/b"]),
+        events=st.none() | st.lists(st.sampled_from(EVENTS), min_size=1, unique=True),
+        profile=st.sampled_from([None, "default", "standard"]),
+    )
+    def add_endpoint(
+        self, who: int, path: str, events: list[str] | None, profile: str | None
+    ) -> None:
+        caller = self.caller(who)
+        if len(caller.owner.endpoints) >= 3:
+            return
+        url = self.receiver.url.replace("/hook", path)
+        self.model.replies.setdefault(path, 200)
+        types = [f"payment.{each}" for each in EVENTS if events is None or each in events]
+        body = {"url": url, "profile": profile}
+        body |= {} if events is None else {"events": [f"payment.{each}" for each in events]}
+        response = self.control(caller, "POST", "/webhook_endpoints", body)
+        assert response.status_code == 201, response.text
+        endpoint = Endpoint(response.json()["id"], path, types, profile or "default")
+        caller.owner.endpoints.append(endpoint)
+
+    @rule(path=st.sampled_from(["/a", "/b"]), status=st.sampled_from([200, 204, 301, 500, 503, None]))
+    def change_the_receiver(self, path: str, status: int | None) -> None:
+        self.model.replies[path] = status
+
+    @rule(who=WHO, which=WHICH, change=st.sampled_from(["disable", "enable", "DELETE", "rotate"]))
+    def change_endpoint(self, who: int, which: int, change: str) -> None:
+        caller = self.caller(who)
+        if not caller.owner.endpoints:
+            return
+        endpoint = chosen(caller.owner.endpoints, which)
+        path = f"/webhook_endpoints/{endpoint.id}"
+        if change == "DELETE":
+            assert self.control(caller, "DELETE", path).status_code == 204
+            self.model.disable(caller.owner, endpoint, deletes=True)
+        elif change == "rotate":
+            assert self.control(caller, "POST", f"{path}/rotate").status_code == 200
+        else:
+            body = {"enabled": change == "enable"}
+            assert self.control(caller, "PATCH", path, body).status_code == 200
+            endpoint.enabled = True
+            if change == "disable":
+                self.model.disable(caller.owner, endpoint)
+        found = self.shown(caller, "/webhook_endpoints")["data"][::-1]
+        members = ("id", "events", "profile", "enabled")
+        assert [{name: one[name] for name in members} for one in found] == [
+            {name: getattr(one, name) for name in members} for one in caller.owner.endpoints
+        ]
+
+    @rule(
+        who=WHO,
+        which=WHICH,
+        verb=st.sampled_from(["resend", "release", "drop"]),
+        is_gone=st.integers(0, 5).map(lambda number: number == 0),
+    )
+    def act_on_delivery(self, who: int, which: int, verb: str, is_gone: bool) -> None:
+        caller = self.caller(who)
+        if not caller.owner.deliveries:
+            return
+        name, delivery = self.delivery(caller, which)
+        usual = self.model.replies[delivery.endpoint.url]
+        if is_gone:
+            self.model.replies[delivery.endpoint.url] = 410
+        response = self.control(caller, "POST", f"/deliveries/{name}/{verb}")
+
+        def expect() -> bool:
+            if verb == "resend" and delivery.endpoint.deleted:
+                raise Refused(404, "webhook_endpoint_not_found", None)
+            if verb != "resend" and delivery.status != "pending":
+                raise Refused(409, "delivery_not_pending", None)
+            if verb == "drop":
+                delivery.status, delivery.due_at = "dropped", None
+            else:
+                trigger = "resend" if verb == "resend" else "schedule"
+                if verb == "release":
+                    delivery.sequence = self.model.next_sequence()
+                self.model.attempt(caller.owner, delivery, trigger, caller.state.now)
+            return True
+
+        self.agree(response, expect)
+        self.model.replies[delivery.endpoint.url] = usual
+        self.settle(caller)
+
+    @rule(who=WHO, which=WHICH, status=st.sampled_from([200, 500, 410]))
+    def ping(self, who: int, which: int, status: int) -> None:
+        caller = self.caller(who)
+        if not caller.owner.endpoints:
+            return
+        endpoint = chosen(caller.owner.endpoints, which)
+        usual = self.model.replies[endpoint.url]
+        self.model.replies[endpoint.url] = status
+        response = self.control(caller, "POST", f"/webhook_endpoints/{endpoint.id}/ping")
+        assert response.status_code == 200, response.text
+        now = caller.state.now
+        event = {"type": "ping", "timestamp": text(now), "mode": caller.owner.mode, "data": {}}
+        delivery = Delivery(endpoint, event, now, None, self.model.next_sequence(), "failed")
+        caller.owner.deliveries.append(delivery)
+        self.model.attempt(caller.owner, delivery, "ping", now)
+        self.model.replies[endpoint.url] = usual
+        self.settle(caller)
+
+    @rule(who=WHO, draft=st.integers(100, 103))
+    def a_pause_stops_attempts(self, who: int, draft: int) -> None:
+        caller = self.caller(who)
+        if any(owner.deliveries for owner in caller.state.owners):
+            pause = {"paused": True}
+            assert self.control(caller, "PUT", "/deliveries/paused", pause).json()["paused"]
+            received = len(self.receiver.received)
+            created = self.run(self.emulator.api.get("/"))
+            assert created.status_code == 200
+            assert len(self.receiver.received) == received
+            self.control(caller, "PUT", "/deliveries/paused", {"paused": False})
+
+    @rule(who=WHO)
+    def the_deliveries_are_as_the_model_says(self, who: int) -> None:
+        caller = self.caller(who)
+        members = ("type", "payment", "endpoint", "status", "created_at", "next_attempt_at")
+        found = [
+            (
+                tuple(one[name] for name in members),
+                [(each["at"], each["trigger"], each["status"]) for each in one["attempts"]],
+            )
+            for one in self.delivered(caller)
+        ]
+        assert found == [
+            (
+                (
+                    *(one.event["type"], one.event["data"].get("id"), one.endpoint.id, one.status),
+                    *(text(one.created_at), text(one.due_at)),
+                ),
+                [(text(at), trigger, status) for at, trigger, status in one.attempts],
+            )
+            for one in caller.owner.deliveries
+        ]
+
+    @rule(who=WHO)
+    def the_events_are_as_the_model_says(self, who: int) -> None:
+        caller = self.caller(who)
+        found = self.shown(caller, "/events?limit=1000")["data"][::-1]
+        assert len({one.pop("id") for one in found}) == len(found)
+        assert found == caller.owner.events
+
+    # Rules
+
+    @rule(who=WHO, name=st.sampled_from("ab"), body=st.sampled_from(OWN))
+    def put_scenario(self, who: int, name: str, body: Json) -> None:
+        caller = self.caller(who)
+        state = caller.state
+        status = 200 if name in state.scenarios else 201
+        response = self.control(caller, "PUT", f"/scenarios/{name}", body)
+        assert response.status_code == status, response.text
+        state.scenarios.pop(name, None)
+        state.scenarios[name] = body
+        self.forget_uses(state, name)
+
+    @staticmethod
+    def forget_uses(state: State, name: str) -> None:
+        state.switches.pop(name, None)
+        for place in [place for place in state.uses if place[0] == name]:
+            del state.uses[place]
+
+    @rule(who=WHO, name=st.sampled_from(NAMES), is_on=st.sampled_from([True, False, None]))
+    def switch_scenario(self, who: int, name: str, is_on: bool | None) -> None:
+        """Switch a scenario on or off, or (None) delete it."""
+        caller = self.caller(who)
+        state = caller.state
+        listed = {each: is_enabled for each, _, is_enabled in state.listed()}
+
+        def expect() -> bool:
+            if name not in listed:
+                raise Refused(404, "scenario_not_found", None)
+            if is_on is None and name not in state.scenarios:
+                raise Refused(409, "scenario_is_permanent", None)
+            if listed[name] is not is_on:
+                self.forget_uses(state, name)
+            if is_on is None:
+                del state.scenarios[name]
+            elif listed[name] is not is_on:
+                state.switches[name] = is_on
+            return True
+
+        if is_on is None:
+            self.agree(self.control(caller, "DELETE", f"/scenarios/{name}"), expect, 204)
+        else:
+            body = {"enabled": is_on}
+            self.agree(self.control(caller, "PUT", f"/scenarios/{name}/enabled", body), expect)
+        found = self.shown(caller, "/scenarios")["data"]
+        known = [each for each in found if each["name"] in SHIPPED or each["origin"] == "control"]
+        assert [(each["name"], each["enabled"]) for each in known] == [
+            (each, is_enabled) for each, _, is_enabled in state.listed()
+        ]
+
+    @rule(who=WHO, which=WHICH, name=st.sampled_from(NAMES))
+    def place_scenario(self, who: int, which: int, name: str) -> None:
+        caller = self.caller(who)
+        payment_id = self.payment(caller, which)
+        path = f"/payments/{payment_id}/scenario"
+        response = self.control(caller, "PUT", path, {"name": name})
+
+        def expect() -> bool:
+            payment = caller.owner.find(payment_id)
+            if name not in [each for each, _, _ in caller.state.listed()]:
+                raise Refused(404, "scenario_not_found", None)
+            payment.scenario = name
+            return True
+
+        self.agree(response, expect)
+
+    @rule(who=WHO, fault=st.sampled_from(FAULTS), times=st.sampled_from([None, 1, 2]))
+    def post_fault(self, who: int, fault: Json, times: int | None) -> None:
+        caller = self.caller(who)
+        body = fault if times is None else {**fault, "times": times}
+        response = self.control(caller, "POST", "/faults", body)
+        assert response.status_code == 201, response.text
+        caller.state.faults[response.json()["id"]] = body
+
+    @rule(who=WHO)
+    def remove_faults(self, who: int) -> None:
+        caller = self.caller(who)
+        state = caller.state
+        found = self.shown(caller, "/faults")["data"][::-1]
+        assert [(each["id"], each.get("used")) for each in found] == [
+            (name, state.uses[name, "faults", 0] if "times" in body else None)
+            for name, body in state.faults.items()
+        ]
+        for name in list(state.faults)[1:]:
+            assert self.control(caller, "DELETE", f"/faults/{name}").status_code == 204
+        assert self.control(caller, "DELETE", "/faults").status_code == 204
+        state.faults.clear()
+
+    # Snapshots and accounts
+
+    @rule(who=WHO, name=st.sampled_from("xy"), verb=st.sampled_from(["PUT", "POST", "DELETE"]))
+    def use_snapshot(self, who: int, name: str, verb: str) -> None:
+        caller = self.caller(who)
+        account, path = caller.account, f"/snapshots/{name}"
+        if verb == "PUT":
+            response = self.control(caller, "PUT", path)
+            assert response.status_code == (200 if name in account.snapshots else 201)
+            self.model.save(account, name)
+        elif verb == "POST":
+            response = self.control(caller, "POST", f"{path}/restore")
+            self.agree(response, lambda: self.model.restore(account, name))
+            self.settle(caller)
+        else:
+            response = self.control(caller, "DELETE", path)
+            self.agree(response, lambda: self.model.saved(account, name), 204)
+            account.snapshots.pop(name, None)
+        found = self.shown(caller, "/snapshots")["data"][::-1]
+        assert [(each["name"], each["created_at"], each["payments"]) for each in found] == [
+            (
+                *(each, format_instant(saved.now)),
+                {owner.mode: len(owner.payments) for owner in saved.owners},
+            )
+            for each, saved in account.snapshots.items()
+        ]
+
+    @rule(who=WHO, to_all=st.sampled_from([None] * 6 + [False, False, True]))
+    def reset(self, who: int, to_all: bool | None) -> None:
+        if to_all is None:
+            return
+        caller = self.caller(who)
+        response = self.control(caller, "POST", "/reset", {"all": True} if to_all else None)
+        assert response.status_code == 204, response.text
+        self.model.reset(None if to_all else caller.account)
+
+    @precondition(lambda self: len(self.model.accounts) < 4)
+    @rule(start_ms=st.sampled_from([None, 0, 86_400_000]))
+    def create_account(self, start_ms: int | None) -> None:
+        caller = self.caller(0)
+        at = START_MS + (start_ms or 0)
+        body = {} if start_ms is None else {"clock": f"frozen@{format_instant(at)}"}
+        response = self.control(caller, "POST", "/accounts", body)
+        assert response.status_code == 201, response.text
+        members = response.json()
+        keys = (members["id"], members["test_key"], members["live_key"])
+        self.model.accounts[members["id"]] = Account(*keys, State(at), initial_now=at)
+
+    @rule(which=WHICH)
+    def delete_account(self, which: int) -> None:
+        caller = self.caller(0)
+        account = chosen(list(self.model.accounts.values()), which)
+        if account.id == "acct_demo":
+            return
+        assert self.control(caller, "DELETE", f"/accounts/{account.id}").status_code == 204
+        del self.model.accounts[account.id]
+        response = self.run(self.emulator.control("GET", "/clock", key=account.test_key))
+        assert (response.status_code, response.json()["error"]["code"]) == (401, "invalid_api_key")
+        found = {each["id"] for each in self.shown(caller, "/accounts")["data"]}
+        assert found == set(self.model.accounts)
+
+    @rule(who=WHO, refusal=st.sampled_from(REFUSALS))
+    def a_wrong_call_is_refused(
+        self, who: int, refusal: tuple[str, str, Any, int, str, str | None]
+    ) -> None:
+        method, path, body, *expected = refusal
+        response = self.control(self.caller(who), method, path, body)
+
+        def expect() -> None:
+            raise Refused(*expected)
+
+        self.agree(response, expect)
+
+
+def run(first_seed: int, count: int) -> dict[str, str]:
+    """Take steps until there are `count`, in histories of some steps each."""
+    WholeService.steps = runs = 0
+    logging.getLogger("emulator").setLevel(logging.CRITICAL)
+    while WholeService.steps < count:
+        machine = seed(first_seed * 1_000_000 + runs)(WholeService)
+        run_state_machine_as_test(
+            machine,
+            settings=settings(
+                # Hypothesis would repeat parts of the first history in the next ones.
+                max_examples=1,
+                stateful_step_count=STEPS_A_SEED,
+                phases=[Phase.generate],
+                database=None,
+                deadline=None,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
+        runs += 1
+    return {"Steps": f"{WholeService.steps:,}", "Seeds": str(runs)}

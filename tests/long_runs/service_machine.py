@@ -1,0 +1,568 @@
+"""Random calls about payments and on checkout pages, each compared with the model."""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Any, ClassVar, NamedTuple
+
+import httpx
+from hypothesis import assume
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from emulator.domain.instants import format_instant
+from tests.long_runs.plain_model import (
+    ANSWERS,
+    BANKS,
+    METHODS,
+    REASONS,
+    Account,
+    Json,
+    Model,
+    Owner,
+    Payment,
+    Refused,
+    State,
+    normalised,
+)
+from tests.server.checkout.reading import Page
+from tests.server.webhooks.receiver import HANG_UP, Received, Receiver, Reply, Response, receiving
+from tests.world import World, headers, order, world
+
+STATUSES = ("pending", "processing", "completed", "failed", "expired", "refunded")
+# Mostly the first account's test mode; then its live mode, and another account.
+WHO = st.sampled_from([0, 0, 0, 0, 0, 0, 1, 2, 3])
+FOREIGN = 11
+WHICH = st.sampled_from(range(FOREIGN + 1))
+PHONES = [f"0{first}0000000{last}" for first in "97" for last in "1234"] + ["0911111111"]
+PHONES += ["+251 71-111-1111", "12", "0811111111"]
+PAYERS = st.fixed_dictionaries(
+    {}, optional={"method": st.sampled_from(METHODS), "phone": st.sampled_from(PHONES)}
+) | st.sampled_from([{"method": METHODS[2], "bank": bank} for bank in (*BANKS, "none")])
+SOME_METHODS = [[each] for each in METHODS] + [[*METHODS], [*METHODS[::-1]], ["mpesa", "mpesa"]]
+DRAFTS = st.fixed_dictionaries(
+    {"amount": st.integers(100, 103) | st.just(123_456_789)},
+    optional={
+        "methods": st.sampled_from(SOME_METHODS),
+        "expires_in": st.sampled_from([1, 30, 60, 1800, 86_400, None]),
+        "metadata": st.sampled_from([{}, {"order": "1"}, {"b": "2", "a": "ሀ"}, None]),
+        "idempotency_key": st.sampled_from(["a", "b"]),
+        "colour": st.just("red"),
+    },
+)
+# What is wrong with a member of a create call, and the code, in the contract's order.
+WRONG: dict[str, tuple[list[Any], str]] = {
+    "amount": ([99, 0, -100, "15000", True, 150.5, 2**53], "invalid_amount"),
+    "currency": (["USD", "etb", 1], "invalid_currency"),
+    "methods": ([[], ["cash"], "mpesa", [["mpesa"]]], "invalid_methods"),
+    "success_url": (["http://shop.example/", "shop", 7, "https://"], "invalid_success_url"),
+    "cancel_url": (["ftp://shop.example", "https://a b"], "invalid_cancel_url"),
+    "metadata": ([{"a": 1}, [], {str(n): "" for n in range(21)}], "invalid_metadata"),
+    "idempotency_key": (["", 5], "invalid_idempotency_key"),
+    "expires_in": ([0, -1, "60", 1.5, 315_360_001], "invalid_expires_in"),
+}
+REQUIRED = ("amount", "currency", "methods", "success_url", "cancel_url")
+QUERIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "limit": st.sampled_from(["1", "2", "3", "100", "0", "101", "x", ""]),
+        "after": WHICH,
+        "status": st.sampled_from([*STATUSES, "paid", ""]),
+        "method": st.sampled_from([*METHODS, "cash"]),
+        "created_gte": st.tuples(WHICH, st.sampled_from([-1, 0, 1])),
+        "created_lte": st.tuples(WHICH, st.sampled_from([-1, 0, 1])),
+    },
+)
+LEAVES = ("", "/wait", "/bank", "/cancelled")
+
+
+class Caller(NamedTuple):
+    """An account and a mode, with its key."""
+
+    account: Account
+    owner: Owner
+    key: str
+
+    @property
+    def state(self) -> State:
+        return self.account.state
+
+
+def chosen(values: Any, which: int) -> Any:
+    """One of the values, the newest for 0."""
+    return values[-1 - which % len(values)]
+
+
+class ServiceMachine(RuleBasedStateMachine):
+    """Payments and pages; `steps` counts the calls of all machines."""
+
+    steps: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.stack = AsyncExitStack()
+        self.model = Model()
+        self.ids = ["pay_unknown"]
+        self.urls = ["http://127.0.0.1:8081/c/unknown"]
+        self.touched: Caller | None = None
+        self.emulator: World
+        self.receiver: Receiver
+
+    @initialize(
+        drafts=st.lists(DRAFTS, max_size=4),
+        paths=st.lists(st.sampled_from(["/a", "/b"]), max_size=3),
+        is_random=st.integers(0, 1 << 30),
+    )
+    def open(self, drafts: list[Json], paths: list[str], is_random: int) -> None:
+        # Hypothesis begins with the simplest history, which repeats one call.
+        assume(is_random)
+        self.emulator = self.run(self.stack.enter_async_context(world()))
+        self.receiver = self.run(self.stack.enter_async_context(receiving(self.receive)))
+        for path in paths:
+            self.add_endpoint(who=0, path=path, events=None, profile=None)
+        for draft in drafts:
+            self.create(who=0, draft=draft)
+
+    def teardown(self) -> None:
+        self.run(self.stack.aclose())
+        self.runner.close()
+
+    def run(self, call: Any) -> Any:
+        return self.runner.run(call)
+
+    def receive(self, received: Received) -> Response:
+        status = self.model.replies[received.path]
+        wait = {"Retry-After": "7"} if status == 503 else {}
+        return HANG_UP if status is None else Reply(status=status, headers=wait)
+
+    def caller(self, who: int) -> Caller:
+        """An account and mode; each rule begins with this call, which counts a step."""
+        accounts = list(self.model.accounts.values())
+        account = accounts[0] if who < 2 else chosen(accounts, who)
+        mode, key = ("live", account.live_key) if who == 1 else ("test", account.test_key)
+        type(self).steps += 1
+        self.touched = Caller(account, account.owner(mode), key)
+        return self.touched
+
+    def payment(self, caller: Caller, which: int, status: str = "pending") -> str:
+        """The id of a payment of the caller, those with a status first, or rarely of any other."""
+        if which == FOREIGN:
+            return str(chosen(self.ids, len(caller.owner.payments) // 2))
+        if not caller.owner.payments:
+            self.create_for(caller, {"amount": 101})
+        own = sorted(caller.owner.payments, key=lambda payment: payment.status == status)
+        return str(chosen([payment.id for payment in own] or self.ids, which))
+
+    def control(self, caller: Caller, method: str, path: str, body: Any = None) -> httpx.Response:
+        response: httpx.Response = self.run(
+            self.emulator.control(method, path, body, key=caller.key)
+        )
+        return response
+
+    def shown(self, caller: Caller, path: str) -> Any:
+        response = self.control(caller, "GET", path)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def agree(self, response: httpx.Response, expect: Callable[[], Any], status: int = 200) -> Any:
+        """The response is as the model says: a refusal, or what `expect` returns."""
+        try:
+            expected = expect()
+        except Refused as refusal:
+            error = response.json()["error"]
+            assert error.keys() <= {"code", "message", "param"}
+            found = (response.status_code, error["code"], error.get("param"))
+            assert found == refusal.args, response.text
+            return None
+        assert response.status_code == status, response.text
+        return expected
+
+    def settle(self, caller: Caller) -> None:
+        """Wait for the attempts that are due; they are effects of no advance."""
+        self.model.advance(caller.state, caller.state.now)
+        if any(owner.deliveries for owner in caller.state.owners):
+            response = self.control(caller, "POST", "/clock/advance", {"seconds": 0})
+            assert response.json()["effects"] == []
+
+    def v1(
+        self, caller: Caller, request: str, expect: Callable[[], Any], status: int = 200, **sent: Any
+    ) -> tuple[httpx.Response, Any]:
+        """A call of the contract, which a fault rule may change; with None after a fault."""
+        method, path = ("POST" if request == "create_payment" else "GET"), sent.pop("path", "")
+        response = self.run(
+            self.emulator.api.request(
+                method, f"/v1/payments{path}", headers=headers(caller.key), **sent
+            )
+        )
+        fault = self.model.fault(caller.state, caller.owner, request)
+        name, then = fault or ("", {})
+        is_late = then.get("point") == "after_commit"
+        expected = None
+        if not fault or is_late:
+            expected = self.agree(response, expect, then.get("status", status))
+        # A late fault does not apply to a request that is refused.
+        if fault and (expected is not None or not is_late):
+            caller.state.uses[name, "faults", 0] += 1
+            assert response.status_code == then["status"], response.text
+            after = then.get("retry_after", "")[:-1] or None
+            assert response.headers.get("retry-after") == after
+            expected = None
+        return response, expected
+
+    @rule(who=WHO, draft=DRAFTS)
+    def create(self, who: int, draft: Json) -> None:
+        self.create_for(self.caller(who), draft)
+
+    def create_for(self, caller: Caller, draft: Json) -> None:
+        body = order(**draft)
+
+        def expect() -> tuple[Json, bool]:
+            first = self.model.replayed(caller.state, caller.owner, body)
+            if first is not None:
+                return first, True
+            newest = self.shown(caller, "/payments?limit=1")["data"][0]
+            self.ids.append(newest["id"])
+            self.urls.append(newest["checkout_url"])
+            created = self.model.create(caller.state, caller.owner, body, newest)
+            return created.shown(), False
+
+        response, expected = self.v1(caller, "create_payment", expect, 201, json=body)
+        if expected is not None:
+            shown, is_replay = expected
+            assert json.dumps(response.json()) == json.dumps(shown)
+            assert (response.headers.get("idempotent-replayed") == "true") == is_replay
+            assert response.headers["location"] == f"/v1/payments/{shown['id']}"
+            warnings = {"unknown-parameter:colour"} if "colour" in body else set()
+            warnings |= {"duplicate-method"} if body["methods"] == ["mpesa", "mpesa"] else set()
+            warnings |= {"unusual-expires-in"} if (body.get("expires_in") or 60) < 60 else set()
+            found = response.headers.get("emulator-warning", "")
+            assert {each.strip() for each in found.split(",") if each} == warnings
+        self.settle(caller)
+
+    @rule(who=WHO, draft=DRAFTS, wrong=st.sets(st.sampled_from([*WRONG]), min_size=1), which=WHICH)
+    def create_wrongly(self, who: int, draft: Json, wrong: set[str], which: int) -> None:
+        caller, body = self.caller(who), order(**draft)
+        body |= {name: chosen([*WRONG[name][0], None], which) for name in wrong}
+        problems = [
+            ("missing_parameter" if body[name] is None else WRONG[name][1], name)
+            for name in WRONG
+            if name in wrong and (body[name] is not None or name in REQUIRED)
+        ]
+        if problems:
+
+            def expect() -> None:
+                raise Refused(400, *problems[0])
+
+            self.v1(caller, "create_payment", expect, json=body)
+
+    @rule(who=WHO, which=WHICH)
+    def retrieve(self, who: int, which: int) -> None:
+        caller = self.caller(who)
+        name = self.payment(caller, which)
+        response, shown = self.v1(
+            *(caller, "retrieve_payment", lambda: caller.owner.find(name).shown()), path=f"/{name}"
+        )
+        if shown is not None:
+            assert json.dumps(response.json()) == json.dumps(shown)
+
+    @rule(who=WHO, query=QUERIES, is_control=st.booleans())
+    def list(self, who: int, query: Json, is_control: bool) -> None:
+        caller = self.caller(who)
+        times = [payment.created_at for payment in caller.owner.payments] or [caller.state.now]
+        for name in ("created_gte", "created_lte"):
+            if name in query:
+                query[name] = chosen(times, query[name][0]) + query[name][1]
+        if "after" in query:
+            query["after"] = self.payment(caller, query["after"])
+        sent = {
+            name: format_instant(value) if name.startswith("created") else value
+            for name, value in query.items()
+        }
+
+        def expect() -> Json:
+            return page(caller.owner, query)
+
+        if is_control:
+            path = f"/payments?{httpx.QueryParams(sent)}"
+            response = self.control(caller, "GET", path)
+            expected = self.agree(response, expect)
+        else:
+            response, expected = self.v1(caller, "list_payments", expect, params=sent)
+        if expected is not None:
+            assert json.dumps(response.json()) == json.dumps(expected)
+
+    @rule(who=WHO, limit=st.integers(1, 4), status=st.none() | st.sampled_from(STATUSES))
+    def pages_contain_each_payment_once(self, who: int, limit: int, status: str | None) -> None:
+        caller, found = self.caller(who), []
+        chosen_status = f"&status={status}" if status else ""
+        cursor: str | None = ""
+        while cursor is not None:
+            after = f"&after={cursor}" if cursor else ""
+            shown = self.shown(caller, f"/payments?limit={limit}{chosen_status}{after}")
+            found += [payment["id"] for payment in shown["data"]]
+            cursor = shown["next_cursor"]
+        expected = [each.id for each in caller.owner.payments if status in (None, each.status)]
+        assert found == expected[::-1]
+
+    def act(
+        self,
+        caller: Caller,
+        which: int,
+        verb: str,
+        body: Any,
+        do: Callable[[Payment], None],
+        before: str = "pending",
+    ) -> None:
+        """A call of the control API that changes a payment."""
+        name = self.payment(caller, which, before)
+        response = self.control(caller, "POST", f"/payments/{name}/{verb}", body)
+
+        def expect() -> Json:
+            payment = caller.owner.find(name)
+            do(payment)
+            return payment.shown()
+
+        expected = self.agree(response, expect)
+        if expected is not None:
+            assert json.dumps(response.json()) == json.dumps(expected)
+        self.settle(caller)
+
+    @rule(who=WHO, which=WHICH, payer=PAYERS)
+    def pay(self, who: int, which: int, payer: Json) -> None:
+        caller = self.caller(who)
+        state, owner = caller.state, caller.owner
+
+        def do(payment: Payment) -> None:
+            body = self.model.default_payer(state, owner, payment, payer)
+            self.model.pay(state, owner, payment, body)
+
+        self.act(caller, which, "pay", payer, do)
+
+    @rule(who=WHO, draft=DRAFTS, payer=PAYERS, answer=st.sampled_from([*ANSWERS]))
+    def create_pay_and_answer(self, who: int, draft: Json, payer: Json, answer: str) -> None:
+        self.create(who, draft)
+        self.pay(who, 0, payer)
+        self.answer(who, 0, answer)
+
+    @rule(who=WHO, which=WHICH, answer=st.sampled_from([*ANSWERS]))
+    def answer(self, who: int, which: int, answer: str) -> None:
+        caller = self.caller(who)
+        self.act(
+            *(caller, which, "answer", {"answer": answer}),
+            lambda payment: self.model.answer(caller.state, caller.owner, payment, answer),
+            before="processing",
+        )
+
+    @rule(who=WHO, which=WHICH)
+    def cancel(self, who: int, which: int) -> None:
+        caller = self.caller(who)
+        self.act(
+            *(caller, which, "cancel", None),
+            lambda payment: self.model.cancel(caller.state, caller.owner, payment),
+        )
+
+    @rule(
+        who=WHO,
+        which=WHICH,
+        before=st.sampled_from(STATUSES[:5]),
+        status=st.sampled_from([*STATUSES, "completed", "refunded"]),
+        method=st.none() | st.sampled_from(METHODS),
+        reason=st.none() | st.none() | st.sampled_from(REASONS),
+        unusual=st.booleans(),
+    )
+    def transition(self, who: int, which: int, before: str, **body: Any) -> None:
+        caller = self.caller(who)
+        self.act(
+            *(caller, which, "transition", body),
+            lambda payment: self.model.transition(caller.state, caller.owner, payment, body),
+            before=before,
+        )
+
+    @rule(who=WHO, which=WHICH)
+    def the_detail_is_as_the_model_says(self, who: int, which: int) -> None:
+        caller = self.caller(who)
+        name = self.payment(caller, which)
+        response = self.control(caller, "GET", f"/payments/{name}")
+        payment = self.agree(response, lambda: caller.owner.find(name))
+        if payment is None:
+            return
+        detail = response.json()
+        assert detail["payment"] == payment.shown()
+        for member in ("reason", "methods", "phone", "bank", "scenario"):
+            assert detail[member] == getattr(payment, member), member
+        changes = [one for one in detail["scheduled"] if one["kind"] != "webhook_attempt"]
+        assert [(one["at"], one["kind"], one["status"], one["reason"]) for one in changes] == [
+            (format_instant(one.at), one.kind, one.status, one.reason) for one in payment.due
+        ]
+        members = ("type", "status", "method", "reason", "at")
+        assert [tuple(one[each] for each in members) for one in detail["timeline"]] == (
+            payment.timeline
+        )
+
+    # Checkout pages
+
+    def found(self, url: str) -> tuple[Caller, Payment] | None:
+        for account in self.model.accounts.values():
+            for owner, key in zip(
+                account.state.owners, (account.test_key, account.live_key), strict=True
+            ):
+                for payment in owner.payments:
+                    if payment.url == url:
+                        return Caller(account, owner, key), payment
+        return None
+
+    def visit(self, method: str, url: str, **sent: Any) -> httpx.Response:
+        type(self).steps += method == "GET"
+        response: httpx.Response = self.run(self.emulator.pages.request(method, url, **sent))
+        return response
+
+    @rule(
+        which=WHICH, leaf=st.sampled_from(LEAVES), method=st.sampled_from(["", "cash", *METHODS])
+    )
+    def open_page(self, which: int, leaf: str, method: str) -> None:
+        url = chosen(self.urls, which)
+        response = self.visit("GET", f"{url}{leaf}", params={"method": method} if method else {})
+        known = self.found(url)
+        if known is None:
+            assert (response.status_code, Page(response).name) == (404, "problem")
+            return
+        _, payment = known
+        name = page_name(payment, leaf, method)
+        if name.startswith("/c/"):
+            assert response.status_code == 303
+            assert response.headers["location"].partition("/c/")[2] == name.removeprefix("/c/")
+            return
+        page = Page(response)
+        assert (response.status_code, page.name) == (410 if "expired" in name else 200, name)
+        amount = f"ETB\u00a0{payment.order['amount'] / 100:,.2f}"
+        assert amount in response.text or name == "leaving"
+        if name == "leaving":
+            target = "success_url" if payment.status == "completed" else "cancel_url"
+            assert page.refresh == f"0;url={payment.order[target]}"
+
+    @rule(
+        which=WHICH,
+        action=st.sampled_from(["", "", "/answer", "/cancel"]),
+        form=PAYERS,
+        answer=st.sampled_from([*ANSWERS, "maybe"]),
+        is_forged=st.integers(0, 9).map(lambda number: number == 0),
+    )
+    def submit_form(
+        self, which: int, action: str, form: Json, answer: str, is_forged: bool
+    ) -> None:
+        url = chosen(self.urls, which)
+        opened = self.visit("GET", url)
+        token = re.search('name="form_token" value="([^"]+)"', opened.text)
+        known = self.found(url)
+        if known is None or token is None:
+            return
+        self.touched, payment = caller, _ = known
+        sent = {"form_token": "forged" if is_forged else token[1]}
+        sent |= form if action == "" else {"answer": answer}
+        response = self.visit("POST", f"{url}{action}", data=sent)
+        try:
+            if is_forged:
+                raise Refused(403)
+            target = self.submitted(caller, payment, action, form, answer)
+        except Refused as refusal:
+            assert response.status_code == refusal.args[0]
+            assert Page(response).name == "problem"
+        else:
+            assert response.status_code == 303, response.text
+            token_of_url = url.rpartition("/")[2]
+            path = response.headers["location"].partition(f"/c/{token_of_url}")[2]
+            path = path if path.startswith("/") else path.partition("?")[0]
+            assert path == target
+        self.settle(caller)
+
+    def submitted(
+        self, caller: Caller, payment: Payment, action: str, form: Json, answer: str
+    ) -> str:
+        """Submit a form in the model; returns the path of the next page. Raises Refused."""
+        state, owner = caller.state, caller.owner
+        if action == "/answer":
+            if answer not in ANSWERS:
+                raise Refused(400)
+            try:
+                self.model.answer(state, owner, payment, answer)
+            except Refused:
+                pass
+        elif action == "/cancel":
+            try:
+                self.model.cancel(state, owner, payment)
+            except Refused:
+                return ""
+            return "/cancelled"
+        elif payment.status == "pending":
+            method = form.get("method")
+            if method not in payment.methods:
+                raise Refused(400)
+            if method != METHODS[2]:
+                try:
+                    normalised(form.get("phone"), method)
+                except Refused:
+                    return ""
+            self.model.pay(state, owner, payment, form)
+        if payment.status == "pending":
+            return ""
+        is_at_bank = payment.method == METHODS[2] and payment.status == "processing"
+        return "/bank" if is_at_bank else "/wait"
+
+    @invariant()
+    def the_list_is_as_the_model_says(self) -> None:
+        if self.touched is not None and self.touched.account.id in self.model.accounts:
+            owner = self.touched.account.owner(self.touched.owner.mode)
+            expected = [payment.shown() for payment in reversed(owner.payments)]
+            assert self.shown(self.touched, "/payments?limit=100")["data"] == expected
+            self.touched = None
+
+
+def page(owner: Owner, query: Json) -> Json:
+    """A page of the list. Raises Refused."""
+    limit, ids = query.get("limit", "10"), [payment.id for payment in owner.payments]
+    if not limit.isdigit() or not 1 <= int(limit) <= 100:
+        raise Refused(400, "invalid_limit", "limit")
+    if "after" in query and query["after"] not in ids:
+        raise Refused(400, "invalid_cursor", "after")
+    for name, values in (("status", STATUSES), ("method", METHODS)):
+        if name in query and query[name] not in values:
+            raise Refused(400, f"invalid_{name}", name)
+    before = ids.index(query["after"]) if "after" in query else len(ids)
+    data = [
+        payment.shown()
+        for payment in reversed(owner.payments[:before])
+        if query.get("status") in (None, payment.status)
+        and query.get("method") in (None, payment.method)
+        and query.get("created_gte", 0) <= payment.created_at
+        and payment.created_at <= query.get("created_lte", 1 << 62)
+    ]
+    has_more = len(data) > int(limit)
+    data = data[: int(limit)]
+    return {"data": data, "has_more": has_more, "next_cursor": data[-1]["id"] if has_more else None}
+
+
+def page_name(payment: Payment, leaf: str, method: str) -> str:
+    """The name of a page, or the path to which its address redirects."""
+    status, token = payment.status, payment.url.rpartition("/")[2]
+    is_at_bank = payment.method == METHODS[2] and payment.is_asked
+    has_cancelled = payment.reason == "user_cancelled"
+    if leaf == "/bank":
+        return "bank" if is_at_bank else f"/c/{token}/wait"
+    if leaf == "/cancelled":
+        is_left = status == "pending" or (has_cancelled and payment.method is None)
+        return "leaving" if is_left else f"/c/{token}"
+    if leaf == "/wait" and status == "pending":
+        return f"/c/{token}"
+    if leaf == "/wait" and (status == "completed" or has_cancelled):
+        return "leaving"
+    if status == "pending":
+        method = method if len(payment.methods) > 1 else payment.methods[0]
+        if method not in payment.methods:
+            return "choose"
+        return "bank-choice" if method == METHODS[2] else "method-form"
+    if status == "processing":
+        return "bank" if is_at_bank and not leaf else "waiting"
+    return f"result-{status}"
