@@ -1,6 +1,7 @@
 """Random calls of every kind, compared with a plain model of the service."""
 
 import logging
+from copy import deepcopy
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, seed, settings
@@ -8,32 +9,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
 from emulator.domain.instants import format_instant
-from tests.long_runs.plain_model import (
-    METHODS,
-    SHIPPED,
-    Account,
-    Delivery,
-    Endpoint,
-    Json,
-    Refused,
-    State,
-    text,
-)
-from tests.long_runs.service_machine import (
-    STATUSES,
-    WHICH,
-    WHO,
-    Caller,
-    ServiceMachine,
-    chosen,
-)
+from tests.long_runs.plain_model import Refused
+from tests.long_runs.plain_state import SHIPPED, Account, Json
+from tests.long_runs.service_machine import WHICH, WHO, ServiceMachine, chosen
+from tests.long_runs.webhook_machine import WebhookMachine
 from tests.world import START_MS
 
 UNIT = "steps"
 COUNT = 100_000
 STEPS_A_SEED = 100
 
-EVENTS = ["created", "processing", "completed", "failed", "expired", "refunded"]
 SPANS_MS = st.sampled_from([1, 999, 1_000, 5_000, 29_999, 30_000, 60_000, 1_800_000, 86_400_000])
 _AFTER = {"after": "3s", "status": "failed", "reason": "limit_exceeded"}
 OWN: list[Json] = [
@@ -81,17 +66,8 @@ REFUSALS: list[tuple[str, str, Any, int, str, str | None]] = [
 ]
 
 
-class WholeService(ServiceMachine):
-    """Also webhooks, the clock, rules, snapshots and accounts."""
-
-    def delivered(self, caller: Caller) -> list[Json]:
-        """The deliveries of the service, oldest first."""
-        return list(self.shown(caller, "/deliveries?limit=1000")["data"])[::-1]
-
-    def delivery(self, caller: Caller, which: int) -> tuple[str, Delivery]:
-        """The id of a delivery, and the delivery of the model."""
-        place = which % len(caller.owner.deliveries)
-        return self.delivered(caller)[place]["id"], caller.owner.deliveries[place]
+class WholeService(WebhookMachine):
+    """Also the clock, rules, snapshots and accounts."""
 
     @rule(who=WHO, span_ms=SPANS_MS, form=st.sampled_from(["seconds", "until", "now", "next"]))
     def move_the_clock(self, who: int, span_ms: int, form: str) -> None:
@@ -133,151 +109,6 @@ class WholeService(ServiceMachine):
             payment_id = payment.id if payment else what.event["data"]["id"]
             assert clock["next"] == {"at": format_instant(at), "kind": kind, "payment": payment_id}
 
-    # Webhooks
-
-    @rule(
-        who=WHO,
-        path=st.sampled_from(["/a", "/b"]),
-        events=st.none() | st.lists(st.sampled_from(EVENTS), min_size=1, unique=True),
-        profile=st.sampled_from([None, "default", "standard"]),
-    )
-    def add_endpoint(
-        self, who: int, path: str, events: list[str] | None, profile: str | None
-    ) -> None:
-        caller = self.caller(who)
-        if len(caller.owner.endpoints) >= 3:
-            return
-        url = self.receiver.url.replace("/hook", path)
-        self.model.replies.setdefault(path, 200)
-        types = [f"payment.{each}" for each in EVENTS if events is None or each in events]
-        body = {"url": url, "profile": profile}
-        body |= {} if events is None else {"events": [f"payment.{each}" for each in events]}
-        response = self.control(caller, "POST", "/webhook_endpoints", body)
-        assert response.status_code == 201, response.text
-        endpoint = Endpoint(response.json()["id"], path, types, profile or "default")
-        caller.owner.endpoints.append(endpoint)
-
-    @rule(path=st.sampled_from(["/a", "/b"]), status=st.sampled_from([200, 204, 301, 500, 503, None]))
-    def change_the_receiver(self, path: str, status: int | None) -> None:
-        self.model.replies[path] = status
-
-    @rule(who=WHO, which=WHICH, change=st.sampled_from(["disable", "enable", "DELETE", "rotate"]))
-    def change_endpoint(self, who: int, which: int, change: str) -> None:
-        caller = self.caller(who)
-        if not caller.owner.endpoints:
-            return
-        endpoint = chosen(caller.owner.endpoints, which)
-        path = f"/webhook_endpoints/{endpoint.id}"
-        if change == "DELETE":
-            assert self.control(caller, "DELETE", path).status_code == 204
-            self.model.disable(caller.owner, endpoint, deletes=True)
-        elif change == "rotate":
-            assert self.control(caller, "POST", f"{path}/rotate").status_code == 200
-        else:
-            body = {"enabled": change == "enable"}
-            assert self.control(caller, "PATCH", path, body).status_code == 200
-            endpoint.enabled = True
-            if change == "disable":
-                self.model.disable(caller.owner, endpoint)
-        found = self.shown(caller, "/webhook_endpoints")["data"][::-1]
-        members = ("id", "events", "profile", "enabled")
-        assert [{name: one[name] for name in members} for one in found] == [
-            {name: getattr(one, name) for name in members} for one in caller.owner.endpoints
-        ]
-
-    @rule(
-        who=WHO,
-        which=WHICH,
-        verb=st.sampled_from(["resend", "release", "drop"]),
-        is_gone=st.integers(0, 5).map(lambda number: number == 0),
-    )
-    def act_on_delivery(self, who: int, which: int, verb: str, is_gone: bool) -> None:
-        caller = self.caller(who)
-        if not caller.owner.deliveries:
-            return
-        name, delivery = self.delivery(caller, which)
-        usual = self.model.replies[delivery.endpoint.url]
-        if is_gone:
-            self.model.replies[delivery.endpoint.url] = 410
-        response = self.control(caller, "POST", f"/deliveries/{name}/{verb}")
-
-        def expect() -> bool:
-            if verb == "resend" and delivery.endpoint.deleted:
-                raise Refused(404, "webhook_endpoint_not_found", None)
-            if verb != "resend" and delivery.status != "pending":
-                raise Refused(409, "delivery_not_pending", None)
-            if verb == "drop":
-                delivery.status, delivery.due_at = "dropped", None
-            else:
-                trigger = "resend" if verb == "resend" else "schedule"
-                if verb == "release":
-                    delivery.sequence = self.model.next_sequence()
-                self.model.attempt(caller.owner, delivery, trigger, caller.state.now)
-            return True
-
-        self.agree(response, expect)
-        self.model.replies[delivery.endpoint.url] = usual
-        self.settle(caller)
-
-    @rule(who=WHO, which=WHICH, status=st.sampled_from([200, 500, 410]))
-    def ping(self, who: int, which: int, status: int) -> None:
-        caller = self.caller(who)
-        if not caller.owner.endpoints:
-            return
-        endpoint = chosen(caller.owner.endpoints, which)
-        usual = self.model.replies[endpoint.url]
-        self.model.replies[endpoint.url] = status
-        response = self.control(caller, "POST", f"/webhook_endpoints/{endpoint.id}/ping")
-        assert response.status_code == 200, response.text
-        now = caller.state.now
-        event = {"type": "ping", "timestamp": text(now), "mode": caller.owner.mode, "data": {}}
-        delivery = Delivery(endpoint, event, now, None, self.model.next_sequence(), "failed")
-        caller.owner.deliveries.append(delivery)
-        self.model.attempt(caller.owner, delivery, "ping", now)
-        self.model.replies[endpoint.url] = usual
-        self.settle(caller)
-
-    @rule(who=WHO, draft=st.integers(100, 103))
-    def a_pause_stops_attempts(self, who: int, draft: int) -> None:
-        caller = self.caller(who)
-        if any(owner.deliveries for owner in caller.state.owners):
-            pause = {"paused": True}
-            assert self.control(caller, "PUT", "/deliveries/paused", pause).json()["paused"]
-            received = len(self.receiver.received)
-            created = self.run(self.emulator.api.get("/"))
-            assert created.status_code == 200
-            assert len(self.receiver.received) == received
-            self.control(caller, "PUT", "/deliveries/paused", {"paused": False})
-
-    @rule(who=WHO)
-    def the_deliveries_are_as_the_model_says(self, who: int) -> None:
-        caller = self.caller(who)
-        members = ("type", "payment", "endpoint", "status", "created_at", "next_attempt_at")
-        found = [
-            (
-                tuple(one[name] for name in members),
-                [(each["at"], each["trigger"], each["status"]) for each in one["attempts"]],
-            )
-            for one in self.delivered(caller)
-        ]
-        assert found == [
-            (
-                (
-                    *(one.event["type"], one.event["data"].get("id"), one.endpoint.id, one.status),
-                    *(text(one.created_at), text(one.due_at)),
-                ),
-                [(text(at), trigger, status) for at, trigger, status in one.attempts],
-            )
-            for one in caller.owner.deliveries
-        ]
-
-    @rule(who=WHO)
-    def the_events_are_as_the_model_says(self, who: int) -> None:
-        caller = self.caller(who)
-        found = self.shown(caller, "/events?limit=1000")["data"][::-1]
-        assert len({one.pop("id") for one in found}) == len(found)
-        assert found == caller.owner.events
-
     # Rules
 
     @rule(who=WHO, name=st.sampled_from("ab"), body=st.sampled_from(OWN))
@@ -289,13 +120,8 @@ class WholeService(ServiceMachine):
         assert response.status_code == status, response.text
         state.scenarios.pop(name, None)
         state.scenarios[name] = body
-        self.forget_uses(state, name)
-
-    @staticmethod
-    def forget_uses(state: State, name: str) -> None:
         state.switches.pop(name, None)
-        for place in [place for place in state.uses if place[0] == name]:
-            del state.uses[place]
+        state.forget_uses(name)
 
     @rule(who=WHO, name=st.sampled_from(NAMES), is_on=st.sampled_from([True, False, None]))
     def switch_scenario(self, who: int, name: str, is_on: bool | None) -> None:
@@ -310,9 +136,10 @@ class WholeService(ServiceMachine):
             if is_on is None and name not in state.scenarios:
                 raise Refused(409, "scenario_is_permanent", None)
             if listed[name] is not is_on:
-                self.forget_uses(state, name)
+                state.forget_uses(name)
             if is_on is None:
                 del state.scenarios[name]
+                state.switches.pop(name, None)
             elif listed[name] is not is_on:
                 state.switches[name] = is_on
             return True
@@ -336,7 +163,7 @@ class WholeService(ServiceMachine):
         response = self.control(caller, "PUT", path, {"name": name})
 
         def expect() -> bool:
-            payment = caller.owner.find(payment_id)
+            payment = self.model.find(caller.owner, payment_id)
             if name not in [each for each, _, _ in caller.state.listed()]:
                 raise Refused(404, "scenario_not_found", None)
             payment.scenario = name
@@ -378,7 +205,8 @@ class WholeService(ServiceMachine):
             self.model.save(account, name)
         elif verb == "POST":
             response = self.control(caller, "POST", f"{path}/restore")
-            self.agree(response, lambda: self.model.restore(account, name))
+            if (saved := self.agree(response, lambda: self.model.saved(account, name))) is not None:
+                account.state = deepcopy(saved)
             self.settle(caller)
         else:
             response = self.control(caller, "DELETE", path)
@@ -412,7 +240,7 @@ class WholeService(ServiceMachine):
         assert response.status_code == 201, response.text
         members = response.json()
         keys = (members["id"], members["test_key"], members["live_key"])
-        self.model.accounts[members["id"]] = Account(*keys, State(at), initial_now=at)
+        self.model.accounts[members["id"]] = Account(*keys, at)
 
     @rule(which=WHICH)
     def delete_account(self, which: int) -> None:
@@ -442,9 +270,9 @@ class WholeService(ServiceMachine):
 
 def run(first_seed: int, count: int) -> dict[str, str]:
     """Take steps until there are `count`, in histories of some steps each."""
-    WholeService.steps = runs = 0
+    ServiceMachine.steps = runs = 0
     logging.getLogger("emulator").setLevel(logging.CRITICAL)
-    while WholeService.steps < count:
+    while ServiceMachine.steps < count:
         machine = seed(first_seed * 1_000_000 + runs)(WholeService)
         run_state_machine_as_test(
             machine,
@@ -459,4 +287,4 @@ def run(first_seed: int, count: int) -> dict[str, str]:
             ),
         )
         runs += 1
-    return {"Steps": f"{WholeService.steps:,}", "Seeds": str(runs)}
+    return {"Steps": f"{ServiceMachine.steps:,}", "Seeds": str(runs)}

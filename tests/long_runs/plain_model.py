@@ -1,28 +1,32 @@
-"""What the service does, by its contract and its documents: in memory, without HTTP and storage."""
+"""What the service does, by its contract and its documents: without HTTP and storage."""
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from emulator.domain.instants import format_instant
-from tests.world import START_MS
+from tests.long_runs.plain_state import (
+    METHODS,
+    UNLIMITED,
+    Account,
+    Delivery,
+    Due,
+    Endpoint,
+    Json,
+    Owner,
+    Payment,
+    State,
+)
 
-Json = dict[str, Any]
-METHODS = ("telebirr", "mpesa", "bank_transfer")
 BANKS = ("walia_test", "gelada_test", "semien_test", "fidel_test")
 HANDSET_MS = 30_000
+MINUTE_MS = 60_000
 DAY_MS = 86_400_000
 DELAYS_MS = {
-    "default": (0, 1_000, 5_000, 15_000, 60_000),
-    "standard": (0, 5_000, *(1_000 * 60 * each for each in (5, 30, 120, 300, 600, 840, 1200, 1440))),
+    "default": (0, 1_000, 5_000, 15_000, MINUTE_MS),
+    "standard": (0, 5_000, *(n * MINUTE_MS for n in (5, 30, 120, 300, 600, 840, 1_200, 1_440))),
 }
-REASONS = (
-    *("insufficient_balance", "user_cancelled", "timeout", "wrong_pin", "bank_declined"),
-    *("limit_exceeded", "provider_error"),
-)
 EDGES = {
     *(("pending", "processing"), ("pending", "expired"), ("processing", "completed")),
     *(("processing", "failed"), ("completed", "refunded")),
@@ -35,227 +39,19 @@ ANSWERS: dict[str, tuple[str, str | None]] = {
     "cancel": ("failed", "user_cancelled"),
     "decline": ("failed", "bank_declined"),
 }
-_FAILS = {"status": "failed", "reason": "insufficient_balance"}
-_TIMES_OUT = {"after": "30s", "status": "failed", "reason": "timeout"}
-_NUMBERS = [{"status": "completed"}, _FAILS, _TIMES_OUT]
-_NUMBERS += [{"status": "failed", "reason": "user_cancelled"}]
-
-
-def _numbers(method: str, prefix: str) -> Json:
-    steps = enumerate(_NUMBERS, start=1)
-    where = {"mode": "test", "method": method}
-    phones = [({**where, "phone": f"{prefix}{number}"}, [step]) for number, step in steps]
-    return {"outcomes": [{"when": when, "then": then} for when, then in phones]}
-
-
-_LATE = [_TIMES_OUT, {"after": "2m", "status": "completed", "unusual": True}]
-_UNAVAILABLE = {"method": "bank_transfer", "bank": "fidel_test"}
-_PROVIDER_ERROR = {"status": "failed", "reason": "provider_error"}
-SHIPPED: dict[str, Json] = {
-    "cancel-fails": {"enabled": False, "checkout": [{"when": {}, "then": {"cancel": "fails"}}]},
-    "late-success": {"enabled": False, "outcomes": [{"when": {}, "then": _LATE}]},
-    "several-attempts": {"enabled": False, "checkout": [{"when": {}, "then": {"attempts": 3}}]},
-    "stuck-in-processing": {"enabled": False, "outcomes": [{"when": {}, "then": []}]},
-    "banks": {"outcomes": [{"when": _UNAVAILABLE, "then": [_PROVIDER_ERROR]}]},
-    "mpesa-test-numbers": _numbers("mpesa", "+25170000000"),
-    "telebirr-test-numbers": _numbers("telebirr", "+25190000000"),
-}
-
-
-class Refused(Exception):
-    """The call is refused with a status, a code and a `param`."""
-
-
-def text(at: int | None) -> str | None:
-    return None if at is None else format_instant(at)
-
-
-def span_ms(duration: str) -> int:
-    return int(duration[:-1]) * {"s": 1_000, "m": 60_000}[duration[-1]]
-
-
-@dataclass
-class Due:
-    """A change that happens by itself."""
-
-    at: int
-    sequence: int
-    kind: str
-    status: str
-    reason: str | None = None
-    unusual: bool = False
-
-
-@dataclass
-class Payment:
-    """A payment, its history, and what is going to happen to it."""
-
-    id: str
-    url: str
-    order: Json
-    created_at: int
-    expires_at: int
-    expiry: int
-    status: str = "pending"
-    method: str | None = None
-    phone: str | None = None
-    bank: str | None = None
-    reason: str | None = None
-    completed_at: int | None = None
-    steps: list[Due] = field(default_factory=list)
-    timeline: list[tuple[str | None, str, str | None, str | None, str]] = field(
-        default_factory=list
-    )
-    attempts: int | None = None
-    scenario: str | None = None
-
-    @property
-    def due(self) -> list[Due]:
-        expiry = Due(self.expires_at, self.expiry, "expiry", "expired")
-        due = [expiry, *self.steps] if self.status == "pending" else self.steps
-        return sorted(due, key=lambda each: (each.at, each.sequence))
-
-    @property
-    def is_asked(self) -> bool:
-        return any(each.kind == "handset_timeout" for each in self.steps)
-
-    @property
-    def methods(self) -> list[str]:
-        return list(dict.fromkeys(self.order["methods"]))
-
-    def shown(self) -> Json:
-        """The payment object."""
-        return {
-            **{"id": self.id, "object": "payment", "amount": self.order["amount"]},
-            **{"currency": "ETB", "status": self.status, "method": self.method},
-            **{"checkout_url": self.url, "success_url": self.order["success_url"]},
-            "cancel_url": self.order["cancel_url"],
-            "metadata": self.order.get("metadata") or {},
-            **{"created_at": text(self.created_at), "expires_at": text(self.expires_at)},
-            "completed_at": text(self.completed_at),
-        }
-
-
-@dataclass
-class Endpoint:
-    id: str
-    url: str
-    events: list[str]
-    profile: str
-    enabled: bool = True
-    deleted: bool = False
-
-
-@dataclass
-class Delivery:
-    endpoint: Endpoint
-    event: Json
-    created_at: int
-    due_at: int | None
-    sequence: int
-    status: str = "pending"
-    tries: int = 0
-    attempts: list[tuple[int, str, int | None]] = field(default_factory=list)
-
-
-@dataclass
-class Owner:
-    """What one mode of an account has; events are bodies without an id."""
-
-    mode: str
-    payments: list[Payment] = field(default_factory=list)
-    events: list[Json] = field(default_factory=list)
-    endpoints: list[Endpoint] = field(default_factory=list)
-    deliveries: list[Delivery] = field(default_factory=list)
-    keys: dict[str, tuple[Json, int, Payment]] = field(default_factory=dict)
-    requests: Counter[str] = field(default_factory=Counter)
-
-    def find(self, payment_id: str) -> Payment:
-        for payment in self.payments:
-            if payment.id == payment_id:
-                return payment
-        raise Refused(404, "payment_not_found", None)
-
-
-@dataclass
-class State:
-    """What a snapshot saves of an account."""
-
-    now: int
-    test: Owner = field(default_factory=lambda: Owner("test"))
-    live: Owner = field(default_factory=lambda: Owner("live"))
-    scenarios: dict[str, Json] = field(default_factory=dict)
-    switches: dict[str, bool] = field(default_factory=dict)
-    faults: dict[str, Json] = field(default_factory=dict)
-    uses: Counter[tuple[str, str, int]] = field(default_factory=Counter)
-
-    @property
-    def owners(self) -> tuple[Owner, Owner]:
-        return self.test, self.live
-
-    def listed(self) -> list[tuple[str, Json, bool]]:
-        """All scenarios with whether they are on, the strongest first."""
-        own = list(self.scenarios.items())[::-1]
-        others = [(name, rules) for name, rules in SHIPPED.items() if name not in self.scenarios]
-        return [
-            (name, rules, self.switches.get(name, rules.get("enabled", True)))
-            for name, rules in (*own, *others)
-        ]
-
-    def in_force(self, placed: str | None = None) -> Iterator[tuple[str, Json]]:
-        listed = self.listed()
-        yield from ((name, rules) for name, rules, _ in listed if name == placed)
-        yield from ((name, rules) for name, rules, is_on in listed if is_on)
-
-    def choose(
-        self, section: str, applies: Callable[[Json], bool], placed: str | None = None
-    ) -> Any:
-        """The effect of the first rule that applies, whose use is counted."""
-        for name, rules in self.in_force(placed):
-            for index, rule in enumerate(rules.get(section, ())):
-                place = (name, section, index)
-                if applies(rule) and self.uses[place] < rule.get("times", 1 << 62):
-                    self.uses[place] += "times" in rule
-                    return rule["then"] if section != "expiry" else rule["after"]
-        return None
-
-
-def matches(when: Json, owner: Owner, payment: Payment, method: str | None) -> bool:
-    methods = payment.methods if method is None else [method]
-    return (
-        when.get("mode") in (None, owner.mode)
-        and when.get("method", methods[0]) in methods
-        and when.get("phone") in (None, payment.phone)
-        and when.get("bank") in (None, payment.bank)
-        and when.get("amount") in (None, payment.order["amount"])
-    )
-
-
-@dataclass
-class Account:
-    """An account: its state, and what a reset or a restore gives it."""
-
-    id: str
-    test_key: str
-    live_key: str
-    state: State
-    name: str = ""
-    initial_now: int = START_MS
-    snapshots: dict[str, State] = field(default_factory=dict)
-
-    def owner(self, mode: str) -> Owner:
-        return self.state.test if mode == "test" else self.state.live
-
-
 _FIRST = ("acct_demo", "test_demo_key", "live_demo_key")
 _OTHER = ("acct_other", "test_other_key", "live_other_key")
 
 
+class Refused(Exception):
+    """The call is refused; the arguments are the status, the code and the `param`."""
+
+
 class Model:
-    """All accounts, the responses of the receivers, and the order of creation."""
+    """All accounts, the responses of the receivers by path, and the order of creation."""
 
     def __init__(self) -> None:
-        self.accounts = {each[0]: Account(*each, State(START_MS)) for each in (_FIRST, _OTHER)}
+        self.accounts = {each[0]: Account(*each) for each in (_FIRST, _OTHER)}
         self.replies: dict[str, int | None] = {}
         self.sequence = 0
 
@@ -265,31 +61,38 @@ class Model:
 
     # Payments
 
-    def create(self, state: State, owner: Owner, order: Json, shown: Json) -> Payment:
+    def create(self, owner: Owner, order: Json, payment_id: str, url: str) -> Payment:
         """A new payment, with the identifiers that the service has given it."""
-        now = state.now
-        payment = Payment(shown["id"], shown["checkout_url"], order, now, now, 0)
-        after = state.choose("expiry", lambda rule: matches(rule["when"], owner, payment, None))
-        lasts_ms = (order.get("expires_in") or 1800) * 1000 if after is None else span_ms(after)
+        now = owner.state.now
+        payment = Payment(payment_id, url, order, now)
+        after = owner.state.choose(
+            "expiry", None, lambda rule: owner.matches(rule["when"], payment)
+        )
+        lasts_ms = span_ms(after) if after else (order.get("expires_in") or 1800) * 1000
         payment.expires_at, payment.expiry = now + lasts_ms, self.next_sequence()
         owner.payments.append(payment)
-        self._happen(state, owner, payment, "created", now)
+        self._happen(owner, payment, "created", now)
         if order.get("idempotency_key"):
             owner.keys[order["idempotency_key"]] = (fingerprint(order), now, payment)
         return payment
 
-    def replayed(self, state: State, owner: Owner, order: Json) -> Json | None:
+    def replayed(self, owner: Owner, order: Json) -> Json | None:
         """The first response to an idempotency key; None where the key is free."""
         first, used_at, payment = owner.keys.get(order.get("idempotency_key") or "", ({}, 0, None))
-        if payment is None or state.now >= used_at + DAY_MS:
+        if payment is None or owner.state.now >= used_at + DAY_MS:
             return None
         if first != fingerprint(order):
             raise Refused(409, "idempotency_key_reused", "idempotency_key")
-        as_created = {"status": "pending", "method": None, "completed_at": None}
-        return {**payment.shown(), **as_created}
+        return {**payment.shown(), "status": "pending", "method": None, "completed_at": None}
 
-    def pay(self, state: State, owner: Owner, payment: Payment, body: Json) -> None:
-        """Submit a method. Raises Refused."""
+    def find(self, owner: Owner, payment_id: str) -> Payment:
+        for payment in owner.payments:
+            if payment.id == payment_id:
+                return payment
+        raise Refused(404, "payment_not_found", None)
+
+    def pay(self, owner: Owner, payment: Payment, body: Json) -> None:
+        """Submit a method, as on the page."""
         method, phone, bank = (body.get(name) for name in ("method", "phone", "bank"))
         if method not in payment.methods:
             raise Refused(400, "invalid_method", "method")
@@ -302,65 +105,66 @@ class Model:
             raise Refused(400, "invalid_bank", "bank")
         if payment.status != "pending":
             raise Refused(409, "payment_not_payable", None)
-        payer = replace(payment, phone=phone, bank=bank)
-        outcome = state.choose(
-            "outcomes", lambda rule: matches(rule["when"], owner, payer, method), payment.scenario
+        payment.phone, payment.bank = phone, bank
+        steps = owner.state.choose(
+            *("outcomes", payment.scenario),
+            lambda rule: owner.matches(rule["when"], payment, method),
         )
-        payment.method, payment.phone, payment.bank = method, phone, bank
-        self.change(state, owner, payment, "processing", None, state.now)
-        if outcome is None or outcome == "handset":
-            at = state.now + HANDSET_MS
+        payment.method = method
+        now = owner.state.now
+        self._change(owner, payment, "processing", None, now)
+        if steps is None:
+            at = now + HANDSET_MS
             at = max(at, payment.expires_at) if method == "bank_transfer" else at
             self._schedule(payment, at, "handset_timeout", "failed", "timeout")
-            return
-        for step in outcome:
-            after_ms = span_ms(step["after"]) if "after" in step else 0
-            if after_ms:
-                at, unusual = state.now + after_ms, step.get("unusual", False)
-                self._schedule(payment, at, "outcome", step["status"], step.get("reason"), unusual)
-            elif self._end(state, owner, payment, step["status"], step.get("reason"), state.now):
-                return
+        for step in steps or ():
+            status, reason = step["status"], step.get("reason")
+            if "after" in step:
+                self._schedule(payment, now + span_ms(step["after"]), "outcome", status, reason)
+            elif self._end(owner, payment, status, reason, now):
+                break
 
-    def default_payer(self, state: State, owner: Owner, payment: Payment, body: Json) -> Json:
-        """The method, and the phone or bank, that `pay` chooses where none is given."""
-        method = body.get("method")
-        if method is None and body.get("phone"):
-            number = normalised(body["phone"])
-            method = "telebirr" if number[4] == "9" else "mpesa"
-        method = method or ("bank_transfer" if body.get("bank") else payment.methods[0])
-        if body.get("phone") or body.get("bank") or method not in METHODS:
+    def with_payer(self, owner: Owner, payment: Payment, body: Json) -> Json:
+        """A body of the control API with the method, and the phone or bank, that it leaves out."""
+        method, phone, bank = (body.get(name) for name in ("method", "phone", "bank"))
+        if method is None and phone:
+            method = "telebirr" if normalised(phone)[4] == "9" else "mpesa"
+        method = method or ("bank_transfer" if bank else payment.methods[0])
+        if phone or bank:
             return {**body, "method": method}
-        rules = [r for _, s in state.in_force(payment.scenario) for r in s.get("outcomes", ())]
-        own = [rule["when"] for rule in rules if rule["when"].get("method", method) == method]
-        is_bank = method == "bank_transfer"
-        names = BANKS if is_bank else [when["phone"] for when in own if "phone" in when]
-        kind, answers = "bank" if is_bank else "phone", None
+        scenarios = [rules for _, rules in owner.state.in_force(payment.scenario)]
+        rules = [rule for each in scenarios for rule in each.get("outcomes", ())]
+        kind, names = "bank", list(BANKS)
+        if method != "bank_transfer":
+            own = [rule["when"] for rule in rules if rule["when"].get("method", method) == method]
+            kind, names = "phone", [when["phone"] for when in own if "phone" in when]
+        answers = None
         for name in names:
             payer = replace(payment, **{kind: name})
-            fits = [r for r in rules if kind in r["when"] and matches(r["when"], owner, payer, method)]
-            then = fits[0]["then"] if fits else "handset"
-            if then != "handset" and {step["status"] for step in then} == {"completed"}:
+            named = [rule for rule in rules if {"phone", "bank"} & rule["when"].keys()]
+            then = [each["then"] for each in named if owner.matches(each["when"], payer, method)]
+            if then and {step["status"] for step in then[0]} == {"completed"}:
                 return {"method": method, kind: name}
-            answers = answers or (name if then == "handset" else None)
+            answers = answers or (None if then else name)
         if answers is None and method in payment.methods:
             raise Refused(400, "missing_parameter", kind)
         return {"method": method, kind: answers}
 
-    def answer(self, state: State, owner: Owner, payment: Payment, answer: str) -> None:
+    def answer(self, owner: Owner, payment: Payment, answer: str) -> None:
         if not payment.is_asked:
             raise Refused(409, "invalid_state_transition", None)
         if answer == ("wrong_pin" if payment.method == "bank_transfer" else "decline"):
             raise Refused(409, "invalid_state_transition", "answer")
         payment.steps.clear()
-        self._end(state, owner, payment, *ANSWERS[answer], state.now)
+        self._end(owner, payment, *ANSWERS[answer], owner.state.now)
 
-    def cancel(self, state: State, owner: Owner, payment: Payment) -> None:
+    def cancel(self, owner: Owner, payment: Payment) -> None:
         if payment.status != "pending":
             raise Refused(409, "invalid_state_transition", None)
-        if self._checkout(state, owner, payment, "cancel") == "fails":
-            self.change(state, owner, payment, "failed", "user_cancelled", state.now)
+        if self._checkout(owner, payment, "cancel") == "fails":
+            self._change(owner, payment, "failed", "user_cancelled", owner.state.now)
 
-    def transition(self, state: State, owner: Owner, payment: Payment, body: Json) -> None:
+    def transition(self, owner: Owner, payment: Payment, body: Json) -> None:
         status, method, reason = body["status"], body.get("method"), body.get("reason")
         edge = (payment.status, status)
         if edge not in EDGES and not (body.get("unusual") and edge in UNUSUAL_EDGES):
@@ -374,67 +178,58 @@ class Model:
         if status != "expired":
             payment.method = method or payment.method or payment.methods[0]
         reason = (reason or "provider_error") if status == "failed" else None
-        self.change(state, owner, payment, status, reason, state.now)
+        self._change(owner, payment, status, reason, owner.state.now)
 
-    def change(
-        self,
-        state: State,
-        owner: Owner,
-        payment: Payment,
-        status: str,
-        reason: str | None,
-        at: int,
+    def _change(
+        self, owner: Owner, payment: Payment, status: str, reason: str | None, at: int
     ) -> None:
         payment.status, payment.reason = status, reason
         if status == "completed":
             payment.completed_at = at
-        self._happen(state, owner, payment, status, at)
+        self._happen(owner, payment, status, at)
 
     def _end(
-        self, state: State, owner: Owner, payment: Payment, status: str, reason: str | None, at: int
+        self, owner: Owner, payment: Payment, status: str, reason: str | None, at: int
     ) -> bool:
         """End an attempt to pay; returns whether the customer may try again."""
-        if payment.status == "processing" and status == "failed" and at < payment.expires_at:
-            if payment.attempts is None:
-                attempts = self._checkout(state, owner, payment, "attempts") or 1
-                payment.attempts = attempts if attempts > 1 else None
-            failed = [each for each in payment.timeline if each[0] is None]
-            if len(failed) + 1 < (payment.attempts or 1):
+        is_open = payment.status == "processing" and at < payment.expires_at
+        if status == "failed" and is_open:
+            limit = payment.attempts or self._checkout(owner, payment, "attempts") or 1
+            payment.attempts = limit if limit > 1 else None
+            if sum(each[0] is None for each in payment.timeline) + 1 < limit:
                 entry = (None, "pending", payment.method, reason, format_instant(at))
                 payment.timeline.append(entry)
                 payment.steps.clear()
-                payment.status, payment.method = "pending", None
-                payment.phone = payment.bank = payment.reason = None
+                payment.status = "pending"
+                payment.method = payment.phone = payment.bank = payment.reason = None
                 return True
-        self.change(state, owner, payment, status, reason, at)
+        self._change(owner, payment, status, reason, at)
         return False
 
     @staticmethod
-    def _checkout(state: State, owner: Owner, payment: Payment, setting: str) -> Any:
+    def _checkout(owner: Owner, payment: Payment, setting: str) -> Any:
         def applies(rule: Json) -> bool:
-            return setting in rule["then"] and matches(rule["when"], owner, payment, payment.method)
+            return setting in rule["then"] and owner.matches(rule["when"], payment, payment.method)
 
-        return (state.choose("checkout", applies, payment.scenario) or {}).get(setting)
+        return (owner.state.choose("checkout", payment.scenario, applies) or {}).get(setting)
 
     def _schedule(self, payment: Payment, at: int, *change: Any) -> None:
         payment.steps.append(Due(at, self.next_sequence(), *change))
 
-    def _happen(self, state: State, owner: Owner, payment: Payment, name: str, at: int) -> None:
+    def _happen(self, owner: Owner, payment: Payment, name: str, at: int) -> None:
         """Add an event and its deliveries."""
-        kind, shown, stamp = f"payment.{name}", payment.shown(), format_instant(at)
+        kind, stamp = f"payment.{name}", format_instant(at)
         event = {"object": "event", "type": kind, "timestamp": stamp, "mode": owner.mode}
-        event["data"] = shown
+        event["data"] = payment.shown()
         owner.events.append(event)
-        payment.timeline.append((kind, shown["status"], payment.method, payment.reason, stamp))
+        payment.timeline.append((kind, payment.status, payment.method, payment.reason, stamp))
         subscribed = [each for each in owner.endpoints if each.enabled and kind in each.events]
         if not subscribed:
             return
-
-        def applies(rule: Json) -> bool:
-            when = rule["when"]
-            return when.get("mode", owner.mode) == owner.mode and when.get("event", kind) == kind
-
-        effect = state.choose("webhooks", applies, payment.scenario) or {}
+        effect = owner.state.choose(
+            *("webhooks", payment.scenario), lambda rule: rule["when"].get("event", kind) == kind
+        )
+        effect = effect or {}
         for endpoint in subscribed:
             for _ in range(effect.get("copies", 1)):
                 due_at = at + span_ms(effect.get("delay", "0s"))
@@ -463,28 +258,27 @@ class Model:
             at, _, owner, payment, change = due
             state.now = max(state.now, at)
             if payment is None:
-                effects.append(self.attempt(owner, change, "schedule", state.now))
+                effects.append(self.attempt(owner, change, "schedule"))
                 continue
-            if change in payment.steps:
-                payment.steps.remove(change)
-            effect = {"at": format_instant(at), "payment": payment.id, "kind": change.kind}
-            if change.kind == "expiry" or payment.status != "processing":
-                self.change(state, owner, payment, change.status, change.reason, at)
+            if change.kind == "expiry":
+                self._change(owner, payment, "expired", None, at)
             else:
-                self._end(state, owner, payment, change.status, change.reason, at)
-            is_again = payment.status == "pending"
-            effect["type"] = None if is_again else f"payment.{change.status}"
-            effects.append({**effect, "status": payment.status})
+                payment.steps.remove(change)
+                self._end(owner, payment, change.status, change.reason, at)
+            status = payment.status
+            effect = {"at": format_instant(at), "payment": payment.id, "kind": change.kind}
+            effect |= {"type": None if status == "pending" else f"payment.{status}"}
+            effects.append(effect | {"status": status})
         state.now = until
         return effects
 
-    # Deliveries
+    # Deliveries and faults
 
-    def attempt(self, owner: Owner, delivery: Delivery, trigger: str, at: int) -> Json:
+    def attempt(self, owner: Owner, delivery: Delivery, trigger: str) -> Json:
         """Make one attempt; returns it as an effect."""
-        endpoint = delivery.endpoint
+        endpoint, now = delivery.endpoint, owner.state.now
         reply = self.replies[endpoint.url]
-        delivery.attempts.append((at, trigger, reply))
+        delivery.attempts.append((now, trigger, reply))
         is_scheduled = trigger == "schedule"
         delivery.tries += is_scheduled
         if reply is not None and 200 <= reply < 300:
@@ -495,65 +289,59 @@ class Model:
                 delivery.status, delivery.due_at = "failed", None
             else:
                 retry_after_ms = 7_000 if reply == 503 else 0
-                delivery.due_at = at + max(delays[delivery.tries], retry_after_ms)
-        if reply == 410 and not endpoint.deleted:
+                delivery.due_at = now + max(delays[delivery.tries], retry_after_ms)
+        if reply == 410:
             self.disable(owner, endpoint)
-        return {
-            **{"at": format_instant(at), "payment": delivery.event["data"].get("id")},
-            **{"kind": "webhook_attempt", "type": "webhook.attempt"},
-            **{"event_type": delivery.event["type"], "number": len(delivery.attempts)},
-            **{"response_status": reply, "delivery_status": delivery.status},
-        }
+        effect = {"at": format_instant(now), "payment": delivery.event["data"].get("id")}
+        effect |= {"kind": "webhook_attempt", "event_type": delivery.event["type"]}
+        effect |= {"number": len(delivery.attempts), "response_status": reply}
+        return effect | {"delivery_status": delivery.status}
 
     @staticmethod
-    def disable(owner: Owner, endpoint: Endpoint, *, deletes: bool = False) -> None:
-        endpoint.enabled, endpoint.deleted = False, deletes
-        if deletes:
-            owner.endpoints.remove(endpoint)
+    def disable(owner: Owner, endpoint: Endpoint) -> None:
+        endpoint.enabled = False
         for delivery in owner.deliveries:
             if delivery.endpoint is endpoint and delivery.status == "pending":
                 delivery.status, delivery.due_at = "cancelled", None
 
-    # Faults
-
-    def fault(self, state: State, owner: Owner, request: str) -> tuple[str, Json] | None:
-        """The fault rule of a request, which is counted for every rule of its kind."""
+    def fault(self, owner: Owner, request: str) -> tuple[str, Json] | None:
+        """The fault of a request, the newest first; each rule counts the requests of its kind."""
         found = None
-        for name, rule in list(state.faults.items())[::-1]:
-            when = rule.get("when", {})
-            if when.get("request", request) != request or when.get("mode", owner.mode) != owner.mode:
-                continue
-            owner.requests[name] += 1
-            count, nth, every = owner.requests[name], when.get("nth"), when.get("every")
-            is_left = state.uses[name, "faults", 0] < rule.get("times", 1 << 62)
-            if found is None and is_left and nth in (None, count) and not count % (every or 1):
-                found = (name, rule["then"])
+        for name, rule in list(owner.state.faults.items())[::-1]:
+            when = rule["when"]
+            if (
+                when.get("request", request) == request
+                and when.get("mode", owner.mode) == owner.mode
+            ):
+                owner.requests[name] += 1
+                count = owner.requests[name]
+                is_left = owner.state.uses[name, "faults", 0] < rule.get("times", UNLIMITED)
+                applies = when.get("nth", count) == count and count % when.get("every", 1) == 0
+                found = found or ((name, rule["then"]) if is_left and applies else None)
         return found
 
-    def save(self, account: Account, name: str) -> bool:
-        """Save a snapshot; returns whether its name is new."""
-        is_new = account.snapshots.pop(name, None) is None
-        account.snapshots[name] = deepcopy(account.state)
-        return is_new
+    # Snapshots and accounts
 
-    @staticmethod
-    def saved(account: Account, name: str) -> State:
-        """Raises Refused."""
+    def save(self, account: Account, name: str) -> None:
+        account.snapshots.pop(name, None)
+        account.snapshots[name] = deepcopy(account.state)
+
+    def saved(self, account: Account, name: str) -> State:
         if name not in account.snapshots:
             raise Refused(404, "snapshot_not_found", None)
         return account.snapshots[name]
 
-    def restore(self, account: Account, name: str) -> State:
-        account.state = deepcopy(self.saved(account, name))
-        return account.state
-
     def reset(self, account: Account | None) -> None:
         """Reset one account, or all (None), which deletes those that were created."""
         if account is None:
-            first, other = self.accounts["acct_demo"], Account(*_OTHER, State(START_MS))
-            self.accounts = {"acct_demo": first, "acct_other": other}
+            first = self.accounts["acct_demo"]
+            self.accounts = {"acct_demo": first, "acct_other": Account(*_OTHER)}
         account = account or first
         account.state, account.snapshots = State(account.initial_now), {}
+
+
+def span_ms(duration: str) -> int:
+    return int(duration[:-1]) * {"s": 1_000, "m": MINUTE_MS}[duration[-1]]
 
 
 def fingerprint(order: Json) -> Json:
@@ -564,9 +352,9 @@ def fingerprint(order: Json) -> Json:
 
 
 def normalised(phone: str | None, method: str | None = None) -> str:
-    digits = re.fullmatch(
-        r"(?:\+251|00251|251|0)?([79][0-9]{8})", re.sub("[ -]", "", phone or "")
-    )
-    if digits is None or method not in (None, "telebirr" if digits[1][0] == "9" else "mpesa"):
+    """A phone number as `+251…`, which must belong to the method, if one is given."""
+    written = re.sub("[ -]", "", phone or "")
+    digits = re.fullmatch(r"(?:\+251|00251|251|0)?([79][0-9]{8})", written)
+    if digits is None or method not in (None, METHODS[digits[1][0] == "7"]):
         raise Refused(400, "invalid_phone", "phone")
     return f"+251{digits[1]}"

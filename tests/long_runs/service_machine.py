@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any, ClassVar, NamedTuple
@@ -13,25 +12,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from emulator.domain.instants import format_instant
-from tests.long_runs.plain_model import (
-    ANSWERS,
-    BANKS,
-    METHODS,
-    REASONS,
-    Account,
-    Json,
-    Model,
-    Owner,
-    Payment,
-    Refused,
-    State,
-    normalised,
-)
-from tests.server.checkout.reading import Page
+from tests.long_runs.plain_model import ANSWERS, BANKS, Model, Refused
+from tests.long_runs.plain_state import METHODS, STATUSES, Account, Json, Owner, Payment, State
 from tests.server.webhooks.receiver import HANG_UP, Received, Receiver, Reply, Response, receiving
 from tests.world import World, headers, order, world
 
-STATUSES = ("pending", "processing", "completed", "failed", "expired", "refunded")
+REASONS = (
+    *("insufficient_balance", "user_cancelled", "timeout", "wrong_pin", "bank_declined"),
+    *("limit_exceeded", "provider_error"),
+)
 # Mostly the first account's test mode; then its live mode, and another account.
 WHO = st.sampled_from([0, 0, 0, 0, 0, 0, 1, 2, 3])
 FOREIGN = 11
@@ -75,7 +64,6 @@ QUERIES = st.fixed_dictionaries(
         "created_lte": st.tuples(WHICH, st.sampled_from([-1, 0, 1])),
     },
 )
-LEAVES = ("", "/wait", "/bank", "/cancelled")
 
 
 class Caller(NamedTuple):
@@ -108,6 +96,7 @@ class ServiceMachine(RuleBasedStateMachine):
         self.ids = ["pay_unknown"]
         self.urls = ["http://127.0.0.1:8081/c/unknown"]
         self.touched: Caller | None = None
+        self.is_paused = False
         self.emulator: World
         self.receiver: Receiver
 
@@ -142,9 +131,9 @@ class ServiceMachine(RuleBasedStateMachine):
         """An account and mode; each rule begins with this call, which counts a step."""
         accounts = list(self.model.accounts.values())
         account = accounts[0] if who < 2 else chosen(accounts, who)
-        mode, key = ("live", account.live_key) if who == 1 else ("test", account.test_key)
-        type(self).steps += 1
-        self.touched = Caller(account, account.owner(mode), key)
+        key = account.live_key if who == 1 else account.test_key
+        ServiceMachine.steps += 1
+        self.touched = Caller(account, account.state.owners[who == 1], key)
         return self.touched
 
     def payment(self, caller: Caller, which: int, status: str = "pending") -> str:
@@ -169,26 +158,32 @@ class ServiceMachine(RuleBasedStateMachine):
 
     def agree(self, response: httpx.Response, expect: Callable[[], Any], status: int = 200) -> Any:
         """The response is as the model says: a refusal, or what `expect` returns."""
-        try:
-            expected = expect()
-        except Refused as refusal:
+        refusal, expected = refusal_of(expect)
+        if refusal:
             error = response.json()["error"]
             assert error.keys() <= {"code", "message", "param"}
             found = (response.status_code, error["code"], error.get("param"))
-            assert found == refusal.args, response.text
-            return None
-        assert response.status_code == status, response.text
+            assert found == refusal, response.text
+        else:
+            assert response.status_code == status, response.text
         return expected
 
     def settle(self, caller: Caller) -> None:
         """Wait for the attempts that are due; they are effects of no advance."""
+        if self.is_paused:
+            return
         self.model.advance(caller.state, caller.state.now)
         if any(owner.deliveries for owner in caller.state.owners):
             response = self.control(caller, "POST", "/clock/advance", {"seconds": 0})
             assert response.json()["effects"] == []
 
     def v1(
-        self, caller: Caller, request: str, expect: Callable[[], Any], status: int = 200, **sent: Any
+        self,
+        caller: Caller,
+        request: str,
+        expect: Callable[[], Any],
+        status: int = 200,
+        **sent: Any,
     ) -> tuple[httpx.Response, Any]:
         """A call of the contract, which a fault rule may change; with None after a fault."""
         method, path = ("POST" if request == "create_payment" else "GET"), sent.pop("path", "")
@@ -197,7 +192,7 @@ class ServiceMachine(RuleBasedStateMachine):
                 method, f"/v1/payments{path}", headers=headers(caller.key), **sent
             )
         )
-        fault = self.model.fault(caller.state, caller.owner, request)
+        fault = self.model.fault(caller.owner, request)
         name, then = fault or ("", {})
         is_late = then.get("point") == "after_commit"
         expected = None
@@ -220,14 +215,14 @@ class ServiceMachine(RuleBasedStateMachine):
         body = order(**draft)
 
         def expect() -> tuple[Json, bool]:
-            first = self.model.replayed(caller.state, caller.owner, body)
+            first = self.model.replayed(caller.owner, body)
             if first is not None:
                 return first, True
             newest = self.shown(caller, "/payments?limit=1")["data"][0]
             self.ids.append(newest["id"])
             self.urls.append(newest["checkout_url"])
-            created = self.model.create(caller.state, caller.owner, body, newest)
-            return created.shown(), False
+            names = (newest["id"], newest["checkout_url"])
+            return self.model.create(caller.owner, body, *names).shown(), False
 
         response, expected = self.v1(caller, "create_payment", expect, 201, json=body)
         if expected is not None:
@@ -263,7 +258,8 @@ class ServiceMachine(RuleBasedStateMachine):
         caller = self.caller(who)
         name = self.payment(caller, which)
         response, shown = self.v1(
-            *(caller, "retrieve_payment", lambda: caller.owner.find(name).shown()), path=f"/{name}"
+            *(caller, "retrieve_payment", lambda: self.model.find(caller.owner, name).shown()),
+            path=f"/{name}",
         )
         if shown is not None:
             assert json.dumps(response.json()) == json.dumps(shown)
@@ -321,7 +317,7 @@ class ServiceMachine(RuleBasedStateMachine):
         response = self.control(caller, "POST", f"/payments/{name}/{verb}", body)
 
         def expect() -> Json:
-            payment = caller.owner.find(name)
+            payment = self.model.find(caller.owner, name)
             do(payment)
             return payment.shown()
 
@@ -333,11 +329,10 @@ class ServiceMachine(RuleBasedStateMachine):
     @rule(who=WHO, which=WHICH, payer=PAYERS)
     def pay(self, who: int, which: int, payer: Json) -> None:
         caller = self.caller(who)
-        state, owner = caller.state, caller.owner
 
         def do(payment: Payment) -> None:
-            body = self.model.default_payer(state, owner, payment, payer)
-            self.model.pay(state, owner, payment, body)
+            body = self.model.with_payer(caller.owner, payment, payer)
+            self.model.pay(caller.owner, payment, body)
 
         self.act(caller, which, "pay", payer, do)
 
@@ -352,7 +347,7 @@ class ServiceMachine(RuleBasedStateMachine):
         caller = self.caller(who)
         self.act(
             *(caller, which, "answer", {"answer": answer}),
-            lambda payment: self.model.answer(caller.state, caller.owner, payment, answer),
+            lambda payment: self.model.answer(caller.owner, payment, answer),
             before="processing",
         )
 
@@ -361,7 +356,7 @@ class ServiceMachine(RuleBasedStateMachine):
         caller = self.caller(who)
         self.act(
             *(caller, which, "cancel", None),
-            lambda payment: self.model.cancel(caller.state, caller.owner, payment),
+            lambda payment: self.model.cancel(caller.owner, payment),
         )
 
     @rule(
@@ -377,7 +372,7 @@ class ServiceMachine(RuleBasedStateMachine):
         caller = self.caller(who)
         self.act(
             *(caller, which, "transition", body),
-            lambda payment: self.model.transition(caller.state, caller.owner, payment, body),
+            lambda payment: self.model.transition(caller.owner, payment, body),
             before=before,
         )
 
@@ -386,7 +381,7 @@ class ServiceMachine(RuleBasedStateMachine):
         caller = self.caller(who)
         name = self.payment(caller, which)
         response = self.control(caller, "GET", f"/payments/{name}")
-        payment = self.agree(response, lambda: caller.owner.find(name))
+        payment = self.agree(response, lambda: self.model.find(caller.owner, name))
         if payment is None:
             return
         detail = response.json()
@@ -402,122 +397,14 @@ class ServiceMachine(RuleBasedStateMachine):
             payment.timeline
         )
 
-    # Checkout pages
-
-    def found(self, url: str) -> tuple[Caller, Payment] | None:
-        for account in self.model.accounts.values():
-            for owner, key in zip(
-                account.state.owners, (account.test_key, account.live_key), strict=True
-            ):
-                for payment in owner.payments:
-                    if payment.url == url:
-                        return Caller(account, owner, key), payment
-        return None
-
-    def visit(self, method: str, url: str, **sent: Any) -> httpx.Response:
-        type(self).steps += method == "GET"
-        response: httpx.Response = self.run(self.emulator.pages.request(method, url, **sent))
-        return response
-
-    @rule(
-        which=WHICH, leaf=st.sampled_from(LEAVES), method=st.sampled_from(["", "cash", *METHODS])
-    )
-    def open_page(self, which: int, leaf: str, method: str) -> None:
-        url = chosen(self.urls, which)
-        response = self.visit("GET", f"{url}{leaf}", params={"method": method} if method else {})
-        known = self.found(url)
-        if known is None:
-            assert (response.status_code, Page(response).name) == (404, "problem")
-            return
-        _, payment = known
-        name = page_name(payment, leaf, method)
-        if name.startswith("/c/"):
-            assert response.status_code == 303
-            assert response.headers["location"].partition("/c/")[2] == name.removeprefix("/c/")
-            return
-        page = Page(response)
-        assert (response.status_code, page.name) == (410 if "expired" in name else 200, name)
-        amount = f"ETB\u00a0{payment.order['amount'] / 100:,.2f}"
-        assert amount in response.text or name == "leaving"
-        if name == "leaving":
-            target = "success_url" if payment.status == "completed" else "cancel_url"
-            assert page.refresh == f"0;url={payment.order[target]}"
-
-    @rule(
-        which=WHICH,
-        action=st.sampled_from(["", "", "/answer", "/cancel"]),
-        form=PAYERS,
-        answer=st.sampled_from([*ANSWERS, "maybe"]),
-        is_forged=st.integers(0, 9).map(lambda number: number == 0),
-    )
-    def submit_form(
-        self, which: int, action: str, form: Json, answer: str, is_forged: bool
-    ) -> None:
-        url = chosen(self.urls, which)
-        opened = self.visit("GET", url)
-        token = re.search('name="form_token" value="([^"]+)"', opened.text)
-        known = self.found(url)
-        if known is None or token is None:
-            return
-        self.touched, payment = caller, _ = known
-        sent = {"form_token": "forged" if is_forged else token[1]}
-        sent |= form if action == "" else {"answer": answer}
-        response = self.visit("POST", f"{url}{action}", data=sent)
-        try:
-            if is_forged:
-                raise Refused(403)
-            target = self.submitted(caller, payment, action, form, answer)
-        except Refused as refusal:
-            assert response.status_code == refusal.args[0]
-            assert Page(response).name == "problem"
-        else:
-            assert response.status_code == 303, response.text
-            token_of_url = url.rpartition("/")[2]
-            path = response.headers["location"].partition(f"/c/{token_of_url}")[2]
-            path = path if path.startswith("/") else path.partition("?")[0]
-            assert path == target
-        self.settle(caller)
-
-    def submitted(
-        self, caller: Caller, payment: Payment, action: str, form: Json, answer: str
-    ) -> str:
-        """Submit a form in the model; returns the path of the next page. Raises Refused."""
-        state, owner = caller.state, caller.owner
-        if action == "/answer":
-            if answer not in ANSWERS:
-                raise Refused(400)
-            try:
-                self.model.answer(state, owner, payment, answer)
-            except Refused:
-                pass
-        elif action == "/cancel":
-            try:
-                self.model.cancel(state, owner, payment)
-            except Refused:
-                return ""
-            return "/cancelled"
-        elif payment.status == "pending":
-            method = form.get("method")
-            if method not in payment.methods:
-                raise Refused(400)
-            if method != METHODS[2]:
-                try:
-                    normalised(form.get("phone"), method)
-                except Refused:
-                    return ""
-            self.model.pay(state, owner, payment, form)
-        if payment.status == "pending":
-            return ""
-        is_at_bank = payment.method == METHODS[2] and payment.status == "processing"
-        return "/bank" if is_at_bank else "/wait"
-
     @invariant()
     def the_list_is_as_the_model_says(self) -> None:
-        if self.touched is not None and self.touched.account.id in self.model.accounts:
-            owner = self.touched.account.owner(self.touched.owner.mode)
+        touched, self.touched = self.touched, None
+        if touched is not None and touched.account.id in self.model.accounts:
+            state = self.model.accounts[touched.account.id].state
+            owner = state.owners[touched.owner.mode == "live"]
             expected = [payment.shown() for payment in reversed(owner.payments)]
-            assert self.shown(self.touched, "/payments?limit=100")["data"] == expected
-            self.touched = None
+            assert self.shown(touched, "/payments?limit=100")["data"] == expected
 
 
 def page(owner: Owner, query: Json) -> Json:
@@ -544,25 +431,9 @@ def page(owner: Owner, query: Json) -> Json:
     return {"data": data, "has_more": has_more, "next_cursor": data[-1]["id"] if has_more else None}
 
 
-def page_name(payment: Payment, leaf: str, method: str) -> str:
-    """The name of a page, or the path to which its address redirects."""
-    status, token = payment.status, payment.url.rpartition("/")[2]
-    is_at_bank = payment.method == METHODS[2] and payment.is_asked
-    has_cancelled = payment.reason == "user_cancelled"
-    if leaf == "/bank":
-        return "bank" if is_at_bank else f"/c/{token}/wait"
-    if leaf == "/cancelled":
-        is_left = status == "pending" or (has_cancelled and payment.method is None)
-        return "leaving" if is_left else f"/c/{token}"
-    if leaf == "/wait" and status == "pending":
-        return f"/c/{token}"
-    if leaf == "/wait" and (status == "completed" or has_cancelled):
-        return "leaving"
-    if status == "pending":
-        method = method if len(payment.methods) > 1 else payment.methods[0]
-        if method not in payment.methods:
-            return "choose"
-        return "bank-choice" if method == METHODS[2] else "method-form"
-    if status == "processing":
-        return "bank" if is_at_bank and not leaf else "waiting"
-    return f"result-{status}"
+def refusal_of(expect: Callable[[], Any]) -> tuple[tuple[Any, ...] | None, Any]:
+    """The refusal of the model, or what it returns."""
+    try:
+        return None, expect()
+    except Refused as refusal:
+        return refusal.args, None

@@ -1,0 +1,144 @@
+"""Random calls on the pages of the checkout, without a browser, each compared with the model."""
+
+import re
+from typing import Any
+
+import httpx
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from tests.long_runs.plain_model import ANSWERS, Refused, normalised
+from tests.long_runs.plain_state import METHODS, Json, Owner, Payment
+from tests.long_runs.service_machine import (
+    PAYERS,
+    WHICH,
+    Caller,
+    ServiceMachine,
+    chosen,
+    refusal_of,
+)
+from tests.server.checkout.reading import Page
+
+LEAVES = ("", "/wait", "/bank", "/cancelled")
+
+
+class CheckoutMachine(ServiceMachine):
+    """Also the pages of the checkout and their forms."""
+
+    def found(self, url: str) -> tuple[Caller, Payment] | None:
+        for account in self.model.accounts.values():
+            keys = (account.test_key, account.live_key)
+            for owner, key in zip(account.state.owners, keys, strict=True):
+                for payment in owner.payments:
+                    if payment.url == url:
+                        return Caller(account, owner, key), payment
+        return None
+
+    def visit(self, method: str, url: str, **sent: Any) -> httpx.Response:
+        ServiceMachine.steps += method == "GET"
+        response: httpx.Response = self.run(self.emulator.pages.request(method, url, **sent))
+        return response
+
+    @rule(which=WHICH, leaf=st.sampled_from(LEAVES), method=st.sampled_from(["", "cash", *METHODS]))
+    def open_page(self, which: int, leaf: str, method: str) -> None:
+        url = chosen(self.urls, which)
+        response = self.visit("GET", f"{url}{leaf}", params={"method": method} if method else {})
+        known = self.found(url)
+        if known is None:
+            assert (response.status_code, Page(response).name) == (404, "problem")
+            return
+        _, payment = known
+        name = page_name(payment, leaf, method)
+        if name.startswith("/c/"):
+            assert response.status_code == 303
+            assert response.headers["location"].partition("/c/")[2] == name.removeprefix("/c/")
+            return
+        page = Page(response)
+        assert (response.status_code, page.name) == (410 if "expired" in name else 200, name)
+        amount = f"ETB\u00a0{payment.order['amount'] / 100:,.2f}"
+        assert amount in response.text or name == "leaving"
+        if name == "leaving":
+            target = "success_url" if payment.status == "completed" else "cancel_url"
+            assert page.refresh == f"0;url={payment.order[target]}"
+
+    @rule(
+        which=WHICH,
+        action=st.sampled_from(["", "", "/answer", "/cancel"]),
+        form=PAYERS,
+        answer=st.sampled_from([*ANSWERS, "maybe"]),
+        is_forged=st.integers(0, 9).map(lambda number: number == 0),
+    )
+    def submit_form(
+        self, which: int, action: str, form: Json, answer: str, is_forged: bool
+    ) -> None:
+        url = chosen(self.urls, which)
+        opened = self.visit("GET", url)
+        token = re.search('name="form_token" value="([^"]+)"', opened.text)
+        known = self.found(url)
+        if known is None or token is None:
+            return
+        self.touched, payment = caller, _ = known
+        sent = {"form_token": "forged" if is_forged else token[1]}
+        sent |= form if action == "" else {"answer": answer}
+        response = self.visit("POST", f"{url}{action}", data=sent)
+        refusal, target = (403,), ""
+        if not is_forged:
+            sent_form = (payment, action, form, answer)
+            refusal, target = refusal_of(lambda: self.submitted(caller.owner, *sent_form))
+        if refusal:
+            assert (response.status_code, Page(response).name) == (refusal[0], "problem")
+        else:
+            assert response.status_code == 303, response.text
+            token_of_url = url.rpartition("/")[2]
+            path = response.headers["location"].partition(f"/c/{token_of_url}")[2]
+            path = path if path.startswith("/") else path.partition("?")[0]
+            assert path == target
+        self.settle(caller)
+
+    def submitted(
+        self, owner: Owner, payment: Payment, action: str, form: Json, answer: str
+    ) -> str:
+        """Submit a form in the model; returns the path of the next page. Raises Refused."""
+        method = form.get("method")
+        if action == "/answer" and answer not in ANSWERS:
+            raise Refused(400)
+        if action == "/answer":
+            # After an earlier answer, the page shows the present state.
+            refusal_of(lambda: self.model.answer(owner, payment, answer))
+        elif action == "/cancel":
+            refusal, _ = refusal_of(lambda: self.model.cancel(owner, payment))
+            return "" if refusal else "/cancelled"
+        elif payment.status == "pending":
+            if method in METHODS[:2] and method in payment.methods:
+                refusal, _ = refusal_of(lambda: normalised(form.get("phone"), method))
+                if refusal:
+                    return ""
+            self.model.pay(owner, payment, form)
+        if payment.status == "pending":
+            return ""
+        is_at_bank = payment.method == METHODS[2] and payment.status == "processing"
+        return "/bank" if is_at_bank else "/wait"
+
+
+def page_name(payment: Payment, leaf: str, method: str) -> str:
+    """The name of a page, or the path to which its address redirects."""
+    status, token = payment.status, payment.url.rpartition("/")[2]
+    is_at_bank = payment.method == METHODS[2] and payment.is_asked
+    has_cancelled = payment.reason == "user_cancelled"
+    if leaf == "/bank":
+        return "bank" if is_at_bank else f"/c/{token}/wait"
+    if leaf == "/cancelled":
+        is_left = status == "pending" or (has_cancelled and payment.method is None)
+        return "leaving" if is_left else f"/c/{token}"
+    if leaf == "/wait" and status == "pending":
+        return f"/c/{token}"
+    if leaf == "/wait" and (status == "completed" or has_cancelled):
+        return "leaving"
+    if status == "pending":
+        method = method if len(payment.methods) > 1 else payment.methods[0]
+        if method not in payment.methods:
+            return "choose"
+        return "bank-choice" if method == METHODS[2] else "method-form"
+    if status == "processing":
+        return "bank" if is_at_bank and not leaf else "waiting"
+    return f"result-{status}"

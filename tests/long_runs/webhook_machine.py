@@ -1,0 +1,175 @@
+"""Random calls on webhooks, each compared with the model."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from tests.long_runs.checkout_machine import CheckoutMachine
+from tests.long_runs.plain_model import Refused
+from tests.long_runs.plain_state import Delivery, Endpoint, Json, text
+from tests.long_runs.service_machine import DRAFTS, WHICH, WHO, Caller, chosen
+
+EVENTS = ["created", "processing", "completed", "failed", "expired", "refunded"]
+PATHS = st.sampled_from(["/a", "/b"])
+REPLIES = st.sampled_from([200, 204, 301, 500, 503, None])
+
+
+class WebhookMachine(CheckoutMachine):
+    """Also endpoints, their receivers, deliveries and events."""
+
+    def delivered(self, caller: Caller) -> list[Json]:
+        """The deliveries of the service, oldest first."""
+        return list(self.shown(caller, "/deliveries?limit=1000")["data"])[::-1]
+
+    def delivery(self, caller: Caller, which: int) -> tuple[str, Delivery]:
+        """The id of a delivery, and the delivery of the model."""
+        place = len(caller.owner.deliveries) - 1 - which % len(caller.owner.deliveries)
+        return self.delivered(caller)[place]["id"], caller.owner.deliveries[place]
+
+    @rule(
+        who=WHO,
+        path=PATHS,
+        events=st.none() | st.lists(st.sampled_from(EVENTS), min_size=1, unique=True),
+        profile=st.sampled_from([None, "default", "standard"]),
+    )
+    def add_endpoint(
+        self, who: int, path: str, events: list[str] | None, profile: str | None
+    ) -> None:
+        caller = self.caller(who)
+        if len(caller.owner.endpoints) >= 3:
+            return
+        url = self.receiver.url.replace("/hook", path)
+        self.model.replies.setdefault(path, 200)
+        types = [f"payment.{each}" for each in EVENTS if events is None or each in events]
+        body = {"url": url, "profile": profile}
+        body |= {} if events is None else {"events": [f"payment.{each}" for each in events]}
+        response = self.control(caller, "POST", "/webhook_endpoints", body)
+        assert response.status_code == 201, response.text
+        endpoint = Endpoint(response.json()["id"], path, types, profile or "default")
+        caller.owner.endpoints.append(endpoint)
+
+    @rule(path=PATHS, status=REPLIES)
+    def change_the_receiver(self, path: str, status: int | None) -> None:
+        self.model.replies[path] = status
+
+    @rule(who=WHO, which=WHICH, change=st.sampled_from(["disable", "enable", "DELETE", "rotate"]))
+    def change_endpoint(self, who: int, which: int, change: str) -> None:
+        caller = self.caller(who)
+        if not caller.owner.endpoints:
+            return
+        endpoint = chosen(caller.owner.endpoints, which)
+        path = f"/webhook_endpoints/{endpoint.id}"
+        if change == "DELETE":
+            assert self.control(caller, "DELETE", path).status_code == 204
+            self.model.disable(caller.owner, endpoint)
+            endpoint.is_deleted = True
+            caller.owner.endpoints.remove(endpoint)
+        elif change == "rotate":
+            assert self.control(caller, "POST", f"{path}/rotate").status_code == 200
+        else:
+            body = {"enabled": change == "enable"}
+            assert self.control(caller, "PATCH", path, body).status_code == 200
+            endpoint.enabled = True
+            if change == "disable":
+                self.model.disable(caller.owner, endpoint)
+        found = self.shown(caller, "/webhook_endpoints")["data"][::-1]
+        members = ("id", "events", "profile", "enabled")
+        assert [{name: one[name] for name in members} for one in found] == [
+            {name: getattr(one, name) for name in members} for one in caller.owner.endpoints
+        ]
+
+    @rule(
+        who=WHO,
+        which=WHICH,
+        verb=st.sampled_from(["resend", "release", "drop"]),
+        is_gone=st.integers(0, 5).map(lambda number: number == 0),
+    )
+    def act_on_delivery(self, who: int, which: int, verb: str, is_gone: bool) -> None:
+        caller = self.caller(who)
+        if not caller.owner.deliveries:
+            return
+        name, delivery = self.delivery(caller, which)
+        usual = self.model.replies[delivery.endpoint.url]
+        if is_gone:
+            self.model.replies[delivery.endpoint.url] = 410
+        response = self.control(caller, "POST", f"/deliveries/{name}/{verb}")
+
+        def expect() -> bool:
+            if verb == "resend" and delivery.endpoint.is_deleted:
+                raise Refused(404, "webhook_endpoint_not_found", None)
+            if verb != "resend" and delivery.status != "pending":
+                raise Refused(409, "delivery_not_pending", None)
+            if verb == "drop":
+                delivery.status, delivery.due_at = "dropped", None
+            else:
+                trigger = "resend" if verb == "resend" else "schedule"
+                if verb == "release":
+                    delivery.sequence = self.model.next_sequence()
+                self.model.attempt(caller.owner, delivery, trigger)
+            return True
+
+        self.agree(response, expect)
+        self.model.replies[delivery.endpoint.url] = usual
+        self.settle(caller)
+
+    @rule(who=WHO, which=WHICH, status=st.sampled_from([200, 500, 410]))
+    def ping(self, who: int, which: int, status: int) -> None:
+        caller = self.caller(who)
+        if not caller.owner.endpoints:
+            return
+        endpoint = chosen(caller.owner.endpoints, which)
+        usual = self.model.replies[endpoint.url]
+        self.model.replies[endpoint.url] = status
+        response = self.control(caller, "POST", f"/webhook_endpoints/{endpoint.id}/ping")
+        assert response.status_code == 200, response.text
+        now = caller.state.now
+        event = {"type": "ping", "timestamp": text(now), "mode": caller.owner.mode, "data": {}}
+        delivery = Delivery(endpoint, event, now, None, self.model.next_sequence(), "failed")
+        caller.owner.deliveries.append(delivery)
+        self.model.attempt(caller.owner, delivery, "ping")
+        self.model.replies[endpoint.url] = usual
+        self.settle(caller)
+
+    @rule(who=WHO, draft=DRAFTS, verb=st.sampled_from(["resend", "release", "drop"]))
+    def pause_and_create(self, who: int, draft: Json, verb: str) -> None:
+        """Nothing is attempted in a pause but what is requested."""
+        caller = self.caller(who)
+        if caller.owner.endpoints:
+            path = "/deliveries/paused"
+            assert self.control(caller, "PUT", path, {"paused": True}).json()["paused"]
+            self.is_paused = True
+            self.create_for(caller, draft)
+            self.the_deliveries_are_as_the_model_says(who)
+            self.act_on_delivery(who, 0, verb, is_gone=False)
+            self.the_deliveries_are_as_the_model_says(who)
+            self.is_paused = False
+            assert not self.control(caller, "PUT", path, {"paused": False}).json()["paused"]
+            self.settle(caller)
+
+    @rule(who=WHO)
+    def the_deliveries_are_as_the_model_says(self, who: int) -> None:
+        caller = self.caller(who)
+        members = ("type", "payment", "endpoint", "status", "created_at", "next_attempt_at")
+        found = [
+            (
+                tuple(one[name] for name in members),
+                [(each["at"], each["trigger"], each["status"]) for each in one["attempts"]],
+            )
+            for one in self.delivered(caller)
+        ]
+        assert found == [
+            (
+                (
+                    *(one.event["type"], one.event["data"].get("id"), one.endpoint.id, one.status),
+                    *(text(one.created_at), text(one.due_at)),
+                ),
+                [(text(at), trigger, status) for at, trigger, status in one.attempts],
+            )
+            for one in caller.owner.deliveries
+        ]
+
+    @rule(who=WHO)
+    def the_events_are_as_the_model_says(self, who: int) -> None:
+        caller = self.caller(who)
+        found = self.shown(caller, "/events?limit=1000")["data"][::-1]
+        assert len({one.pop("id") for one in found}) == len(found)
+        assert found == caller.owner.events
