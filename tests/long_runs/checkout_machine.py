@@ -7,16 +7,10 @@ import httpx
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
+from tests.long_runs.drawn_calls import PAYERS, WHICH
 from tests.long_runs.plain_model import ANSWERS, Refused, normalised
 from tests.long_runs.plain_state import METHODS, Json, Owner, Payment
-from tests.long_runs.service_machine import (
-    PAYERS,
-    WHICH,
-    Caller,
-    ServiceMachine,
-    chosen,
-    refusal_of,
-)
+from tests.long_runs.service_machine import Caller, ServiceMachine, chosen, refusal_of
 from tests.server.checkout.reading import Page
 
 LEAVES = ("", "/wait", "/bank", "/cancelled")
@@ -109,6 +103,8 @@ class CheckoutMachine(ServiceMachine):
             refusal, _ = refusal_of(lambda: self.model.cancel(owner, payment))
             return "" if refusal else "/cancelled"
         elif payment.status == "pending":
+            if method in payment.methods and form.keys() == {"method"}:
+                return ""
             if method in METHODS[:2] and method in payment.methods:
                 refusal, _ = refusal_of(lambda: normalised(form.get("phone"), method))
                 if refusal:

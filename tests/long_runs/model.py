@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
 from emulator.domain.instants import format_instant
+from tests.long_runs.drawn_calls import WHICH, WHO
 from tests.long_runs.plain_model import Refused
 from tests.long_runs.plain_state import SHIPPED, Account, Json
-from tests.long_runs.service_machine import WHICH, WHO, ServiceMachine, chosen
+from tests.long_runs.service_machine import ServiceMachine, chosen
 from tests.long_runs.webhook_machine import WebhookMachine
 from tests.world import START_MS
 
@@ -31,7 +32,9 @@ OWN: list[Json] = [
     {"webhooks": [{"when": {"event": "payment.created"}, "then": {"copies": 2}, "times": 1}]},
     {"webhooks": [{"when": {"event": "payment.failed"}, "then": {"drop": True}}]},
     {"webhooks": [{"when": {"event": "payment.processing"}, "then": {"delay": "3s"}}]},
+    {"webhooks": [{"when": {"event": "payment.processing"}, "then": {"hold": True}}]},
 ]
+VERBS = st.sampled_from(["PUT", "PUT", "POST", "POST", "DELETE"])
 NAMES = ["a", "b", "late-success", "several-attempts", "banks", "telebirr-test-numbers", "nothing"]
 FAULTS: list[Json] = [
     {"when": {"request": "create_payment"}, "then": {"status": 500, "point": "after_commit"}},
@@ -106,7 +109,7 @@ class WholeService(WebhookMachine):
         else:
             at, _, _, payment, what = due
             kind = what.kind if payment else "webhook_attempt"
-            payment_id = payment.id if payment else what.event["data"]["id"]
+            payment_id = payment.id if payment else what.payment
             assert clock["next"] == {"at": format_instant(at), "kind": kind, "payment": payment_id}
 
     # Rules
@@ -195,7 +198,7 @@ class WholeService(WebhookMachine):
 
     # Snapshots and accounts
 
-    @rule(who=WHO, name=st.sampled_from("xy"), verb=st.sampled_from(["PUT", "POST", "DELETE"]))
+    @rule(who=WHO, name=st.sampled_from("xxxy"), verb=VERBS)
     def use_snapshot(self, who: int, name: str, verb: str) -> None:
         caller = self.caller(who)
         account, path = caller.account, f"/snapshots/{name}"

@@ -223,20 +223,38 @@ class Model:
         event["data"] = payment.shown()
         owner.events.append(event)
         payment.timeline.append((kind, payment.status, payment.method, payment.reason, stamp))
+        waiting = [
+            each
+            for each in owner.deliveries
+            if each.is_postponed and each.due_at is not None and each.payment == payment.id
+        ]
+        new = self._deliver(owner, payment, event, at)
+        owner.deliveries += new
+        for held in waiting:
+            mine = [
+                each for each in new if each.endpoint is held.endpoint and not each.is_postponed
+            ]
+            held.due_at = min([held.due_at, max([at, *(each.due_at or at for each in mine)])])
+            held.sequence, held.is_postponed = self.next_sequence(), False
+
+    def _deliver(self, owner: Owner, payment: Payment, event: Json, at: int) -> list[Delivery]:
+        """The deliveries of an event, as a webhook rule changes them."""
+        kind = event["type"]
         subscribed = [each for each in owner.endpoints if each.enabled and kind in each.events]
         if not subscribed:
-            return
+            return []
         effect = owner.state.choose(
             *("webhooks", payment.scenario), lambda rule: rule["when"].get("event", kind) == kind
         )
         effect = effect or {}
-        for endpoint in subscribed:
-            for _ in range(effect.get("copies", 1)):
-                due_at = at + span_ms(effect.get("delay", "0s"))
-                delivery = Delivery(endpoint, event, at, due_at, self.next_sequence())
-                if effect.get("drop"):
-                    delivery.status, delivery.due_at = "dropped", None
-                owner.deliveries.append(delivery)
+        holds, drops = "hold" in effect, "drop" in effect
+        due_at = None if drops else at + span_ms("60s" if holds else effect.get("delay", "0s"))
+        status = "dropped" if drops else "pending"
+        each_endpoint = [each for each in subscribed for _ in range(effect.get("copies", 1))]
+        return [
+            Delivery(each, event, at, due_at, self.next_sequence(), status, holds)
+            for each in each_endpoint
+        ]
 
     # Time
 
@@ -280,6 +298,7 @@ class Model:
         reply = self.replies[endpoint.url]
         delivery.attempts.append((now, trigger, reply))
         is_scheduled = trigger == "schedule"
+        delivery.is_postponed &= not is_scheduled
         delivery.tries += is_scheduled
         if reply is not None and 200 <= reply < 300:
             delivery.status, delivery.due_at = "succeeded", None
@@ -292,7 +311,7 @@ class Model:
                 delivery.due_at = now + max(delays[delivery.tries], retry_after_ms)
         if reply == 410:
             self.disable(owner, endpoint)
-        effect = {"at": format_instant(now), "payment": delivery.event["data"].get("id")}
+        effect = {"at": format_instant(now), "payment": delivery.payment}
         effect |= {"kind": "webhook_attempt", "event_type": delivery.event["type"]}
         effect |= {"number": len(delivery.attempts), "response_status": reply}
         return effect | {"delivery_status": delivery.status}

@@ -125,8 +125,13 @@ class Delivery:
     due_at: int | None
     sequence: int
     status: str = "pending"
+    is_postponed: bool = False
     tries: int = 0
     attempts: list[tuple[int, str, int | None]] = field(default_factory=list)
+
+    @property
+    def payment(self) -> str | None:
+        return self.event["data"].get("id")
 
 
 @dataclass

@@ -4,9 +4,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from tests.long_runs.checkout_machine import CheckoutMachine
+from tests.long_runs.drawn_calls import DRAFTS, WHICH, WHO
 from tests.long_runs.plain_model import Refused
 from tests.long_runs.plain_state import Delivery, Endpoint, Json, text
-from tests.long_runs.service_machine import DRAFTS, WHICH, WHO, Caller, chosen
+from tests.long_runs.service_machine import Caller, chosen
 
 EVENTS = ["created", "processing", "completed", "failed", "expired", "refunded"]
 PATHS = st.sampled_from(["/a", "/b"])
@@ -22,8 +23,10 @@ class WebhookMachine(CheckoutMachine):
 
     def delivery(self, caller: Caller, which: int) -> tuple[str, Delivery]:
         """The id of a delivery, and the delivery of the model."""
-        place = len(caller.owner.deliveries) - 1 - which % len(caller.owner.deliveries)
-        return self.delivered(caller)[place]["id"], caller.owner.deliveries[place]
+        deliveries = caller.owner.deliveries
+        order = sorted(range(len(deliveries)), key=lambda n: deliveries[n].status == "pending")
+        place = chosen(order, which)
+        return self.delivered(caller)[place]["id"], deliveries[place]
 
     @rule(
         who=WHO,
@@ -38,7 +41,7 @@ class WebhookMachine(CheckoutMachine):
         if len(caller.owner.endpoints) >= 3:
             return
         url = self.receiver.url.replace("/hook", path)
-        self.model.replies.setdefault(path, 200)
+        self.model.replies.setdefault(path, 200 if path == "/a" else 500)
         types = [f"payment.{each}" for each in EVENTS if events is None or each in events]
         body = {"url": url, "profile": profile}
         body |= {} if events is None else {"events": [f"payment.{each}" for each in events]}
@@ -159,7 +162,7 @@ class WebhookMachine(CheckoutMachine):
         assert found == [
             (
                 (
-                    *(one.event["type"], one.event["data"].get("id"), one.endpoint.id, one.status),
+                    *(one.event["type"], one.payment, one.endpoint.id, one.status),
                     *(text(one.created_at), text(one.due_at)),
                 ),
                 [(text(at), trigger, status) for at, trigger, status in one.attempts],

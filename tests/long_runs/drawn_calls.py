@@ -1,0 +1,56 @@
+"""The arguments of random calls about payments."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.long_runs.plain_model import BANKS
+from tests.long_runs.plain_state import METHODS, STATUSES
+
+REASONS = (
+    *("insufficient_balance", "user_cancelled", "timeout", "wrong_pin", "bank_declined"),
+    *("limit_exceeded", "provider_error"),
+)
+# Mostly the first account's test mode; then its live mode, and another account.
+WHO = st.sampled_from([0, 0, 0, 0, 0, 0, 1, 2, 3])
+FOREIGN = 11
+WHICH = st.sampled_from(range(FOREIGN + 1))
+PHONES = [f"0{first}0000000{last}" for first in "97" for last in "1234"] + ["0911111111"]
+PHONES += ["+251 71-111-1111", "12", "0811111111"]
+PAYERS = st.fixed_dictionaries(
+    {}, optional={"method": st.sampled_from(METHODS), "phone": st.sampled_from(PHONES)}
+) | st.sampled_from([{"method": METHODS[2], "bank": bank} for bank in (*BANKS, "none")])
+SOME_METHODS = [[each] for each in METHODS] + [[*METHODS], [*METHODS[::-1]], ["mpesa", "mpesa"]]
+DRAFTS = st.fixed_dictionaries(
+    {"amount": st.integers(100, 103) | st.just(123_456_789)},
+    optional={
+        "methods": st.sampled_from(SOME_METHODS),
+        "expires_in": st.sampled_from([1, 30, 60, 1800, 86_400, None]),
+        "metadata": st.sampled_from([{}, {"order": "1"}, {"b": "2", "a": "ሀ"}, None]),
+        "idempotency_key": st.sampled_from(["a", "b"]),
+        "colour": st.just("red"),
+    },
+)
+# What is wrong with a member of a create call, and the code, in the contract's order.
+WRONG: dict[str, tuple[list[Any], str]] = {
+    "amount": ([99, 0, -100, "15000", True, 150.5, 2**53], "invalid_amount"),
+    "currency": (["USD", "etb", 1], "invalid_currency"),
+    "methods": ([[], ["cash"], "mpesa", [["mpesa"]]], "invalid_methods"),
+    "success_url": (["http://shop.example/", "shop", 7, "https://"], "invalid_success_url"),
+    "cancel_url": (["ftp://shop.example", "https://a b"], "invalid_cancel_url"),
+    "metadata": ([{"a": 1}, [], {str(n): "" for n in range(21)}], "invalid_metadata"),
+    "idempotency_key": (["", 5], "invalid_idempotency_key"),
+    "expires_in": ([0, -1, "60", 1.5, 315_360_001], "invalid_expires_in"),
+}
+REQUIRED = ("amount", "currency", "methods", "success_url", "cancel_url")
+QUERIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "limit": st.sampled_from(["1", "2", "3", "100", "0", "101", "x", ""]),
+        "after": WHICH,
+        "status": st.sampled_from([*STATUSES, "paid", ""]),
+        "method": st.sampled_from([*METHODS, "cash"]),
+        "created_gte": st.tuples(WHICH, st.sampled_from([-1, 0, 1])),
+        "created_lte": st.tuples(WHICH, st.sampled_from([-1, 0, 1])),
+    },
+)
