@@ -1,4 +1,4 @@
-"""Random calls on the pages of the checkout, without a browser, each compared with the model."""
+"""Random calls on checkout pages, without a browser, and on the clock."""
 
 import re
 from typing import Any
@@ -7,17 +7,19 @@ import httpx
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from tests.long_runs.drawn_calls import PAYERS, WHICH
+from emulator.domain.instants import format_instant
+from tests.long_runs.drawn_calls import PAYERS, WHICH, WHO, Caller, chosen
 from tests.long_runs.plain_model import ANSWERS, Refused, normalised
 from tests.long_runs.plain_state import METHODS, Json, Owner, Payment
-from tests.long_runs.service_machine import Caller, ServiceMachine, chosen, refusal_of
+from tests.long_runs.service_machine import ServiceMachine, refusal_of
 from tests.server.checkout.reading import Page
 
+SPANS_MS = st.sampled_from([1, 999, 1_000, 5_000, 29_999, 30_000, 60_000, 1_800_000, 86_400_000])
 LEAVES = ("", "/wait", "/bank", "/cancelled")
 
 
 class CheckoutMachine(ServiceMachine):
-    """Also the pages of the checkout and their forms."""
+    """Also the pages of the checkout and their forms, the clock and events."""
 
     def found(self, url: str) -> tuple[Caller, Payment] | None:
         for account in self.model.accounts.values():
@@ -114,6 +116,53 @@ class CheckoutMachine(ServiceMachine):
             return ""
         is_at_bank = payment.method == METHODS[2] and payment.status == "processing"
         return "/bank" if is_at_bank else "/wait"
+
+    @rule(who=WHO, span_ms=SPANS_MS, form=st.sampled_from(["seconds", "until", "now", "next"]))
+    def move_the_clock(self, who: int, span_ms: int, form: str) -> None:
+        caller = self.caller(who)
+        state = caller.state
+        until = state.now + span_ms
+        if form == "next":
+            due = self.model.next_due(state)
+            until = due[0] if due else state.now
+        bodies: Json = {
+            "seconds": {"seconds": span_ms / 1000},
+            "until": {"until": format_instant(until)},
+            "next": {"to": "next"},
+        }
+        if form == "now":
+            response = self.control(caller, "PUT", "/clock", {"now": format_instant(until)})
+        else:
+            response = self.control(caller, "POST", "/clock/advance", bodies[form])
+        expected = self.model.advance(state, until)
+        assert response.status_code == 200, response.text
+        assert response.json()["now"] == format_instant(until)
+        if form != "now":
+            found = response.json()["effects"]
+            assert [
+                {name: effect[name] for name in wanted}
+                for effect, wanted in zip(found, expected, strict=True)
+            ] == expected
+
+    @rule(who=WHO)
+    def the_clock_is_as_the_model_says(self, who: int) -> None:
+        caller = self.caller(who)
+        clock, due = self.shown(caller, "/clock"), self.model.next_due(caller.state)
+        assert (clock["now"], clock["frozen"]) == (format_instant(caller.state.now), True)
+        if due is None:
+            assert clock["next"] is None
+        else:
+            at, _, _, payment, what = due
+            kind = what.kind if payment else "webhook_attempt"
+            payment_id = payment.id if payment else what.payment
+            assert clock["next"] == {"at": format_instant(at), "kind": kind, "payment": payment_id}
+
+    @rule(who=WHO)
+    def the_events_are_as_the_model_says(self, who: int) -> None:
+        caller = self.caller(who)
+        found = self.shown(caller, "/events?limit=1000")["data"][::-1]
+        assert len({one.pop("id") for one in found}) == len(found)
+        assert found == caller.owner.events
 
 
 def page_name(payment: Payment, leaf: str, method: str) -> str:

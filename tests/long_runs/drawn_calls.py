@@ -1,11 +1,11 @@
-"""The arguments of random calls about payments."""
+"""The arguments of random calls."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
 from tests.long_runs.plain_model import BANKS
-from tests.long_runs.plain_state import METHODS, STATUSES
+from tests.long_runs.plain_state import METHODS, STATUSES, Account, Owner, State
 
 REASONS = (
     *("insufficient_balance", "user_cancelled", "timeout", "wrong_pin", "bank_declined"),
@@ -54,3 +54,20 @@ QUERIES = st.fixed_dictionaries(
         "created_lte": st.tuples(WHICH, st.sampled_from([-1, 0, 1])),
     },
 )
+
+
+class Caller(NamedTuple):
+    """An account and a mode, with its key."""
+
+    account: Account
+    owner: Owner
+    key: str
+
+    @property
+    def state(self) -> State:
+        return self.account.state
+
+
+def chosen(values: Any, which: int) -> Any:
+    """One of the values, the newest for 0."""
+    return values[-1 - which % len(values)]

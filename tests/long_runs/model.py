@@ -9,18 +9,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
 from emulator.domain.instants import format_instant
-from tests.long_runs.drawn_calls import WHICH, WHO
+from tests.long_runs.drawn_calls import WHICH, WHO, chosen
 from tests.long_runs.plain_model import Refused
 from tests.long_runs.plain_state import SHIPPED, Account, Json
-from tests.long_runs.service_machine import ServiceMachine, chosen
+from tests.long_runs.service_machine import ServiceMachine
 from tests.long_runs.webhook_machine import WebhookMachine
 from tests.world import START_MS
 
 UNIT = "steps"
 COUNT = 100_000
-STEPS_A_SEED = 100
+STEPS_A_HISTORY = 100
 
-SPANS_MS = st.sampled_from([1, 999, 1_000, 5_000, 29_999, 30_000, 60_000, 1_800_000, 86_400_000])
 _AFTER = {"after": "3s", "status": "failed", "reason": "limit_exceeded"}
 OWN: list[Json] = [
     {"outcomes": [{"when": {"amount": 100}, "then": [_AFTER], "times": 2}]},
@@ -70,47 +69,7 @@ REFUSALS: list[tuple[str, str, Any, int, str, str | None]] = [
 
 
 class WholeService(WebhookMachine):
-    """Also the clock, rules, snapshots and accounts."""
-
-    @rule(who=WHO, span_ms=SPANS_MS, form=st.sampled_from(["seconds", "until", "now", "next"]))
-    def move_the_clock(self, who: int, span_ms: int, form: str) -> None:
-        caller = self.caller(who)
-        state = caller.state
-        until = state.now + span_ms
-        if form == "next":
-            due = self.model.next_due(state)
-            until = due[0] if due else state.now
-        bodies: Json = {
-            "seconds": {"seconds": span_ms / 1000},
-            "until": {"until": format_instant(until)},
-            "next": {"to": "next"},
-        }
-        if form == "now":
-            response = self.control(caller, "PUT", "/clock", {"now": format_instant(until)})
-        else:
-            response = self.control(caller, "POST", "/clock/advance", bodies[form])
-        expected = self.model.advance(state, until)
-        assert response.status_code == 200, response.text
-        assert response.json()["now"] == format_instant(until)
-        if form != "now":
-            found = response.json()["effects"]
-            assert [
-                {name: effect[name] for name in wanted}
-                for effect, wanted in zip(found, expected, strict=True)
-            ] == expected
-
-    @rule(who=WHO)
-    def the_clock_is_as_the_model_says(self, who: int) -> None:
-        caller = self.caller(who)
-        clock, due = self.shown(caller, "/clock"), self.model.next_due(caller.state)
-        assert (clock["now"], clock["frozen"]) == (format_instant(caller.state.now), True)
-        if due is None:
-            assert clock["next"] is None
-        else:
-            at, _, _, payment, what = due
-            kind = what.kind if payment else "webhook_attempt"
-            payment_id = payment.id if payment else what.payment
-            assert clock["next"] == {"at": format_instant(at), "kind": kind, "payment": payment_id}
+    """Also scenarios, faults, snapshots and accounts."""
 
     # Rules
 
@@ -271,23 +230,36 @@ class WholeService(WebhookMachine):
         self.agree(response, expect)
 
 
-def run(first_seed: int, count: int) -> dict[str, str]:
+def run(
+    first_seed: int, count: int, machine: type[ServiceMachine] = WholeService
+) -> dict[str, str]:
     """Take steps until there are `count`, in histories of some steps each."""
-    ServiceMachine.steps = runs = 0
-    logging.getLogger("emulator").setLevel(logging.CRITICAL)
-    while ServiceMachine.steps < count:
-        machine = seed(first_seed * 1_000_000 + runs)(WholeService)
-        run_state_machine_as_test(
-            machine,
-            settings=settings(
-                # Hypothesis would repeat parts of the first history in the next ones.
-                max_examples=1,
-                stateful_step_count=STEPS_A_SEED,
-                phases=[Phase.generate],
-                database=None,
-                deadline=None,
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
-        runs += 1
-    return {"Steps": f"{ServiceMachine.steps:,}", "Seeds": str(runs)}
+    ServiceMachine.steps = histories = 0
+    logger = logging.getLogger("emulator")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        while ServiceMachine.steps < count:
+            take_steps(machine, first_seed, histories, count - ServiceMachine.steps)
+            histories += 1
+    except Exception as error:
+        error.add_note(f"seed {first_seed}, history {histories}, step {ServiceMachine.steps}")
+        raise
+    finally:
+        logger.setLevel(level)
+    return {"Steps": f"{ServiceMachine.steps:,}", "Histories": f"{histories:,}"}
+
+
+def take_steps(machine: type[ServiceMachine], first_seed: int, history: int, left: int) -> None:
+    """One history; hypothesis would repeat parts of it in further ones."""
+    run_state_machine_as_test(
+        seed(first_seed * 1_000_000 + history)(machine),
+        settings=settings(
+            max_examples=1,
+            stateful_step_count=min(STEPS_A_HISTORY, left),
+            phases=[Phase.generate],
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import httpx
 from hypothesis import assume
@@ -22,28 +22,13 @@ from tests.long_runs.drawn_calls import (
     WHICH,
     WHO,
     WRONG,
+    Caller,
+    chosen,
 )
 from tests.long_runs.plain_model import ANSWERS, Model, Refused
-from tests.long_runs.plain_state import METHODS, STATUSES, Account, Json, Owner, Payment, State
+from tests.long_runs.plain_state import METHODS, STATUSES, Json, Owner, Payment
 from tests.server.webhooks.receiver import HANG_UP, Received, Receiver, Reply, Response, receiving
 from tests.world import World, headers, order, world
-
-
-class Caller(NamedTuple):
-    """An account and a mode, with its key."""
-
-    account: Account
-    owner: Owner
-    key: str
-
-    @property
-    def state(self) -> State:
-        return self.account.state
-
-
-def chosen(values: Any, which: int) -> Any:
-    """One of the values, the newest for 0."""
-    return values[-1 - which % len(values)]
 
 
 class ServiceMachine(RuleBasedStateMachine):
@@ -73,10 +58,12 @@ class ServiceMachine(RuleBasedStateMachine):
         assume(is_random)
         self.emulator = self.run(self.stack.enter_async_context(world()))
         self.receiver = self.run(self.stack.enter_async_context(receiving(self.receive)))
-        for path in paths:
-            self.add_endpoint(who=0, path=path, events=None, profile=None)
+        self.open_endpoints(paths)
         for draft in drafts:
             self.create(who=0, draft=draft)
+
+    def open_endpoints(self, paths: list[str]) -> None:
+        """Add the endpoints that there are from the start."""
 
     def teardown(self) -> None:
         self.run(self.stack.aclose())
