@@ -140,7 +140,7 @@ class Model:
             kind, names = "phone", [when["phone"] for when in own if "phone" in when]
         answers = None
         for name in names:
-            payer = replace(payment, **{kind: name})
+            payer = replace(payment, **{"phone": None, "bank": None, kind: name})
             named = [rule for rule in rules if {"phone", "bank"} & rule["when"].keys()]
             then = [each["then"] for each in named if owner.matches(each["when"], payer, method)]
             if then and {step["status"] for step in then[0]} == {"completed"}:

@@ -113,7 +113,7 @@ class ServiceMachine(RuleBasedStateMachine):
             error = response.json()["error"]
             assert error.keys() <= {"code", "message", "param"}
             found = (response.status_code, error["code"], error.get("param"))
-            assert found == refusal, response.text
+            assert found == refusal, f"{refusal} expected: {response.text}"
         else:
             assert response.status_code == status, response.text
         return expected
