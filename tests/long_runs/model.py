@@ -14,7 +14,7 @@ from tests.long_runs.plain_model import Refused
 from tests.long_runs.plain_state import SHIPPED, Account, Json
 from tests.long_runs.service_machine import ServiceMachine
 from tests.long_runs.webhook_machine import WebhookMachine
-from tests.world import START_MS
+from tests.world import START_MS, headers
 
 UNIT = "steps"
 COUNT = 100_000
@@ -228,6 +228,23 @@ class WholeService(WebhookMachine):
             raise Refused(*expected)
 
         self.agree(response, expect)
+
+    @rule(who=WHO)
+    def the_journal_has_the_requests(self, who: int) -> None:
+        caller = self.caller(who)
+        assert self.shown(caller, "/requests/count") == {"count": caller.owner.calls}
+
+    @rule(path=st.sampled_from(["/v1/payments", "/v1/nothing", "/_emulator/clock"]))
+    def a_key_that_is_unknown_is_refused(self, path: str) -> None:
+        keys = {"test_unknown": "invalid_api_key", "nonsense": "invalid_api_key"}
+        for key, code in keys.items():
+            response = self.run(self.emulator.api.get(path, headers=headers(key)))
+            assert (response.status_code, response.json()["error"]["code"]) == (401, code)
+        if path.startswith("/v1"):
+            response = self.run(self.emulator.api.get(path))
+            error = response.json()["error"]
+            assert (response.status_code, error["code"]) == (401, "missing_api_key")
+            assert response.headers["www-authenticate"] == "Bearer"
 
 
 def run(

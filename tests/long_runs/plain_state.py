@@ -146,6 +146,7 @@ class Owner:
     deliveries: list[Delivery] = field(default_factory=list)
     keys: dict[str, tuple[Json, int, Payment]] = field(default_factory=dict)
     requests: Counter[str] = field(default_factory=Counter)
+    calls: int = 0
 
     def matches(self, when: Json, payment: Payment, method: str | None = None) -> bool:
         """Whether the condition of a rule matches; without a method, any offered one counts."""

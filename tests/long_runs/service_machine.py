@@ -142,6 +142,7 @@ class ServiceMachine(RuleBasedStateMachine):
                 method, f"/v1/payments{path}", headers=headers(caller.key), **sent
             )
         )
+        caller.owner.calls += 1
         fault = self.model.fault(caller.owner, request)
         name, then = fault or ("", {})
         is_late = then.get("point") == "after_commit"
