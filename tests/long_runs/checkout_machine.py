@@ -1,6 +1,8 @@
 """Random calls on checkout pages, without a browser, and on the clock."""
 
 import re
+from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import httpx
@@ -144,11 +146,38 @@ class CheckoutMachine(ServiceMachine):
                 for effect, wanted in zip(found, expected, strict=True)
             ] == expected
 
+    @rule(who=WHO, is_frozen=st.booleans(), rate=st.sampled_from([None, 0.5, 2, 60]))
+    def set_the_flow(self, who: int, is_frozen: bool, rate: float | None) -> None:
+        state = (caller := self.caller(who)).state
+        body = {"frozen": is_frozen} if is_frozen or rate is None else {"rate": rate}
+        assert self.control(caller, "PUT", "/clock", body).status_code == 200
+        state.is_frozen, state.rate = is_frozen, body.get("rate", state.rate)
+
+    @rule(ms=st.sampled_from([2, 1_000, 5_000, 30_000, 1_800_000]))
+    def real_time_passes(self, ms: int) -> None:
+        self.emulator.wall.move(ms)
+        self.model.pass_time(ms)
+        for account in self.model.accounts.values():
+            self.settle(Caller(account, account.state.owners[0], account.test_key))
+
+    @rule(who=WHO)
+    def the_transitions_are_as_the_model_says(self, who: int) -> None:
+        caller = self.caller(who)
+        found = self.shown(caller, "/events/transitions")["data"]
+        counts = Counter(
+            (before[1], after[1])
+            for payment in caller.owner.payments
+            for before, after in pairwise(payment.timeline)
+        )
+        assert {(one["source"], one["target"]): one["count"] for one in found} == counts
+
     @rule(who=WHO)
     def the_clock_is_as_the_model_says(self, who: int) -> None:
         caller = self.caller(who)
         clock, due = self.shown(caller, "/clock"), self.model.next_due(caller.state)
-        assert (clock["now"], clock["frozen"]) == (format_instant(caller.state.now), True)
+        state = caller.state
+        assert (clock["now"], clock["frozen"]) == (format_instant(state.now), state.is_frozen)
+        assert clock["rate"] == (None if state.is_frozen else state.rate)
         if due is None:
             assert clock["next"] is None
         else:

@@ -43,6 +43,7 @@ WRONG: dict[str, tuple[list[Any], str]] = {
     "expires_in": ([0, -1, "60", 1.5, 315_360_001], "invalid_expires_in"),
 }
 REQUIRED = ("amount", "currency", "methods", "success_url", "cancel_url")
+FILTERS = ("limit", "after", "status", "method", "created_gte", "created_lte")
 QUERIES = st.fixed_dictionaries(
     {},
     optional={
@@ -52,6 +53,9 @@ QUERIES = st.fixed_dictionaries(
         "method": st.sampled_from([*METHODS, "cash"]),
         "created_gte": st.tuples(WHICH, st.sampled_from([-1, 0, 1])),
         "created_lte": st.tuples(WHICH, st.sampled_from([-1, 0, 1])),
+        "amount_gte": st.sampled_from(["101", "102", "x"]),
+        "amount_lte": st.sampled_from(["101", "102", "-1"]),
+        "phone": st.sampled_from(["0911111111", "+251 900000001", "12"]),
     },
 )
 

@@ -193,14 +193,24 @@ class WholeService(WebhookMachine):
         self.model.reset(None if to_all else caller.account)
 
     @precondition(lambda self: len(self.model.accounts) < 4)
-    @rule(start_ms=st.sampled_from([None, 0, 86_400_000]))
-    def create_account(self, start_ms: int | None) -> None:
+    @rule(
+        start_ms=st.sampled_from([None, 0, 86_400_000]),
+        key=st.sampled_from([None, "test_again", "test_other_key"]),
+    )
+    def create_account(self, start_ms: int | None, key: str | None) -> None:
         caller = self.caller(0)
         at = START_MS + (start_ms or 0)
         body = {} if start_ms is None else {"clock": f"frozen@{format_instant(at)}"}
-        response = self.control(caller, "POST", "/accounts", body)
-        assert response.status_code == 201, response.text
-        members = response.json()
+        response = self.control(caller, "POST", "/accounts", {**body, "test_key": key})
+
+        def expect() -> Json:
+            if key in {account.test_key for account in self.model.accounts.values()}:
+                raise Refused(400, "invalid_test_key", "test_key")
+            return dict(response.json())
+
+        members = self.agree(response, expect, 201)
+        if members is None:
+            return
         keys = (members["id"], members["test_key"], members["live_key"])
         self.model.accounts[members["id"]] = Account(*keys, at)
 

@@ -86,8 +86,8 @@ class Model:
         return {**payment.shown(), "status": "pending", "method": None, "completed_at": None}
 
     def find(self, owner: Owner, payment_id: str) -> Payment:
-        for payment in owner.payments:
-            if payment.id == payment_id:
+        for payment in reversed(owner.payments):
+            if payment_id in ("latest", payment.id):
                 return payment
         raise Refused(404, "payment_not_found", None)
 
@@ -289,6 +289,14 @@ class Model:
             effects.append(effect | {"status": status})
         state.now = until
         return effects
+
+    def pass_time(self, ms: int) -> None:
+        """Let real time pass: the clocks that run show it at once, and what is due happens."""
+        for account in self.accounts.values():
+            state = account.state
+            if not state.is_frozen:
+                state.now += round(ms * state.rate)
+                self.advance(state, state.now)
 
     # Deliveries and faults
 

@@ -165,6 +165,8 @@ class State:
     """What a snapshot saves of an account."""
 
     now: int
+    is_frozen: bool = True
+    rate: float = 1
     scenarios: dict[str, Json] = field(default_factory=dict)
     switches: dict[str, bool] = field(default_factory=dict)
     faults: dict[str, Json] = field(default_factory=dict)

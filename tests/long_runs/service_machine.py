@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from emulator.domain.instants import format_instant
 from tests.long_runs.drawn_calls import (
     DRAFTS,
+    FILTERS,
     FOREIGN,
     PAYERS,
     QUERIES,
@@ -25,8 +26,8 @@ from tests.long_runs.drawn_calls import (
     Caller,
     chosen,
 )
-from tests.long_runs.plain_model import ANSWERS, Model, Refused
-from tests.long_runs.plain_state import METHODS, STATUSES, Json, Owner, Payment
+from tests.long_runs.plain_model import ANSWERS, Model, Refused, normalised
+from tests.long_runs.plain_state import METHODS, STATUSES, UNLIMITED, Json, Owner, Payment
 from tests.server.webhooks.receiver import HANG_UP, Received, Receiver, Reply, Response, receiving
 from tests.world import World, headers, order, world
 
@@ -90,6 +91,8 @@ class ServiceMachine(RuleBasedStateMachine):
         """The id of a payment of the caller, those with a status first, or rarely of any other."""
         if which == FOREIGN:
             return str(chosen(self.ids, len(caller.owner.payments) // 2))
+        if which == FOREIGN - 1:
+            return "latest"
         if not caller.owner.payments:
             self.create_for(caller, {"amount": 101})
         own = sorted(caller.owner.payments, key=lambda payment: payment.status == status)
@@ -207,7 +210,7 @@ class ServiceMachine(RuleBasedStateMachine):
     @rule(who=WHO, which=WHICH)
     def retrieve(self, who: int, which: int) -> None:
         caller = self.caller(who)
-        name = self.payment(caller, which)
+        name = self.payment(caller, which).replace("latest", "latest_is_unknown")
         response, shown = self.v1(
             *(caller, "retrieve_payment", lambda: self.model.find(caller.owner, name).shown()),
             path=f"/{name}",
@@ -224,13 +227,15 @@ class ServiceMachine(RuleBasedStateMachine):
                 query[name] = chosen(times, query[name][0]) + query[name][1]
         if "after" in query:
             query["after"] = self.payment(caller, query["after"])
+            query["after"] = query["after"].replace("latest", "latest_is_unknown")
         sent = {
             name: format_instant(value) if name.startswith("created") else value
             for name, value in query.items()
         }
 
         def expect() -> Json:
-            return page(caller.owner, query)
+            known = {name: value for name, value in query.items() if is_control or name in FILTERS}
+            return page(caller.owner, known)
 
         if is_control:
             path = f"/payments?{httpx.QueryParams(sent)}"
@@ -238,6 +243,9 @@ class ServiceMachine(RuleBasedStateMachine):
             expected = self.agree(response, expect)
         else:
             response, expected = self.v1(caller, "list_payments", expect, params=sent)
+            warned = ",".join(f"unknown-parameter:{name}" for name in query if name not in FILTERS)
+            if expected is not None:
+                assert response.headers.get("emulator-warning", "").replace(" ", "") == warned
         if expected is not None:
             assert json.dumps(response.json()) == json.dumps(expected)
 
@@ -371,6 +379,10 @@ def page(owner: Owner, query: Json) -> Json:
     for name, values in (("status", STATUSES), ("method", METHODS)):
         if name in query and query[name] not in values:
             raise Refused(400, f"invalid_{name}", name)
+    for name in ("amount_gte", "amount_lte"):
+        if not query.get(name, "0").isdigit():
+            raise Refused(400, f"invalid_{name}", name)
+    phone = normalised(query["phone"]) if "phone" in query else None
     before = ids.index(query["after"]) if "after" in query else len(ids)
     data = [
         payment.shown()
@@ -378,7 +390,10 @@ def page(owner: Owner, query: Json) -> Json:
         if query.get("status") in (None, payment.status)
         and query.get("method") in (None, payment.method)
         and query.get("created_gte", 0) <= payment.created_at
-        and payment.created_at <= query.get("created_lte", 1 << 62)
+        and payment.created_at <= query.get("created_lte", UNLIMITED)
+        and int(query.get("amount_gte", 0)) <= payment.order["amount"]
+        and payment.order["amount"] <= int(query.get("amount_lte", UNLIMITED))
+        and phone in (None, payment.phone)
     ]
     has_more = len(data) > int(limit)
     data = data[: int(limit)]
