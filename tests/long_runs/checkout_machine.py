@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from emulator.domain.instants import format_instant
-from tests.long_runs.drawn_calls import PAYERS, WHICH, WHO, Caller, chosen
+from tests.long_runs.drawn_calls import ACTS, PAYERS, WHICH, WHO, Caller, chosen
 from tests.long_runs.plain_model import ANSWERS, Refused, normalised
 from tests.long_runs.plain_state import METHODS, Json, Owner, Payment
 from tests.long_runs.service_machine import ServiceMachine, refusal_of
 from tests.server.checkout.reading import Page
 
-SPANS_MS = st.sampled_from([1, 999, 1_000, 5_000, 29_999, 30_000, 60_000, 1_800_000, 86_400_000])
 LEAVES = ("", "/wait", "/bank", "/cancelled")
 
 
@@ -119,7 +118,7 @@ class CheckoutMachine(ServiceMachine):
         is_at_bank = payment.method == METHODS[2] and payment.status == "processing"
         return "/bank" if is_at_bank else "/wait"
 
-    @rule(who=WHO, span_ms=SPANS_MS, form=st.sampled_from(["seconds", "until", "now", "next"]))
+    @rule(who=WHO, **ACTS["move_the_clock"])
     def move_the_clock(self, who: int, span_ms: int, form: str) -> None:
         caller = self.caller(who)
         state = caller.state

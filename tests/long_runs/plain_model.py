@@ -27,11 +27,11 @@ DELAYS_MS = {
     "default": (0, 1_000, 5_000, 15_000, MINUTE_MS),
     "standard": (0, 5_000, *(n * MINUTE_MS for n in (5, 30, 120, 300, 600, 840, 1_200, 1_440))),
 }
-EDGES = {
+EDGES = (
     *(("pending", "processing"), ("pending", "expired"), ("processing", "completed")),
     *(("processing", "failed"), ("completed", "refunded")),
-}
-UNUSUAL_EDGES = {("failed", "completed"), ("expired", "completed")}
+)
+UNUSUAL_EDGES = (("failed", "completed"), ("expired", "completed"))
 ANSWERS: dict[str, tuple[str, str | None]] = {
     "approve": ("completed", None),
     "wrong_pin": ("failed", "wrong_pin"),

@@ -13,20 +13,20 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from emulator.domain.instants import format_instant
 from tests.long_runs.drawn_calls import (
+    ACTS,
     DRAFTS,
     FILTERS,
     FOREIGN,
-    PAYERS,
     QUERIES,
-    REASONS,
     REQUIRED,
+    SEVERAL_ACTS,
     WHICH,
     WHO,
     WRONG,
     Caller,
     chosen,
 )
-from tests.long_runs.plain_model import ANSWERS, Model, Refused, normalised
+from tests.long_runs.plain_model import Model, Refused, normalised
 from tests.long_runs.plain_state import METHODS, STATUSES, UNLIMITED, Json, Owner, Payment
 from tests.server.webhooks.receiver import HANG_UP, Received, Receiver, Reply, Response, receiving
 from tests.world import World, headers, order, world
@@ -93,8 +93,11 @@ class ServiceMachine(RuleBasedStateMachine):
             return str(chosen(self.ids, len(caller.owner.payments) // 2))
         if which == FOREIGN - 1:
             return "latest"
-        if not caller.owner.payments:
-            self.create_for(caller, {"amount": 101})
+        is_missing = all(payment.status != status for payment in caller.owner.payments)
+        if is_missing and which < FOREIGN // 2 and status in STATUSES[:2]:
+            self.create_for(caller, {"amount": 103})
+            if status == "processing":
+                self.pay_for(caller, 0, {"phone": "0911111111"})
         own = sorted(caller.owner.payments, key=lambda payment: payment.status == status)
         return str(chosen([payment.id for payment in own] or self.ids, which))
 
@@ -161,7 +164,12 @@ class ServiceMachine(RuleBasedStateMachine):
             expected = None
         return response, expected
 
-    @rule(who=WHO, draft=DRAFTS)
+    @rule(who=WHO, acts=SEVERAL_ACTS)
+    def several_acts(self, who: int, acts: list[tuple[str, Json]]) -> None:
+        for name, arguments in acts:
+            getattr(self, name)(who, **arguments)
+
+    @rule(who=WHO, **ACTS["create"])
     def create(self, who: int, draft: Json) -> None:
         self.create_for(self.caller(who), draft)
 
@@ -285,23 +293,18 @@ class ServiceMachine(RuleBasedStateMachine):
             assert json.dumps(response.json()) == json.dumps(expected)
         self.settle(caller)
 
-    @rule(who=WHO, which=WHICH, payer=PAYERS)
+    @rule(who=WHO, **ACTS["pay"])
     def pay(self, who: int, which: int, payer: Json) -> None:
-        caller = self.caller(who)
+        self.pay_for(self.caller(who), which, payer)
 
+    def pay_for(self, caller: Caller, which: int, payer: Json) -> None:
         def do(payment: Payment) -> None:
             body = self.model.with_payer(caller.owner, payment, payer)
             self.model.pay(caller.owner, payment, body)
 
         self.act(caller, which, "pay", payer, do)
 
-    @rule(who=WHO, draft=DRAFTS, payer=PAYERS, answer=st.sampled_from([*ANSWERS]))
-    def create_pay_and_answer(self, who: int, draft: Json, payer: Json, answer: str) -> None:
-        self.create(who, draft)
-        self.pay(who, 0, payer)
-        self.answer(who, 0, answer)
-
-    @rule(who=WHO, which=WHICH, answer=st.sampled_from([*ANSWERS]))
+    @rule(who=WHO, **ACTS["answer"])
     def answer(self, who: int, which: int, answer: str) -> None:
         caller = self.caller(who)
         self.act(
@@ -310,7 +313,7 @@ class ServiceMachine(RuleBasedStateMachine):
             before="processing",
         )
 
-    @rule(who=WHO, which=WHICH)
+    @rule(who=WHO, **ACTS["cancel"])
     def cancel(self, who: int, which: int) -> None:
         caller = self.caller(who)
         self.act(
@@ -318,17 +321,10 @@ class ServiceMachine(RuleBasedStateMachine):
             lambda payment: self.model.cancel(caller.owner, payment),
         )
 
-    @rule(
-        who=WHO,
-        which=WHICH,
-        before=st.sampled_from(STATUSES[:5]),
-        status=st.sampled_from([*STATUSES, "completed", "refunded"]),
-        method=st.none() | st.sampled_from(METHODS),
-        reason=st.none() | st.none() | st.sampled_from(REASONS),
-        unusual=st.booleans(),
-    )
-    def transition(self, who: int, which: int, before: str, **body: Any) -> None:
+    @rule(who=WHO, **ACTS["transition"])
+    def transition(self, who: int, which: int, edge: tuple[str, str], **body: Any) -> None:
         caller = self.caller(who)
+        before, body["status"] = edge
         self.act(
             *(caller, which, "transition", body),
             lambda payment: self.model.transition(caller.owner, payment, body),
