@@ -108,7 +108,7 @@ class CheckoutMachine(ServiceMachine):
         elif payment.status == "pending":
             if method in payment.methods and form.keys() == {"method"}:
                 return ""
-            if method in METHODS[:2] and method in payment.methods:
+            if method in METHODS[:2] and method in payment.methods and "bank" not in form:
                 refusal, _ = refusal_of(lambda: normalised(form.get("phone"), method))
                 if refusal:
                     return ""
