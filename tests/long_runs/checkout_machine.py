@@ -140,10 +140,10 @@ class CheckoutMachine(ServiceMachine):
         assert response.json()["now"] == format_instant(until)
         if form != "now":
             found = response.json()["effects"]
-            assert [
-                {name: effect[name] for name in wanted}
-                for effect, wanted in zip(found, expected, strict=True)
-            ] == expected
+            assert len(found) == len(expected), f"{expected} expected: {found}"
+            for effect, wanted in zip(found, expected, strict=True):
+                shown = {name: effect[name] for name in wanted}
+                assert shown == wanted, f"{expected} expected: {found}"
 
     @rule(who=WHO, is_frozen=st.booleans(), rate=st.sampled_from([None, 0.5, 2, 60]))
     def set_the_flow(self, who: int, is_frozen: bool, rate: float | None) -> None:
