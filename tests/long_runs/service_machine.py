@@ -1,4 +1,4 @@
-"""Random calls about payments and on checkout pages, each compared with the model."""
+"""Random calls about payments, each compared with the model."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ from tests.world import World, headers, order, world
 
 
 class ServiceMachine(RuleBasedStateMachine):
-    """Payments and pages; `steps` counts the calls of all machines."""
+    """Creates, reads and changes payments; `steps` counts the steps of all machines."""
 
     steps: ClassVar[int] = 0
 
