@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from emulator.domain.instants import format_instant
-from tests.long_runs.drawn_calls import ACTS, PAYERS, WHICH, WHO, Caller, chosen
+from tests.long_runs.drawn_calls import ACTS, PAYERS, WHICH, WHO, Caller, chosen, refusal_of
 from tests.long_runs.plain_model import ANSWERS, Refused, normalised
 from tests.long_runs.plain_state import METHODS, Json, Owner, Payment
-from tests.long_runs.service_machine import ServiceMachine, refusal_of
+from tests.long_runs.service_machine import ServiceMachine
 from tests.server.checkout.reading import Page
 
 LEAVES = ("", "/wait", "/bank", "/cancelled")

@@ -1,10 +1,11 @@
 """The arguments of random calls."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from tests.long_runs.plain_model import ANSWERS, BANKS, EDGES, UNUSUAL_EDGES
+from tests.long_runs.plain_model import ANSWERS, BANKS, EDGES, UNUSUAL_EDGES, Refused
 from tests.long_runs.plain_state import METHODS, STATUSES, Account, Owner, State
 
 REASONS = (
@@ -109,3 +110,11 @@ class Caller(NamedTuple):
 def chosen(values: Any, which: int) -> Any:
     """One of the values, the newest for 0."""
     return values[-1 - which % len(values)]
+
+
+def refusal_of(expect: Callable[[], Any]) -> tuple[tuple[Any, ...] | None, Any]:
+    """The refusal of the model, or what it returns."""
+    try:
+        return None, expect()
+    except Refused as refusal:
+        return refusal.args, None

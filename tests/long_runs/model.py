@@ -11,7 +11,7 @@ from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 from emulator.domain.instants import format_instant
 from tests.long_runs.drawn_calls import WHICH, WHO, chosen
 from tests.long_runs.plain_model import Refused
-from tests.long_runs.plain_state import SHIPPED, Account, Json
+from tests.long_runs.plain_state import KNOWN, Account, Json
 from tests.long_runs.service_machine import ServiceMachine
 from tests.long_runs.webhook_machine import WebhookMachine
 from tests.world import START_MS, headers
@@ -112,7 +112,7 @@ class WholeService(WebhookMachine):
             body = {"enabled": is_on}
             self.agree(self.control(caller, "PUT", f"/scenarios/{name}/enabled", body), expect)
         found = self.shown(caller, "/scenarios")["data"]
-        known = [each for each in found if each["name"] in SHIPPED or each["origin"] == "control"]
+        known = [each for each in found if each["name"] in KNOWN or each["origin"] == "control"]
         assert [(each["name"], each["enabled"]) for each in known] == [
             (each, is_enabled) for each, _, is_enabled in state.listed()
         ]
@@ -164,7 +164,8 @@ class WholeService(WebhookMachine):
         if verb == "PUT":
             response = self.control(caller, "PUT", path)
             assert response.status_code == (200 if name in account.snapshots else 201)
-            self.model.save(account, name)
+            account.snapshots.pop(name, None)
+            account.snapshots[name] = deepcopy(account.state)
         elif verb == "POST":
             response = self.control(caller, "POST", f"{path}/restore")
             if (saved := self.agree(response, lambda: self.model.saved(account, name))) is not None:

@@ -1,7 +1,6 @@
 """What the service does, by its contract and its documents: without HTTP and storage."""
 
 import re
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +19,6 @@ from tests.long_runs.plain_state import (
 )
 
 BANKS = ("walia_test", "gelada_test", "semien_test", "fidel_test")
-HANDSET_MS = 30_000
 MINUTE_MS = 60_000
 DAY_MS = 86_400_000
 DELAYS_MS = {
@@ -58,8 +56,6 @@ class Model:
     def next_sequence(self) -> int:
         self.sequence += 1
         return self.sequence
-
-    # Payments
 
     def create(self, owner: Owner, order: Json, payment_id: str, url: str) -> Payment:
         """A new payment, with the identifiers that the service has given it."""
@@ -114,7 +110,7 @@ class Model:
         now = owner.state.now
         self._change(owner, payment, "processing", None, now)
         if steps is None:
-            at = now + HANDSET_MS
+            at = now + 30_000
             at = max(at, payment.expires_at) if method == "bank_transfer" else at
             self._schedule(payment, at, "handset_timeout", "failed", "timeout")
         for step in steps or ():
@@ -256,8 +252,6 @@ class Model:
             for each in each_endpoint
         ]
 
-    # Time
-
     def next_due(self, state: State) -> tuple[int, int, Owner, Any, Any] | None:
         """The first scheduled change or attempt: its due key, and what it belongs to."""
         due: list[tuple[int, int, Owner, Any, Any]] = []
@@ -297,8 +291,6 @@ class Model:
             if not state.is_frozen:
                 state.now += round(ms * state.rate)
                 self.advance(state, state.now)
-
-    # Deliveries and faults
 
     def attempt(self, owner: Owner, delivery: Delivery, trigger: str) -> Json:
         """Make one attempt; returns it as an effect."""
@@ -346,12 +338,6 @@ class Model:
                 applies = when.get("nth", count) == count and count % when.get("every", 1) == 0
                 found = found or ((name, rule["then"]) if is_left and applies else None)
         return found
-
-    # Snapshots and accounts
-
-    def save(self, account: Account, name: str) -> None:
-        account.snapshots.pop(name, None)
-        account.snapshots[name] = deepcopy(account.state)
 
     def saved(self, account: Account, name: str) -> State:
         if name not in account.snapshots:

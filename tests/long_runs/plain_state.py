@@ -3,9 +3,13 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
+import yaml
+
 from emulator.domain.instants import format_instant
+from tests.cli.processes import REPOSITORY
 from tests.world import START_MS
 
 Json = dict[str, Any]
@@ -17,33 +21,17 @@ MEMBERS = (
 )
 UNLIMITED = 1 << 62
 
-_CANCELS = {"status": "failed", "reason": "user_cancelled"}
-_FAILS = {"status": "failed", "reason": "insufficient_balance"}
-_TIMES_OUT = {"after": "30s", "status": "failed", "reason": "timeout"}
-_LATE = {"after": "2m", "status": "completed", "unusual": True}
-_UNAVAILABLE = {"status": "failed", "reason": "provider_error"}
+KNOWN = (
+    *("cancel-fails", "late-success", "several-attempts", "stuck-in-processing"),
+    *("banks", "mpesa-test-numbers", "telebirr-test-numbers"),
+)
 
 
-def _off(section: str, then: Any) -> Json:
-    return {"enabled": False, section: [{"when": {}, "then": then}]}
-
-
-def _numbers(method: str, prefix: str) -> Json:
-    outcomes = enumerate(({"status": "completed"}, _FAILS, _TIMES_OUT, _CANCELS), start=1)
-    when = {"mode": "test", "method": method}
-    rules = [{"when": {**when, "phone": f"{prefix}{n}"}, "then": [then]} for n, then in outcomes]
-    return {"outcomes": rules}
-
-
-SHIPPED: dict[str, Json] = {
-    "cancel-fails": _off("checkout", {"cancel": "fails"}),
-    "late-success": _off("outcomes", [_TIMES_OUT, _LATE]),
-    "several-attempts": _off("checkout", {"attempts": 3}),
-    "stuck-in-processing": _off("outcomes", []),
-    "banks": {"outcomes": [{"when": {"bank": "fidel_test"}, "then": [_UNAVAILABLE]}]},
-    "mpesa-test-numbers": _numbers("mpesa", "+25170000000"),
-    "telebirr-test-numbers": _numbers("telebirr", "+25190000000"),
-}
+@cache
+def shipped() -> dict[str, Json]:
+    """The shipped scenarios that the model knows, the strongest first."""
+    texts = {name: REPOSITORY / f"scenarios/{name}.yaml" for name in KNOWN}
+    return {name: yaml.safe_load(file.read_text(encoding="utf-8")) for name, file in texts.items()}
 
 
 def text(at: int | None) -> str | None:
@@ -63,10 +51,7 @@ class Due:
 
 @dataclass
 class Payment:
-    """A payment, its history, and the steps that are scheduled besides its expiry.
-
-    An entry of the timeline has the type of the event, or None for a failed attempt.
-    """
+    """A payment; an entry of its timeline has no type of event for a failed attempt."""
 
     id: str
     url: str
@@ -178,7 +163,7 @@ class State:
     def listed(self) -> list[tuple[str, Json, bool]]:
         """All scenarios with whether they are on, the strongest first."""
         own = list(self.scenarios.items())[::-1]
-        others = [(name, rules) for name, rules in SHIPPED.items() if name not in self.scenarios]
+        others = [(name, rules) for name, rules in shipped().items() if name not in self.scenarios]
         return [
             (name, rules, self.switches.get(name, rules.get("enabled", True)))
             for name, rules in (*own, *others)

@@ -25,6 +25,7 @@ from tests.long_runs.drawn_calls import (
     WRONG,
     Caller,
     chosen,
+    refusal_of,
 )
 from tests.long_runs.plain_model import Model, Refused, normalised
 from tests.long_runs.plain_state import METHODS, STATUSES, UNLIMITED, Json, Owner, Payment
@@ -394,11 +395,3 @@ def page(owner: Owner, query: Json) -> Json:
     has_more = len(data) > int(limit)
     data = data[: int(limit)]
     return {"data": data, "has_more": has_more, "next_cursor": data[-1]["id"] if has_more else None}
-
-
-def refusal_of(expect: Callable[[], Any]) -> tuple[tuple[Any, ...] | None, Any]:
-    """The refusal of the model, or what it returns."""
-    try:
-        return None, expect()
-    except Refused as refusal:
-        return refusal.args, None
