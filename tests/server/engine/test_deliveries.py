@@ -166,6 +166,18 @@ async def test_a_payment_that_a_handler_creates_during_an_advance_is_one_of_its_
         ]
 
 
+async def test_attempts_of_one_instant_are_in_the_order_of_their_events_in_both_modes(
+    emulator: World,
+) -> None:
+    async with webhook_world(emulator=emulator) as hooks:
+        await register(emulator, hooks.receiver.url, key=LIVE_KEY)
+        live = await emulator.create(LIVE_KEY, expires_in=60)
+        test = await emulator.create(expires_in=60)
+        await hooks.settle()
+        effects = await hooks.advance(60)
+        assert [effect["payment"] for effect in effects] == [live["id"], test["id"]] * 2
+
+
 async def test_a_connection_that_is_dropped_is_a_failed_attempt() -> None:
     async with webhook_world(lambda _: HANG_UP) as hooks:
         await hooks.create()

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from emulator.clock import PAUSE_AFTER_FAILURE_MS
@@ -145,9 +146,7 @@ class StatusWriter(StateService):
         if may_have_checkout_rules(account):
             due = _until_end_of_attempt(due)
         latest: dict[int, Payment] = {}
-        changed: dict[int, list[tuple[Payment, Instant]]] = {
-            owner.number: [] for owner in account.owners
-        }
+        changed: list[tuple[Payment, Instant]] = []
         fired = due
         if len(due) == 1 and due[0][0].change.to in _ENDS_OF_ATTEMPTS:
             fired = self._fire_end(tx, account, *due[0])
@@ -156,10 +155,9 @@ class StatusWriter(StateService):
                 position = stored.position
                 after = decide(latest.get(position, stored), timer.change, now=timer.due_at)
                 latest[position] = after
-                changed[position >> ORDINAL_BITS].append((after, timer.due_at))
-        for owner in account.owners:
-            if changed[owner.number]:
-                self.write(tx, owner, changed[owner.number])
+                changed.append((after, timer.due_at))
+        for owner, of_owner in _by_owner(account, changed):
+            self.write(tx, owner, of_owner)
         if due:
             timers.delete_through(tx, account.number, due[-1][0])
             advance = account.advance
@@ -189,6 +187,23 @@ class StatusWriter(StateService):
             if owner.endpoints and self._webhooks.outbox.may_deliver(owner, timer.change.to):
                 return [pair for pair in due if pair[0].due_at <= timer.due_at]
         return due
+
+
+def _by_owner(
+    account: Account, changed: list[tuple[Payment, Instant]]
+) -> Iterator[tuple[Owner, list[tuple[Payment, Instant]]]]:
+    """The changes of each owner, in order; in parts where both owners may have deliveries.
+
+    Deliveries take their place among those of the same instant when they are written.
+    """
+
+    def mode_of(pair: tuple[Payment, Instant]) -> int:
+        return pair[0].position >> ORDINAL_BITS & 1
+
+    if not all(owner.endpoints for owner in account.owners):
+        changed = sorted(changed, key=mode_of)
+    for mode, of_owner in groupby(changed, key=mode_of):
+        yield account.owners[mode], list(of_owner)
 
 
 _ENDS_OF_ATTEMPTS = (Status.COMPLETED, Status.FAILED)
