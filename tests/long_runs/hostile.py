@@ -1,0 +1,204 @@
+"""Random valid and hostile requests, on connections without sockets."""
+
+import asyncio
+import json
+from collections import Counter
+from random import Random  # noqa: TID251 - what is drawn follows from a seed
+
+from emulator.clock import RealClock
+from emulator.server.app.connection import KEEP_ALIVE_MS
+from tests.long_runs.spoiled_requests import FRAMED, UNFRAMED
+from tests.server.api.calls import CODES
+from tests.server.app.connection import Connection, WireResponse, read_responses
+from tests.server.app.drawn_requests import KINDS, ValidRequest, conversation, cut
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, headers, world
+
+UNIT = "requests"
+COUNT = 1_000_000
+KEYS = (TEST_KEY, LIVE_KEY, OTHER_TEST_KEY)
+# Of each world, before what it has stored is compared.
+CONVERSATIONS = 40
+
+
+def check_responses(
+    received: bytes, expected: list[ValidRequest], is_tail_invalid: bool
+) -> list[WireResponse]:
+    """The responses are those of the requests, in their order, and of an invalid tail."""
+    heads = [place for place, request in enumerate(expected) if request.is_head]
+    responses = read_responses(received, to_head=heads)
+    if is_tail_invalid and not expected[-1].ends_connection:
+        last = responses.pop()
+        assert last.status == 400
+        assert json.loads(last.body)["error"]["code"] == "invalid_request_body"
+    assert [response.status for response in responses] == [item.status for item in expected]
+    for request, response in zip(expected, responses, strict=True):
+        check_response(response, request)
+    return responses
+
+
+def check_response(response: WireResponse, request: ValidRequest) -> None:
+    assert response.status == request.status
+    assert b"request-id" in response.headers
+    if request.members:
+        body = json.loads(response.body)
+        assert {name: body.get(name) for name in request.members} == request.members
+
+
+def check_refusal(response: WireResponse) -> str:
+    """A response to a hostile request has a form of the contract; its code."""
+    assert response.status in {200, 201, 400, 401, 403, 404, 409}, response
+    if response.status < 400:
+        return ""
+    error = json.loads(response.body)["error"]
+    assert error.keys() <= {"code", "message", "param"}, error
+    assert 0 < len(error["message"]) < 20_000, error
+    assert CODES.get(error["code"], 403) == response.status, response
+    return str(error["code"])
+
+
+class Client:
+    """Has conversations with one world, and compares what it stores."""
+
+    def __init__(self, emulator: World, draws: Random, seen: Counter[str]) -> None:
+        self.emulator = emulator
+        self.draws = draws
+        self.seen = seen
+        self.created: set[str] = set()
+        # The statuses of valid requests by key and identifier.
+        self.journaled: dict[str, int] = {}
+
+    async def have_valid_conversation(self) -> None:
+        """Valid requests get their responses, whatever their packets and neighbours are."""
+        drawn = conversation(self.draws)
+        expected = drawn.answered()
+        client = Connection(self.emulator)
+        await client.send(*drawn.packets, pauses=drawn.pauses)
+        responses = check_responses(
+            bytes(client.transport.sent), expected, drawn.is_tail_invalid
+        )
+        assert client.is_closed == drawn.ends_connection
+        self._note(responses)
+        for request, response in zip(expected, responses, strict=False):
+            if request.key is not None:
+                name = f"{request.key} {response.headers[b'request-id'].decode()}"
+                self.journaled[name] = request.status
+        await self._end(client)
+        self.seen["valid requests"] += len(drawn.requests)
+
+    async def have_framed_conversation(self) -> None:
+        """A refused request does not affect the next one on its connection."""
+        hostile = self.draws.choice(FRAMED)(self.draws)
+        valid = self.draws.choice(KINDS)(self.draws)
+        client = Connection(self.emulator)
+        await client.send(*cut(self.draws, hostile + valid.sent), pauses=self.draws.random() < 0.5)
+        responses = client.responses(to_head=[1] if valid.is_head else [])
+        assert len(responses) == 2, responses
+        check_refusal(responses[0])
+        check_response(responses[1], valid)
+        assert client.is_closed == valid.ends_connection
+        self._note(responses)
+        await self._end(client)
+        self.seen["hostile requests"] += 1
+        self.seen["valid requests"] += 1
+
+    async def have_unframed_conversation(self) -> None:
+        """The responses do not depend on the packets, and the next client gets its response."""
+        hostile = self.draws.choice(UNFRAMED)(self.draws)
+        ending = self.draws.choice(["time", "eof", "loss"])
+        seen = [
+            await self._send(packets, ending)
+            for packets in ((hostile,), cut(self.draws, hostile))
+        ]
+        assert seen[0] == seen[1], seen
+        valid = self.draws.choice(KINDS)(self.draws)
+        client = Connection(self.emulator)
+        await client.send(valid.sent)
+        self._note(check_responses(bytes(client.transport.sent), [valid], is_tail_invalid=False))
+        self.seen["hostile requests"] += 2
+        self.seen["valid requests"] += 1
+
+    async def _send(self, packets: tuple[bytes, ...], ending: str) -> list[tuple[int, str]]:
+        """Send something hostile; the statuses and codes of the responses."""
+        client = Connection(self.emulator)
+        await client.send(*packets, pauses=self.draws.random() < 0.5)
+        if ending == "eof" and not client.is_closed:
+            if not client.protocol.eof_received():
+                client.transport.close()
+            await client.quiet()
+        elif ending == "loss":
+            client.transport.close()
+            await client.quiet()
+        await self._end(client)
+        responses = client.responses()
+        self._note(responses)
+        return [(response.status, check_refusal(response)) for response in responses]
+
+    def _note(self, responses: list[WireResponse]) -> None:
+        for response in responses:
+            self.seen[f"status {response.status}"] += 1
+            if response.status == 201:
+                self.created.add(json.loads(response.body)["id"])
+
+    async def _end(self, client: Connection) -> None:
+        """Nothing is in progress, and a client that stays silent is disconnected."""
+        assert not client.is_answering
+        for _ in range(3):
+            if not client.is_closed:
+                client.pass_time(KEEP_ALIVE_MS)
+        await client.quiet()
+        assert client.is_closed
+        client.transport.close()
+        await client.quiet()
+
+    async def compare_stored(self) -> None:
+        """The payments are those of the responses 201, and the journal has the valid requests."""
+        created: set[str] = set()
+        entries: dict[str, int] = {}
+        for key in KEYS:
+            events = await self.emulator.shown("/events?limit=1000", key)
+            requests = await self.emulator.shown("/requests?limit=1000", key)
+            assert not events["has_more"] | requests["has_more"]
+            assert {event["type"] for event in events["data"]} <= {"payment.created"}
+            ids = [event["data"]["id"] for event in events["data"]]
+            assert len(set(ids)) == len(ids)
+            created |= set(ids)
+            entries |= {f"{key} {entry['id']}": entry["status"] for entry in requests["data"]}
+        assert created == self.created, created ^ self.created
+        assert self.journaled.items() <= entries.items(), self.journaled.items() - entries.items()
+
+
+async def in_a_world(draws: Random, seen: Counter[str]) -> None:
+    async with world() as emulator:
+        client = Client(emulator, draws, seen)
+        for _ in range(CONVERSATIONS):
+            converse = draws.choice(
+                [
+                    client.have_valid_conversation,
+                    client.have_framed_conversation,
+                    client.have_unframed_conversation,
+                ]
+            )
+            await converse()
+        await client.compare_stored()
+
+
+def run(seed: int, count: int) -> dict[str, str]:
+    wall = RealClock()
+    began_ms = wall.monotonic_ms()
+    seen: Counter[str] = Counter()
+    worlds = 0
+    with asyncio.Runner() as runner:
+        while seen["valid requests"] + seen["hostile requests"] < count:
+            try:
+                runner.run(in_a_world(Random(f"{seed} {worlds}"), seen))  # noqa: S311
+            except Exception as error:
+                error.add_note(f"in the world {worlds} of the seed {seed}")
+                raise
+            worlds += 1
+    statuses = {name: number for name, number in sorted(seen.items()) if name.startswith("status")}
+    return {
+        "Valid requests": f"{seen['valid requests']:,}",
+        "Hostile requests": f"{seen['hostile requests']:,}",
+        "Responses": ", ".join(f"{number:,} of {name}" for name, number in statuses.items()),
+        "Duration": f"{(wall.monotonic_ms() - began_ms) / 60_000:.0f} minutes",
+    }
