@@ -45,10 +45,11 @@ HARMLESS = [
 ]
 # No request begins with any of these bytes.
 INVALID_STARTS = [
-    bytes([byte]) for byte in range(256) if not chr(byte).isalpha() and byte not in b"\r\n"
+    bytes([byte]) for byte in range(256) if not chr(byte).isalpha() and byte not in b"\r\n-_"
 ]
 # The beginning of a request that is not complete.
 INCOMPLETE = [b"\r\n", b"G", b"POST /v1/pay", b"GET / HTTP/1.1\r\nHost: x\r\nX-", b"DELETE "]
+MAX_PACKETS = 1_000
 # Characters of one to four bytes, without control characters.
 LETTERS = [
     *map(chr, range(0x20, 0x7F)),
@@ -225,8 +226,13 @@ def cut(draws: Random, sent: bytes) -> tuple[bytes, ...]:
     """The same bytes in packets."""
     cuts = {0, len(sent)} | {draws.randint(0, len(sent)) for _ in range(draws.randint(0, 8))}
     if draws.random() < 0.05:
-        cuts |= set(range(0, len(sent), draws.randint(1, 7)))
+        cuts |= set(range(0, len(sent), draws.randint(1, 7) + len(sent) // MAX_PACKETS))
     return tuple(sent[start:end] for start, end in pairwise(sorted(cuts)))
+
+
+def pauses(draws: Random, packets: Sequence[bytes]) -> bool:
+    """Whether the server is idle between two packets, which takes long for many of them."""
+    return draws.random() < 0.5 and len(packets) < 10
 
 
 def conversation(draws: Random, tails: Sequence[bytes] = (b"", *INCOMPLETE)) -> Conversation:
@@ -236,10 +242,11 @@ def conversation(draws: Random, tails: Sequence[bytes] = (b"", *INCOMPLETE)) -> 
     tail = draws.choice(tails)
     if is_invalid:
         tail = draws.choice(INVALID_STARTS) + draws.randbytes(draws.randint(0, 30))
+    packets = cut(draws, b"".join(request.sent for request in requests) + tail)
     return Conversation(
         requests=requests,
         tail=tail,
         is_tail_invalid=is_invalid,
-        packets=cut(draws, b"".join(request.sent for request in requests) + tail),
-        pauses=draws.random() < 0.5,
+        packets=packets,
+        pauses=pauses(draws, packets),
     )
