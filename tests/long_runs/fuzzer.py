@@ -1,0 +1,17 @@
+"""Runs one parser in atheris: `python -m tests.long_runs.fuzzer PARSER [OPTION…] CORPUS`."""
+
+import sys
+
+import atheris
+
+
+def main() -> None:
+    name = sys.argv.pop(1)
+    with atheris.instrument_imports(include=["emulator", "yaml"]):
+        from tests.long_runs.parsers import check
+    atheris.Setup(sys.argv, lambda data: check(name, data))
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
