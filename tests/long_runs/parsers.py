@@ -4,6 +4,7 @@ With atheris, which `pip install atheris` installs for Python 3.11, the mutation
 coverage of the code; without it, they are random.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from random import Random  # noqa: TID251 - what is drawn follows from a seed
 from time import thread_time  # noqa: TID251 - processor time, whatever else runs
+from typing import Any
 
 from emulator.clock import RealClock
 from tests.cli.processes import REPOSITORY
@@ -24,8 +26,13 @@ from tests.long_runs.spoiled_requests import spoil
 UNIT = "inputs"
 COUNT = 2_000_000
 MAX_BYTES = 16_384
+HOSTILE: tuple[Any, ...] = (
+    *(None, True, -1, 0.5, 1e400, 10**30, 2**63, "", "x", "\ud800", "\x1b[2J", [], {}, [[]], [{}]),
+    *({"id": []}, {"id": {}}, {"data": None}, [None], "2026-01-01T00:00:00Z", "9999-12-31T00:00Z"),
+    *("pay_1", "ETB", 100, 200, 404, "Bearer x", "https://a.example/v1/payments", [1] * 50),
+)
 # Of the processor, for a short input, and in addition for each byte.
-MAX_S, MAX_S_A_BYTE = 1.0, 0.000_1
+MAX_S, MAX_S_A_BYTE = 2.0, 0.000_1
 
 
 def check(name: str, data: bytes) -> None:
@@ -45,12 +52,41 @@ def mutations(name: str, draws: Random, count: int) -> Iterator[bytes]:
     for _ in range(count - len(seeds)):
         if draws.random() < 0.8 or len(data) > MAX_BYTES:
             data = draws.choice(seeds)
-        data = spoil(draws, data)
+        if data[:1] == b"{" and draws.random() < 0.5:
+            data = spoiled_json(draws, data)
+        else:
+            data = spoil(draws, data)
         for _ in range(draws.randint(0, 2)):
             start = draws.randint(0, len(data))
             end = draws.choice([start, start + draws.randint(0, 30)])
             data = data[:start] + draws.choice(tokens) + data[end:]
         yield data
+
+
+def spoiled_json(draws: Random, data: bytes) -> bytes:
+    """A text of JSON with hostile values at random places, also in the JSON within its texts."""
+    try:
+        value = json.loads(data)
+    except ValueError:
+        return spoil(draws, data)
+    for _ in range(draws.randint(1, 3)):
+        value = spoiled_value(value, draws)
+    return json.dumps(value, ensure_ascii=draws.random() < 0.5).encode(errors="surrogatepass")
+
+
+def spoiled_value(value: Any, draws: Random) -> Any:
+    """The value with something hostile at a random place, or without a member."""
+    if isinstance(value, str) and value[:1] == "{" and draws.random() < 0.9:
+        return spoiled_json(draws, value.encode(errors="surrogatepass")).decode(errors="replace")
+    if not isinstance(value, dict | list) or not value or draws.random() < 0.1:
+        return draws.choice(HOSTILE)
+    if isinstance(value, list):
+        place = draws.randrange(len(value))
+        return [*value[:place], spoiled_value(value[place], draws), *value[place + 1 :]]
+    name = draws.choice(list(value))
+    if draws.random() < 0.1:
+        return {key: item for key, item in value.items() if key != name}
+    return {**value, name: spoiled_value(value[name], draws)}
 
 
 def check_randomly(name: str, seed: int, count: int) -> None:
