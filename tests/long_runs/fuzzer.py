@@ -4,7 +4,6 @@ import sys
 
 import atheris
 
-
 # The packages whose coverage guides the mutations.
 GUIDING = (
     *("emulator.domain", "emulator.files", "emulator.scenarios", "emulator.settings"),

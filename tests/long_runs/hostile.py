@@ -22,7 +22,7 @@ from tests.server.app.drawn_requests import (
     cut,
     pauses,
 )
-from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, headers, world
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, world
 
 UNIT = "requests"
 COUNT = 1_000_000

@@ -13,8 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from emulator.domain.errors import Refusal
 from emulator.domain.durations import duration_text, parse_duration_ms
+from emulator.domain.errors import Refusal
 from emulator.domain.hosts import (
     authority,
     hide_url_secrets,
@@ -45,6 +45,7 @@ from emulator.server.api.bodies import decode_object
 from emulator.server.api.errors import error_body
 from emulator.server.api.parameters import CreateRules, check_order
 from emulator.server.api.queries import KNOWN, page_query, parse_query
+from emulator.server.api.request_warnings import RequestWarning
 from emulator.settings.config_file import read_config_file
 from emulator.settings.options import SettingsError
 from emulator.tools.explore.integration_file import parse_integration
@@ -55,6 +56,7 @@ from tests.cli.processes import REPOSITORY
 from tests.tools.recordings import Recorder, tour
 from tests.world import ORDER, TEST_KEY, world
 
+MAX_ERROR_BYTES = 4_096
 Check = Callable[[bytes], object]
 SECRETS = {
     SecretFormat.BASE64: "whsec_" + "QUJD" * 10,
@@ -87,14 +89,25 @@ def _checked(parse: Callable[[str, str], Any], text: str) -> Any:
     try:
         return parse(text, "fuzz.yaml")
     except ScenarioError as error:
-        assert error.problems
-        for problem in error.problems:
-            # The end of a text is on a line of its own.
-            assert 1 <= problem.line <= len(text.splitlines()) + 1, problem
-            assert problem.column >= 1
-            assert is_one_line(str(problem)), problem
-            str(problem).encode()
+        problems = error.problems
+    assert problems
+    for problem in problems:
+        # The end of a text is on a line of its own.
+        assert 1 <= problem.line <= len(text.splitlines()) + 1, problem
+        assert problem.column >= 1
+        assert is_one_line(str(problem)), problem
+        str(problem).encode()
     return None
+
+
+def _check_refusal(refusal: Refusal) -> None:
+    assert len(error_body(refusal)) < MAX_ERROR_BYTES, refusal
+
+
+def _check_slugs(warnings: Iterable[RequestWarning]) -> None:
+    for warning in warnings:
+        assert warning.slug.isascii(), warning
+        assert warning.slug.isprintable(), warning
 
 
 def scenario(data: bytes) -> None:
@@ -143,39 +156,38 @@ def config(data: bytes) -> None:
         for value in given.values():
             value.read()
     except SettingsError as error:
-        assert error.lines
-        assert all(map(is_one_line, error.lines)), error.lines
+        lines = error.lines
+    else:
+        return
+    assert lines
+    assert all(map(is_one_line, lines)), lines
 
 
 def body(data: bytes) -> None:
     """A body that is accepted is what the standard library makes of it."""
-    warnings: list[Any] = []
+    warnings: list[RequestWarning] = []
     try:
         value, _ = decode_object(data)
         assert value.keys() == json.loads(data).keys()
         order = check_order(value, RULES, warnings)
         assert order.amount_minor == json.loads(data)["amount"]
     except Refusal as refusal:
-        assert len(error_body(refusal)) < 4_096
-    for warning in warnings:
-        assert warning.slug.isascii(), warning
-        assert warning.slug.isprintable(), warning
+        _check_refusal(refusal)
+    _check_slugs(warnings)
 
 
 RULES = CreateRules(methods=tuple(DEFAULT_METHODS), allow_http_localhost=True)
 
 
 def query(data: bytes) -> None:
-    warnings: list[Any] = []
+    warnings: list[RequestWarning] = []
     try:
         page_query(parse_query(data, KNOWN, warnings), tuple(DEFAULT_METHODS), warnings)
         names = (*KNOWN, "amount_gte", "amount_lte", "phone", "metadata")
         page_query(parse_query(data, names, warnings), tuple(DEFAULT_METHODS), warnings)
     except Refusal as refusal:
-        assert len(error_body(refusal)) < 4_096
-    for warning in warnings:
-        assert warning.slug.isascii(), warning
-        assert warning.slug.isprintable(), warning
+        _check_refusal(refusal)
+    _check_slugs(warnings)
 
 
 def url(data: bytes) -> None:
@@ -224,9 +236,7 @@ def traffic(data: bytes) -> None:
     with suppress_unusable():
         recorded = read_traffic([_file()])
         with suppress_unusable():
-            asyncio.run(
-                compare_recording(recorded, base_url=None, key=None, accepted=frozenset())
-            )
+            asyncio.run(compare_recording(recorded, base_url=None, key=None, accepted=frozenset()))
         for form in FORMS:
             with suppress_unusable():
                 imported = import_traffic(recorded, name="fuzz", keep=("a",), form=form)
@@ -262,9 +272,7 @@ def webhook(data: bytes) -> None:
 
 
 def _files(*patterns: str) -> list[bytes]:
-    return [
-        path.read_bytes() for pattern in patterns for path in sorted(REPOSITORY.glob(pattern))
-    ]
+    return [path.read_bytes() for pattern in patterns for path in sorted(REPOSITORY.glob(pattern))]
 
 
 def _recordings() -> list[bytes]:
@@ -276,14 +284,33 @@ def _recordings() -> list[bytes]:
 
     har = asyncio.run(record())
     har["log"]["entries"] = har["log"]["entries"][:6]
-    lines = {"at": "2026-01-01T00:00:00Z", "headers": {"webhook-id": "evt_1"}, "body": EVENT.decode()}
-    return [json.dumps(har).encode(), json.dumps(lines).encode() + b"\n" + json.dumps(lines).encode()]
+    lines = {
+        "at": "2026-01-01T00:00:00Z",
+        "headers": {"webhook-id": "evt_1"},
+        "body": EVENT.decode(),
+    }
+    return [
+        json.dumps(har).encode(),
+        json.dumps(lines).encode() + b"\n" + json.dumps(lines).encode(),
+    ]
 
 
 FAULT = b'{"when":{"request":"create_payment","nth":2},"then":{"status":500},"times":1}'
 CONFIG = b"port: 8080\nclock: frozen@2026-01-01T00:00:00Z\nmethods: [telebirr, mpesa]\nseed: 1\n"
-URLS = ["https://shop.example:8443/ok?a=b#c", "http://[::1]/", "https://u:p@\u1265.example", "1.2.3.4"]
-TEXTS = ["2026-01-01T00:00:00.000+03:00", "frozen@2026-01-01", "x60", "1.5h", "30s", "+251 911 223344"]
+URLS = [
+    "https://shop.example:8443/ok?a=b#c",
+    "http://[::1]/",
+    "https://u:p@\u1265.example",
+    "1.2.3.4",
+]
+TEXTS = [
+    "2026-01-01T00:00:00.000+03:00",
+    "frozen@2026-01-01",
+    "x60",
+    "1.5h",
+    "30s",
+    "+251 911 223344",
+]
 REQUEST = b"POST /1 HTTP/1.1\r\nwebhook-id: evt_1\r\nwebhook-signature: v1,QQ==\r\n\r\n" + EVENT
 QUERY = b"limit=10&after=pay_1&status=pending&method=mpesa&created_gte=2026-01-01T00:00:00Z"
 TARGETS: dict[str, tuple[Check, Callable[[], Iterable[bytes]]]] = {
@@ -293,7 +320,9 @@ TARGETS: dict[str, tuple[Check, Callable[[], Iterable[bytes]]]] = {
     "webhook_form": (webhook_form, lambda: _files("scenarios/webhook-forms/*.yaml")),
     "form_in_json": (
         form_in_json,
-        lambda: [json.dumps(webhook_form_json(shipped_form(name))).encode() for name in SHIPPED_FORMS],
+        lambda: [
+            json.dumps(webhook_form_json(shipped_form(name))).encode() for name in SHIPPED_FORMS
+        ],
     ),
     "config": (config, lambda: [CONFIG]),
     "body": (body, lambda: [json.dumps({**ORDER, "metadata": {"a": "\u1265"}}).encode()]),
@@ -307,4 +336,6 @@ TARGETS: dict[str, tuple[Check, Callable[[], Iterable[bytes]]]] = {
 
 def words(seeds: Iterable[bytes]) -> list[bytes]:
     """The words of the valid inputs, which a mutation puts into others."""
-    return sorted(set(chain.from_iterable(seed.replace(b'"', b" ").split() for seed in seeds)))[:2_000]
+    return sorted(set(chain.from_iterable(seed.replace(b'"', b" ").split() for seed in seeds)))[
+        :2_000
+    ]

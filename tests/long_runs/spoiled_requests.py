@@ -17,7 +17,14 @@ _TOKENS = [
     *(b"Transfer-Encoding: gzip, chunked\r\n", b"Transfer-Encoding: identity\r\n"),
     *(b"Expect: 100-continue\r\n", b"Expect: 200-ok\r\n", b"Connection: close\r\n", b" folded\r\n"),
     *(b"Connection: Transfer-Encoding\r\n", b"Host: a\r\n", b"Host:\r\n", b"Upgrade: h2c\r\n"),
-    *(b"Authorization: Bearer x\r\n", b"Content-Type: text/plain\r\n", b'"', b"{", b"[", b"\\u0000"),
+    *(
+        b"Authorization: Bearer x\r\n",
+        b"Content-Type: text/plain\r\n",
+        b'"',
+        b"{",
+        b"[",
+        b"\\u0000",
+    ),
 ]
 _OTHER_PROTOCOLS = [
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
@@ -51,18 +58,45 @@ _FRAMINGS = [
 _CHUNKS = [
     *(b"2\r\n{}\r\n0\r\n\r\n", b"0\r\n\r\n", b"2\n{}\n0\n\n", b"-2\r\n{}\r\n0\r\n\r\n", b"\r\n"),
     *(b"ffffffffffffffff\r\n{}", b"10000000000000002\r\n{}\r\n0\r\n\r\n", b"2 \r\n{}\r\n0\r\n\r\n"),
-    *(b"2\r\n{}0\r\n\r\n", b"0x2\r\n{}\r\n0\r\n\r\n", b"2;\r\n{}\r\n0\r\n\r\n", b"3\r\n{}\r\n0\r\n\r\n"),
+    *(
+        b"2\r\n{}0\r\n\r\n",
+        b"0x2\r\n{}\r\n0\r\n\r\n",
+        b"2;\r\n{}\r\n0\r\n\r\n",
+        b"3\r\n{}\r\n0\r\n\r\n",
+    ),
     *(b"2\r\n{}\r\n0\r\nContent-Length: 9\r\n\r\n", b"2\r\n{}\r\n0\r\n: x\r\n\r\n", b"zz\r\n"),
 ]
 _SCALARS: list[Any] = [
     *(None, True, False, 0, -1, 1, 99, 100, 2**53, 2**63, 2**64, -(10**30), 10**400, 0.5, 1e308),
     *("", "ETB", "etb", "100", "\0", "\ud800", "\u202e", "telebirr", "a" * 600, "a" * 70_000),
     *("https://shop.example/ok", "http://shop.example", "https://", "https://[::1]", "https://u@s"),
-    *("javascript:1", "https://é.example", "https://a:99999/", "https://a\\b", "//a", "https://\ud800"),
+    *(
+        "javascript:1",
+        "https://é.example",
+        "https://a:99999/",
+        "https://a\\b",
+        "//a",
+        "https://\ud800",
+    ),
     *([], {}, [[]], [{}], {"": ""}, {"a": {}}, ["telebirr"] * 40, [None], {"a": "b" * 900}),
 ]
 _VALUES = [
-    *("", "0", "1", "101", "-1", "１", "1e2", "pending", "PENDING", "mpesa", "pay_1", "%00", "%", "+"),
+    *(
+        "",
+        "0",
+        "1",
+        "101",
+        "-1",
+        "１",
+        "1e2",
+        "pending",
+        "PENDING",
+        "mpesa",
+        "pay_1",
+        "%00",
+        "%",
+        "+",
+    ),
     *("2026-01-01", "2026-01-01T00:00:00Z", "2026-02-30T00:00:00Z", "9999-12-31T23:59:60+24:00"),
     *("0000-00-00", "2026-01-01T00:00:00.000000000000001+03:00", "%ED%A0%80", "%C0%AF", "9" * 700),
 ]
@@ -70,12 +104,29 @@ _PATHS = [
     *("/v1", "/v1/", "/v1//payments", "/v1/payments/", "/v1/payments/..", "/v1/./payments"),
     *("/v1/payments/%2e%2e/%2e%2e", "/v1/payments/%00", "/v1/payments/%", "/v1/payments/%zz"),
     *("/v1%2fpayments", "/V1/payments", "/v1/payments;a=b", "/v1/payments/pay_", "/v2/payments"),
-    *("/v1/payments/%ED%A0%80", "/v1/payments/%C0%AF", "/v1/payments/" + "a" * 3_000, "/v1\\payments"),
+    *(
+        "/v1/payments/%ED%A0%80",
+        "/v1/payments/%C0%AF",
+        "/v1/payments/" + "a" * 3_000,
+        "/v1\\payments",
+    ),
 ]
 _CREDENTIALS = [
-    *("Bearer", "Bearer ", "bearer  test_demo_key", "Basic dGVzdDo=", "test_demo_key", "Bearer test_"),
+    *(
+        "Bearer",
+        "Bearer ",
+        "bearer  test_demo_key",
+        "Basic dGVzdDo=",
+        "test_demo_key",
+        "Bearer test_",
+    ),
     *("Bearer test_demo_key test_demo_key", "Bearer live_" + "x" * 200, "Bearer test_ключ", '""'),
-    *("Bearer test_demo_key,", "Bearer\ttest_demo_key", "Bearer test_demo_key\x01", "Bearer " * 900),
+    *(
+        "Bearer test_demo_key,",
+        "Bearer\ttest_demo_key",
+        "Bearer test_demo_key\x01",
+        "Bearer " * 900,
+    ),
 ]
 _HEADERS = [
     *("Content-Type: application/json; charset=utf-16", "Content-Type: application/json;;;=;"),
@@ -203,7 +254,8 @@ def hostile_body(draws: Random) -> bytes:
         b"{%b}" % body,
         b'{"metadata":%b}' % (b"[" * nested + b"]" * nested),
         b"[" * nested,
-        b'{"amount":%b}' % draws.choice([b"1e999", b"NaN", b"-Infinity", b"9" * 5_000, b"01", b"1."]),
+        b'{"amount":%b}'
+        % draws.choice([b"1e999", b"NaN", b"-Infinity", b"9" * 5_000, b"01", b"1."]),
         draws.choice(["utf-16", "utf-32", "utf-8-sig"]).encode() + body,
         "{}".encode(draws.choice(["utf-16", "utf-32", "utf-8-sig"])),
         draws.randbytes(draws.randint(0, 60)),
@@ -224,7 +276,9 @@ def hostile_target(draws: Random) -> bytes:
     path = draws.choice(["/v1/payments", draws.choice(_PATHS), f"/v1/payments/{noise}"])
     target = f"{path}?{query}".encode("utf-8", "surrogatepass").decode("latin-1")
     ascii_target = "".join(sign if "!" <= sign <= "~" else f"%{ord(sign):02X}" for sign in target)
-    return _request(draws.choice(["GET", "GET", "POST", "PATCH", "DELETE"]), ascii_target, body=b"{}")
+    return _request(
+        draws.choice(["GET", "GET", "POST", "PATCH", "DELETE"]), ascii_target, body=b"{}"
+    )
 
 
 def hostile_headers(draws: Random) -> bytes:
