@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import logging
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from random import Random  # noqa: TID251 - what is drawn follows from a seed
 
 import uvloop
@@ -12,6 +13,7 @@ import uvloop
 from emulator.clock import RealClock
 from emulator.server.app.connection import KEEP_ALIVE_MS
 from tests.cli.processes import HANGS_AFTER_S
+from tests.long_runs.control_requests import control_request
 from tests.long_runs.spoiled_requests import FRAMED, UNFRAMED
 from tests.server.api.calls import CODES
 from tests.server.app.connection import Connection, WireResponse, read_responses
@@ -26,6 +28,7 @@ from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, world
 
 UNIT = "requests"
 COUNT = 1_000_000
+CONTROL_STATUSES = {200, 201, 202, 204, 400, 403, 404, 409}
 KEYS = (TEST_KEY, LIVE_KEY, OTHER_TEST_KEY)
 # The status of each response, and its error code.
 Codes = list[tuple[int, str]]
@@ -179,6 +182,26 @@ class Client:
         assert self.journaled.items() <= entries.items(), self.journaled.items() - entries.items()
 
 
+async def call_control_api(draws: Random, seen: Counter[str]) -> None:
+    """No request makes the control API fail, and each refusal has the form of the contract."""
+    async with world() as emulator:
+        await emulator.create()
+        for _ in range(CONVERSATIONS):
+            sent, call = control_request(draws)
+            client = Connection(emulator)
+            await client.send(sent)
+            async with asyncio.timeout(HANGS_AFTER_S):
+                await client.ended()
+            head, _, body = bytes(client.transport.sent).partition(b"\r\n\r\n")
+            status = int(head[len("HTTP/1.1 ") :][:3] or b"0")
+            assert status in CONTROL_STATUSES, (call, sent, head, body, emulator.log)
+            if status >= 400:
+                error = json.loads(body)["error"]
+                assert len(error["message"].splitlines()) == 1, (call, sent, error)
+            seen["control"] += 1
+            seen[f"status {status}"] += 1
+
+
 async def in_a_world(draws: Random, seen: Counter[str]) -> None:
     async with world() as emulator:
         client = Client(emulator, draws, seen)
@@ -194,15 +217,26 @@ async def in_a_world(draws: Random, seen: Counter[str]) -> None:
         await client.compare_stored()
 
 
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Leaves out the log lines about the endpoints, where nothing listens."""
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
 def run(seed: int, count: int) -> dict[str, str]:
     wall = RealClock()
     began_ms = wall.monotonic_ms()
     seen: Counter[str] = Counter()
     worlds = 0
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        while seen["valid"] + seen["hostile"] < count:
+    with without_warnings(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        while seen["valid"] + seen["hostile"] + seen["control"] < count:
+            converse = call_control_api if worlds % 5 == 4 else in_a_world
             try:
-                runner.run(in_a_world(Random(f"{seed} {worlds}"), seen))  # noqa: S311
+                runner.run(converse(Random(f"{seed} {worlds}"), seen))  # noqa: S311
             except Exception as error:
                 error.add_note(f"in the world {worlds} of the seed {seed}")
                 raise
@@ -211,6 +245,7 @@ def run(seed: int, count: int) -> dict[str, str]:
     return {
         "Valid requests": f"{seen['valid']:,}",
         "Hostile requests": f"{seen['hostile']:,}",
+        "Requests to the control API": f"{seen['control']:,}",
         "Responses": ", ".join(f"{number:,} of {name}" for name, number in statuses.items()),
         "Duration": f"{(wall.monotonic_ms() - began_ms) / 60_000:.0f} minutes",
     }

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.sampled
 
 
 def test_valid_and_hostile_requests_get_their_responses() -> None:
-    hostile.run(1, usually(300, deep=6_000))
+    hostile.run(1, usually(1_000, deep=6_000))
 
 
 @pytest.mark.parametrize("name", TARGETS)
