@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from emulator.domain.message_text import nearest_word
+from emulator.domain.message_text import escape_controls, nearest_word
 
 _MAX_MESSAGE_CHARACTERS = 300
 # The search for the nearest word takes as long as reading a hundred lines.
@@ -56,6 +56,8 @@ class Notes:
         return len(self._problems) >= MAX_WITH_HINTS
 
     def add(self, line: int, column: int, message: str) -> None:
+        """Add a problem; its message becomes one line, whatever the file has."""
+        message = escape_controls(message)
         if len(message) > _MAX_MESSAGE_CHARACTERS:
             message = f"{message[: _MAX_MESSAGE_CHARACTERS - 1]}…"
         self._problems.append(

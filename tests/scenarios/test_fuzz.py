@@ -2,7 +2,6 @@
 
 import json
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,10 +25,6 @@ from emulator.scenarios.script_steps import ANSWERS
 from emulator.scenarios.values import Scenario
 
 VALIDATOR = Draft202012Validator(scenario_schema())
-SHIPPED = [
-    file.read_text(encoding="utf-8")
-    for file in sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
-]
 LOADERS: list[Loader] = [yaml.SafeLoader]
 if hasattr(yaml, "CSafeLoader"):
     LOADERS.append(yaml.CSafeLoader)
@@ -123,17 +118,6 @@ def test_an_arbitrary_fault_is_read_or_has_problems(value: Any) -> None:
     with suppress(ScenarioError):
         rule = read_fault_rule_text(text, "body")
         assert read_fault_rule_text(json.dumps(fault_rule_json(rule)), "body") == rule
-
-
-@given(st.data())
-def test_a_shipped_file_with_a_piece_cut_or_put_in_is_read_or_has_problems(
-    data: st.DataObject,
-) -> None:
-    text = data.draw(st.sampled_from(SHIPPED))
-    start = data.draw(st.integers(0, len(text)))
-    end = data.draw(st.integers(start, min(len(text), start + 20)))
-    piece = data.draw(st.text(alphabet="ab1:-,[]{}&*!'\" \n\t#", max_size=5))
-    read(text[:start] + piece + text[end:])
 
 
 @pytest.mark.parametrize("loader", LOADERS, ids=lambda loader: loader.__name__)

@@ -203,7 +203,7 @@ class ChunkedBody:
         self._decoded: list[bytes] = []
         self._framing_bytes = self._trailer_bytes = 0
         self._last = b""
-        self._has_begun = False
+        self._has_begun = self._is_line_of_body = False
         framing = [b"%b: %b\r\n" % header for header in head.headers if header[0] in _FRAMING]
         version = head.version.encode()
         self._parser.feed_data(b"POST / HTTP/%b\r\n%b\r\n" % (version, b"".join(framing)))
@@ -219,16 +219,24 @@ class ChunkedBody:
             found = (self._last + data[at:]).find(HEAD_END)
             end = len(data) if found < 0 else at + found - len(self._last) + len(HEAD_END)
             part = data[at:end]
-            self._framing_bytes += len(part)
-            self._parser.feed_data(part)
-            if self._framing_bytes > MAX_HEAD_BYTES:
-                raise head_too_large(in_body=True)
+            self._feed_lines(part)
             self._last = (self._last + part)[-3:] if found < 0 else b""
             at = end
         decoded, self._decoded = b"".join(self._decoded), []
         if self.is_complete:
             self.close()
         return decoded, data[at:]
+
+    def _feed_lines(self, data: bytes) -> None:
+        """Feed each line by itself, so that the limit of one does not depend on the packets."""
+        for line in data.splitlines(keepends=True):
+            self._framing_bytes += len(line)
+            self._parser.feed_data(line)
+            if self._is_line_of_body:
+                self._framing_bytes = 0
+                self._is_line_of_body = not line.endswith(b"\n")
+            elif self._framing_bytes > MAX_HEAD_BYTES:
+                raise head_too_large(in_body=True)
 
     def close(self) -> None:
         """Release the parser, which refers to this object."""
@@ -237,7 +245,7 @@ class ChunkedBody:
     # Called by the parser.
 
     def on_body(self, body: bytes) -> None:
-        self._framing_bytes = 0
+        self._is_line_of_body = True
         self._decoded.append(body)
 
     def on_header(self, name: bytes, value: bytes) -> None:

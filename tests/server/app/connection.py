@@ -146,6 +146,15 @@ class Connection:
             await asyncio.wait(self._tasks)
             await turn()
 
+    async def settled(self) -> None:
+        """Wait until each request is answered, unless the client has to send the rest of one."""
+        request = self.protocol._request
+        while self._tasks and (request is None or request.has_whole_body or request.is_lost):
+            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+            await self.quiet()
+            request = self.protocol._request
+        await self.quiet()
+
     @property
     def is_answering(self) -> bool:
         """Whether a request has been given to the application and has no response yet."""

@@ -4,13 +4,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from random import Random  # noqa: TID251 - what is drawn follows from a seed
 from typing import Any
 
-from hypothesis import strategies as st
-
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, order
-
-Draw = Any
 
 # Headers that change nothing about the response to the request that carries them.
 HARMLESS = [
@@ -48,13 +45,16 @@ HARMLESS = [
 ]
 # No request begins with any of these bytes.
 INVALID_STARTS = [
-    bytes([byte]) for byte in range(256) if not chr(byte).isalpha() and byte not in b"\r\n"
+    bytes([byte]) for byte in range(256) if not chr(byte).isalpha() and byte not in b"\r\n-_"
 ]
 # The beginning of a request that is not complete.
 INCOMPLETE = [b"\r\n", b"G", b"POST /v1/pay", b"GET / HTTP/1.1\r\nHost: x\r\nX-", b"DELETE "]
-NOTES = st.text(
-    st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=0, max_size=40
-)
+MAX_PACKETS = 1_000
+# Characters of one to four bytes, without control characters.
+LETTERS = [
+    *map(chr, range(0x20, 0x7F)),
+    *"é߿\u00a0\u2028\u202eሀብርፚ\ufeff\ufffd\uffff\U00010000\U0001f4b8\U0010ffff",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,54 +100,54 @@ LAST_REQUEST = ValidRequest(
 )
 
 
-def _case(draw: Draw, head: str) -> str:
+def _case(draws: Random, head: str) -> str:
     """The same names of headers in another case."""
-    change = draw(st.sampled_from([str, str.lower, str.upper, str.title]))
+    change = draws.choice([str, str.lower, str.upper, str.title])
     lines = [line.partition(":") for line in head.split("\r\n")]
     return "\r\n".join(change(name) + colon + value for name, colon, value in lines)
 
 
-def _chunked(draw: Draw, body: bytes) -> bytes:
-    cuts = sorted(draw(st.sets(st.integers(0, len(body)), max_size=5)) | {0, len(body)})
+def _chunked(draws: Random, body: bytes) -> bytes:
+    cuts = {draws.randint(0, len(body)) for _ in range(draws.randint(0, 5))}
     written = b""
-    for start, end in pairwise(cuts):
-        size = draw(st.sampled_from([b"%x", b"%X", b"000%x"])) % (end - start)
-        extension = draw(st.sampled_from([b"", b"", b";name", b";name=value", b';name="a b"']))
+    for start, end in pairwise(sorted(cuts | {0, len(body)})):
+        size = draws.choice([b"%x", b"%X", b"000%x"]) % (end - start)
+        extension = draws.choice([b"", b"", b";name", b";name=value", b';name="a b"'])
         written += size + extension + b"\r\n" + body[start:end] + b"\r\n"
-    trailers = draw(st.sampled_from([b"", b"", b"X-Checksum: 1\r\n", b"A: b\r\nETag: c\r\n"]))
+    trailers = draws.choice([b"", b"", b"X-Checksum: 1\r\n", b"A: b\r\nETag: c\r\n"])
     return written + b"0\r\n" + trailers + b"\r\n"
 
 
 def _written(
-    draw: Draw, method: str, target: str, *, key: str | None, body: bytes | None = None
+    draws: Random, method: str, target: str, *, key: str | None, body: bytes | None = None
 ) -> tuple[bytes, bool]:
     """The request, and whether the connection ends after it."""
     lines = ["Host: 127.0.0.1:8080"]
     if key is not None:
         lines.append(f"Authorization: Bearer {key}")
-    chunks = body is not None and draw(st.booleans())
+    chunks = body is not None and draws.random() < 0.5
     if body is not None:
         lines.append("Content-Type: application/json")
         lines.append("Transfer-Encoding: chunked" if chunks else f"Content-Length: {len(body)}")
-    lines += draw(st.lists(st.sampled_from(HARMLESS), max_size=3, unique=True))
-    ends = draw(st.integers(0, 9)) == 0
+    lines += draws.sample(HARMLESS, draws.randint(0, 3))
+    ends = draws.random() < 0.1
     if ends:
         lines.append("Connection: close")
-    lines = draw(st.permutations(lines))
-    if draw(st.integers(0, 9)) == 0:
+    draws.shuffle(lines)
+    if draws.random() < 0.1:
         target = "http://127.0.0.1:8080" + target
     # Not a chunked body: HTTP/1.0 does not know it.
-    version = "1.0" if not chunks and draw(st.integers(0, 19)) == 0 else "1.1"
-    head = _case(draw, "\r\n".join(lines))
-    blank = draw(st.sampled_from(["", "", "", "\r\n"]))
+    version = "1.0" if not chunks and draws.random() < 0.05 else "1.1"
+    head = _case(draws, "\r\n".join(lines))
+    blank = draws.choice(["", "", "", "\r\n"])
     sent = f"{blank}{method} {target} HTTP/{version}\r\n{head}\r\n\r\n".encode()
     if body is not None:
-        sent += _chunked(draw, body) if chunks else body
+        sent += _chunked(draws, body) if chunks else body
     return sent, ends or version == "1.0"
 
 
 def _valid(
-    draw: Draw,
+    draws: Random,
     method: str,
     target: str,
     status: int,
@@ -157,7 +157,7 @@ def _valid(
     members: dict[str, Any] | None = None,
     is_journaled: bool = True,
 ) -> ValidRequest:
-    sent, ends = _written(draw, method, target, key=key, body=body)
+    sent, ends = _written(draws, method, target, key=key, body=body)
     return ValidRequest(
         sent=sent,
         status=status,
@@ -168,79 +168,85 @@ def _valid(
     )
 
 
-def _create(draw: Draw) -> ValidRequest:
-    changes: dict[str, Any] = {"amount": draw(st.integers(100, 2**53 - 1))}
-    if draw(st.booleans()):
-        changes["metadata"] = draw(st.dictionaries(NOTES, NOTES, max_size=4))
-    body = json.dumps(order(**changes), ensure_ascii=draw(st.booleans())).encode()
-    key = draw(st.sampled_from([TEST_KEY, LIVE_KEY]))
-    return _valid(draw, "POST", "/v1/payments", 201, key=key, body=body, members=changes)
+def text(draws: Random, limit: int = 40) -> str:
+    return "".join(draws.choices(LETTERS, k=draws.randint(0, limit)))
 
 
-def _refused_create(draw: Draw) -> ValidRequest:
-    body = draw(st.sampled_from([b"{", b"[]", b"", b'{"amount":1}', b"POST / HTTP/1.1\r\n\r\n"]))
-    return _valid(draw, "POST", "/v1/payments", 400, key=OTHER_TEST_KEY, body=body)
+def create(draws: Random) -> ValidRequest:
+    changes: dict[str, Any] = {"amount": draws.randint(100, 2**53 - 1)}
+    if draws.random() < 0.5:
+        changes["metadata"] = {text(draws): text(draws) for _ in range(draws.randint(0, 4))}
+    body = json.dumps(order(**changes), ensure_ascii=draws.random() < 0.5).encode()
+    key = draws.choice([TEST_KEY, LIVE_KEY])
+    return _valid(draws, "POST", "/v1/payments", 201, key=key, body=body, members=changes)
 
 
-def _unauthenticated(draw: Draw) -> ValidRequest:
-    body = draw(st.none() | st.binary(max_size=300))
-    method = "GET" if body is None else draw(st.sampled_from(["POST", "PATCH", "PUT"]))
-    return _valid(draw, method, "/v1/payments", 401, body=body)
+def _refused_create(draws: Random) -> ValidRequest:
+    body = draws.choice([b"{", b"[]", b"", b'{"amount":1}', b"POST / HTTP/1.1\r\n\r\n"])
+    return _valid(draws, "POST", "/v1/payments", 400, key=OTHER_TEST_KEY, body=body)
 
 
-def _list(draw: Draw) -> ValidRequest:
-    # `_create` never uses this account, so its list stays empty.
-    target = f"/v1/payments?limit={draw(st.integers(1, 100))}"
+def _unauthenticated(draws: Random) -> ValidRequest:
+    body = draws.choice([None, draws.randbytes(draws.randint(0, 300))])
+    method = "GET" if body is None else draws.choice(["POST", "PATCH", "PUT"])
+    return _valid(draws, method, "/v1/payments", 401, body=body)
+
+
+def _list(draws: Random) -> ValidRequest:
+    # `create` never uses this account, so its list stays empty.
+    target = f"/v1/payments?limit={draws.randint(1, 100)}"
     members = {"data": [], "has_more": False, "next_cursor": None}
-    return _valid(draw, "GET", target, 200, key=OTHER_TEST_KEY, members=members)
+    return _valid(draws, "GET", target, 200, key=OTHER_TEST_KEY, members=members)
 
 
-def _unknown(draw: Draw) -> ValidRequest:
-    method = draw(st.sampled_from(["DELETE", "PATCH", "PUT", "OPTIONS"]))
-    body = draw(st.none() | st.just(b'{"amount":100}'))
-    return _valid(draw, method, "/v1/payments/pay_1", 404, key=OTHER_TEST_KEY, body=body)
+def _unknown(draws: Random) -> ValidRequest:
+    method = draws.choice(["DELETE", "PATCH", "PUT", "OPTIONS"])
+    body = draws.choice([None, b'{"amount":100}'])
+    return _valid(draws, method, "/v1/payments/pay_1", 404, key=OTHER_TEST_KEY, body=body)
 
 
-def _health(draw: Draw) -> ValidRequest:
-    method = draw(st.sampled_from(["HEAD", "GET"]))
+def _health(draws: Random) -> ValidRequest:
+    method = draws.choice(["HEAD", "GET"])
     members = {} if method == "HEAD" else {"status": "ok"}
-    return _valid(draw, method, "/_emulator/health", 200, members=members)
+    return _valid(draws, method, "/_emulator/health", 200, members=members)
 
 
-def _unknown_control(draw: Draw) -> ValidRequest:
+def _unknown_control(draws: Random) -> ValidRequest:
     body, target = b'{"events":[]}', "/_emulator/nothing"
-    return _valid(draw, "POST", target, 404, key=TEST_KEY, body=body, is_journaled=False)
+    return _valid(draws, "POST", target, 404, key=TEST_KEY, body=body, is_journaled=False)
 
 
-_KINDS = [
-    *(_create, _create, _refused_create, _unauthenticated),
+KINDS = [
+    *(create, create, _refused_create, _unauthenticated),
     *(_list, _unknown, _health, _unknown_control),
 ]
 
 
-@st.composite
-def conversations(draw: Draw, tails: Sequence[bytes] = (b"", *INCOMPLETE)) -> Conversation:
+def cut(draws: Random, sent: bytes) -> tuple[bytes, ...]:
+    """The same bytes in packets."""
+    cuts = {0, len(sent)} | {draws.randint(0, len(sent)) for _ in range(draws.randint(0, 8))}
+    if draws.random() < 0.05:
+        cuts |= set(range(0, len(sent), draws.randint(1, 7) + len(sent) // MAX_PACKETS))
+    return tuple(sent[start:end] for start, end in pairwise(sorted(cuts)))
+
+
+def pauses(draws: Random, packets: Sequence[bytes]) -> bool:
+    """Whether the server is idle between two packets, which takes long for many of them."""
+    return draws.random() < 0.5 and len(packets) < 10
+
+
+def conversation(draws: Random, tails: Sequence[bytes] = (b"", *INCOMPLETE)) -> Conversation:
     """Up to five valid requests, then one of the tails or an invalid one, cut anywhere."""
-    count = draw(st.integers(1, 5))
-    requests = tuple(draw(st.sampled_from(_KINDS))(draw) for _ in range(count))
-    is_invalid = draw(st.booleans())
+    requests = tuple(draws.choice(KINDS)(draws) for _ in range(draws.randint(1, 5)))
+    is_invalid = draws.random() < 0.5
+    tail = draws.choice(tails)
     if is_invalid:
-        tail = draw(st.sampled_from(INVALID_STARTS)) + draw(st.binary(max_size=30))
-    else:
-        tail = draw(st.sampled_from(tails))
-    sent = b"".join(request.sent for request in requests) + tail
-    cuts = {0, len(sent)}
-    if draw(st.integers(0, 9)) == 0:
-        size = draw(st.integers(1, 7))
-        cuts |= set(range(0, len(sent), size))
-    else:
-        cuts |= draw(st.sets(st.integers(0, len(sent)), max_size=8))
-    places = sorted(cuts)
-    packets = tuple(sent[a:b] for a, b in pairwise(places))
+        tail = draws.choice(INVALID_STARTS) + draws.randbytes(draws.randint(0, 30))
+    packets = cut(draws, b"".join(request.sent for request in requests) + tail)
     return Conversation(
         requests=requests,
         tail=tail,
         is_tail_invalid=is_invalid,
         packets=packets,
-        pauses=draw(st.booleans()),
+        pauses=pauses(draws, packets),
     )

@@ -254,6 +254,15 @@ async def test_chunk_extensions_are_limited_too() -> None:
         assert statuses(client) == [400]
 
 
+async def test_a_long_chunk_extension_is_refused_if_its_chunk_is_in_the_same_packet() -> None:
+    body = json.dumps(order()).encode()
+    start = b"%x;%b\r\n" % (len(body), b"x" * MAX_HEAD_BYTES)
+    head = request(b"", framing="Transfer-Encoding: chunked\r\n")
+    async with connection() as client:
+        await client.send(head + start + body + b"\r\n0\r\n\r\n")
+        assert statuses(client) == [400]
+
+
 @pytest.mark.parametrize("size", [1, 16_384, 200_000])
 async def test_a_long_head_is_refused_however_it_arrives(size: int) -> None:
     sent = request(b"", method="GET", framing="", more=f"X-Long: {'x' * MAX_HEAD_BYTES}\r\n")
