@@ -85,7 +85,7 @@ class DashboardWalk:
     async def step(self) -> None:
         seen = len(self.tab.record.responses)
         kind = self.steps.draw.choices(
-            ("click", "history", "section", "key", "elsewhere"), (66, 10, 6, 10, 8)
+            ("click", "history", "section", "key", "elsewhere"), (60, 10, 6, 10, 14)
         )[0]
         is_link = await getattr(self, f"_{kind}")()
         await self.settle(seen, is_link=bool(is_link))
