@@ -37,26 +37,35 @@ TEXTS = (
 STATUSES = ("processing", "completed", "failed", "expired", "refunded")
 # The page shows what a page that is loaded now shows. Of a clock that runs, and of a pause, the
 # time is not compared; a page of older items does not change.
-_IS_CURRENT = """async () => {
-  if (document.readyState !== "complete" || document.querySelector("[aria-busy]")) return false;
-  const state = document.querySelector("[data-state]");
-  if (state.hidden || state.textContent.includes("reconnecting")) return false;
-  const isOlder = /[?&](before|after)=/.test(location.search);
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const runs = page.querySelector("[data-clock=flowing]") !== null;
-  const left = `[data-testid=paused]${runs ? ", time, [data-testid=next-due]" : ""}`;
-  const text = (part) => {
+# Returns what differs after the longest wait, and null as soon as nothing does.
+_DIFFERENCE = """async () => {
+  const until = performance.now() + %d;
+  const text = (part, left) => {
     const copy = part.cloneNode(true);
     for (const each of copy.querySelectorAll(left)) each.remove();
     return copy.textContent.replace(/\\s+/g, " ");
   };
-  const parts = [...page.querySelectorAll(isOlder ? "#account" : "[data-live]")];
-  window.differs = parts.flatMap((part) => {
-    const here = document.getElementById(part.id);
-    return here && text(here) === text(part) ? [] : [[part.id, here && text(here), text(part)]];
-  });
-  return window.differs.length === 0;
+  const difference = async () => {
+    const state = document.querySelector("[data-state]");
+    if (document.readyState !== "complete" || document.querySelector("[aria-busy]")) return "busy";
+    if (state.hidden || state.textContent.includes("reconnecting")) return "not connected";
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const isOlder = /[?&](before|after)=/.test(location.search);
+    const runs = page.querySelector("[data-clock=flowing]") !== null;
+    const left = `[data-testid=paused]${runs ? ", time, [data-testid=next-due]" : ""}`;
+    for (const part of page.querySelectorAll(isOlder ? "#account" : "[data-live]")) {
+      const here = document.getElementById(part.id);
+      if (!here || text(here, left) !== text(part, left))
+        return [part.id, here && text(here, left), text(part, left)];
+    }
+    return null;
+  };
+  for (;;) {
+    const found = await difference();
+    if (found === null || performance.now() > until) return found;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
 }"""
 _LEAVES_FIELDS = """() => {
   if (document.activeElement.matches("input, select, textarea")) document.activeElement.blur();
@@ -219,19 +228,12 @@ class DashboardWalk:
             self.steps.note(f"refused: {response.request.method} {path} {error}")
             await expect(self.tab.page.get_by_test_id("message")).to_contain_text(error)
 
-    async def _is_current(self) -> None:
-        page = self.tab.page
-        try:
-            await page.wait_for_function(_IS_CURRENT, polling=100, timeout=MAX_WAIT_MS)
-        except BaseException as error:
-            error.add_note(str(await read(page, "JSON.stringify(window.differs)")))
-            raise
-
     async def _shows_payments(self) -> None:
         """The statuses and the amounts are those of the payments."""
         payments = None
         while payments != (payments := await self._payments()):
-            await self._is_current()
+            difference = await read(self.tab.page, _DIFFERENCE % MAX_WAIT_MS)
+            assert difference is None, difference
             rows = await read(self.tab.page, _PAYMENTS)
         for payment_id, status, amount in rows:
             minor = int(re.sub(r"\D", "", amount))

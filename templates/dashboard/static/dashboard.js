@@ -420,7 +420,8 @@
       menu.open = false;
       menu.firstElementChild.focus();
     }
-    if (event.target.closest("input, select, textarea, dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const isInUse = event.target.closest("input, select, textarea") || document.querySelector("dialog[open]");
+    if (isInUse || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "?") {
       document.querySelector("#help").showModal();
     } else if (event.key === "n" && !event.repeat) {
