@@ -280,6 +280,8 @@
 
   const shown = new Set([...body.dataset.stream.split(" ").filter(Boolean), "clock", "rules"]);
   const newCount = document.querySelector("[data-new-count]");
+  // The header shows the next webhook.
+  if (newCount?.dataset.newCount !== "deliveries") shown.add("deliveries");
 
   // The stream of the page. A hidden page has none: a browser opens six connections to an address.
   let stream = null;
