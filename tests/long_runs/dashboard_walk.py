@@ -14,7 +14,7 @@ from tests.long_runs.walk_steps import Steps, drawn, has_loaded, read, shown
 from tests.server.checkout.browser.tabs import DESKTOP, PHONE, SCHEMES
 from tests.server.checkout.browser_fixtures import MAX_WAIT_MS
 from tests.server.dashboard.browser.tabs import TABLET, Tab, Tabs
-from tests.server.webhooks.receiver import NEVER, Receiver, Reply, receiving
+from tests.server.webhooks.receiver import HANG_UP, Receiver, Reply, receiving
 
 KEYS = ("Tab", "Tab", "Shift+Tab", "j", "k", "n", "/", "?", "Escape", "Enter", "ArrowDown")
 TEXTS = (
@@ -251,7 +251,7 @@ class DashboardWalk:
 
 async def walk(steps: Steps, tabs: Tabs, count: int) -> None:
     draw = steps.draw
-    replies = [draw.choice((Reply(), Reply(), Reply(status=500), NEVER)) for _ in range(3)]
+    replies = [draw.choice((Reply(), Reply(), Reply(status=500), HANG_UP)) for _ in range(3)]
     answers = iter(replies * 1_000)
     device, scheme = draw.choice((PHONE, PHONE, TABLET, DESKTOP)), draw.choice(SCHEMES)
     steps.note(f"{device.width} px, {scheme}")
