@@ -11,12 +11,12 @@ from playwright.async_api import ElementHandle, Error, Page, Request, expect
 from tests.server.checkout.browser.tabs import Record
 from tests.server.checkout.browser_fixtures import MAX_WAIT_MS
 
-# What can be clicked or filled in, outside of a dialog that is open.
+# What can be clicked or filled in; a dialog or a menu that is open covers the rest.
 CONTROLS = "a[href], button, summary, select, input:not([type=hidden]), textarea"
 # Each visible control: its position among all, and whether a click on it loads a document.
 _VISIBLE = """controls => {
   window.walked = controls;
-  const scope = document.querySelector("dialog[open]") ?? document;
+  const scope = document.querySelector("dialog[open], #menu[open]") ?? document;
   const here = location.href.split("#")[0];
   const loads = (each) => {
     if (each.matches("a")) {
