@@ -280,6 +280,8 @@
 
   const shown = new Set([...body.dataset.stream.split(" ").filter(Boolean), "clock", "rules"]);
   const newCount = document.querySelector("[data-new-count]");
+  // The header shows the next webhook.
+  if (newCount?.dataset.newCount !== "deliveries") shown.add("deliveries");
 
   // The stream of the page. A hidden page has none: a browser opens six connections to an address.
   let stream = null;
@@ -420,7 +422,8 @@
       menu.open = false;
       menu.firstElementChild.focus();
     }
-    if (event.target.closest("input, select, textarea, dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const isInUse = event.target.closest("input, select, textarea") || document.querySelector("dialog[open]");
+    if (isInUse || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "?") {
       document.querySelector("#help").showModal();
     } else if (event.key === "n" && !event.repeat) {

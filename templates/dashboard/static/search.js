@@ -116,7 +116,7 @@
     open();
   });
   document.addEventListener("keydown", (event) => {
-    const isTyping = event.target.closest("input, select, textarea, dialog[open]");
+    const isTyping = event.target.closest("input, select, textarea") || document.querySelector("dialog[open]");
     const isKey = event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey;
     if (!isKey && !(event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey))) return;
     event.preventDefault();

@@ -1,5 +1,6 @@
 """The pages about payments: the list with its filters, and a payment as a story."""
 
+import re
 from html import unescape
 from urllib.parse import quote
 
@@ -162,6 +163,16 @@ async def test_the_pages_of_another_mode_and_account_keep_them(emulator: World) 
     assert f"/payments/{payment['id']}?mode=live" in html
     assert "Live mode of the emulator" in html
     assert (await get(emulator, "payments?account=acct_1")).status_code == 404
+
+
+async def test_what_is_due_next_leads_to_its_payment_in_either_mode(emulator: World) -> None:
+    payment = await emulator.create()
+    for mode in ("live", "test"):
+        href = re.findall(
+            r'next-due"><a href="([^"]*)"', await page(emulator, f"payments?mode={mode}")
+        )
+        response = await emulator.api.get(unescape(href[0]), headers=BROWSER, follow_redirects=True)
+        assert (response.status_code, payment["id"] in response.text) == (200, True)
 
 
 async def test_the_header_shows_the_clock(emulator: World) -> None:

@@ -9,8 +9,9 @@ from tests.server.dashboard.browser.tabs import TABLET, ZOOMED, OpenTab, Tab, in
 from tests.server.webhooks.receiver import Reply, receiving, replies
 
 MAX_HEADER_PX = 120
-# The height of the header, and what of it lies beyond the window or on something else.
+# The height of the header, and what of it lies beyond the window, is cut or is on something else.
 _HEADER = """() => {
+  const nav = document.querySelector("nav");
   const parts = "a:not(.skip, nav a), button, select, time, summary, [data-state]";
   const shown = [...document.querySelector("header").querySelectorAll(parts)]
     .filter((each) => each.checkVisibility() && !each.closest(".menu > div"));
@@ -19,6 +20,7 @@ _HEADER = """() => {
     && one.top < other.bottom - 1 && other.top < one.bottom - 1;
   const wrong = shown.filter((each, at) => boxes[at].left < 0 || boxes[at].right > innerWidth
     || boxes.some((other, index) => index !== at && meet(boxes[at], other)));
+  if (nav.scrollWidth > nav.clientWidth) wrong.push(nav);
   return [document.querySelector("header").getBoundingClientRect().height, shown.length,
     wrong.map((each) => each.outerHTML.slice(0, 100))];
 }"""

@@ -275,6 +275,18 @@ async def test_a_change_before_the_stream_is_connected_is_shown(tab: Tab) -> Non
     await tab.counts("payment-row", 1)
 
 
+async def test_the_header_of_each_page_follows_the_webhooks(open_tab: OpenTab) -> None:
+    async with open_tab() as tab, tab.endpoint():
+        await tab.control("PUT", "/deliveries/paused", {"paused": True})
+        await tab.merchant.create()
+        delivery = (await tab.control("GET", "/deliveries"))["data"][0]["id"]
+        await tab.open("scenarios")
+        await tab.sees("stream-state", "deliveries paused")
+        await tab.sees("next-due", "webhook now")
+        await tab.control("POST", f"/deliveries/{delivery}/drop")
+        await tab.sees("next-due", "expiry in 30 min")
+
+
 async def test_the_page_of_a_payment_is_loaded_again_for_that_payment_only(
     open_tab: OpenTab,
 ) -> None:

@@ -102,6 +102,11 @@ async def test_the_keyboard_reaches_search_rows_and_help(open_tab: OpenTab) -> N
         await expect(tab.page.get_by_test_id("help")).to_be_hidden()
         await tab.press("/")
         await expect(tab.page.get_by_test_id("search")).to_be_focused()
+        # A dialog that is open gets the keys, wherever the focus is.
+        await tab.page.evaluate("document.activeElement.blur()")
+        await tab.press("?")
+        await expect(tab.page.get_by_test_id("help")).to_be_hidden()
+        await tab.page.get_by_test_id("search").focus()
         await tab.press("Escape", "Control+k")
         await tab.page.keyboard.type(payments[1]["id"])
         await tab.press("Enter")
