@@ -123,13 +123,17 @@ class Selection:
 
     def stages(self, mutant: Mutant) -> Iterator[list[str]]:
         """The files of the module's package, then all that import it; those about it first."""
-        package = str(Path("tests", *Path(mutant.path).parent.parts[1:]))
         tests = [
             path
             for path in self._texts
             if Path(path).name.startswith("test_") and not path.startswith(NOT_RUN)
         ]
-        near = self._by_mentions(mutant, [t for t in tests if str(Path(t).parent) == package])
+        directories = {str(Path(path).parent) for path in tests}
+        package = Path("tests", *Path(mutant.path).parent.parts[1:])
+        while str(package) not in directories:
+            package = package.parent
+        near = [path for path in tests if Path(path).parent == package]
+        near = self._by_mentions(mutant, near)
         yield near[:NEAREST]
         yield near[NEAREST:]
         far = [t for t in tests if t not in near and mutant.path in self._closure(t)]

@@ -139,6 +139,12 @@ def _is_log(value: ast.expr) -> bool:
     )
 
 
+def _is_call_of(value: ast.expr, name: str) -> bool:
+    return (
+        isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == name
+    )
+
+
 class _Collector(ast.NodeVisitor):
     """Visits what is neither a type, a docstring, an assertion, nor the text of a message."""
 
@@ -166,8 +172,10 @@ class _Collector(ast.NodeVisitor):
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        # Those of `dataclass` say how a value is stored.
         for decorator in node.decorator_list:
-            self.visit(decorator)
+            if not _is_call_of(decorator, "dataclass"):
+                self.visit(decorator)
         self._visit_body(node.name, node.body)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
@@ -175,8 +183,9 @@ class _Collector(ast.NodeVisitor):
             self.visit(node.value)
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        # `__all__`, `__slots__` and aliases of types are no behaviour.
-        if not any(isinstance(t, ast.Name) and t.id.startswith("__") for t in node.targets):
+        # `__all__`, `__slots__` and variables of types are no behaviour.
+        names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        if not _is_call_of(node.value, "TypeVar") and not "".join(names).startswith("__"):
             self.generic_visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> None:
