@@ -33,7 +33,7 @@ WORKERS = 2
 # Of the files about a mutant's module, these run first.
 NEAREST = 3
 TEST_LIMIT_S = 120
-STAGE_LIMIT_S = 900
+STAGE_LIMIT_S = 3_600
 RESULTS = REPOSITORY / "artifacts"
 NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__", "artifacts")
 NOT_RUN = ("tests/architecture/", "tests/benchmarks/", "tests/interop/", "tests/long_runs/")
@@ -221,14 +221,15 @@ def run(seed: int, count: int) -> dict[str, str]:
         with results.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
-    execute([m for m in mutants if str(m) not in known], selection, finished)
     reasons = dict(rows(__file__, "equivalent"))
-    counted = Counter(known[str(m)] for m in mutants)
-    survivors = [str(m) for m in mutants if known[str(m)] == "survived" and str(m) not in reasons]
+    judged = [mutant for mutant in mutants if str(mutant) not in reasons]
+    execute([m for m in judged if str(m) not in known], selection, finished)
+    counted = Counter(known[str(m)] for m in judged)
+    survivors = [str(m) for m in judged if known[str(m)] == "survived"]
     assert not survivors, "\n".join(("These mutants survive:", *survivors))
     return {
         "Mutants": f"{len(mutants)}, in {len({m.path for m in mutants})} modules",
         "Killed by a test": str(counted["killed"]),
         "Killed by the time limit": str(counted["time limit"]),
-        "Equivalent, with a reason": str(counted["survived"]),
+        "Equivalent, with a reason": str(len(mutants) - len(judged)),
     }

@@ -132,7 +132,7 @@ def test_a_start_with_the_greatest_rate_succeeds(filled: Path, tmp_path: Path) -
     path = tmp_path / "database"
     path.write_bytes(filled.read_bytes())
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(f"UPDATE accounts SET rate_thousandths = {MAX_RATE}")
+        connection.execute("UPDATE accounts SET rate_thousandths = ?", (MAX_RATE,))
     assert asyncio.run(outcome(path)) == ""
 
 
