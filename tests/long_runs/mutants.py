@@ -53,6 +53,7 @@ class Tree:
 
     def __init__(self, parent: Path) -> None:
         self._parent = parent
+        self._passed: set[str] = set()
         self.root = parent / "tree"
         shutil.copytree(REPOSITORY, self.root, ignore=NOT_COPIED)
         (self.root / ".venv").symlink_to(REPOSITORY / ".venv")
@@ -63,17 +64,29 @@ class Tree:
         text = file.read_text(encoding="utf-8")
         self._write(file, mutant.apply(text))
         try:
-            for files in filter(None, stages):
-                code, output = self.test(files)
-                if code is None:
-                    return Outcome(mutant=mutant, result="time limit")
-                if code not in (0, 5):  # 5: none of their tests is in the default lane
-                    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
-                    test = failed[1] if failed else f"exit code {code}"
-                    return Outcome(mutant=mutant, result="killed", test=test)
+            outcome = self._outcome(mutant, stages)
         finally:
             self._write(file, text)
+        self._check_without_mutant(outcome.test.partition("::")[0])
+        return outcome
+
+    def _outcome(self, mutant: Mutant, stages: Iterable[list[str]]) -> Outcome:
+        for files in filter(None, stages):
+            code, output = self.test(files)
+            if code is None:
+                return Outcome(mutant=mutant, result="time limit")
+            if code not in (0, 5):  # 5: none of their tests is in the default lane
+                failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
+                test = failed[1] if failed else f"exit code {code}"
+                return Outcome(mutant=mutant, result="killed", test=test)
         return Outcome(mutant=mutant, result="survived")
+
+    def _check_without_mutant(self, test_file: str) -> None:
+        """A test that always fails kills nothing."""
+        if test_file.endswith(".py") and test_file not in self._passed:
+            code, output = self.test([test_file])
+            assert code == 0, f"{test_file} fails without a mutant:\n{output}"
+            self._passed.add(test_file)
 
     def test(self, files: list[str]) -> tuple[int | None, str]:
         """The exit code of pytest, None at the time limit, and what it prints."""
