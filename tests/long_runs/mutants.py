@@ -75,6 +75,7 @@ class Tree:
             code, output = self.test(files)
             if code is None:
                 return Outcome(mutant=mutant, result="time limit")
+            assert code >= 0, f"a signal ended the tests of {mutant}; run it again"
             if code not in (0, 5):  # 5: none of their tests is in the default lane
                 failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
                 test = failed[1] if failed else f"exit code {code}"
