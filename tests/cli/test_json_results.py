@@ -154,15 +154,15 @@ def explored(*titles: str) -> ExploreResults:
 
 
 def test_a_summary_has_five_rows_of_what_is_to_be_done() -> None:
-    [title, rows, more] = summary_tables([explored(*"abcdefg").encode()])
-    assert title == "### Histories: 7 of 8\n\n"
+    [title, rows, more] = summary_tables([explored(*"abcdef").encode()])
+    assert title == "### Histories: 6 of 7\n\n"
     assert rows.splitlines()[:3] == [
         "| what | result | what to do |",
         "| --- | --- | --- |",
         r"| a | fulfilled-twice: a \| &lt;b> | Ship once. |",
     ]
     assert len(rows.split("\n| ")) == 7
-    assert more == "and 2 more\n\n"
+    assert more == "and 1 more\n\n"
 
 
 def test_a_summary_without_findings_has_no_table(tmp_path: Path) -> None:

@@ -92,6 +92,12 @@ async def test_a_key_and_a_body_are_sent() -> None:
         } <= set(headers)
 
 
+async def test_the_headers_of_an_interim_response_are_not_those_of_the_response() -> None:
+    interim = b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n"
+    async with responding(interim + OK) as (_, client):
+        assert list((await client.send(ROOT)).headers) == [("content-length", "2")]
+
+
 async def test_a_body_in_chunks_is_put_together() -> None:
     chunked = (
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\n[1,2\r\n1\r\n]\r\n0\r\n\r\n"

@@ -120,6 +120,11 @@ def test_a_type_that_several_events_have_follows_from_the_status() -> None:
     assert ReceivedWebhook(headers={}, body=body, form=form).type == "payment.expired"
 
 
+def test_a_field_without_a_value_is_an_empty_text() -> None:
+    form = webhook_form_json(shipped_form("form-fields"))
+    assert ReceivedWebhook(headers={}, body=b"a=&b=1", form=form).event == {"a": "", "b": "1"}
+
+
 def test_a_ping_has_no_payment() -> None:
     ping = received("standard", {**EVENT, "type": "ping", "data": {}})
     assert (ping.type, ping.payment) == ("ping", None)

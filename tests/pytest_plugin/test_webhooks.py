@@ -46,8 +46,8 @@ def test_new_webhooks_are_those_since_the_last_call(account: PaymentsAccount) ->
     assert [Library(account.webhook_secret).verify(each.body, dict(each.headers)) for each in new]
     assert account.new_webhooks() == []
     account.reset()
-    create(account)
-    assert [webhook.type for webhook in account.new_webhooks()] == PAID_TYPES[:1]
+    account.pay(create(account))
+    assert [webhook.type for webhook in account.new_webhooks()] == PAID_TYPES
 
 
 def test_webhooks_that_become_due_arrive_within_an_advance(account: PaymentsAccount) -> None:

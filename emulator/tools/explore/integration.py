@@ -63,7 +63,7 @@ class State(ShopCall, frozen=True, kw_only=True):
     closed: Condition | None = None
     refunded: Condition | None = None
     ignore: tuple[str, ...] = ()
-    within_ms: int = 1_000
+    within_ms: int
     idle: str | None = None
 
     @property

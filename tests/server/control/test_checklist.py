@@ -340,6 +340,13 @@ async def test_an_acknowledged_event_verifies_a_payment() -> None:
         assert [each[:4] for each in judged["evidence"][0]["ids"]] == ["dlv_"]
 
 
+async def test_the_evidence_of_a_second_payment_names_both_creates() -> None:
+    async with webhook_world() as hooks:
+        await creates(*[{"metadata": {"order": each}} for each in "112"])(hooks)
+        judged = (await results(hooks.emulator))["one-payment"]
+        assert len(judged["evidence"][0]["ids"]) == 2
+
+
 async def test_deliveries_to_an_excluded_endpoint_are_ignored() -> None:
     async with webhook_world() as hooks:
         await hooks.create()

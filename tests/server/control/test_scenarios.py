@@ -198,6 +198,9 @@ async def test_a_scenario_that_is_disabled_in_its_file_can_be_enabled(emulator: 
     assert await reason(emulator) == "wrong_pin"
     await emulator.control("PUT", "/scenarios/later/enabled", {"enabled": False})
     assert await reason(emulator) is None
+    replaced = await put(emulator, "later", FAILS % "wrong_pin")
+    assert replaced.json()["enabled"] is True
+    assert await reason(emulator) == "wrong_pin"
 
 
 async def test_replacing_or_enabling_a_scenario_resets_the_counters_of_its_rules(
@@ -211,6 +214,17 @@ async def test_replacing_or_enabling_a_scenario_resets_the_counters_of_its_rules
     for is_on in (False, True):
         await emulator.control("PUT", "/scenarios/twice/enabled", {"enabled": is_on})
     assert [await reason(emulator) for _ in range(3)] == ["wrong_pin", "wrong_pin", None]
+
+
+async def test_a_scenario_of_a_file_is_unused_after_one_of_its_name_is_deleted(
+    tmp_path: Path,
+) -> None:
+    once = FAILS % "wrong_pin" + "    times: 1\n"
+    async with scenario_world(tmp_path, shop=once) as emulator:
+        await put(emulator, "shop", once)
+        assert [await reason(emulator) for _ in range(2)] == ["wrong_pin", None]
+        await emulator.control("DELETE", "/scenarios/shop")
+        assert await reason(emulator) == "wrong_pin"
 
 
 async def test_a_scenario_applies_to_both_modes_of_its_account_only(emulator: World) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator.cli.banner import banner
+from emulator.domain.instants import MAX_RATE
 from emulator.server.storage.database_file import UnusableDatabase
 from emulator.settings import Settings
 from tests.cli.processes import FREE_PORTS, run
@@ -125,6 +126,14 @@ def test_a_start_with_an_invalid_row_fails_with_one_line(
     line = asyncio.run(outcome(path))
     assert "has an invalid row (" in line
     assert len(line.splitlines()) == 1
+
+
+def test_a_start_with_the_greatest_rate_succeeds(filled: Path, tmp_path: Path) -> None:
+    path = tmp_path / "database"
+    path.write_bytes(filled.read_bytes())
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE accounts SET rate_thousandths = ?", (MAX_RATE,))
+    assert asyncio.run(outcome(path)) == ""
 
 
 def test_a_start_with_an_overwritten_page_fails_with_one_line(filled: Path, tmp_path: Path) -> None:

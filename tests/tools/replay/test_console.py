@@ -67,8 +67,9 @@ def printed(
 
 
 def test_with_steps_each_step_has_a_line_and_a_failure_follows() -> None:
-    expected = "mine  cases/mine.yaml\n" + STEPS.format(name="mine")
-    assert printed([failed()], shows_steps=True) == expected
+    names = ("first", "second")
+    cases = [f"{name}  cases/{name}.yaml\n" + STEPS.format(name=name) for name in names]
+    assert printed([failed(name) for name in names], shows_steps=True) == "\n".join(cases)
 
 
 def test_without_steps_each_case_has_a_line_and_failures_are_printed_at_the_end() -> None:

@@ -109,8 +109,9 @@ def _returned(response: ServiceResponse) -> Sequence[Payment]:
     method, path = response.request.method, response.request.path
     if path == PAYMENTS and method == "GET":
         return response.payments
+    parent, _, id_ = path.rpartition("/")
     is_create = (method, path) == ("POST", PAYMENTS)
-    is_retrieve = method == "GET" and path.rpartition("/")[0] == PAYMENTS and path[-1] != "/"
+    is_retrieve = (method, parent) == ("GET", PAYMENTS) and id_
     return [response.members] if is_create or is_retrieve else []
 
 

@@ -95,6 +95,7 @@ CHANGES: Mapping[str, Change] = {
 SEEN: Mapping[str, Seen] = {
     "appends to URLs: (1.7 1.8)": Seen(address=lambda url: url and f"{url}&payment=1"),
     "redirects elsewhere: 1.7 1.8": Seen(address=lambda url: url and "https://other.example/"),
+    "redirects to no URL: 1.7 1.8": Seen(address=lambda url: url and "http://["),
     "does not redirect: 1.7 1.8": Seen(address=lambda _: ""),
     "redirects after each failure: (1.8)": Seen(
         address=lambda url: url or "https://other.example/"
