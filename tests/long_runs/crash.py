@@ -21,6 +21,7 @@ from threading import Condition, Thread
 from tests.cli.processes import HANGS_AFTER_S, Server, ended, serving, start
 from tests.long_runs.crash_merchants import Merchant
 from tests.long_runs.crash_state import check_database
+from tests.long_runs.crash_versions import open_earlier_file
 
 UNIT = "kills"
 COUNT = 500
@@ -197,6 +198,7 @@ def run(seed: int, count: int) -> dict[str, str]:
                 error.add_note(f"seed {seed}, round {number} ({end}); its files: {directory}")
                 raise
         payments = rounds.close()
+    opened = open_earlier_file(directory)
     shutil.rmtree(directory)
     acknowledged = sum(each.acknowledged for each in rounds.merchants)
     unanswered = sum(each.completed_after_end for each in rounds.merchants)
@@ -205,4 +207,5 @@ def run(seed: int, count: int) -> dict[str, str]:
         "Acknowledged calls, each with the same answer from the twin": f"{acknowledged:,}",
         "Calls whose answer was lost and that had taken effect": f"{unanswered:,}",
         "Payments in the file at the end": f"{payments:,}",
+        "A file that the program of the commit before has written": opened,
     }
