@@ -18,7 +18,7 @@ METHODS = ("telebirr", "mpesa")
 PHONES = ("0900000001", "0900000002", "0900000003", "0900000004", "0911223344", "0911223344")
 ANSWERS = ("approve", "wrong_pin", "insufficient_balance", "cancel")
 STATUSES = ("refunded", "refunded", "completed", "failed", "expired")
-NAMES = ("first", "second", "third")
+NAMES = ("first", "second")
 MAX_IN_USE = 20
 
 
@@ -59,8 +59,8 @@ class Calls:
             (self._advance, 12),
         ]
         if not keeps:
-            self._kinds += [(self._save, 3), (self._restore, 2), (self._forget, 1)]
-            self._kinds += [(lambda: RESET, 1)]
+            self._kinds += [(self._save, 6), (self._restore, 6), (self._forget, 1)]
+            self._kinds += [(lambda: RESET, 2)]
 
     def draw(self) -> Call:
         if self._waiting:
