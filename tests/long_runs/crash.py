@@ -10,7 +10,7 @@ import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,10 +18,11 @@ from random import Random  # noqa: TID251 - drawn from a seed
 from tempfile import TemporaryFile, mkdtemp
 from threading import Condition, Thread
 
-from tests.cli.processes import HANGS_AFTER_S, Server, ended, serving, start
+from tests.cli.processes import HANGS_AFTER_S, Answer, Server, ended, serving, start
 from tests.long_runs.crash_merchants import Merchant
 from tests.long_runs.crash_state import check_database
 from tests.long_runs.crash_versions import open_earlier_file
+from tests.server.storage.test_database_file import limited_files
 
 UNIT = "kills"
 COUNT = 500
@@ -33,7 +34,9 @@ START_S = 0.2
 CLOSED = "http://127.0.0.1:9/closed"
 # The database is used by one program after the other, on other ports.
 CHECKOUT = ("--checkout-url", "http://127.0.0.1:8081")
-KILL, KILL_EARLY, TERMINATE, INTERRUPT = "kill", "kill at start", "SIGTERM", "double SIGINT"
+MIN_FILE_BYTES, MAX_FILE_BYTES = 32 * 1024, 1024 * 1024
+KILL, KILL_EARLY, FULL = "kill", "kill at start", "kill after a full disk"
+TERMINATE, INTERRUPT = "SIGTERM", "double SIGINT"
 LOG_LINE = re.compile(r"\d\d:\d\d:\d\d\.\d{3} [A-Z]+ /|WARNING webhook payment")
 TWIN_HANGS_AFTER_S = 6 * 3_600
 
@@ -118,14 +121,28 @@ class Rounds:
             return
         with self._serving() as server:
             self._compare(server)
+            if end == FULL:
+                self._fill(server)
+                self._compare(server)
             progress = Progress()
-            uses = [self._pool.submit(each.use, server, progress.add) for each in self.merchants]
+            uses = self._use(server, progress)
             progress.wait_for(self._chance.randint(1, MAX_CALLS))
             _pause(server, self._chance.uniform(0, MAX_DELAY_S))
             self._end(server, end)
-            for use in uses:
-                use.result()
-            check_log(server)
+            assert [use.result() for use in uses] == [None] * len(uses)
+            if end != FULL:
+                check_log(server)
+
+    def _use(self, server: Server, progress: Progress) -> list[Future[Answer | None]]:
+        return [self._pool.submit(each.use, server, progress.add) for each in self.merchants]
+
+    def _fill(self, server: Server) -> None:
+        """Use a server whose files cannot grow until each merchant has got an error."""
+        with limited_files(server, self._chance.randint(MIN_FILE_BYTES, MAX_FILE_BYTES)):
+            for use in self._use(server, Progress()):
+                answer = use.result()
+                assert answer is not None
+                assert answer.json["error"]["code"] == "internal_error", answer
 
     def close(self) -> int:
         """Compare everything; returns the number of payments in the file."""
@@ -145,7 +162,7 @@ class Rounds:
         check_database(self.database)
 
     def _end(self, server: Server, end: str) -> None:
-        if end == KILL:
+        if end in {KILL, FULL}:
             server.kill()
             return
         number = signal.SIGTERM if end == TERMINATE else signal.SIGINT
@@ -178,8 +195,8 @@ def check_log(server: Server) -> None:
 
 def drawn_ends(seed: int, count: int) -> list[str]:
     """The ends of all servers, in the order of the rounds; `count` of them are kills."""
-    early = max(1, count // 10)
-    ends = [KILL] * (count - early) + [KILL_EARLY] * early
+    some = max(1, count // 10)
+    ends = [KILL] * (count - 2 * some) + [KILL_EARLY, FULL] * some
     ends += [TERMINATE] * max(1, round(count * TERMINATIONS_PER_KILL))
     ends += [INTERRUPT] * max(1, round(count * INTERRUPTIONS_PER_KILL))
     Random(f"{seed} ends").shuffle(ends)  # noqa: S311 - no secret
@@ -201,7 +218,7 @@ def run(seed: int, count: int) -> dict[str, str]:
     opened = open_earlier_file(directory)
     shutil.rmtree(directory)
     acknowledged = sum(each.acknowledged for each in rounds.merchants)
-    unanswered = sum(each.completed_after_end for each in rounds.merchants)
+    unanswered = sum(each.completed_unanswered for each in rounds.merchants)
     return {
         "Ends": ", ".join(f"{number} × {end}" for end, number in sorted(rounds.ends.items())),
         "Acknowledged calls, each with the same answer from the twin": f"{acknowledged:,}",
