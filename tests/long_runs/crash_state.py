@@ -11,8 +11,8 @@ from tests.long_runs.crash_calls import ADVANCE, ENDPOINTS, PAYMENTS, SNAPSHOTS,
 
 State = dict[str, list[Any]]
 # How many of the newest entries are compared after each start.
-NEWEST = 50
-DETAILED = 4
+NEWEST = 30
+DETAILED = 3
 # They depend on real time, or on the number of requests to a process.
 VARIABLE = frozenset({"duration_ms", "request", "response"})
 SETTLE = Call(method="POST", path=ADVANCE, body={"seconds": 0})
