@@ -10,7 +10,7 @@ import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -30,6 +30,7 @@ TERMINATIONS_PER_KILL = 0.1
 INTERRUPTIONS_PER_KILL = 0.04
 MAX_CALLS = 60
 MAX_DELAY_S = 0.03
+MAX_FULL_S = 0.3
 START_S = 0.2
 CLOSED = "http://127.0.0.1:9/closed"
 # The database is used by one program after the other, on other ports.
@@ -45,13 +46,15 @@ class Progress:
     """Counts the calls of all merchants."""
 
     def __init__(self) -> None:
+        self.is_over = False
         self._count = 0
         self._changed = Condition()
 
-    def add(self) -> None:
+    def may_call(self) -> bool:
         with self._changed:
             self._count += 1
             self._changed.notify_all()
+        return not self.is_over
 
     def wait_for(self, count: int) -> None:
         with self._changed:
@@ -134,15 +137,21 @@ class Rounds:
                 check_log(server)
 
     def _use(self, server: Server, progress: Progress) -> list[Future[Answer | None]]:
-        return [self._pool.submit(each.use, server, progress.add) for each in self.merchants]
+        return [self._pool.submit(each.use, server, progress.may_call) for each in self.merchants]
 
     def _fill(self, server: Server) -> None:
-        """Use a server whose files cannot grow until each merchant has got an error."""
+        """Use a server whose files cannot grow, until the first error and a moment longer."""
+        progress = Progress()
         with limited_files(server, self._chance.randint(MIN_FILE_BYTES, MAX_FILE_BYTES)):
-            for use in self._use(server, Progress()):
-                answer = use.result()
-                assert answer is not None
-                assert answer.json["error"]["code"] == "internal_error", answer
+            uses = self._use(server, progress)
+            done, _ = wait(uses, HANGS_AFTER_S, FIRST_COMPLETED)
+            assert done
+            _pause(server, self._chance.uniform(0, MAX_FULL_S))
+        progress.is_over = True
+        refusals = [answer for use in uses if (answer := use.result()) is not None]
+        assert refusals
+        for answer in refusals:
+            assert answer.json["error"]["code"] == "internal_error", answer
 
     def close(self) -> int:
         """Compare everything; returns the number of payments in the file."""

@@ -39,25 +39,27 @@ class Merchant:
         created = server.request("POST", "/_emulator/accounts", account)
         assert created.status == 201, created
 
-    def use(self, server: Server, before_call: Callable[[], None]) -> Answer | None:
-        """Send calls until the server is gone or a response is an error of it, and return that."""
+    def use(self, server: Server, may_call: Callable[[], bool]) -> Answer | None:
+        """Send calls until the server is gone or responds with an error; returns the error."""
         connection = server.connection()
         try:
-            while True:
+            while may_call():
                 call = self._unanswered = self._calls.draw()
-                before_call()
                 answer = self._ask(connection, call)
                 if answer.status >= 500:
                     self._is_refused = True
                     return answer
+                if call.path == ADVANCE and not answer.json.get("settled", True):
+                    return None  # A limit has stopped it: the same call continues it.
                 self._unanswered = None
                 self._answers.append((call, answer))
                 self._calls.note(call, answer)
                 self.acknowledged += 1
         except (OSError, http.client.HTTPException):
-            return None  # ended
+            pass  # ended
         finally:
             connection.close()
+        return None
 
     def compare(self, server: Server, twin: Server) -> None:
         """Raises AssertionError where an answer or the state differs from the twin's."""
