@@ -50,6 +50,18 @@ def check_database(path: Path) -> None:
             assert not rows, f"the database has {name}: {rows}"
 
 
+def fill_log(path: Path) -> int:
+    """Let SQLite's log grow to the size of the file, without an effect; returns that size."""
+    size_bytes, log = path.stat().st_size, Path(f"{path}-wal")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        while log.stat().st_size < size_bytes:
+            # SQLite writes nothing for an equal value.
+            connection.execute("UPDATE accounts SET name = name || ' '")
+            connection.execute("UPDATE accounts SET name = substr(name, 1, length(name) - 1)")
+    return size_bytes
+
+
 def state(server: Server, key: str, *, is_complete: bool = False) -> State:
     """What an account shows, after the attempts that are due; its newest entries, or all."""
     with closing(server.connection()) as connection:
