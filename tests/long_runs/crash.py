@@ -184,7 +184,8 @@ class Rounds:
         number = signal.SIGTERM if end == TERMINATE else signal.SIGINT
         server.process.send_signal(number)
         if end == INTERRUPT:
-            _pause(server, self._chance.uniform(0, MAX_DELAY_S))
+            with suppress(subprocess.TimeoutExpired):  # It may end before the second one.
+                server.process.wait(self._chance.uniform(0, MAX_DELAY_S))
             server.process.send_signal(number)
         assert server.process.wait(HANGS_AFTER_S) == 0
         assert not Path(f"{self.database}-wal").exists()
