@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -178,6 +179,25 @@ def test_a_database_that_another_program_has_locked_is_refused(database: Path) -
     finally:
         other.close()
     assert line == f"cannot use the database {database}: database is locked"
+
+
+# No file can grow beyond a size, as on a full disk.
+LIMITED = (
+    "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}));"
+    " from emulator.cli import main; main()"
+)
+
+
+def test_a_full_disk_is_one_line_at_the_start_too(tmp_path: Path) -> None:
+    path = tmp_path / "database"
+    with serving("--database", str(path), logs=tmp_path) as server:
+        for _ in range(50):
+            server.create()
+        server.kill()
+    assert path.stat().st_size > 70_000
+    for size_bytes in (20_000, 70_000):  # The first is too small for the index of the log.
+        line = database_mistake(path, (sys.executable, "-c", LIMITED.format(size_bytes)))
+        assert line.endswith(f" the database {path}: database or disk is full"), size_bytes
 
 
 @has_users

@@ -169,6 +169,7 @@ class Job:
 
     def settle(self, result: Any) -> None:
         """Set the result or the error that the bulk work returned for this item."""
+        self.error = None  # That of a former attempt.
         if isinstance(result, Exception):
             self.error = result
         else:
@@ -198,10 +199,12 @@ class NoSpace(NotExecuted):
     """The disk is full, or a quota or a limit of the file's size is reached."""
 
 
+FULL = "database or disk is full"
 _NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
 
 
-def _lacks_space(error: BaseException) -> bool:
+def lacks_space(error: BaseException) -> bool:
+    """Whether an error is that of a full disk, whatever its message."""
     code = getattr(error, "sqlite_errorcode", None)
     return code in _NO_SPACE or isinstance(error, NoSpace)
 
@@ -255,7 +258,7 @@ class Batch:
             raise
         except sqlite3.Error as error:
             self._fail(jobs, error)
-            if _lacks_space(error):
+            if lacks_space(error):
                 raise NoSpace(str(error)) from error
             return
         for transaction in self._done:
@@ -305,7 +308,7 @@ class Batch:
         if error is not None:
             self._undo(transaction)
             # Where a disk is full, SQLite may have rolled back all work.
-            if not connection.in_transaction or _lacks_space(error):
+            if not connection.in_transaction or lacks_space(error):
                 raise error
             if connection.total_changes != self._changes_before:
                 if self._is_alone:

@@ -10,7 +10,15 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 import aiosqlite
 
 from emulator.domain.errors import NotReady
-from emulator.server.storage.batch import Batch, Job, NoSpace, NotExecuted, Transaction
+from emulator.server.storage.batch import (
+    FULL,
+    Batch,
+    Job,
+    NoSpace,
+    NotExecuted,
+    Transaction,
+    lacks_space,
+)
 from emulator.server.storage.database_file import (
     FileLock,
     UnusableDatabase,
@@ -95,7 +103,8 @@ class Database:
             await self._open()
         except sqlite3.Error as error:
             self._release_lock()
-            raise UnusableDatabase(f"cannot open the database {self._path}: {error}") from None
+            reason = FULL if lacks_space(error) else error
+            raise UnusableDatabase(f"cannot open the database {self._path}: {reason}") from None
         except UnusableDatabase:
             self._release_lock()
             raise

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from emulator.server.storage.batch import NoSpace
+from emulator.server.storage.batch import FULL, NoSpace, lacks_space
 
 # It contains keys and secrets; SQLite creates the files beside it with the same mode.
 MODE = 0o600
@@ -216,7 +216,7 @@ class WriteAheadLog:
                 self._lock.allocate(self._reserved_bytes)
             except OSError:
                 self._reserved_bytes = 0
-                raise NoSpace("database or disk is full") from None
+                raise NoSpace(FULL) from None
         self.measure()
         if self.size_bytes <= COPY_AFTER_BYTES:
             self._copied_from, self._full_from = COPY_AFTER_BYTES, MAX_LOG_BYTES
@@ -240,8 +240,9 @@ class WriteAheadLog:
                 is_busy = self._connection.execute(
                     _TRUNCATE if frees_space else _RESTART
                 ).fetchone()[0]
-        except sqlite3.Error:
-            logger.exception("the log %s could not be copied", self._path)
+        except sqlite3.Error as error:
+            if not lacks_space(error):  # Else the work that needs the space fails with the reason.
+                logger.exception("the log %s could not be copied", self._path)
             is_busy = True
         self._reserved_bytes = 0
         self.measure()

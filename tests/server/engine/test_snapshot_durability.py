@@ -2,14 +2,12 @@
 
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from emulator.domain.instants import parse_clock
 from emulator.domain.rate_limit import RateLimit
 from emulator.settings import Settings
-from tests.cli.processes import Server, serving
 from tests.server.engine.snapshot_calls import (
     clock,
     connection,
@@ -115,39 +113,6 @@ async def test_a_changed_rate_limit_is_full_after_a_restore(tmp_path: Path) -> N
     assert await most(three) == 0
     assert await most(five) == 5
     assert await most(None) == 10
-
-
-def test_a_snapshot_and_a_restored_state_survive_kill_9(tmp_path: Path) -> None:
-    options = ("--database", str(tmp_path / "state.db"), "--clock", f"frozen@{START}")
-    webhooks = ("--webhook-url", "http://127.0.0.1:9/hook")
-    with serving(*options, *webhooks, logs=tmp_path) as server:
-        first = [server.create() for _ in range(3)]
-        pay = {"method": "telebirr", "phone": "0900000001"}
-        server.request("POST", f"/_emulator/payments/{first[0]['id']}/pay", pay)
-        server.request("POST", "/_emulator/clock/advance", {"seconds": 2_000})
-        saved = server.request("PUT", "/_emulator/snapshots/here")
-        assert saved.status == 201
-        before = _seen(server, first)
-        server.create()
-        server.kill()
-    with serving(*options, logs=tmp_path) as server:
-        assert len(server.request("GET", "/v1/payments").json["data"]) == 4
-        assert server.request("GET", "/_emulator/snapshots").json["data"] == [saved.json]
-        restored = server.request("POST", "/_emulator/snapshots/here/restore")
-        assert (restored.status, restored.body) == (200, saved.body)
-        assert _seen(server, first) == before
-        server.kill()
-    with serving(*options, logs=tmp_path) as server:
-        assert _seen(server, first) == before
-        assert server.stop() == 0
-
-
-def _seen(server: Server, payments: list[dict[str, Any]]) -> list[bytes]:
-    paths = ["/v1/payments", "/_emulator/clock", "/_emulator/events", "/_emulator/deliveries"]
-    paths += [f"/_emulator/payments/{payment['id']}" for payment in payments]
-    answers = [server.request("GET", path) for path in paths]
-    assert {answer.status for answer in answers} == {200}
-    return [answer.body for answer in answers]
 
 
 async def test_a_restored_endpoint_starts_the_dispatcher(tmp_path: Path) -> None:
