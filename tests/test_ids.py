@@ -37,3 +37,13 @@ def test_a_second_search_does_not_compute_each_id() -> None:
     assert calls.runcall(ids.event_ordinal, KEY, f"evt_{24 * '2'}", COUNT) is None
     calls.create_stats()
     assert sum(entry.callcount for entry in calls.getstats()) < COUNT / 2
+
+
+def test_the_token_of_a_checkout_depends_on_the_key_and_is_not_in_the_id_of_the_payment() -> None:
+    for ordinal in range(100):
+        token = ids.checkout_token(KEY, ordinal)
+        other = ids.checkout_token(bytes(31) + b"x", ordinal)
+        assert token[:6] == other[:6]
+        payment = ids.payment_id(token)
+        parts = [token[start : start + 5] for start in range(6, len(token) - 4)]
+        assert [part for part in parts if part in other or part in payment] == []

@@ -117,6 +117,7 @@ def trigger(
 
 def _trigger(emulator: "BlockingEmulator", event: str, order: dict[str, Any]) -> "TriggerResults":
     """Drive a payment to the event, and print the results."""
+    from emulator.http.addresses import without_password
     from emulator.tools.json_results import TriggeredDelivery, TriggerResults
 
     payment_id = _drive_to(emulator, STATUS_OF_EVENT[event], order)
@@ -136,13 +137,12 @@ def _trigger(emulator: "BlockingEmulator", event: str, order: dict[str, Any]) ->
         selection = {"event": event, "payment": payment_id, "endpoint": endpoint["id"]}
         delivery = _delivery(emulator, selection)
         is_accepted, result = delivery["status"] == "succeeded", _result(delivery)
-        write(f"{endpoint['url']}: {result}\n")
+        url = without_password(endpoint["url"])
+        write(f"{url}: {result}\n")
         attempts = delivery["attempts"] or [{"cause": None}]
         advice = None if is_accepted else attempts[-1]["cause"] or _ADVICE
         results.append(
-            TriggeredDelivery(
-                url=endpoint["url"], is_accepted=is_accepted, result=result, what_to_do=advice
-            )
+            TriggeredDelivery(url=url, is_accepted=is_accepted, result=result, what_to_do=advice)
         )
     return TriggerResults(event=event, payment=payment_id, results=results)
 

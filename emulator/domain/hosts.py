@@ -86,14 +86,17 @@ def authority(url: str) -> str:
 
 def hide_url_secrets(text: str) -> str:
     """The text with only the scheme, host and port of each URL; the rest may be secret."""
-    return " ".join(_origin(word) if "://" in word else word for word in text.split(" "))
+    return " ".join(public_part(word) if "://" in word else word for word in text.split(" "))
 
 
-def _origin(url: str) -> str:
-    scheme, _, rest = url.partition("://")
+def public_part(url: str) -> str:
+    """The scheme, if there is one, the host and the port of a URL, which may be invalid."""
+    before, separator, after = url.partition("://")
+    scheme, rest = (before, after) if separator else ("", before)
     netloc = re.split("[/?#]", rest, maxsplit=1)[0]
     hidden = rest[len(netloc) :]
-    return f"{scheme}://{netloc.rpartition('@')[2]}{hidden if hidden in ('', '/') else '/…'}"
+    shown = hidden if hidden in ("", "/") else "/…"
+    return f"{scheme}{separator}{netloc.rpartition('@')[2]}{shown}"
 
 
 def split_host(host_header: str) -> str:

@@ -61,6 +61,12 @@ def with_host(url: str, host: str) -> str:
     return parts._replace(netloc=host_with_port(host, parts.port)).geturl()
 
 
+def without_password(url: str) -> str:
+    """The URL without its user and password."""
+    parts = urlsplit(url)
+    return with_host(url, parts.hostname or "") if "@" in parts.netloc else url
+
+
 def with_scheme(url: str, scheme: str) -> str:
     """Replace the scheme of a URL but not its port; user and password are dropped."""
     return urlsplit(url)._replace(scheme=scheme, netloc=host_and_port(url)).geturl()

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import NamedTuple
 
-from emulator.domain.accounts import mask_key
+from emulator.domain.accounts import mask_key, mask_keys
+from emulator.domain.hosts import public_part
 from emulator.domain.instants import ClockSpec, format_clock
 from emulator.settings import option_types as types
 from emulator.settings.option_types import Form, OptionType
@@ -226,9 +227,10 @@ class OptionValue(NamedTuple):
 
 
 def show(text: str, option: Option) -> str:
-    """A text for a message: shortened, and masked if it is secret."""
+    """A text for a message: shortened, and without what may be secret."""
     if option.type.is_secret:
         return repr(mask_key(text))
+    text = public_part(text) if option.type.metavar == "URL" else mask_keys(text, lambda _: False)
     return repr(text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}…")
 
 

@@ -1,6 +1,8 @@
 """The command `trigger`."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +47,17 @@ def test_each_event_is_delivered(server: Server, key: str, event: str) -> None:
     assert (code, text) == (0, f"{event}: {payment['id']}\n{url}: 200\n")
     assert (EVENT_TYPES[payment["status"]], payment["amount"]) == (event, 15_000)
     assert server.request("GET", "/_emulator/clock", key=key).json["now"] == f"{START[:-1]}.000Z"
+
+
+def test_the_password_of_an_endpoint_is_not_printed(
+    server: Server, key: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "results.json"
+    with other_server((200, b"")) as url:
+        register(server, key, url.replace("//", "//user:secret@") + "/hook")
+        code, text = output("trigger", "payment.created", "--json", str(file), *flags(server, key))
+    assert (code, text.splitlines()[1]) == (0, f"{url}/hook: 200")
+    assert json.loads(file.read_text())["results"][0]["url"] == f"{url}/hook"
 
 
 def test_an_event_that_a_format_does_not_send_has_no_receiver(server: Server, key: str) -> None:

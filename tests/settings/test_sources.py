@@ -116,12 +116,16 @@ def test_a_message_has_the_source_the_value_and_the_expected_values(
     [
         ("test-key", "live_sk_very_secret_indeed"),
         ("live-key", "test_sk_very_secret_indeed"),
-        ("webhook-secret", "whsec_very_secret_indeed"),
+        ("webhook-secret", "x" * 256 + "very_secret"),
+        ("webhook-url", "htp://user:very_secret@shop.test/very_secret?token=very_secret"),
+        ("webhook-url", "user:very_secret@shop.test/very_secret"),
+        ("checkout-url", "http://user:very_secret indeed@shop.test:0"),
+        ("port", "live_sk_very_secret_indeed"),
     ],
 )
 def test_a_message_masks_a_refused_secret(name: str, value: str) -> None:
     with pytest.raises(SettingsError) as refusal:
-        resolve({name: value}, {})
+        resolve({"webhook-url": "http://shop.test", name: value}, {})
     assert "very_secret" not in str(refusal.value)
 
 

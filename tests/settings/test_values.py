@@ -82,6 +82,10 @@ def test_every_setting_has_one_option_and_every_option_one_setting_and_a_help_te
         assert (option.type.metavar is None) == option.is_switch, option.name
 
 
+def test_the_listeners_are_on_loopback_by_default() -> None:
+    assert Settings().host == "127.0.0.1"
+
+
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 def test_a_default_is_shown_as_one_would_write_it(option: Option) -> None:
     if option.default_text is None:

@@ -5,12 +5,11 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from emulator import ids
 from emulator.domain.hosts import ADD_DOCKER_HOST, DOCKER_HOST, PODMAN_HOST
 from emulator.http import emulator_calls as calls
-from emulator.http.addresses import host_with_port, with_host
+from emulator.http.addresses import host_with_port, without_password
 from emulator.http.emulator_client import TemporaryAccount
 from emulator.http.received_webhooks import ReceivedRequest
 from emulator.http.receiver import WebhookReceiver
@@ -176,7 +175,7 @@ async def _probe_endpoint(account: PingAccount, endpoint: dict[str, Any]) -> Doc
     if endpoint.get("enabled") is False:
         path = calls.CHANGE_ENDPOINT(str(endpoint.get("id"))).path
         return problem(
-            f"{_without_password(url)} is disabled and receives no webhooks",
+            f"{without_password(url)} is disabled and receives no webhooks",
             f'PATCH {path} {{"enabled": true}} enables it again.',
         )
     return await _probe_url(account, url, endpoint.get("secret"), endpoint.get("format"))
@@ -187,7 +186,7 @@ async def _probe_url(
 ) -> DoctorFinding:
     """Ping a handler; without a secret it is not registered, and its secret is unknown."""
     ping = await account.ping(url, secret, form)
-    shown = _without_password(url)
+    shown = without_password(url)
     if ping.date is not None:
         account.dates[shown] = ping.date
     if ping.is_delivered:
@@ -200,11 +199,6 @@ async def _probe_url(
         fix = ping.cause or (_FAILED if ping.status is not None else _SLOW)
         return problem(f"{shown} does not accept a ping: {ping.description}", fix)
     return good(f"{shown} {result}: {ping.description}")
-
-
-def _without_password(url: str) -> str:
-    parts = urlsplit(url)
-    return with_host(url, parts.hostname or "") if "@" in parts.netloc else url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

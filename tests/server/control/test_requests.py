@@ -361,6 +361,15 @@ async def test_five_headers_are_stored_cut_and_counted(emulator: World) -> None:
     assert after.size_bytes == before.size_bytes > 4 * MAX_HEADER_BYTES
 
 
+async def test_a_key_with_a_quote_is_masked_in_its_header(emulator: World) -> None:
+    key = 'test_a"rest_of_the_key'
+    await emulator.done("POST", "/accounts", {"test_key": key})
+    await get(emulator, "/v1/payments", key)
+    text = (await emulator.control("GET", "/requests", key=key)).text
+    assert "rest_of" not in text
+    assert "Bearer test_a" in text
+
+
 async def test_a_key_in_a_header_is_masked(emulator: World) -> None:
     spaced = {"Authorization": f"bearer   {TEST_KEY}", "Idempotency-Key": f"for-{LIVE_KEY}"}
     await get(emulator, "/v1/payments", **spaced)
