@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,9 +23,9 @@ from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.scenario_file import SCENARIO, fault_rule_json, scenario_schema
 from emulator.scenarios.values import Place, Scenario
 from tests.scenarios.test_format import ESCAPED, TEMPLATES, cases
-from tests.scenarios.test_fuzz import SHIPPED
 from tests.tables import rows
 
+SHIPPED = (Path(__file__).parents[2] / "scenarios").glob("*.yaml")
 VALIDATOR = Draft202012Validator(scenario_schema())
 # Each valid text of `format.txt`, and each shipped file.
 TEXTS = [
@@ -33,7 +34,7 @@ TEXTS = [
         for section, text, verdict, _ in cases()
         if verdict == "valid"
     ),
-    *SHIPPED,
+    *(file.read_text(encoding="utf-8") for file in sorted(SHIPPED)),
 ]
 # What JSON can escape without halves of a character, which YAML does not know.
 STRINGS = st.text(
