@@ -20,7 +20,7 @@ REGISTRIES = re.compile(
             r"python" + r"hosted\.",
             r"index-" + r"url",
             r"find-" + r"links",
-            r"registry\." + r"[a-z]",
+            r"\bregistry\." + r"[a-z]",
             r"arti" + r"factory",
             r"dev" + r"pi",
             r"trusted-" + r"host",
