@@ -58,6 +58,7 @@ def _inherited(node: ast.ClassDef, bases: list[str]) -> Iterator[str]:
             yield f"{node.name}.{each.attr}"
 
 
+@pytest.mark.deep
 def test_no_module_uses_a_private_name_of_another_package() -> None:
     """`ruff` finds those that are read from objects: SLF001."""
     found = {

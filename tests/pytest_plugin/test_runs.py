@@ -125,6 +125,7 @@ def test_many(number, payments_emulator, payments_account):
 """
 
 
+@pytest.mark.deep
 def test_all_workers_share_one_server_that_ends_with_them(tmp_path: Path) -> None:
     write(tmp_path, {"test_many.py": MANY_TESTS})
     ran = run(tmp_path, "-p", "xdist", "-n", "2")

@@ -258,6 +258,7 @@ async def test_a_payment_can_be_created_and_read_while_the_clock_advances(emulat
     assert (await emulator.retrieve(payment["id"]))["status"] == "pending"
 
 
+@pytest.mark.deep
 async def test_a_long_list_of_effects_is_answered_in_parts_and_whole(emulator: World) -> None:
     created = [await emulator.create() for _ in range(EFFECTS_A_PART + 1)]
     response = await emulator.control("POST", "/clock/advance", {"seconds": 1800})

@@ -508,6 +508,7 @@ def nodes(value: Any) -> int:
     return 1 + sum(map(nodes, value)) if isinstance(value, list) else 1
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("more", [0, 1])
 async def test_a_recording_has_at_most_ten_thousand_nodes(more: int, emulator: World) -> None:
     full = {f"key{n}": "value" for n in range(20)}

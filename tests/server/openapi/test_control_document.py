@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import httpx
+import pytest
 import yaml
 from jsonschema_rs import Draft202012Validator
 
@@ -141,6 +142,7 @@ def code_of(response: httpx.Response) -> str | None:
     return response.json()["error"]["code"] if response.status_code >= 400 else None
 
 
+@pytest.mark.deep
 async def test_every_response_is_as_described() -> None:
     """The schemas describe every member of every response."""
     document = closed(json.loads(printed("control")))
@@ -167,6 +169,7 @@ def validate(document: Json, operation: Operation, response: httpx.Response) -> 
     assert [f"{response.url} {one.instance_path}: {one.message}" for one in problems] == []
 
 
+@pytest.mark.deep
 def test_every_example_has_only_what_is_described() -> None:
     assert problems_of_examples(closed(json.loads(printed("control")))) == []
 

@@ -132,6 +132,7 @@ async def test_a_served_document_contains_the_requested_server(emulator: World, 
     assert server["url"] == "http://shop.localhost:9999"
 
 
+@pytest.mark.deep
 async def test_a_served_document_contains_the_configured_methods(name: str) -> None:
     async with world(methods=("cbebirr", "telebirr")) as emulator:
         text = (await emulator.api.get(SERVED[name])).text

@@ -485,6 +485,7 @@ with urllib.request.urlopen(urllib.request.Request(url, method=method)) as respo
 """
 
 
+@pytest.mark.deep
 def test_commands_can_start_and_show_orders(correct: SmallShop, tmp_path: Path) -> None:
     program, file = tmp_path / "send.py", tmp_path / "commands.yaml"
     program.write_text(SEND)

@@ -6,6 +6,7 @@ import pytest
 
 from emulator.scenarios.webhook_form_file import SHIPPED_FORMS
 from tests.cli.invocation import invoke, output, usage_error
+from tests.depth import usually
 from tests.tools.explore.small_shop import small_shop
 from tests.tools.explore.zoo.exploration import explore, replay
 from tests.tools.explore.zoo.table import PYTHON, Shop
@@ -51,7 +52,8 @@ FORGERIES = [
 ]
 
 
-@pytest.mark.parametrize(("form", "bug", "anomaly"), FORGERIES)
+@pytest.mark.sampled
+@pytest.mark.parametrize(("form", "bug", "anomaly"), usually(FORGERIES[-2:], deep=FORGERIES))
 def test_a_shop_that_accepts_forgeries_is_found_in_each_form(
     form: str, bug: str, anomaly: str, tmp_path: Path
 ) -> None:

@@ -60,6 +60,7 @@ def test_a_shop_is_found_wrong_that_cannot_bear_a_failure_of_its_handler(tmp_pat
     assert (finding.code, finding.verdict) == (1, shop.verdict), finding.output
 
 
+@pytest.mark.deep
 def test_a_shop_that_reads_payments_from_the_list_is_found_wrong(tmp_path: Path) -> None:
     shop = SHOPS["remembers-before-list"]
     finding = replay(shop, tmp_path, "paid", "read-500 payment.completed")

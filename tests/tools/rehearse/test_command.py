@@ -156,6 +156,7 @@ def test_variants_that_the_form_of_webhooks_cannot_have_are_left_out(tmp_path: P
     assert problem.message.startswith("tamper must not be signature: ")
 
 
+@pytest.mark.deep
 def test_own_variants_follow_the_shipped_ones_of_their_kind(tmp_path: Path) -> None:
     false = ("rehearsal: false-answer", "faults: [{when: {}, then: {status: 500}}]")
     scenario(tmp_path, "all-fail", *false)

@@ -37,6 +37,7 @@ async def test_a_stronger_suite_misses_fewer_false_answers(tests: tuple[str, ...
     assert findings(run) == UNNOTICED[tests]
 
 
+@pytest.mark.deep
 async def test_a_suite_of_a_shop_that_accepts_forged_webhooks_does_not_notice_them() -> None:
     run = await rehearse(
         [*SHOP_SUITE, "accepts-forged", *COMPLETE], shipped(VariantKind.FALSE_ANSWER)

@@ -274,6 +274,7 @@ async def test_a_create_call_that_fails_once_is_no_drift_of_the_contract(
     assert not drifts or nth == 2
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("is_lost", [False, True], ids=["500", "lost"])
 async def test_a_response_that_fails_once_makes_no_difference(runs: Runs, is_lost: bool) -> None:
     """The service has executed the request in any case."""

@@ -58,6 +58,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
+@pytest.mark.deep
 def test_ctrl_c_ends_the_command_with_a_report_of_what_was_judged(server: Server) -> None:
     with verifying(server, "--webhook-port", "0") as person:
         hook = person.reads(r"Register (http://127\.0\.0\.1:\d+/\d+) ")
