@@ -25,6 +25,7 @@ MAX_REQUEST_LINE_BYTES = 2_048
 # The length of a body in chunks, which its head does not tell.
 IN_CHUNKS = -1
 HEAD_END = b"\r\n\r\n"
+_CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]+")
 
 _ADDED_PER_HEADER = len(": \r\n")
 # Method, path and query of the contract's calls, if the target needs no decoding.
@@ -201,9 +202,10 @@ class ChunkedBody:
         self.is_complete = False
         self._parser: Any = httptools.HttpRequestParser(self)
         self._decoded: list[bytes] = []
-        self._framing_bytes = self._trailer_bytes = 0
-        self._last = b""
-        self._has_begun = self._is_line_of_body = False
+        # Of a line that is no data of a chunk: what has arrived of it.
+        self._line = bytearray()
+        self._data_bytes_left = self._trailer_bytes = 0
+        self._has_begun = self._is_last_chunk = False
         framing = [b"%b: %b\r\n" % header for header in head.headers if header[0] in _FRAMING]
         version = head.version.encode()
         self._parser.feed_data(b"POST / HTTP/%b\r\n%b\r\n" % (version, b"".join(framing)))
@@ -211,32 +213,36 @@ class ChunkedBody:
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
         """The decoded part, and the bytes after the body.
 
-        The parser gets no byte after the body, because a body ends with two line breaks. Raises
-        httptools.HttpParserError, MalformedHttp.
+        The parser gets the data of a chunk, or one line, so that it gets no byte after the body,
+        and the limit of a line does not depend on the packets. Raises httptools.HttpParserError,
+        MalformedHttp.
         """
         at = 0
         while at < len(data) and not self.is_complete:
-            found = (self._last + data[at:]).find(HEAD_END)
-            end = len(data) if found < 0 else at + found - len(self._last) + len(HEAD_END)
-            part = data[at:end]
-            self._feed_lines(part)
-            self._last = (self._last + part)[-3:] if found < 0 else b""
+            if self._data_bytes_left:
+                end = min(len(data), at + self._data_bytes_left)
+                self._data_bytes_left -= end - at
+            else:
+                end = data.find(b"\n", at) + 1 or len(data)
+                self._line += data[at:end]
+            self._parser.feed_data(data[at:end])
             at = end
+            if len(self._line) > MAX_HEAD_BYTES:
+                raise head_too_large(in_body=True)
+            if self._line.endswith(b"\n"):
+                self._end_line()
         decoded, self._decoded = b"".join(self._decoded), []
         if self.is_complete:
             self.close()
         return decoded, data[at:]
 
-    def _feed_lines(self, data: bytes) -> None:
-        """Feed each line by itself, so that the limit of one does not depend on the packets."""
-        for line in data.splitlines(keepends=True):
-            self._framing_bytes += len(line)
-            self._parser.feed_data(line)
-            if self._is_line_of_body:
-                self._framing_bytes = 0
-                self._is_line_of_body = not line.endswith(b"\n")
-            elif self._framing_bytes > MAX_HEAD_BYTES:
-                raise head_too_large(in_body=True)
+    def _end_line(self) -> None:
+        """Read the size of the chunk from its line; a line break ends its data."""
+        if not self._is_last_chunk and (digits := _CHUNK_SIZE.match(self._line)):
+            size = int(digits[0], 16)
+            self._is_last_chunk = size == 0
+            self._data_bytes_left = size + len(b"\r\n") if size else 0
+        self._line.clear()
 
     def close(self) -> None:
         """Release the parser, which refers to this object."""
@@ -245,7 +251,6 @@ class ChunkedBody:
     # Called by the parser.
 
     def on_body(self, body: bytes) -> None:
-        self._is_line_of_body = True
         self._decoded.append(body)
 
     def on_header(self, name: bytes, value: bytes) -> None:

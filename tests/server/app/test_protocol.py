@@ -2,6 +2,7 @@
 
 import gc
 import json
+from cProfile import Profile
 from typing import Any
 
 import pytest
@@ -261,6 +262,19 @@ async def test_a_long_chunk_extension_is_refused_if_its_chunk_is_in_the_same_pac
     async with connection() as client:
         await client.send(head + start + body + b"\r\n0\r\n\r\n")
         assert statuses(client) == [400]
+
+
+@pytest.mark.parametrize("content", [b"\n", b"\r\n\r\n"])
+async def test_line_breaks_in_a_chunk_are_no_work(content: bytes) -> None:
+    body = content * 10_000
+    async with connection() as client:
+        sent = request(
+            b"%x\r\n%b\r\n" % (len(body), body), framing="Transfer-Encoding: chunked\r\n"
+        )
+        with Profile() as profile:
+            await client.send(sent)
+    calls = sum(entry.callcount for entry in profile.getstats())
+    assert calls < len(body) / 10
 
 
 @pytest.mark.parametrize("size", [1, 16_384, 200_000])
