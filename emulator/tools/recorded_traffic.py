@@ -158,7 +158,7 @@ def _exchange(entry: Any) -> RecordedExchange | None:
         headers=headers,
         body=_body(content, _member(content, "size")),
         began_at=_instant(_member(entry, "startedDateTime")),
-        duration_ms=min(int(duration_ms), 2**53) if is_number else 0,
+        duration_ms=int(min(duration_ms, 2**53)) if is_number else 0,
     )
 
 

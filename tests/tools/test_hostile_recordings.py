@@ -49,6 +49,26 @@ def spoiled(har: dict[str, Any], draws: Draws) -> Any:
     return spoil(har, draws) if draws.below(2) == 0 else har
 
 
+@pytest.mark.parametrize("value", HOSTILE, ids=repr)
+async def test_any_value_of_a_member_of_an_entry_can_be_read(value: Any, tmp_path: Path) -> None:
+    entry: dict[str, Any] = {
+        "startedDateTime": "2026-01-01T00:00:00Z",
+        "time": 5,
+        "request": {"method": "GET", "url": "https://service.example/v1/payments", "headers": []},
+        "response": {"status": 200, "headers": [], "content": {"text": "{}", "size": 2}},
+    }
+    places = [
+        (each, name) for each in (entry, *entry.values()) if isinstance(each, dict) for name in each
+    ]
+    for holder, name in places:
+        before, holder[name] = holder[name], value
+        path = tmp_path / "recording.har"
+        path.write_text(json.dumps({"log": {"entries": [entry]}}))
+        with suppress(UnusableTraffic):
+            read_traffic([path])
+        holder[name] = before
+
+
 @pytest.fixture(scope="module")
 def har() -> dict[str, Any]:
     return {}

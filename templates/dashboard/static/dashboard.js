@@ -94,6 +94,7 @@
   async function start(element, button) {
     const { confirm: question, then } = element.dataset;
     if (question && !confirm(question)) return;
+    const isFocused = document.activeElement === button;
     let done = null;
     await once(button, async () => (done = await call(element)));
     if (done === null) return;
@@ -107,6 +108,9 @@
     // Not if another value was entered during the call.
     if (isForm && element.closest("[data-live]") && done.sent === sentBy(element)) element.reset();
     await update({ isOwn: true });
+    // An update during the call may have replaced the button.
+    const isLost = [body, document.querySelector("main")].includes(document.activeElement);
+    if (isFocused && isLost && !button.isConnected) live.replacement(button, true).focus({ preventScroll: true });
   }
 
   const sentBy = (form) => JSON.stringify(fieldsOf(form));

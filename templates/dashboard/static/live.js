@@ -125,5 +125,5 @@ const live = (() => {
     document.addEventListener("focusout", () => hasLeftover && update());
   }
 
-  return { apply, whenReleased };
+  return { apply, replacement, whenReleased };
 })();

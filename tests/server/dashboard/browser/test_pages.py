@@ -177,6 +177,20 @@ async def test_an_update_keeps_the_focus_and_what_is_folded(open_tab: OpenTab) -
         await expect(tab.page.get_by_test_id("attempt").last).not_to_have_attribute("open", "")
 
 
+async def test_the_focus_stays_with_what_calls_the_same_if_an_update_is_first(tab: Tab) -> None:
+    async def respond_after_the_update(route: Route) -> None:
+        response = await route.fetch()
+        await tab.page.get_by_test_id("resume").wait_for()
+        await route.fulfill(response=response)
+
+    async with tab.endpoint():
+        await tab.open("webhooks")
+        await tab.page.route("**/_emulator/deliveries/paused*", respond_after_the_update)
+        await tab.page.get_by_test_id("pause").focus()
+        await tab.press("Enter")
+        await expect(tab.page.get_by_test_id("resume")).to_be_focused()
+
+
 async def test_the_back_button_shows_what_the_page_is_about(tab: Tab) -> None:
     await tab.merchant.create()
     await tab.open("payments")
