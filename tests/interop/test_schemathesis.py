@@ -25,8 +25,8 @@ class Plan:
 
 
 PLANS = {
-    "the contract": Plan(document="v1", options=("--seed=2", "--max-examples=50")),
-    "the control API": Plan(document="control", options=(*CONTROL, "--max-examples=3")),
+    "the contract": Plan(document="v1", options=("--seed=2", "--max-examples=100")),
+    "the control API": Plan(document="control", options=(*CONTROL, "--max-examples=6")),
     # Durations and numbers have many forms.
     "rules and waits": Plan(
         document="control",

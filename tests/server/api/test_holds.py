@@ -154,7 +154,7 @@ class Shop:
 async def test_a_check_then_act_handler_fails_in_every_run_and_a_correct_one_in_none(
     is_correct: bool, times_fulfilled: int
 ) -> None:
-    runs = usually(5, deep=500)
+    runs = usually(5, deep=1_000)
     async with webhook_world(events=["payment.completed"]) as hooks:
         emulator = hooks.emulator
         rule = {"when": {}, "then": {"copies": 2, "concurrent": True}}

@@ -16,7 +16,7 @@ from emulator.server.engine.state.journal import Journal
 from tests.cli.processes import SHARED_HANGS_AFTER_S, ask, serving
 from tests.world import World, order
 
-ACCOUNTS = 100
+ACCOUNTS = 200
 CREATES = 350
 MAX_RSS_MIB = 100
 
