@@ -40,7 +40,7 @@ from tests.world import TEST_KEY
 HANDLER_PAGE, EXPLORE_PAGE = "docs/guides/webhook-handlers.md", "docs/guides/explore.md"
 EXAMPLE_SHOP = REPOSITORY / "tests/examples/program.py"
 # Of each shop of the zoo; the test command runs several shops at the same time.
-ZOO_SECONDS, SEED = 15, 1
+ZOO_SECONDS, SEED = 20, 1
 # Without a disk, the transactions of a shop take no time.
 MEMORY = "/dev/shm"  # noqa: S108 - a new directory of it
 Integration = dict[str, Any]
