@@ -111,6 +111,19 @@ def imported_modules(*arguments: str) -> set[str]:
 
 
 @contextmanager
+def running(server: HTTPServer) -> Iterator[str]:
+    """The URL of a server that a thread runs."""
+    with server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
 def other_server(*responses: tuple[int, bytes]) -> Iterator[str]:
     """The URL of a server that returns these responses in turn, the last one for ever."""
     remaining = list(responses)
@@ -132,11 +145,5 @@ def other_server(*responses: tuple[int, bytes]) -> Iterator[str]:
 
         def log_message(self, *_: object) -> None: ...
 
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with running(HTTPServer(("127.0.0.1", 0), Handler)) as url:
+        yield url

@@ -16,8 +16,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random  # noqa: TID251 - drawn from a seed
 from tempfile import TemporaryFile, mkdtemp
-from threading import Condition, Thread
+from threading import Condition
 
+from tests.cli.invocation import running
 from tests.cli.processes import HANGS_AFTER_S, Answer, Server, ended, serving, start
 from tests.long_runs.crash_merchants import Merchant
 from tests.long_runs.crash_state import check_database, fill_log
@@ -82,14 +83,8 @@ def shop() -> Iterator[str]:
         request_queue_size = 128
         daemon_threads = True
 
-    with Receiver(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with running(Receiver(("127.0.0.1", 0), Handler)) as url:
+        yield url
 
 
 class Rounds:

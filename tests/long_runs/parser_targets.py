@@ -84,7 +84,7 @@ def _text(data: bytes) -> str:
     return data.decode(errors="replace")
 
 
-def _checked(parse: Callable[[str, str], Any], text: str) -> Any:
+def checked(parse: Callable[[str, str], Any], text: str) -> Any:
     """What a reader of YAML makes of a text; None after a check of its problems."""
     try:
         return parse(text, "fuzz.yaml")
@@ -93,6 +93,7 @@ def _checked(parse: Callable[[str, str], Any], text: str) -> Any:
     assert problems
     for problem in problems:
         # The end of a text is on a line of its own.
+        assert problem.source == "fuzz.yaml", problem
         assert 1 <= problem.line <= len(text.splitlines()) + 1, problem
         assert problem.column >= 1
         assert is_one_line(str(problem)), problem
@@ -111,22 +112,22 @@ def _check_slugs(warnings: Iterable[RequestWarning]) -> None:
 
 
 def scenario(data: bytes) -> None:
-    _checked(parse_scenario, _text(data))
+    checked(parse_scenario, _text(data))
 
 
 def fault(data: bytes) -> None:
-    rule = _checked(read_fault_rule_text, _text(data))
+    rule = checked(read_fault_rule_text, _text(data))
     if rule is not None:
         assert read_fault_rule_text(json.dumps(fault_rule_json(rule)), "body") == rule
 
 
 def integration(data: bytes) -> None:
-    _checked(parse_integration, _text(data))
+    checked(parse_integration, _text(data))
 
 
 def webhook_form(data: bytes) -> None:
     """A form that is accepted builds a webhook, and is accepted as JSON."""
-    form = _checked(parse_webhook_form, _text(data))
+    form = checked(parse_webhook_form, _text(data))
     if form is None:
         return
     written = webhook_form_json(form)
