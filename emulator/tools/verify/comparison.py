@@ -49,7 +49,7 @@ GRANTED = {
     "1.9": "the service responds there",
     "9.1": "the service responds under `/v1`",
 }
-"""Clauses that hold if the first check is reached."""
+"""Clauses that hold if the service responds with JSON."""
 _NOT_REACHED = "the check ended before this clause"
 _ENVELOPE = {"data", "has_more", "next_cursor"}
 
@@ -127,7 +127,8 @@ def comparison_of(
 ) -> Comparison:
     """The result; `unreported` is the reason of the clauses that the findings do not have."""
     if unreported is not None:
-        findings = [*unchecked_findings(), *findings]
+        is_service = any(response.has_json_body for response in session.responses)
+        findings = [*unchecked_findings(is_service=is_service), *findings]
         reported = {finding.number for finding in findings}
         rest = [clause.number for clause in CLAUSES if clause.number not in reported]
         findings += unseen(unreported, *rest)
@@ -182,11 +183,12 @@ def _problem(response: ServiceResponse, base_url: str, key: str) -> str | None:
     return None
 
 
-def unchecked_findings() -> Findings:
-    """The findings about the clauses that no check covers."""
-    hidden = [unseen(reason, number) for number, reason in HIDDEN.items()]
-    granted = [stated(True, seen, number) for number, seen in GRANTED.items()]
-    return [finding for findings in (*hidden, *granted) for finding in findings]
+def unchecked_findings(*, is_service: bool = True) -> Findings:
+    """The findings about the clauses that no check covers, of a service that responds or not."""
+    findings = [unseen(reason, number) for number, reason in HIDDEN.items()]
+    if is_service:
+        findings += [stated(True, seen, number) for number, seen in GRANTED.items()]
+    return [finding for of_clause in findings for finding in of_clause]
 
 
 async def run_check(check: Check, session: Session) -> Findings:

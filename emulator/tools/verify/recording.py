@@ -56,6 +56,8 @@ def _session(traffic: RecordedTraffic, base_url: str | None, key: str | None) ->
         if each.body is not None and each.headers:
             latest = client.responses[-1] if client.responses else None
             client.responses.append(_response(each, base_url, no_key, latest))
+    if not client.responses:
+        raise UnusableTraffic("the recording cannot be judged: no response has headers and a body")
     accepted = (each.request.key for each in client.responses if each.is_success)
     keys = Counter(each for each in accepted if each is not None)
     if key is not None and key not in keys:

@@ -161,6 +161,23 @@ async def test_a_clause_that_the_recording_does_not_exercise_is_unseen(
     assert len(verdicts(few, Verdict.HOLDS)) < 20 < 80 < len(verdicts(many, Verdict.HOLDS))
 
 
+async def test_nothing_holds_without_a_response(runs: Runs, tmp_path: Path) -> None:
+    async with runs.accounts() as (key, _):
+        recorder = Recorder(runs.emulator, key)
+        await recorder.send(path="/v1/payments")
+    har, path = recorder.har(), tmp_path / "recording.har"
+    [entry] = har["log"]["entries"]
+    sent = entry["request"]["headers"]
+    entry["request"]["headers"] = [each for each in sent if each["name"] != "authorization"]
+    without_key = await compared(har, path)
+    assert not verdicts(without_key, Verdict.HOLDS) & {"2.3.1", "5.1", "7.1"}
+    entry["response"]["content"] = {"text": "<html>"}
+    assert not verdicts(await compared(har, path), Verdict.HOLDS) & {"1.9", "9.1"}
+    entry["response"]["headers"] = []
+    with pytest.raises(UnusableTraffic, match="no response has headers and a body"):
+        await compared(har, path)
+
+
 async def test_a_browser_may_leave_out_the_keys(runs: Runs, tmp_path: Path) -> None:
     har = await recorded(runs)
     for entry in har["log"]["entries"]:

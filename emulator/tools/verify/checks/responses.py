@@ -77,6 +77,8 @@ async def _statuses(session: Session) -> Findings:
 
 async def _error_objects(session: Session) -> Findings:
     errors = _errors(session)
+    if not errors:
+        return unseen("no response was a refusal", "2.3.1", "7.1")
     for each in errors:
         if not each.has_error:
             received = f"{member_text(each.members, 'error')}, not an object"
@@ -138,6 +140,8 @@ async def _key_always_accepted(session: Session) -> Findings:
         for response in session.responses
         if response.request.key == session.key and response.request.scheme == "Bearer"
     ]
+    if not own:
+        return unseen("no request with the key was seen", "5.1")
     refused = [_where(response) for response in own if response.status == 401]
     return stated(*none(refused, f"in all {len(own)} requests"), "5.1")
 
