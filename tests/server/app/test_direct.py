@@ -128,6 +128,7 @@ _HEAD_END = b"\r\n\r\n"
 HEAD = create().partition(_HEAD_END)[0] + _HEAD_END
 BODY = create().partition(_HEAD_END)[2]
 CHUNKED_HEAD = request(b"", framing="Transfer-Encoding: chunked\r\n")
+WAITING_HEAD = HEAD[:-2] + b"Expect: 100-continue\r\n\r\n"
 
 
 @pytest.mark.parametrize(
@@ -225,6 +226,7 @@ REPEATED: dict[str, tuple[list[bytes], list[int]]] = {
     ),
     "that ends the connection": ([LAST_LIST, LIST], [200]),
     "in chunks": ([CHUNKED_HEAD + chunked(BODY), CHUNKED_HEAD, chunked(BODY)], [201, 201]),
+    "before 100 Continue": ([WAITING_HEAD, BODY] * 2, [201, 201]),
 }
 
 
@@ -236,6 +238,7 @@ async def test_a_repeated_head_is_processed_as_the_first(
         await client.send(*packets)
         assert statuses(client) == expected
         assert not client.is_answering
+        assert client.transport.sent.count(b"100 Continue") == packets.count(WAITING_HEAD)
 
 
 def test_a_repeated_head_is_not_parsed_again() -> None:
