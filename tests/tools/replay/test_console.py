@@ -186,7 +186,7 @@ def test_notes_name_kept_accounts_and_incomplete_traces() -> None:
     "script",
     [
         "create: {as: third, amount: 15000, methods: [telebirr, mpesa]}",
-        'create: {amount: "15000", currency: null, metadata: {"on": "1"}}',
+        'create: {amount: "15000", currency: null, metadata: {"on": "true"}}',
         *(f"create: {{metadata: {{note: {'a' * 200}}}}}", "retrieve: order"),
         *("retrieve: {id: pay_nobody}", "list: {limit: 2, status: pending, after: order}"),
         'pay: {payment: order, method: telebirr, phone: "+251900000001"}',
