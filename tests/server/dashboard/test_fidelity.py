@@ -2,11 +2,13 @@
 
 import html
 import re
+from functools import partial
 
 from emulator.domain.clauses import CLAUSES, WARNINGS
 from emulator.server.dashboard.drawings import delivery_plot
 from emulator.server.dashboard.sections import MAX_JUDGED_PAYMENTS
 from emulator.server.engine.accounts.checklist_items import ITEMS
+from emulator.server.storage.events import transition_counts
 from tests.server.dashboard import BROWSER, count, get, shown
 from tests.world import World
 
@@ -40,6 +42,10 @@ async def test_the_diagram_counts_the_transitions(emulator: World) -> None:
     page = (await get(emulator, "fidelity")).text
     assert "4 of 9 transitions have occurred" in page
     assert re.search(r'data-transition="pending-processing">\n.*\n.*>2</text>', page)
+    engine = emulator.running.engine
+    count_newest = partial(transition_counts, owner=engine.accounts.first.test.number, limit=3)
+    newest = await engine.snapshots._database.read(count_newest)
+    assert {source for source, _, _ in newest} == {"failed", "processing"}
     other_mode = await emulator.control("GET", "/events/transitions?mode=live", key="live_demo_key")
     assert other_mode.json()["data"] == []
 

@@ -130,8 +130,10 @@ async def test_work_that_a_full_disk_rolls_back_is_undone(others: int, database:
     )
     assert {str(result) for result in results} == {"database or disk is full"}
     assert undone == executed
+    assert database.is_failing
     assert await database.read(lambda tx: tx.row_count("payments", 2)) == 0
     assert await database.read(read_all) == []
+    assert not database.is_failing
 
 
 async def test_bulk_work_that_succeeds_after_a_full_disk_has_no_error(database: Database) -> None:

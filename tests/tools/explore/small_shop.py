@@ -29,7 +29,8 @@ class SmallShop:
     With `has_race`, two webhooks at once fulfil an order twice; with `repeats`, any two do.
     Webhooks have an effect after `lag_s`, or when orders were read `lag_reads` times, and for a
     copy twice as often, or when `/idle` is requested. With `ignores_refunds`, a refunded order
-    stays paid. It calls `on_start` with the number of each order.
+    stays paid. It calls the service up to `calls` times, and `on_start` with the number of each
+    order.
     """
 
     port: int
@@ -39,6 +40,7 @@ class SmallShop:
     lag_s: float = 0
     lag_reads: int = 0
     ignores_refunds: bool = False
+    calls: int = 5
     on_start: Callable[[int], None] = lambda _: None
     orders: dict[str, dict[str, Any]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
@@ -129,7 +131,7 @@ class SmallShop:
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Call the service; repeat the call while it fails."""
         headers = {"authorization": f"Bearer {KEY}", "content-type": "application/json"}
-        for _ in range(5):
+        for _ in range(self.calls):
             connection = http.client.HTTPConnection("127.0.0.1", self.api_port, timeout=15)
             try:
                 connection.request(method, path, body and json.dumps(body), headers)

@@ -245,6 +245,10 @@ def test_a_file_that_cannot_be_read_is_reported(
         read_integration(file)
 
 
+def test_every_value_of_a_state_is_compared_by_default() -> None:
+    assert parse_integration(TEXT, "shop.yaml").state.ignore == ()
+
+
 def test_a_written_integration_reads_as_the_same_value() -> None:
     integration = parse_integration(FULL, "shop.yaml")
     text = yaml.safe_dump({"version": 1, **INTEGRATION.write(integration)})

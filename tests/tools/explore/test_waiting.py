@@ -128,6 +128,14 @@ async def test_a_second_effect_is_awaited_where_effects_are_late(tmp_path: Path)
     assert result.failure.verdict.id == "fulfilled-twice"
 
 
+async def test_a_payment_whose_start_failed_belongs_to_no_order(tmp_path: Path) -> None:
+    with small_shop() as shop:
+        shop.calls = 1
+        async with exploring(shop, tmp_path, WaitingClock()) as exploration:
+            result = await exploration.replay(history("paid", "create-500-after"))
+    assert result.failure is None
+
+
 @pytest.mark.deep
 async def test_histories_of_an_asynchronous_shop_overlap(tmp_path: Path) -> None:
     """If each takes a second, as many run in a second as are in progress at once."""

@@ -61,6 +61,11 @@ class Requests:
         return outcome
 
 
+async def test_an_error_of_the_service_is_no_refusal() -> None:
+    statuses = (399, 400, 499, 500)
+    assert [status for status in statuses if response(status).is_refusal] == [400, 499]
+
+
 async def test_a_429_is_retried_after_the_named_seconds_and_each_wait_is_reported() -> None:
     requests = Requests(response(429, "3"), response(429, "1"), OK)
     assert await requests.status() == 200

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from emulator.tools.verify.checks.customer import _is_at
 from tests.cli.invocation import usage_error
 from tests.cli.processes import HEARS_CTRL_C, Server, ended, environment, serving
 from tests.world import LIVE_KEY, TEST_KEY
@@ -86,6 +87,13 @@ def test_ctrl_c_ends_the_command_with_a_report_of_what_was_judged(server: Server
     assert unseen.startswith("1.8, 3.3, 4.4.3, 4.4.4, 4.4.5, 4.4.7, 8.6 "), printed
     assert "no attempt to pay failed; Ctrl-C ended the comparison: 3.4" in printed
     assert errors == "payments-emulator: the comparison is not complete: Ctrl-C ended it\n"
+
+
+def test_a_redirect_may_only_have_more_parameters_than_the_url() -> None:
+    url = "https://shop.example/ok?order=1"
+    assert _is_at(url, f"{url}&payment=pay_1")
+    assert not _is_at(url, "https://other.example/ok?order=1")
+    assert not _is_at(url, "https://shop.example/ok?payment=pay_1")
 
 
 def test_without_payments_in_time_the_command_ends(server: Server) -> None:

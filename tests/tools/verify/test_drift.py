@@ -10,6 +10,7 @@ from emulator.domain.variants import VARIANTS
 from emulator.domain.wire import PAYMENT_MEMBERS
 from emulator.scenarios.webhook_form_file import SHIPPED_FORMS
 from emulator.tools.verify.checks import CHECKS
+from emulator.tools.verify.checks.refusals import WRONG_PARAMETERS
 from emulator.tools.verify.comparison import GRANTED, HIDDEN
 from emulator.tools.verify.findings import Verdict
 from tests.depth import usually
@@ -54,6 +55,11 @@ async def test_an_assumption_is_never_checked_as_stated() -> None:
             assert clause.number not in stated
         elif clause.assumed is None:
             assert clause.number not in assumed
+
+
+async def test_only_the_absence_of_methods_contradicts_the_contract_itself() -> None:
+    absent = [wrong for wrong in WRONG_PARAMETERS if wrong.value is ...]
+    assert [wrong.param for wrong in absent if wrong.states] == ["methods"]
 
 
 async def test_every_server_has_its_own_name() -> None:
@@ -274,6 +280,7 @@ async def test_an_absent_field_of_a_payment_is_printed_as_absent(runs: Runs, fie
         (fields(metadata=...), "2.1.11", "`metadata`: absent"),
         (members(data=...), "2.2.1", "`data`: absent"),
         (members(has_more=...), "2.2.2", "absent before a further page"),
+        (members(has_more=True), "2.2.2", "true on the last page"),
         (members(next_cursor=...), "2.2.3", "`next_cursor`: absent"),
         (errors(without("code")), "7.2", "code absent in a 401"),
         (errors(without("message")), "7.3", "message absent in a 401"),

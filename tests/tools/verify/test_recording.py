@@ -9,6 +9,7 @@ import pytest
 
 from emulator.domain.accounts import mask_key
 from emulator.tools.recorded_traffic import UnusableTraffic, read_traffic
+from emulator.tools.verify.checks.recorded import _matches
 from emulator.tools.verify.comparison import Comparison
 from emulator.tools.verify.findings import Verdict
 from emulator.tools.verify.recording import compare_recording
@@ -159,6 +160,11 @@ async def test_a_clause_that_the_recording_does_not_exercise_is_unseen(
     many = await compared(await recorded(runs), tmp_path / "many.har")
     assert drifts(many) == {}
     assert len(verdicts(few, Verdict.HOLDS)) < 20 < 80 < len(verdicts(many, Verdict.HOLDS))
+
+
+async def test_a_page_by_method_may_only_have_other_payments_without_a_method() -> None:
+    assert _matches({"method": None}, "method", "telebirr")
+    assert not _matches({"method": "mpesa"}, "method", "telebirr")
 
 
 async def test_nothing_holds_without_a_response(runs: Runs, tmp_path: Path) -> None:

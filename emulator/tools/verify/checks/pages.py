@@ -72,7 +72,7 @@ async def _default_limit(session: Session) -> Findings:
     response = await session.page()
     findings = stated(response.status == 200, response.summary, "7.5")
     count = len(response.data)
-    if count < DEFAULT_LIMIT and not response.members.get("has_more", True):
+    if count < DEFAULT_LIMIT and response.members.get("has_more") is False:
         return findings + unseen(f"there are only {counted(count, 'payment')}", "4.3.3", "8.5")
     seen = f"{counted(count, 'payment')} without `limit`"
     return findings + stated(count == DEFAULT_LIMIT, seen, "4.3.3", "8.5")
