@@ -131,7 +131,7 @@ class Selection:
         self.modules = {p: text for p, text in self._texts.items() if p.startswith("emulator/")}
         self._imports = {path: self._imported(text) for path, text in self._texts.items()}
         # It imports the commands by their names.
-        self._imports["emulator/cli/__init__.py"].update(
+        self._imports["emulator/cli/commands.py"].update(
             path for path in self.modules if path.startswith("emulator/cli/")
         )
 
