@@ -1,4 +1,4 @@
-"""Ethiopian mobile numbers, as customers write them (contract, section 4.4)."""
+"""Ethiopian mobile numbers, as customers write them (contract, section 4.4), and submissions."""
 
 import pytest
 from hypothesis import given
@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from emulator.domain.payment_methods import (
     METHODS,
     PaymentMethod,
+    customer_submission,
     mask_phone,
     method_of_phone,
     normalise_phone,
@@ -67,6 +68,13 @@ def test_of_methods_with_a_shared_digit_the_first_offered_one_is_meant(
     digit: str, offered: list[str], method: str
 ) -> None:
     assert method_of_phone(f"+251{digit}00000001", offered, SHARED) == method
+
+
+def test_a_submission_has_the_phone_or_the_bank_that_its_method_needs() -> None:
+    by_phone = {"method": "mpesa", "phone": "0711223344"}
+    for submission in (by_phone, {"method": "bank_transfer", "bank": "walia_test"}):
+        assert customer_submission(submission["method"]) == submission
+    assert customer_submission("wallet") == {"method": "wallet"}
 
 
 @given(DIGITS)

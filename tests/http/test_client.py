@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from emulator.http.addresses import BaseUrl
-from emulator.http.client import MAX_RESPONSE_BYTES
+from emulator.http.client import MAX_RESPONSE_BYTES, ConnectionPool, encode_request
 from emulator.http.emulator_calls import (
     CREATE_PAYMENT,
     EmulatorCall,
@@ -16,7 +16,7 @@ from emulator.http.emulator_calls import (
 )
 from emulator.http.emulator_client import EmulatorClient
 from emulator.http.response import HttpResponse
-from tests.cli.processes import free_port
+from tests.cli.processes import HANGS_AFTER_S, free_port
 from tests.turns import close_server
 
 ROOT = EmulatorCall("GET", "/", any_json)
@@ -147,6 +147,21 @@ async def test_a_request_without_a_response_is_not_sent_again() -> None:
         assert len(server.heads) == 2
 
 
+@pytest.mark.parametrize(("answer", "sent"), [(b"", 3), (OK[:-1], 2)])
+async def test_a_pool_that_repeats_sends_again_what_had_no_part_of_a_response(
+    answer: bytes, sent: int
+) -> None:
+    pool = ConnectionPool(repeats=True)
+    async with responding(OK, answer, OK) as (server, _):
+        url = BaseUrl.parse(server.url)
+        for _ in range(2):
+            await pool.exchange(
+                url, encode_request(url, "GET", "/", {}, b""), timeout_s=HANGS_AFTER_S
+            )
+        pool.close()
+        assert len(server.heads) == sent
+
+
 async def test_a_connection_that_was_closed_while_idle_is_not_used_again() -> None:
     async with responding(OK, OK) as (server, client):
         assert (await client.send(ROOT)).status == 200
@@ -198,9 +213,10 @@ async def test_a_closed_port_and_an_unknown_name_are_explained_in_one_line(host:
     assert "\n" not in reason
 
 
-async def test_a_server_without_tls_is_explained_in_one_line() -> None:
+@pytest.mark.parametrize("answer", [b"no TLS", b"GET /", b"CONNECT /", b"\x16\x03\x01\xff\xff"])
+async def test_a_server_without_tls_is_explained_in_one_line(answer: bytes) -> None:
     def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"no TLS")
+        writer.write(answer)
         writer.close()
 
     listening = await asyncio.start_server(connected, "127.0.0.1", 0)

@@ -118,6 +118,7 @@ def test_a_type_that_several_events_have_follows_from_the_status() -> None:
     form = {**STANDARD, "events": {"payment.failed": "ended", "payment.expired": "ended"}}
     body = b'{"type":"ended","data":{"status":"expired"}}'
     assert ReceivedWebhook(headers={}, body=body, form=form).type == "payment.expired"
+    assert ReceivedWebhook(headers={}, body=b'{"type":"ping"}', form=form).type == "ping"
 
 
 def test_a_field_without_a_value_is_an_empty_text() -> None:

@@ -52,6 +52,7 @@ def test_a_text_is_a_text_to_the_scenario_reader_too(text: str) -> None:
         *(("completed", "completed"), ("payment.created", "payment.created")),
         *(("two words", "two words"), ("ሰላም ለዓለም", "ሰላም ለዓለም"), ("30s", "30s"), ("a: b", '"a: b"')),
         *(("0700", '"0700"'), ("1e3", '"1e3"'), ("yes", '"yes"'), ("N", '"N"'), ("", '""')),
+        *((word, f'"{word}"') for word in ("y", "no", "on", "off", "true", "false", "null")),
         *(("ድምር: 12 👍", '"ድምር: 12 👍"'), ("\u202etxt.exe", '"\\u202etxt.exe"')),
         *(("\x85\ufeff\x00", '"\\x85\\ufeff\\0"'), ("\U000e0001", '"\\U000e0001"')),
     ],
