@@ -131,7 +131,7 @@ def main() -> int:
         "names", nargs="*", metavar="NAME", help="shops; by default those of the table"
     )
     parser.add_argument("--seeds", type=int, default=20, help="seeds of each correct shop")
-    parser.add_argument("--seconds", type=int, default=30, help="seconds of each seed")
+    parser.add_argument("--seconds", type=int, default=15, help="seconds of each seed")
     parser.add_argument("--runs", type=int, default=100, help="runs of each wrong shop")
     parser.add_argument("--jobs", type=int, default=2, help="shops at the same time")
     parser.add_argument("--results", type=Path, default=Path("zoo.jsonl"), help="file of the runs")
