@@ -1,11 +1,16 @@
-"""Describes in words what a payment's customer did, and why the payment took on each status."""
+"""Describes what a payment's customer did, and why the payment took on each status."""
 
 from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from emulator.domain.durations import span_text
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Event, Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, METHODS
+from emulator.server.control import types
 from emulator.server.engine.payments.customer import (
     Answered,
     Cancelled,
@@ -15,7 +20,34 @@ from emulator.server.engine.payments.customer import (
     payment_action,
 )
 from emulator.server.engine.payments.payment_history import PaymentDetail
+from emulator.server.openapi.declarations import doc
 from emulator.server.storage.events import Action
+
+
+class CauseKind(StrEnum):
+    """Who or what changes a status."""
+
+    REQUEST = "request"
+    CUSTOMER = "customer"
+    CONTROL = "control"
+    SCENARIO = "scenario"
+    SCHEDULE = "schedule"
+
+
+class Cause(Struct, frozen=True):
+    """What caused a change of the status.
+
+    `by` is `request` for a call of `/v1`, `customer` for the checkout page, `control` for a call
+    that acts as the customer or changes the status, `scenario` for an outcome that a rule
+    determined, or `schedule` for an expiry and for a time-out without an answer.
+    """
+
+    by: CauseKind
+    scenario: Annotated[str, doc("The scenario.", "telebirr-test-numbers")] | UnsetType = UNSET
+    rule: (
+        Annotated[int, Meta(ge=1, description="The rule; the first has the number 1.")] | UnsetType
+    ) = UNSET
+    request: Annotated[types.RequestId, doc("The request.")] | UnsetType = UNSET
 
 
 def customer_actions(detail: PaymentDetail) -> Iterator[tuple[Instant, str, Event | None]]:
@@ -43,51 +75,65 @@ def _first_event(detail: PaymentDetail, action: Action) -> Event | None:
     return next((event for event in detail.timeline if event.position >= action.event), None)
 
 
-def causes(detail: PaymentDetail) -> Iterator[str]:
-    """The cause of each event of the timeline."""
+def causes(detail: PaymentDetail) -> Iterator[tuple[Cause, str]]:
+    """The cause of each event of the timeline, also in words."""
     actions = {
         event.position: (payment_action(each), each.at)
         for each in detail.actions
-        if (event := _first_event(detail, each)) is not None
+        if (event := _first_event(detail, each)) is not None and _has_effect(each)
     }
     submitted: tuple[Paid, Instant] | None = None
     for event in detail.timeline:
         action, at = actions.get(event.position, (None, event.at))
         if isinstance(action, Paid):
             submitted = action, at
-        method = submitted[0].method if submitted else ""
-        yield _cause(event, action, method) or _scheduled_cause(detail, event, submitted)
+        if action is not None:
+            by = CauseKind.CONTROL if action.by_control else CauseKind.CUSTOMER
+            yield Cause(by), _action_text(action, submitted[0].method if submitted else "")
+        elif event.status is Status.PENDING and not event.is_failed_attempt:
+            yield Cause(CauseKind.REQUEST, request=event.request_id or UNSET), "the shop created it"
+        else:
+            yield _scheduled_cause(detail, event, submitted)
         if event.is_failed_attempt:
             submitted = None
 
 
-def _cause(event: Event, action: PaymentAction | None, method: str) -> str | None:
-    """The cause of an event that an action or a request caused."""
+def _has_effect(action: Action) -> bool:
+    """Whether it changed the payment; after a cancel, it may have stayed pending."""
+    match payment_action(action):
+        case Cancelled(fails=fails):
+            return fails
+        case _:
+            return True
+
+
+def _action_text(action: PaymentAction, method: str) -> str:
     match action:
         case Paid():
             return f"the customer submitted {_title(method)}"
         case Answered():
             return f"the customer answered {_place(method)}"
-        case Cancelled(fails=True):
+        case Cancelled():
             return "the customer cancelled on the page"
         case Transitioned():
             return "a call of the control API"
-        case _:
-            is_first = event.status is Status.PENDING and not event.is_failed_attempt
-            return "the shop created it" if is_first else None
 
 
 def _scheduled_cause(
     detail: PaymentDetail, event: Event, submitted: tuple[Paid, Instant] | None
-) -> str:
+) -> tuple[Cause, str]:
     """The cause of an event after which time or a rule decided."""
-    payment = detail.payment
+    schedule, payment = Cause(CauseKind.SCHEDULE), detail.payment
+    if submitted is None and event.status is not Status.EXPIRED:
+        return Cause(CauseKind.CUSTOMER), "the customer of another client"
     if submitted is None:
-        return f"no payment within {span_text(payment.expires_at - payment.created_at)}"
+        return schedule, f"no payment within {span_text(payment.expires_at - payment.created_at)}"
     paid, at = submitted
-    if paid.steps is not None:
-        return f"scenario {paid.rule}" if paid.rule else "a scenario"
-    return f"no answer for {span_text(event.at - at)}"
+    if paid.steps is None:
+        return schedule, f"no answer for {span_text(event.at - at)}"
+    scenario, rule = paid.scenario or UNSET, paid.number or UNSET
+    text = f"scenario {scenario}, rule {rule}" if scenario else "a scenario"
+    return Cause(CauseKind.SCENARIO, scenario=scenario, rule=rule), text
 
 
 def _title(method: str) -> str:

@@ -13,7 +13,7 @@ from emulator.domain.transitions import ATTEMPT, ComingAttempt, Timer, TimerKind
 from emulator.domain.wire import payment_json
 from emulator.server.control import types
 from emulator.server.control.calls import Call, operation
-from emulator.server.control.payment_causes import causes, customer_actions
+from emulator.server.control.payment_causes import Cause, causes, customer_actions
 from emulator.server.engine.payments.payment_history import PaymentDetail
 from emulator.server.engine.state.account import Owner
 from emulator.server.openapi.declarations import JsonObject, const, doc, ref, refers_to
@@ -36,10 +36,8 @@ class TimelineEntry(Struct, frozen=True):
     status: Status
     method: Annotated[str | None, doc("The method at that instant.")]
     reason: Reason | None
-    request: Annotated[
-        str | None, doc("The `Request-Id` of the request that caused it; null without one.")
-    ]
-    cause: Annotated[str, doc("Who or what caused it, in words.", "no answer for 30 s")]
+    cause: Cause
+    text: Annotated[str, doc("The cause in words.", "no answer for 30 s")]
 
 
 class CustomerAction(Struct, frozen=True):
@@ -101,7 +99,9 @@ async def get_payment(call: Call, path: PaymentPath) -> PaymentDetailJson:
     """Retrieve a payment with its details.
 
     Returns a payment with the data that `/v1` does not return: the failure reason, the phone or
-    bank, the timeline and the scheduled changes.
+    bank, the scheduled changes, and the timeline. Each change in `timeline` has
+    `cause: {by, scenario?, rule?, request?}`; `by` is `request`, `customer`, `control`, `scenario`
+    or `schedule`.
     """
     detail = await call.engine.history.detail(call.owner, path.payment_id)
     return _detail(call.owner, detail)
@@ -124,7 +124,7 @@ def _detail(owner: Owner, detail: PaymentDetail) -> PaymentDetailJson:
         scenario=owner.account.scenario_name_of(payment.position),
         redirect=detail.redirect,
         timeline=[
-            _timeline_entry(owner, event, cause)
+            _timeline_entry(owner, event, *cause)
             for event, cause in zip(detail.timeline, causes(detail), strict=True)
         ],
         actions=[
@@ -136,7 +136,7 @@ def _detail(owner: Owner, detail: PaymentDetail) -> PaymentDetailJson:
     )
 
 
-def _timeline_entry(owner: Owner, event: Event, cause: str) -> TimelineEntry:
+def _timeline_entry(owner: Owner, event: Event, cause: Cause, text: str) -> TimelineEntry:
     return TimelineEntry(
         id=owner.event_id(event),
         at=format_instant(event.at),
@@ -144,8 +144,8 @@ def _timeline_entry(owner: Owner, event: Event, cause: str) -> TimelineEntry:
         status=event.status,
         method=event.method,
         reason=event.reason,
-        request=event.request_id,
         cause=cause,
+        text=text,
     )
 
 

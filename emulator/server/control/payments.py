@@ -189,7 +189,8 @@ async def pay_payment(call: Call, path: PaymentPath, body: PayPayment) -> object
     waits for `answer`.
     """
     submission = Submission(**asdict(body), is_completed=True)
-    return payment_text(await call.engine.customer.pay(call.owner, path.payment_id, submission))
+    pay = call.engine.customer.pay(call.owner, path.payment_id, submission, by_control=True)
+    return payment_text(await pay)
 
 
 @_change(
@@ -205,7 +206,9 @@ async def answer_payment(call: Call, path: PaymentPath, body: AnswerPayment) -> 
     `cancel`). It returns 409 if the customer has no question to answer: before a payment method
     was submitted, and where a scenario decides the outcome.
     """
-    return payment_text(await call.engine.customer.answer(call.owner, path.payment_id, body.answer))
+    customer = call.engine.customer
+    answer = customer.answer(call.owner, path.payment_id, body.answer, by_control=True)
+    return payment_text(await answer)
 
 
 @_change("POST /payments/{payment_id}/cancel", errors.IllegalTransition)
@@ -216,7 +219,8 @@ async def cancel_payment(call: Call, path: PaymentPath) -> object:
     `cancel_url`, and the payment stays `pending`, or fails where a checkout rule has
     `cancel: fails`. It returns 409 after a method was submitted.
     """
-    return payment_text(await call.engine.customer.cancel(call.owner, path.payment_id))
+    cancel = call.engine.customer.cancel(call.owner, path.payment_id, by_control=True)
+    return payment_text(await cancel)
 
 
 @_change("POST /payments/{payment_id}/transition", errors.IllegalTransition, body="The new status.")

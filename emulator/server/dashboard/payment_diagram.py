@@ -66,7 +66,7 @@ async def requests_of(page: ViewRequest, detail: Mapping[str, Any]) -> list[Mapp
     found: list[Mapping[str, Any]] = (await page.get("/requests", path=path, limit=MAX_ENTRIES))[
         "data"
     ]
-    created_by = detail["timeline"][0]["request"]
+    created_by = detail["timeline"][0]["cause"].get("request")
     if created_by is not None:
         with suppress(UnknownRequest):  # The journal has the newest requests only.
             found.append(await page.get(f"/requests/{created_by}"))
@@ -83,7 +83,9 @@ def url_text(urls: Mapping[str, str], endpoint: str | None) -> str:
 def _request_lines(detail: Json, requests: Iterable[Json]) -> Iterator[tuple[_Place, Line]]:
     timeline, payment_id = detail["timeline"], detail["payment"]["id"]
     # The journal has a request at the instant of its response, which is after its change.
-    changed_at: dict[str, str] = {each["request"]: each["at"] for each in timeline}
+    changed_at: dict[str, str] = {
+        each["cause"]["request"]: each["at"] for each in timeline if "request" in each["cause"]
+    }
     for each in requests:
         is_cause = each["id"] in changed_at
         at = changed_at[each["id"]] if is_cause else each["at"]
@@ -141,7 +143,7 @@ def _status_lines(detail: Json) -> Iterator[tuple[_Place, Line]]:
         reason = f"`{each['reason']}`: " if each["reason"] else ""
         line = Line(
             id=each["id"],
-            text=reason + each["cause"],
+            text=reason + each["text"],
             at=parse_instant(each["at"]),
             status=each["status"],
             item={"kind": "status", "event": each},

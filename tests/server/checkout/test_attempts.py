@@ -58,6 +58,8 @@ async def test_the_cancel_button_that_fails_the_payment_returns_to_the_merchant(
     assert page.refresh is None
     assert page.name == "result-failed"
     assert await buyer.outcome() == ("failed", "user_cancelled")
+    [_, cancelled] = (await emulator.shown(f"/payments/{buyer.payment_id}"))["timeline"]
+    assert cancelled["cause"] == {"by": "customer"}
 
 
 async def test_the_page_redirects_before_the_payment_has_completed(emulator: World) -> None:

@@ -65,7 +65,7 @@ async def test_a_failed_attempt_offers_the_methods_again(
     attempt = ("pending", None, "telebirr", reason)
     failed = shown["timeline"][-1]
     assert (await emulator.control("GET", f"/events/{failed['id']}")).status_code == 404
-    assert failed["cause"] == cause
+    assert failed["text"] == cause
     assert changes(shown) == [("processing", PROCESSING, "telebirr", None), attempt]
     assert await types(emulator) == [CREATED, PROCESSING]
     if seconds:
@@ -144,7 +144,7 @@ async def test_the_cancel_button_ends_a_payment_without_a_method(emulator: World
     assert failed == {**payment, "status": "failed"}
     shown = await detail(emulator, payment)
     assert changes(shown) == [("failed", FAILED, None, "user_cancelled")]
-    assert shown["timeline"][-1]["cause"] == "the customer cancelled on the page"
+    assert shown["timeline"][-1]["text"] == "the customer cancelled on the page"
     assert [each["event"] for each in shown["actions"]] == [None, shown["timeline"][-1]["id"]]
     assert await types(emulator) == [CREATED, FAILED]
 
@@ -172,7 +172,7 @@ async def test_an_approved_payment_completes_after_the_delay(emulator: World) ->
     completed = await emulator.retrieve(payment["id"])
     assert completed["completed_at"] == scheduled["at"]
     shown = await detail(emulator, payment)
-    assert shown["timeline"][-1]["cause"] == "the customer answered on the phone"
+    assert shown["timeline"][-1]["text"] == "the customer answered on the phone"
 
 
 @pytest.mark.parametrize("after", ["0s", "5s"])

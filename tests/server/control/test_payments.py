@@ -446,10 +446,9 @@ async def test_a_payment_has_a_timeline_and_scheduled_changes(emulator: World) -
     await emulator.advance(30)
     seen = await detail(emulator, payment)
     assert (seen["reason"], seen["next"], seen["scheduled"]) == ("timeout", None, [])
-    timeline = [
-        {**event, "id": event["id"][:4], "request": event["request"] and event["request"][:4]}
-        for event in seen["timeline"]
-    ]
+    request = seen["timeline"][0]["cause"]["request"]
+    assert request.startswith("req_")
+    timeline = [{**event, "id": event["id"][:4]} for event in seen["timeline"]]
     assert timeline == [
         {
             "id": "evt_",
@@ -458,17 +457,21 @@ async def test_a_payment_has_a_timeline_and_scheduled_changes(emulator: World) -
             "status": status,
             "method": method,
             "reason": reason,
-            "request": "req_" if kind == "created" else None,
             "cause": cause,
+            "text": text,
         }
-        for at, kind, status, method, reason, cause in (
-            ("2026-01-01T00:00:00.000Z", "created", "pending", None, None, "the shop created it"),
+        for at, kind, status, method, reason, cause, text in (
+            (
+                *("2026-01-01T00:00:00.000Z", "created", "pending", None, None),
+                *({"by": "request", "request": request}, "the shop created it"),
+            ),
             (
                 *("2026-01-01T00:00:02.000Z", "processing", "processing", "telebirr", None),
-                "the customer submitted telebirr",
+                *({"by": "control"}, "the customer submitted telebirr"),
             ),
             (
                 *("2026-01-01T00:00:32.000Z", "failed", "failed", "telebirr", "timeout"),
+                {"by": "scenario", "scenario": "telebirr-test-numbers", "rule": 3},
                 "scenario telebirr-test-numbers, rule 3",
             ),
         )
@@ -517,7 +520,10 @@ async def test_each_status_has_its_cause_in_words(
             await changed(emulator, payment, name, body)
     seen = await detail(emulator, payment)
     assert [each["text"] for each in seen["actions"]] == actions
-    assert [each["cause"] for each in seen["timeline"]] == ["the shop created it", *causes]
+    assert [each["text"] for each in seen["timeline"]] == ["the shop created it", *causes]
+    by = {"no": "schedule", "scenario": "scenario"}
+    kinds = [by.get(text.split()[0], "control") for text in causes]
+    assert [each["cause"]["by"] for each in seen["timeline"]] == ["request", *kinds]
     caused = [each["event"] for each in seen["actions"] if each["event"]]
     assert caused == [each["id"] for each in seen["timeline"][1:]][: len(caused)]
 
@@ -530,7 +536,7 @@ async def test_the_event_of_a_creation_names_its_request(emulator: World) -> Non
     assert len(set(requests)) == 3
     for response, request in zip(responses, requests, strict=True):
         timeline = (await detail(emulator, response.json()))["timeline"]
-        assert [event["request"] for event in timeline] == [request]
+        assert [event["cause"]["request"] for event in timeline] == [request]
 
 
 async def test_an_idempotent_replay_leaves_the_event_with_its_request(emulator: World) -> None:
@@ -540,7 +546,7 @@ async def test_an_idempotent_replay_leaves_the_event_with_its_request(emulator: 
     first, second = await post(), await post()
     assert second.headers["request-id"] != first.headers["request-id"]
     timeline = (await detail(emulator, first.json()))["timeline"]
-    assert [event["request"] for event in timeline] == [first.headers["request-id"]]
+    assert [event["cause"]["request"] for event in timeline] == [first.headers["request-id"]]
 
 
 async def test_a_request_processes_due_changes(emulator: World) -> None:

@@ -47,21 +47,24 @@ from emulator.server.storage.events import Action
 
 
 class _StoredAction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag=True):
-    """What is stored of an action, as JSON."""
+    """What is stored of an action, as JSON; `by_control` where a call of the control API acted."""
+
+    by_control: bool = False
 
 
 class Paid(_StoredAction, frozen=True):
     """A method was submitted; `phone` is normalised.
 
-    `steps` are those of the outcome that follows; None where the customer answers. `rule` is the
-    scenario and the rule that determined it.
+    `steps` are those of the outcome that follows; None where the customer answers. `scenario` and
+    `number` are of the rule that determined it; the first rule has the number 1.
     """
 
     method: str
     phone: str | None = None
     bank: str | None = None
     steps: tuple[Step, ...] | None = None
-    rule: str | None = None
+    scenario: str | None = None
+    number: int | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -153,43 +156,57 @@ class Submission:
 
 
 class Customer(EngineService):
-    """Performs the actions, in one transaction each."""
+    """Performs the actions, in one transaction each.
 
-    async def pay(self, owner: Owner, payment_id: str, submission: Submission) -> Payment:
+    `by_control` is whether a call of the control API acts, in place of the customer on the page.
+    """
+
+    async def pay(
+        self, owner: Owner, payment_id: str, submission: Submission, *, by_control: bool = False
+    ) -> Payment:
         """Submit a method, as the customer does on the page.
 
         Raises UnknownPayment, InvalidField (`method`, `phone`, `bank`), MissingParameter,
         PaymentNotPayable.
         """
-        return await self._perform(owner, payment_id, partial(self._pay, submission=submission))
+        perform = partial(self._pay, submission=submission)
+        return await self._perform(owner, payment_id, perform, by_control)
 
-    async def answer(self, owner: Owner, payment_id: str, answer: PhoneAnswer) -> Payment:
+    async def answer(
+        self, owner: Owner, payment_id: str, answer: PhoneAnswer, *, by_control: bool = False
+    ) -> Payment:
         """Answer on the phone or the bank's page.
 
         Raises UnknownPayment, and IllegalTransition where no answer is pending or the answer does
         not fit the method.
         """
-        return await self._perform(owner, payment_id, partial(self._answer, answer=answer))
+        perform = partial(self._answer, answer=answer)
+        return await self._perform(owner, payment_id, perform, by_control)
 
-    async def cancel(self, owner: Owner, payment_id: str) -> Payment:
+    async def cancel(self, owner: Owner, payment_id: str, *, by_control: bool = False) -> Payment:
         """Press the page's cancel button: the payment stays pending, or fails by a checkout rule.
 
         Raises UnknownPayment, and IllegalTransition once a method was submitted.
         """
-        return await self._perform(owner, payment_id, self._cancel)
+        return await self._perform(owner, payment_id, self._cancel, by_control)
 
     async def transition(self, owner: Owner, payment_id: str, change: Change) -> Payment:
         """Change a status along any legal edge; scheduled changes are cancelled.
 
         Raises UnknownPayment, IllegalTransition, InvalidField.
         """
-        return await self._perform(owner, payment_id, partial(self._transition, change=change))
+        perform = partial(self._transition, change=change)
+        return await self._perform(owner, payment_id, perform, True)
 
     async def _perform(
-        self, owner: Owner, payment_id: str, perform: Callable[[_ActionContext], _Done]
+        self,
+        owner: Owner,
+        payment_id: str,
+        perform: Callable[[_ActionContext], _Done],
+        by_control: bool,
     ) -> Payment:
         await self._scheduler.fire_due(owner.account)
-        payment = await self._decide(owner, payment_id, perform)
+        payment = await self._decide(owner, payment_id, perform, by_control)
         self._scheduler.reschedule(owner.account)
         return payment
 
@@ -200,12 +217,14 @@ class Customer(EngineService):
         owner: Owner,
         payment_id: str,
         perform: Callable[[_ActionContext], _Done],
+        by_control: bool,
     ) -> Payment:
         now = self._status_writer.fire_due(tx, owner.account)
         payment = payments.find(tx, owner.number, payment_id)
         event = events.next_position(tx, owner.number)
         after, action = perform(_ActionContext(tx, owner, payment, now))
-        detail_json = msgspec.json.encode(action).decode()
+        stored = msgspec.structs.replace(action, by_control=by_control)
+        detail_json = msgspec.json.encode(stored).decode()
         events.insert_action(tx, owner.number, Action(now, payment.position, event, detail_json))
         return after
 
@@ -221,7 +240,10 @@ class Customer(EngineService):
         timers.cancel(tx, payment.position)
         submitted = self._apply(context, change)
         steps = outcome.steps if isinstance(outcome, Scripted) else None
-        action = Paid(method=method, phone=phone, bank=bank, steps=steps, rule=rule)
+        scenario, number = (rule.scenario, rule.index + 1) if rule else (None, None)
+        action = Paid(
+            method=method, phone=phone, bank=bank, steps=steps, scenario=scenario, number=number
+        )
         return self._apply_outcome(context._replace(payment=submitted), outcome), action
 
     def _apply_outcome(self, context: _ActionContext, outcome: Outcome) -> Payment:

@@ -34,7 +34,7 @@ def expiry_ms(tx: Transaction, owner: Owner, payment: Payment) -> int | None:
 
 def outcome_of(
     tx: Transaction, owner: Owner, payment: Payment, submit: Change
-) -> "tuple[Outcome, str | None]":
+) -> "tuple[Outcome, RuleKey | None]":
     """What the phone or the bank will do after a submit, and the rule that determines it."""
     from emulator.scenarios.rules import DEFAULT_OUTCOME, choose_outcome
 
@@ -42,8 +42,7 @@ def outcome_of(
     chosen = choose_outcome(_candidates(owner, payment.position), facts, _uses(tx, owner))
     if chosen is None:
         return DEFAULT_OUTCOME, None
-    rule = f"{chosen.key.scenario}, rule {chosen.key.index + 1}"
-    return _applied(tx, owner, chosen).then, rule
+    return _applied(tx, owner, chosen).then, chosen.key
 
 
 def payer_of(tx: Transaction, owner: Owner, payment: Payment, method: str) -> "PaymentFacts | None":
