@@ -64,6 +64,10 @@ def named_field(error: Object) -> Object:
     return {**error, "param": "reference"} if error["code"] == "invalid_amount" else error
 
 
+def of_a_later_create(request: Request, reply: Reply) -> bool:
+    return created(request, reply) and request.body.get("metadata") == {"n": "0"}
+
+
 IN_A_SCHEMA = (
     Drift("an amount is a text", fields(amount=str), "2.1.3"),
     Drift("a status is unknown", fields(status="paid"), "2.1.5"),
@@ -92,6 +96,9 @@ IN_A_RELATION = (
     ),
     Drift("retrieve answers another amount", fields(retrieved, amount=101), "4.2.3"),
     Drift("a list has other metadata", fields(listed, metadata={"a": "b"}), "2.2.1"),
+    Drift("create returns no payment", payments(lambda _: {}, of_a_later_create), "4.1.15"),
+    Drift("retrieve returns an empty object", payments(lambda _: {}, retrieved), "4.2.3"),
+    Drift("an unknown payment is a 200", statuses(200, of_code("payment_not_found")), "4.2.3"),
     Drift("a created payment is not found", statuses(404, retrieved), "4.2.1"),
     Drift(
         "a retry creates a second payment",

@@ -24,7 +24,8 @@ _KEY = "idempotency_key"
 _UNCHANGING = [name for name in PAYMENT_MEMBERS if name not in consistency.CHANGING_FIELDS]
 # The clauses of the filters.
 _FILTERS = {"status": "4.3.5", "method": "4.3.6", "created_gte": "4.3.7", "created_lte": "4.3.8"}
-
+# The clauses by which a call returns a payment.
+_PAYMENT = {"create": consistency.CREATED, "retrieve": consistency.RETRIEVED}
 
 # Whether a value of a query parameter may be right.
 _MAY_BE: Mapping[str, Callable[[str], bool]] = {
@@ -102,6 +103,17 @@ async def _created(session: Session) -> Findings:
         findings += create_responses.created(own.response)
         findings += create_responses.requested_fields(own.body, own.payment)
     return findings
+
+
+async def _without_payment(session: Session) -> Findings:
+    """Create and retrieve calls that succeed return a payment."""
+    return [
+        finding
+        for call, response, _ in _own(session)
+        if call in _PAYMENT and response.is_success
+        if not isinstance(response.members.get("id"), str)
+        for finding in stated(False, f"no payment: {response.summary}", _PAYMENT[call])
+    ]
 
 
 async def _repeated(session: Session) -> Findings:
@@ -289,4 +301,6 @@ def _newest(page: ServiceResponse, created: list[ServiceResponse]) -> Findings:
     return stated(expected <= ids, seen, "4.3.1") if expected else []
 
 
-CHECKS = tuple(Check(run=run) for run in (_refused, _created, _repeated, _views, _lists))
+CHECKS = tuple(
+    Check(run=run) for run in (_refused, _created, _without_payment, _repeated, _views, _lists)
+)
