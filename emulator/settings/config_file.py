@@ -28,7 +28,8 @@ _TEXTS = {ScalarKind.TEXT, ScalarKind.TIMESTAMP, ScalarKind.FLOAT}
 _KINDS = {
     Form.TEXT: _TEXTS,
     Form.INTEGER: {ScalarKind.INTEGER},
-    Form.TEXT_OR_INTEGER: _TEXTS | {ScalarKind.INTEGER},
+    # In YAML an unquoted `off` is a Boolean, too.
+    Form.TEXT_OR_INTEGER: _TEXTS | {ScalarKind.INTEGER, ScalarKind.BOOLEAN},
     Form.SWITCH: {ScalarKind.BOOLEAN},
     Form.NAMES: _TEXTS,
     Form.PATHS: _TEXTS,

@@ -198,11 +198,11 @@ def _instant(text: Any) -> Instant | None:
 def _webhook(document: Any, place: str) -> ArrivedWebhook:
     """Raises UnusableTraffic."""
     at, body = _instant(_member(document, "at")), _member(document, "body")
-    if at is None or not isinstance(body, str | dict):
+    given = _member(document, "headers")
+    if at is None or not (isinstance(body, str | dict) and isinstance(given, dict | list | None)):
         raise UnusableTraffic(f"{place}: expected a HAR, or a webhook: {_WEBHOOK_FORM}")
     content = body if isinstance(body, str) else json.dumps(body)
-    headers = _headers(_member(document, "headers"))
-    request = ReceivedRequest(headers=headers, body=content.encode(errors="surrogatepass"))
+    request = ReceivedRequest(headers=_headers(given), body=content.encode(errors="surrogatepass"))
     return ArrivedWebhook(at=at, request=request)
 
 

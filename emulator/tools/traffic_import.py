@@ -137,7 +137,8 @@ def import_traffic(
         f" {counted(len(traffic.webhooks), 'webhook')}.",
         f"Ids, keys, phone numbers, names, metadata and URLs are replaced{kept}.",
         "",
-        "To replay it:  payments-emulator replay case.yaml",
+        f"To replay it:  payments-emulator replay {name}.yaml",
+        "To also send its webhooks to your endpoints, add:  --url URL --key KEY",
         *method_lines(importer.offered),
         *(["", "Missing:"] if missing else []),
         *(f"- {each}" for each in missing),
@@ -367,7 +368,7 @@ class _Importer:
             self._miss(name, f"a webhook of {event.type}")
             return EventDelivery(event=event, arrived=None, is_dropped=True, then={"drop": True})
         if arrivals[-1][0] - arrivals[0][0] >= _MIN_DELAY_MS:
-            self._miss(name, f"the time between the copies of {event.type}")
+            self._miss(name, f"the time between the copies of {event.type}: sent at once")
         then = {"copies": len(arrivals)} if arrivals[1:] else {}
         return EventDelivery(event=event, arrived=arrivals[0], is_dropped=False, then=then)
 

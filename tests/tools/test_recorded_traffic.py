@@ -133,6 +133,9 @@ MISTAKES: dict[str | bytes, str] = {
     f"{LINE}{LINE}": "recording.har:1:85: not JSON: Extra data",
     f"{LINE}\n{{}}": f"recording.har:2: expected a HAR, or {FORM}",
     LINE.replace("2026", "26"): f"recording.har: expected a HAR, or {FORM}",
+    LINE.replace('"headers": {', '"headers": 5, "x": {'): (
+        f"recording.har: expected a HAR, or {FORM}"
+    ),
     b"\xff": "recording.har:1: the file is not UTF-8",
     b'{"a":\n"\xff"}': "recording.har:2: the file is not UTF-8",
     "[" * 100_000: "recording.har:1: cannot read the JSON: its values are nested too deeply",

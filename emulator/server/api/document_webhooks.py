@@ -84,8 +84,9 @@ def _header(name: str, template: str, form: WebhookForm) -> JsonObject:
     if "{signature}" in template:
         signature = form.signature
         text = f"`{template}`: " if template != "{signature}" else ""
+        prefix = f"`{signature.prefix}` and " if signature.prefix else ""
         text += (
-            f"each signature is `{signature.prefix}` and the {signature.encoding} of"
+            f"each signature is {prefix}the {signature.encoding} of"
             f" {signature.algorithm} over `{signature.content}`, under the endpoint's secret"
         )
         text += f"; several are joined by `{signature.separator}`." if signature.separator else "."

@@ -21,7 +21,7 @@ from emulator.server.engine.payments.payments import CheckoutAddress
 from emulator.server.engine.state.account import ConfiguredEndpoint, EngineConfig
 from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES
 from emulator.server.engine.state.rules import Origin
-from emulator.settings import Settings, data_directory
+from emulator.settings import Settings, SettingsError, data_directory
 from emulator.settings.values import STANDARD_WEBHOOKS
 
 if TYPE_CHECKING:
@@ -138,17 +138,16 @@ def _watch(
 
 
 def _webhook_form(settings: Settings) -> "WebhookForm | None":
-    """The form of webhooks, None for `standard`. Raises ScenarioError, also for the secret."""
+    """The form of webhooks, None for `standard`. Raises ScenarioError, SettingsError."""
     if settings.webhook_format == STANDARD_WEBHOOKS:
         return None
-    from emulator.scenarios.problems import Problem, ScenarioError
     from emulator.scenarios.webhook_form_file import load_webhook_form
 
     form = load_webhook_form(settings.webhook_format)
     secret_format = form.signature.secret
     if settings.webhook_secret and not secret_format.accepts(settings.webhook_secret):
-        message = f"the secret of --webhook-secret must be {secret_format.expected}"
-        raise ScenarioError([Problem(source=settings.webhook_format, message=message)])
+        expected = f"for --webhook-format {settings.webhook_format} {secret_format.expected}"
+        raise SettingsError(f"flag --webhook-secret: expected {expected}")
     return form
 
 

@@ -7,7 +7,7 @@ import pytest_asyncio
 from tests.tools.replay.player import Player, new_player
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def player() -> AsyncIterator[Player]:
     async with new_player() as player:
         yield player

@@ -63,7 +63,8 @@ def test_a_completed_payment_has_the_statuses_and_distances_of_its_webhooks(
         "# Imported from 1 exchange and 3 webhooks.",
         "# Ids, keys, phone numbers, names, metadata and URLs are replaced.",
         "#",
-        "# To replay it:  payments-emulator replay case.yaml",
+        "# To replay it:  payments-emulator replay imported.yaml",
+        "# To also send its webhooks to your endpoints, add:  --url URL --key KEY",
         "version: 1",
         "name: imported",
         "description: Imported from recorded traffic.",
@@ -223,7 +224,9 @@ def test_a_repetition_and_an_unknown_method(tmp_path: Path) -> None:
     paid = {**shown, "method": "awash", "status": "processing"}
     lines = lines_file(tmp_path, webhook(shown, 0), *[webhook(paid, 2, late_s=n) for n in (0, 9)])
     script = imported(har, lines, keep=["order"])
-    assert script.missing == ["order: the time between the copies of payment.processing"]
+    assert script.missing == [
+        "order: the time between the copies of payment.processing: sent at once"
+    ]
     assert "serve --methods telebirr,mpesa,bank_transfer,method_1" in script.text
     assert "replaced, except metadata order." in script.text
     [create] = steps(script, "create")
