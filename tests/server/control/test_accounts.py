@@ -264,6 +264,16 @@ async def test_resetting_all_brings_the_second_account_back(emulator: World) -> 
     assert await emulator.create(OTHER_TEST_KEY) == other
 
 
+async def test_resetting_all_restores_no_account_whose_key_another_has(emulator: World) -> None:
+    await emulator.control("DELETE", "/accounts/acct_other")
+    responses = await asyncio.gather(
+        emulator.control("POST", "/reset", {"all": True}),
+        emulator.control("POST", "/accounts", {"test_key": OTHER_TEST_KEY}),
+    )
+    assert [response.status_code for response in responses] == [204, 201]
+    assert "acct_other" not in await account_ids(emulator)
+
+
 async def test_all_false_resets_the_account_alone(emulator: World) -> None:
     await created(emulator)
     await emulator.control("POST", "/reset", {"all": False})

@@ -5,11 +5,12 @@ import re
 from functools import partial
 
 from emulator.domain.clauses import CLAUSES, WARNINGS
-from emulator.server.dashboard.drawings import delivery_plot
+from emulator.server.dashboard.drawings import MARGIN, delivery_plot, transition_diagram
 from emulator.server.dashboard.sections import MAX_JUDGED_PAYMENTS
 from emulator.server.engine.accounts.checklist_items import ITEMS
 from emulator.server.storage.events import transition_counts
 from tests.server.dashboard import BROWSER, count, get, shown
+from tests.server.engine.webhook_world import register
 from tests.world import World
 
 
@@ -48,6 +49,11 @@ async def test_the_diagram_counts_the_transitions(emulator: World) -> None:
     assert {source for source, _, _ in newest} == {"failed", "processing"}
     other_mode = await emulator.control("GET", "/events/transitions?mode=live", key="live_demo_key")
     assert other_mode.json()["data"] == []
+
+
+def test_the_diagram_begins_with_pending_in_its_corner() -> None:
+    diagram = transition_diagram({})
+    assert diagram.nodes[0][:3] == ("pending", MARGIN, MARGIN)
 
 
 def _delivery(*attempts: tuple[float, int | None]) -> dict[str, object]:
@@ -117,3 +123,24 @@ async def test_an_account_with_many_payments_is_judged_on_request(emulator: Worl
     assert judged.count('data-testid="item-') == len(ITEMS)
     # A page that follows every payment would judge twice a second.
     assert 'data-stream=""' in judged
+
+
+async def test_more_than_100_deliveries_are_judged_on_request(emulator: World) -> None:
+    await register(emulator, "http://127.0.0.1:9/")
+    copied = {"when": {}, "then": {"copies": 100, "delay": "1h"}, "times": 1}
+    dropped = {"when": {}, "then": {"drop": True}}
+    await emulator.done("PUT", "/scenarios/many", {"webhooks": [copied, dropped]})
+    for is_on_request in (False, True):
+        await emulator.create()
+        assert count((await get(emulator, "fidelity")).text, "judge") == is_on_request
+
+
+async def test_more_than_500_requests_are_judged_on_request(emulator: World) -> None:
+    await emulator.create()
+    journal = emulator.running.engine.accounts.first.test.journal
+    entry = journal.newest
+    assert entry is not None
+    for new, is_on_request in ((499, False), (1, True)):
+        for _ in range(new):
+            journal.add(entry)
+        assert count((await get(emulator, "fidelity")).text, "judge") == is_on_request

@@ -53,6 +53,7 @@ async def test_requests_during_a_render_share_the_next_one() -> None:
     await turns()
     others = [renders.request() for _ in range(10)]
     await turns()
+    assert renders.count == 1
     renders.ends.set()
     assert await first == "1"
     assert set(await asyncio.gather(*others)) == {"2"}

@@ -1,5 +1,6 @@
 """Deleted, reset and restored accounts free their memory at once, without a garbage collection."""
 
+import asyncio
 import gc
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from emulator.server.engine.engine import Engine
 from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.journal import Journal
 from tests.cli.processes import SHARED_HANGS_AFTER_S, ask, serving
+from tests.server.engine.webhook_world import reply_after, webhook_world
 from tests.world import World, order
 
 ACCOUNTS = 200
@@ -72,6 +74,18 @@ async def test_what_a_restore_discards_is_freed_at_once(emulator: World) -> None
         assert in_memory() == before + Counter({Journal: 4})
     await engine.snapshots.delete(engine.accounts.first, "here")
     assert in_memory() == before + Counter({Journal: 2})
+
+
+async def test_an_endpoint_that_is_deleted_during_an_attempt_leaves_no_queue() -> None:
+    answered = asyncio.Event()
+    async with webhook_world(reply_after(answered)) as hooks:
+        await hooks.emulator.create()
+        await hooks.receiver.wait_for(1)
+        path = f"/webhook_endpoints/{hooks.endpoint['id']}"
+        assert (await hooks.emulator.control("DELETE", path)).status_code == 204
+        answered.set()
+        while hooks.emulator.running.engine.webhooks.dispatcher._queues:
+            await hooks.settle()
 
 
 @pytest.mark.deep

@@ -132,6 +132,9 @@ async def test_a_redirect_before_the_completion_becomes_a_later_completion_with_
     rule = {"when": {}, "then": {"redirect": "before_completed", "delay": "5s"}}
     await emulator.done("PUT", "/scenarios/early", {"checkout": [rule]})
     await pay(emulator, await emulator.create(), "+251900000001")
+    answered = await emulator.create()
+    await pay(emulator, answered, "0911223344")
+    await act(emulator, answered, "answer", answer="approve")
     await emulator.advance(5)
     text = await check_replay(emulator, tmp_path)
     assert comment in text.splitlines()
@@ -139,12 +142,15 @@ async def test_a_redirect_before_the_completion_becomes_a_later_completion_with_
     assert comment not in of_first.text
     document = yaml.safe_load(text)
     assert "checkout" not in document
-    assert document["outcomes"][-1]["then"] == [{"after": "5s", "status": "completed"}]
+    for rule in document["outcomes"][-2:]:
+        assert rule["then"] == [{"after": "5s", "status": "completed"}]
 
 
 async def test_an_empty_history_expects_no_events(emulator: World, tmp_path: Path) -> None:
     await emulator.advance(60)
     assert await script(emulator) == [{"expect": {"events": []}}]
+    with_deliveries = await emulator.control("GET", "/recording?deliveries=true")
+    assert with_deliveries.status_code == 200
     await check_replay(emulator, tmp_path)
 
 
@@ -273,6 +279,20 @@ async def test_a_cancel_is_recorded_at_its_own_instant(emulator: World, tmp_path
         {"advance": "4s"},
     ]
     await check_replay(emulator, tmp_path)
+
+
+async def test_a_cancel_that_ends_a_payment_is_recorded_with_its_rule(
+    emulator: World, tmp_path: Path
+) -> None:
+    rules = [
+        {"when": {}, "then": {"cancel": "stays_pending"}, "times": 1},
+        {"when": {}, "then": {"cancel": "fails"}, "times": 1},
+    ]
+    await emulator.done("PUT", "/scenarios/page", {"checkout": rules})
+    payment = await emulator.create()
+    for _ in rules:
+        await act(emulator, payment, "cancel")
+    assert parts(await check_replay(emulator, tmp_path))["checkout"] == rules
 
 
 async def test_flowing_time_is_recorded_to_the_millisecond(tmp_path: Path) -> None:
