@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from textwrap import indent
 
 import click
 
@@ -19,14 +18,23 @@ _FILES = {
     "agent": data_directory("docs/guides") / "agents.md",
 }
 _OWN_HELPER = " For another language, see docs/guides/own-helper.md"
-# The type declarations of the TypeScript file, which JavaScript has as comments.
-_DECLARATION = re.compile(
-    r"^(?:/\*\* .* \*/\n)?(?:export )?(?:interface .*\n(?:  .*\n)+\}|type .*;)$", re.MULTILINE
+# The declarations of types in the TypeScript file, which are JSDoc in JavaScript.
+_INTERFACE = re.compile(
+    r"^/\*\* (?P<text>.*) \*/\nexport interface (?P<name>\w+) \{\n(?P<members>(?:  .*\n)+)\}$",
+    re.MULTILINE,
+)
+_MEMBER = re.compile(
+    r"(?:/\*\*(?P<text>.*?)\*/\s*)?(?P<name>\w+)(?P<parameters>\((?:[^(){}]|\{[^{}]*\})*\))?"
+    r": (?P<type>[^;]+);",
+    re.DOTALL,
 )
 _ANNOTATIONS = {
+    r"^/\* eslint-disable \*/$": r"\g<0>\n// @ts-nocheck",
     r"^import type .*\n": "",
-    r"^( *(?:export )?(?:const|let) \w+): .+? = ": r"\1 = ",
-    r"^((?!//).*)\((\w+): [\w.]+\)": r"\1(\2)",
+    r"^type (\w+) = (.*);$": r"/** @typedef {\2} \1 */",
+    r" \*/\n(export const \w+): (.+?) = ": r"\n *  @type {\2} */\n\1 = ",
+    r"^( *)((?:const|let) \w+): (.+?) = ": r"\1/** @type {\3} */\n\1\2 = ",
+    r"^((?! *(?://|/?\*)).*)\((\w+): [\w.]+\)": r"\1(\2)",
     r"(?<!\*) as [A-Z]\w*": "",
 }
 
@@ -50,7 +58,16 @@ def helper(language: str, *, is_js: bool) -> None:
 
 
 def _javascript(typescript: str) -> str:
-    text = _DECLARATION.sub(lambda match: indent(match[0], "// "), typescript)
+    text = _INTERFACE.sub(_typedef, typescript)
     for pattern, replacement in _ANNOTATIONS.items():
         text = re.sub(pattern, replacement, text, flags=re.MULTILINE)
     return text
+
+
+def _typedef(interface: re.Match[str]) -> str:
+    lines = [interface["text"], f"@typedef {{object}} {interface['name']}"]
+    for member in _MEMBER.finditer(interface["members"]):
+        of_call = f"{member['parameters']} => " if member["parameters"] else ""
+        described = f"{{{of_call}{member['type']}}} {member['name']} {member['text'] or ''}"
+        lines.append(" ".join(f"@property {described}".replace("\n   *", " ").split()))
+    return "".join(("/**\n", *(f" * {line}\n" for line in lines), " */"))

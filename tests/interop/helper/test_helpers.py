@@ -136,6 +136,26 @@ def test_the_javascript_form_is_the_typescript_form_without_types(projects: Proj
     assert compiled[0] == compiled[1]
 
 
+WRONG_USE = """
+import { startEmulator } from "./compiled/payments-emulator.js";
+const emulator = await startEmulator({ serve: ["--seed", "1"] });
+const account = await emulator.createAccount({ seed: 1 });
+account.pay((await account.payment("pay_1")).amount);
+"""
+
+
+def test_the_types_of_the_javascript_form_are_known_to_a_compiler(projects: Projects) -> None:
+    project = projects("node")
+    (project / "wrong.mjs").write_text(WRONG_USE)
+    options = ("--allowJs", "--checkJs", "--strict", "--noEmit", "--types", "node")
+    options += ("--target", "es2022", "--module", "nodenext")
+    compiled = run_program("npx", "tsc", *options, "wrong.mjs", directory=project)
+    assert compiled.stdout.splitlines() == [
+        "wrong.mjs(5,13): error TS2345: Argument of type 'number' is not assignable to parameter"
+        " of type 'string'."
+    ]
+
+
 MISTAKES = {
     "a command that does not exist": (
         {"PAYMENTS_EMULATOR_COMMAND": "no-such-command"},
