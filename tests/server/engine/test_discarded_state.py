@@ -76,15 +76,22 @@ async def test_what_a_restore_discards_is_freed_at_once(emulator: World) -> None
     assert in_memory() == before + Counter({Journal: 2})
 
 
-async def test_an_endpoint_that_is_deleted_during_an_attempt_leaves_no_queue() -> None:
+@pytest.mark.parametrize("is_idle", [True, False])
+async def test_a_deleted_endpoint_leaves_no_queue(is_idle: bool) -> None:
     answered = asyncio.Event()
+    if is_idle:
+        answered.set()
     async with webhook_world(reply_after(answered)) as hooks:
         await hooks.emulator.create()
         await hooks.receiver.wait_for(1)
+        dispatcher = hooks.emulator.running.engine.webhooks.dispatcher
+        # Each waits for the database, which the dispatcher has asked before.
+        for _ in range(5 * is_idle):
+            await hooks.deliveries()
         path = f"/webhook_endpoints/{hooks.endpoint['id']}"
         assert (await hooks.emulator.control("DELETE", path)).status_code == 204
         answered.set()
-        while hooks.emulator.running.engine.webhooks.dispatcher._queues:
+        while dispatcher._queues:
             await hooks.settle()
 
 

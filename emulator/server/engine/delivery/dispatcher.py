@@ -303,6 +303,15 @@ class Dispatcher(StateService):
         for owner in self.awaited_pages.release(account):
             self._wake(owner)
 
+    def forget(self, endpoint: int) -> None:
+        """Drop the queue of an endpoint that was deleted, when its attempts have ended."""
+        self._loop.call_soon_threadsafe(self._forget, endpoint)
+
+    def _forget(self, endpoint: int) -> None:
+        queue = self._queues.get(endpoint)
+        if queue is not None:
+            self._read_soon(queue)
+
     def drop(self, account: Account) -> None:
         """Cancel the attempts of an account that was deleted, reset or restored."""
         self._loop.call_soon_threadsafe(self._drop, account)

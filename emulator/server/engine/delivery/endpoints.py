@@ -47,12 +47,20 @@ class EndpointTerms(Struct, frozen=True, kw_only=True):
 class Endpoints(StateService):
     """Creates, changes and deletes endpoints, in one transaction each.
 
-    `before_first` starts the dispatcher; it is called before there is an endpoint.
+    `before_first` starts the dispatcher; it is called before there is an endpoint. `after_delete`
+    gets the position of an endpoint that was deleted.
     """
 
-    def __init__(self, context: StateContext, *, before_first: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        context: StateContext,
+        *,
+        before_first: Callable[[], None],
+        after_delete: Callable[[int], None],
+    ) -> None:
         super().__init__(context)
         self._before_first = before_first
+        self._after_delete = after_delete
 
     @property
     def _form(self) -> WebhookForm:
@@ -120,6 +128,7 @@ class Endpoints(StateService):
         remaining = {**owner.endpoints}
         del remaining[endpoint.position]
         tx.set(owner, "endpoints", remaining)
+        tx.after_commit.append(partial(self._after_delete, endpoint.position))
         tx.after_commit.append(partial(self._change_notifier.changed, (owner,)))
 
     async def ensure(

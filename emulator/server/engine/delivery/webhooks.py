@@ -38,7 +38,10 @@ class Webhooks(StateService):
     def endpoints(self) -> "Endpoints":
         from emulator.server.engine.delivery.endpoints import Endpoints
 
-        return Endpoints(self._context, before_first=self.start)
+        return Endpoints(self._context, before_first=self.start, after_delete=self._forget)
+
+    def _forget(self, endpoint: int) -> None:
+        self.dispatcher.forget(endpoint)
 
     @cached_property
     def deliveries(self) -> "Deliveries":
