@@ -112,9 +112,7 @@ DEFAULT_SAVE_DIRECTORY = Path("explore")
 @click.option(
     "--key",
     metavar="KEY",
-    default=DEMO_TEST_KEY,
-    show_default=True,
-    help="API key of the account, with --url.",
+    help=f"API key of the account, with --url.  [default: {DEMO_TEST_KEY}]",
 )
 @click.option("--port", metavar="PORT", help="Port of the private emulator.  [default: 8080]")
 @click.option(
@@ -147,7 +145,7 @@ def explore(
     max_failures: int,
     save: Path,
     url: str | None,
-    key: str,
+    key: str | None,
     webhook_secret: str | None,
     webhook_format: str,
     json: Path | None,
@@ -169,6 +167,9 @@ def explore(
 
     settings = _settings(url, private)
     check_key("--key", key)
+    if key is not None and url is None:
+        cli_error("flag --key: expected --url")
+    key = key or DEMO_TEST_KEY
     limits = _limits(depth, max_time, seed, max_failures)
     if len(files) > 1 and not replays:
         cli_error("expected one file of an integration; several are accepted with --replay")

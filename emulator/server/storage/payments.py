@@ -91,7 +91,7 @@ _BY_PREFIX = (
 _CONTAINING = (
     f"SELECT {PAYMENT_COLUMNS} FROM (SELECT * FROM payments NOT INDEXED"
     f" WHERE position BETWEEN ?1 AND ?2 ORDER BY position DESC LIMIT {MAX_COMPARED_PAYMENTS})"
-    " WHERE amount_minor = ?3 OR instr(phone, ?4) OR substr(id, -length(?5)) = ?5 OR EXISTS"
+    " WHERE amount_minor IN (?3, ?8) OR instr(phone, ?4) OR substr(id, -length(?5)) = ?5 OR EXISTS"
     " (SELECT 1 FROM json_each(terms, '$.metadata')"
     " WHERE value = ?6 OR instr(key || '=' || value, ?5))"
     " ORDER BY position DESC LIMIT ?7"
@@ -275,15 +275,17 @@ def containing(
     owner: int,
     text: str,
     *,
-    amount_minor: int | None,
+    amounts_minor: tuple[int | None, int | None],
     phone_digits: str | None,
     part: str | None,
     limit: int,
 ) -> list[Payment]:
-    """Among an owner's newest payments, those with an amount, with these digits in the phone, with
-    a text as a value of metadata, or with a part of metadata or of the end of the id, newest first.
+    """Among an owner's newest payments, those with one of two amounts, with these digits in the
+    phone, with a text as a value of metadata, or with a part of metadata or of the end of the id,
+    newest first.
     """
-    values = (*positions_of(owner), amount_minor, phone_digits, part, text, limit)
+    amount, other_amount = amounts_minor
+    values = (*positions_of(owner), amount, phone_digits, part, text, limit, other_amount)
     return [payment_of_row(row) for row in tx.execute(_CONTAINING, values)]
 
 

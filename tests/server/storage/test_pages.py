@@ -210,7 +210,7 @@ def test_ids_with_a_beginning_take_as_many_steps_of_many_as_of_few(few: Table, m
 
 def test_a_text_is_compared_with_a_bounded_number_of_payments(few: Table, many: Table) -> None:
     def search(table: Table, text: str) -> list[str]:
-        rest = {"amount_minor": None, "phone_digits": None, "part": text}
+        rest = {"amounts_minor": (None, None), "phone_digits": None, "part": text}
         found = payments.containing(table.transaction, OWNER, text, limit=LIMIT, **rest)
         return [payment.id for payment in found]
 

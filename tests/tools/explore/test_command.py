@@ -391,6 +391,7 @@ MISTAKES = [
     (("--url", "http://127.0.0.1:1", "--port", "1"), "flag --port: the emulator at --url has"),
     (("--url", "shop"), "flag --url: found 'shop', expected an absolute http or https URL"),
     (("--key", "x"), "flag --key: expected test_ or live_ and 4 to 128"),
+    (("--key", "test_demo_key"), "flag --key: expected --url"),
     (("--junit", "/no/such/directory/x"), "flag --junit: cannot write"),
     (("--depth", "9"), "flag --depth: found '9', expected an integer from 0 to 5"),
     (("--replay",), "{file}: the file has no history that fits its integration; expected a"),

@@ -105,7 +105,9 @@ class Search(EngineService):
     @reads(is_long=True)
     def _containing(self, tx: Transaction, owner: Owner, text: str) -> list[Match]:
         etb = _ETB.fullmatch(text.replace(",", ""))
-        amount_minor = int(etb[1] + (etb[2] or "").ljust(2, "0")) if etb else None
+        # A whole number may also be an amount of the API, in cents.
+        in_etb = int(etb[1] + (etb[2] or "").ljust(2, "0")) if etb else None
+        in_cents = int(text) if text.isascii() and text.isdecimal() and etb else None
         # A phone is stored as +251…, and written with or without that, and with spaces.
         digits = _NO_DIGIT.sub("", text).removeprefix("251").lstrip("0")
         is_phone = len(digits) >= MIN_PART_LENGTH and not set(text) - set("0123456789+- ")
@@ -113,7 +115,7 @@ class Search(EngineService):
             tx,
             owner.number,
             text,
-            amount_minor=amount_minor,
+            amounts_minor=(in_etb, in_cents),
             phone_digits=digits if is_phone else None,
             part=text if len(text) >= MIN_PART_LENGTH else None,
             limit=MAX_MATCHES,
