@@ -35,8 +35,8 @@ TEXTS = (
     "ኢንጀራ",
 )
 STATUSES = ("processing", "completed", "failed", "expired", "refunded")
-# The page shows what a page that is loaded now shows. Of a clock that runs, and of a pause, the
-# time is not compared; a page of older items does not change.
+# The page shows what a page that is loaded now shows. Of a clock that runs, of real time and of
+# a pause, the time is not compared; a page of older items does not change.
 # Returns what differs after the longest wait, and null as soon as nothing does.
 _DIFFERENCE = """async () => {
   const until = performance.now() + %d;
@@ -55,7 +55,8 @@ _DIFFERENCE = """async () => {
     const runs = page.querySelector("[data-clock=flowing]") !== null;
     // The page of a payment does not follow the webhooks of the others.
     const isFollowed = !runs && !document.body.dataset.streamPayment;
-    const left = `[data-testid=paused]${runs ? ", time" : ""}${isFollowed ? "" : ", .next"}`;
+    const times = runs ? "time" : "[data-span=real]";
+    const left = `[data-testid=paused], ${times}${isFollowed ? "" : ", .next"}`;
     for (const part of page.querySelectorAll(isOlder ? "#account" : "[data-live]")) {
       const here = document.getElementById(part.id);
       if (!here || text(here, left) !== text(part, left))

@@ -364,7 +364,8 @@
     setText(chip.firstElementChild, state);
     setText(chip.lastElementChild, isConnected && pauseS ? `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}` : "");
     const clock = document.querySelector("[data-clock]");
-    if (clock.dataset.clock !== "flowing" || !isConnected) return;
+    if (!isConnected) return;
+    // The rate of a clock that stands is 0.
     const now = Date.parse(clock.dateTime) + passed * Number(clock.dataset.rate);
     const [date, time] = new Date(now).toISOString().split("T");
     setText(clock.firstElementChild, `${date}\u00a0`);

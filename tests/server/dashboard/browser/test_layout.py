@@ -188,6 +188,16 @@ async def test_times_are_spans_with_the_exact_instant(tab: Tab) -> None:
     await tab.sees("next-due", "min")
 
 
+async def test_an_age_in_real_time_grows_while_the_clock_of_the_account_stands(tab: Tab) -> None:
+    await tab.page.clock.install()
+    await tab.api.get("/v1/payments", headers={"Authorization": "Bearer test_unknown"})
+    await tab.open("requests")
+    age = tab.page.locator("#unauthorized [data-span=real]").first
+    await expect(age).not_to_have_text("2 min ago")
+    await tab.page.clock.run_for(120_000)
+    await expect(age).to_have_text("2 min ago")
+
+
 async def test_forced_colours_show_the_present_page_and_the_drawings(open_tab: OpenTab) -> None:
     async with open_tab() as tab, tab.endpoint(replies(Reply(status=500))):
         await tab.page.emulate_media(forced_colors="active")
