@@ -44,6 +44,7 @@ class RunContext:
 
     In a private emulator (`is_private`) keys follow from the names of the cases, so that ids are
     equal in every run, and accounts are not deleted. With a `key`, the cases run in its account.
+    Otherwise the accounts have the endpoints of the emulator's first account.
     """
 
     client: EmulatorClient
@@ -130,6 +131,8 @@ async def play(
             account.is_kept = context.is_private
             now = str((await client.send(calls.CLOCK)).member("now"))
             run = _CaseRun(case, client, context.receiver, report_step, now=now)
+            if given is None and not context.is_private:
+                run.endpoints_of = context.client
             has_rules = bool(case.scenario.checkout)
             try:
                 failure = await run.play()
@@ -157,6 +160,13 @@ def _refusal_failure(subject: str, response: HttpResponse) -> Failure:
     return Failure(place=_BEGIN, message=f"{subject} was refused: {response.explanation}")
 
 
+async def _endpoints(client: EmulatorClient) -> list[dict[str, object]]:
+    """The enabled endpoints of an account, the oldest first, to create them in another one."""
+    endpoints = (await client.call(calls.ENDPOINTS))[::-1]
+    members = ("url", "events", "secret", "profile", "format")
+    return [{name: each[name] for name in members} for each in endpoints if each["enabled"]]
+
+
 class _CaseFailed(Exception):
     """The case ends before the end of its script."""
 
@@ -180,6 +190,7 @@ class _CaseRun:
         self.names = NamedPayments()
         self.played: list[PlayedStep] = []
         self.inbox: WebhookInbox | None = None
+        self.endpoints_of: EmulatorClient | None = None
         self._case = case
         self._client = client
         self._receiver = receiver
@@ -195,6 +206,10 @@ class _CaseRun:
         try:
             await self._prepare()
             await self._play_steps(self._case.scenario.script, following=None)
+            if self.endpoints_of is not None:
+                await self._executor.advance(0)
+        except ImpossibleStep as impossible:
+            return Failure(place=_BEGIN, message=str(impossible))
         except _CaseFailed as failed:
             return failed.failure
         return None
@@ -211,6 +226,9 @@ class _CaseRun:
                 if not self._case.scenario.enabled:
                     await self._client.call(calls.ENABLE_SCENARIO(name, body={"enabled": True}))
             subject = "the endpoint for webhooks"
+            endpoints = await _endpoints(self.endpoints_of) if self.endpoints_of else []
+            for endpoint in endpoints:
+                await self._client.call(calls.CREATE_ENDPOINT(body=endpoint))
             if self.inbox is not None and self._receiver is not None:
                 await self.inbox.register(self._receiver)
         except PaymentsEmulatorError as error:

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
-from tests.cli.invocation import invoke, output, usage_error
+from tests.cli.invocation import invoke, output, running, usage_error
 from tests.cli.processes import Server, serving
 from tests.tools.traffic_import.recorded import (
     at,
@@ -93,6 +94,35 @@ def test_the_endpoints_of_an_account_receive_the_webhooks_in_the_recorded_order(
     assert "case" not in [each["name"] for each in scenarios]
     [shown] = server.request("GET", "/v1/payments", key=key).json["data"]
     assert shown["status"] == "completed"
+
+
+def test_without_a_key_the_endpoints_of_the_first_account_receive_the_webhooks(
+    tmp_path: Path, server: Server
+) -> None:
+    received: list[tuple[str, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            event = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            received.append((event["timestamp"], event["type"]))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    written = str(tmp_path / "case.yaml")
+    output("import", *paid_files(tmp_path), "-o", written)
+    emulator = f"http://127.0.0.1:{server.api_port}"
+    with running(HTTPServer(("127.0.0.1", 0), Handler)) as url:
+        endpoint = server.request("POST", "/_emulator/webhook_endpoints", {"url": url}).json
+        code, printed = output("replay", written, "--url", emulator)
+        server.request("DELETE", f"/_emulator/webhook_endpoints/{endpoint['id']}")
+    assert code == 0, printed
+    assert received == [
+        ("2026-01-01T00:00:00.000Z", "payment.created"),
+        *(("2026-01-01T00:00:09.000Z", "payment.completed") for _ in range(2)),
+        ("2026-01-01T00:00:04.000Z", "payment.processing"),
+    ]
 
 
 @pytest.mark.parametrize(
