@@ -84,7 +84,8 @@ class Record:
         return [
             text
             for text, url in self.errors
-            if url not in refused and not any(part in url for part in self.excused)
+            if url.partition("#")[0] not in refused
+            if not any(part in url for part in self.excused)
         ]
 
     def strangers(self, *known: str) -> list[str]:
