@@ -16,7 +16,8 @@ CONTROLS = "a[href], button, summary, select, input:not([type=hidden]), textarea
 # Each visible control: its position among all, and whether a click on it loads a document.
 _VISIBLE = """controls => {
   window.walked = controls;
-  const scope = document.querySelector("dialog[open], #menu[open]") ?? document;
+  const scope = ["dialog[open]", "#menu[open]", "html"].map((each) => document.querySelector(each))
+    .find((each) => each !== null);
   const here = location.href.split("#")[0];
   const loads = (each) => {
     if (each.matches("a")) {
