@@ -129,6 +129,31 @@ def _label(key: str) -> str:
     return repr(f"{key[:_MAX_LABEL_CHARACTERS]}…" if len(key) > _MAX_LABEL_CHARACTERS else key)
 
 
+def with_others_in(entry: Entry, key: str, known: Collection[str]) -> Entry:
+    """The mapping with other members than the known ones as members of its member `key`.
+
+    These are mappings whose names are not those of known members with a mistake.
+    """
+    node = entry.node
+    if not isinstance(node, MapNode):
+        return entry
+    others: list[tuple[Node, Node]] = []
+    rest: list[tuple[Node, Node]] = []
+    for name, value in node.pairs:
+        text = name.text if isinstance(name, ScalarNode) else ""
+        if text == key and isinstance(value, MapNode):
+            others += value.pairs
+        elif isinstance(value, MapNode) and text not in known and not hint_nearest(text, known):
+            others.append((name, value))
+        else:
+            rest.append((name, value))
+    if not others:
+        return entry
+    line, column, *_ = others[0][0]
+    holder = ScalarNode(line, column, key, ScalarKind.TEXT), MapNode(line, column, tuple(others))
+    return entry._replace(node=node._replace(pairs=(*rest, holder)))
+
+
 def note_unknown_key(
     entry: Entry,
     key_entry: Entry,

@@ -151,7 +151,6 @@ def _has_ended(attributes: Mapping[str, str], now_ms: int) -> bool:
     if "max-age" in attributes:
         return attributes["max-age"].startswith(("0", "-"))
     try:
-        expires = parsedate_to_datetime(attributes["expires"])
-        return expires.timestamp() * 1000 <= now_ms
+        return parsedate_to_datetime(attributes["expires"]).timestamp() * 1000 <= now_ms
     except (LookupError, ValueError, OverflowError):
         return False

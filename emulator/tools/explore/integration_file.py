@@ -8,11 +8,13 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from emulator.domain.hosts import ACCEPTED_URL
 from emulator.files.yaml_nodes import ListNode, MapNode
 from emulator.files.yaml_tree import read_tree
 from emulator.http.addresses import is_web_url
-from emulator.scenarios.entries import Entry, FileContext, listed, read_items
+from emulator.scenarios.entries import Entry, FileContext, listed, read_items, with_others_in
 from emulator.scenarios.kinds import (
     Boolean,
     Duration,
@@ -79,6 +81,7 @@ class _Start(Kind[tuple[StartCall, ...]]):
             items = read_items(entry, "", "an entry of start") or []
         if not 1 <= len(items) <= MAX_START_CALLS:
             entry.note(f"start must have 1 to {MAX_START_CALLS} entries, not {len(items)}")
+        items = [with_others_in(each, "values", _START_CALL.keys) for each in items]
         calls = [call for item in items if (call := _START_CALL.read(item)) is not None]
         if len(entry.context.problems) > before:
             return None
@@ -86,6 +89,12 @@ class _Start(Kind[tuple[StartCall, ...]]):
             entry.note("start must have 'order' once: where a response has the order's id")
         if sum(bool(call.payment) + bool(call.checkout_url) for call in calls) > 1:
             entry.note("start must have 'payment' or 'checkout_url' once, or neither")
+        # What a call uses itself comes from the response before.
+        for number, call in list(enumerate(calls))[1:]:
+            texts = repr((call.line, call.json, call.form, call.headers))
+            used = tuple(each for each in call.values if f"{{{each[0]}}}" in texts)
+            calls[number] = replace(call, values=tuple(e for e in call.values if e not in used))
+            calls[number - 1] = replace(calls[number - 1], values=calls[number - 1].values + used)
         names: set[str] = set()
         for item, call in zip(items, calls, strict=True):
             _note_unknown_names(item, call, names)
@@ -93,7 +102,8 @@ class _Start(Kind[tuple[StartCall, ...]]):
         return tuple(calls)
 
     def schema(self) -> JsonSchema:
-        one = _START_CALL.schema()
+        other = {"allOf": [{"type": "object"}, VALUE.schema()]}
+        one = {**_START_CALL.schema(), "additionalProperties": other}
         return {"anyOf": [one, {"type": "array", "items": one, "maxItems": MAX_START_CALLS}]}
 
     def write(self, value: tuple[StartCall, ...]) -> Json:
@@ -146,8 +156,7 @@ class ValueKind(Kind[ResponseValue]):
         return {"anyOf": [self._path.schema(), self._mapping.schema()]}
 
     def write(self, value: ResponseValue) -> Json:
-        is_path = value == ResponseValue(path=value.path)
-        return value.path if is_path else self._mapping.write(value)
+        return value.path if value == ResponseValue(path=value.path) else self._mapping.write(value)
 
 
 _HEADER_NAME = Text(
@@ -307,9 +316,7 @@ def parse_integration(text: str, source: str) -> Integration:
     """Parse the text of a file. Raises ScenarioError with every problem of the text."""
     context = FileContext(source)
     tree = read_tree(text, context.add, holds="an integration")
-    integration = tree and INTEGRATION.read(
-        Entry(node=tree, label="an integration", context=context)
-    )
+    integration = tree and INTEGRATION.read(Entry(tree, "an integration", context))
     if not integration or context.problems:
         raise ScenarioError(context.problems)
     return integration

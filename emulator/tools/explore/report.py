@@ -89,17 +89,16 @@ def count_lines(exploration: Exploration) -> Iterator[str]:
 
 def summary_line(exploration: Exploration) -> str:
     """The result in one line."""
-    failed = len(exploration.failures)
     ran = counted(exploration.ran, *_HISTORIES)
-    result = f"{failed} failed" if failed else "none failed"
+    result = f"{len(exploration.failures) or 'none'} failed"
     return f"{ran} in {exploration.duration_ms / 1000:.1f} s: {result}"
 
 
 def progress_text(exploration: Exploration) -> str:
     """A bar of the histories that are done."""
     done = exploration.existing - exploration.not_run
-    bar = progress_bar(done, exploration.existing)
-    return f"{bar} histories, {len(exploration.failures)} failed"
+    failed = len(exploration.failures)
+    return f"{progress_bar(done, exploration.existing)} histories, {failed} failed"
 
 
 def report(name: str, exploration: Exploration, saved: Mapping[str, str]) -> bytes:
@@ -169,8 +168,7 @@ def explored(file: Path, result: Result, saved: Mapping[str, str] | None = None)
 def what_to_do(verdict: Verdict) -> str:
     """The section of the guide about a verdict, in one line."""
     guide = (data_directory("docs/guides") / "explore.md").read_text(encoding="utf-8")
-    section = guide.partition(f"\n### {verdict.id}\n")[2].partition("\n#")[0]
-    return " ".join(section.split())
+    return " ".join(guide.partition(f"\n### {verdict.id}\n")[2].partition("\n#")[0].split())
 
 
 def junit(name: str, exploration: Exploration) -> bytes:
@@ -209,8 +207,7 @@ def saved_name(integration: Integration, failure: HistoryFailure) -> str:
 
 def saved_history(integration: Integration, form: WebhookForm) -> History | None:
     """The history of a saved file; None where it fits neither the integration nor the form."""
-    name = integration.history
-    if name is None:
+    if (name := integration.history) is None:
         return None
     known = [ANOMALY_BY_NAME[each] for each in name.anomalies]
     return build_history(name.outcome, known, capabilities(integration, form))

@@ -25,6 +25,7 @@ from emulator.tools.explore.service import ExploreError, ServiceEvent
 from emulator.tools.explore.steps import Manner
 
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
+Values = dict[str, Json]
 MAX_REDIRECTS = 5
 MAX_SHOWN_CHARACTERS = 200
 _TAMPERS = {
@@ -32,9 +33,6 @@ _TAMPERS = {
     Manner.STALE: Tamper.STALE,
     Manner.UNSIGNED: Tamper.UNSIGNED,
 }
-
-
-Values = dict[str, Json]
 
 
 class StartFailed(ExploreError):

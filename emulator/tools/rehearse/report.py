@@ -22,8 +22,7 @@ def tables(run: RehearsalRun) -> Iterator[tuple[str, list[VariantResult]]]:
     """The two tables: the title, and the results so far."""
     for kind, title in _FINDINGS.items():
         results = [result for result in run.results if result.variant.kind is kind]
-        findings = sum(result.is_finding for result in results)
-        yield f"{title}: {findings} of {len(results)}", results
+        yield f"{title}: {sum(each.is_finding for each in results)} of {len(results)}", results
 
 
 def details(result: VariantResult) -> Iterator[str]:

@@ -17,7 +17,7 @@ from emulator.tools.explore.integration_file import (
     parse_integration,
     read_integration,
 )
-from emulator.tools.explore.response_value import missing_at, read_path
+from emulator.tools.explore.response_value import ResponseValue, missing_at, read_path
 from emulator.tools.explore.shop import Shop
 from tests.docs.document import sections_of
 from tests.tools.explore.small_shop import integration_text
@@ -222,6 +222,34 @@ def test_a_mistake_in_a_list_of_requests_has_its_position(
     with pytest.raises(ScenarioError) as caught:
         parse_integration(text.replace(right, wrong, 1), "shop.yaml")
     assert str(caught.value.problems[0]).startswith(f"shop.yaml:{message}")
+
+
+TAKEN = "csrf: {match: '(.+)'}"
+
+
+@pytest.mark.parametrize(
+    ("login", "order"),
+    [
+        (f"values: {{{TAKEN}}}", ""),
+        (TAKEN, ""),
+        (f"values: {{id: $.id}}, {TAKEN}", ""),
+        ("", f", {TAKEN}"),
+        ("", f", values: {{{TAKEN}}}"),
+    ],
+)
+def test_a_value_stands_at_the_request_that_has_or_uses_it(login: str, order: str) -> None:
+    """Beside the other keys, too: a request that uses it takes it from the response before."""
+    first, _, rest = TEXT.partition("start: ")
+    text = f"""{first}start:
+  - {{request: GET http://127.0.0.1:3000/login, {login}}}
+  - {{request: POST http://127.0.0.1:3000/orders, form: {{a: "{{csrf}}"}}, order: $.id{order}}}
+{rest.partition(chr(10))[2]}"""
+    before, using = parse_integration(text, "shop.yaml").start
+    assert dict(before.values)["csrf"] == ResponseValue(match="(.+)")
+    assert using.values == ()
+    written = INTEGRATION.write(parse_integration(text, "shop.yaml"))
+    for each in (yaml.safe_load(text), {"version": 1, **written}):
+        jsonschema.validate(each, integration_schema())
 
 
 def test_every_mistake_is_reported() -> None:
