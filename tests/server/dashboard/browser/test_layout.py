@@ -4,6 +4,7 @@ import pytest
 from playwright.async_api import expect
 
 from emulator.server.dashboard.app import SECTIONS
+from tests.cli.processes import REPOSITORY
 from tests.server.checkout.browser.tabs import DESKTOP, PHONE, Device
 from tests.server.dashboard.browser.tabs import TABLET, ZOOMED, OpenTab, Tab, in_every_look
 from tests.server.webhooks.receiver import Reply, receiving, replies
@@ -277,6 +278,19 @@ async def test_the_guide_to_each_page_is_one_link_away(tab: Tab) -> None:
     await tab.open("payments")
     await tab.click("fail", "faults-guide")
     await expect(tab.page.locator("h1")).to_contain_text("Faults")
+
+
+GUIDES = sorted(path.stem for path in (REPOSITORY / "docs/guides").glob("*.md"))
+
+
+@pytest.mark.parametrize("width", [360, 704, 960])
+async def test_no_guide_is_wider_than_the_window(open_tab: OpenTab, width: int) -> None:
+    async with open_tab(Device(width=width, height=900)) as tab:
+        wide = []
+        for name in GUIDES:
+            await tab.open(f"guides/{name}")
+            wide += [name] * await tab.page.evaluate("document.body.scrollWidth > innerWidth")
+        assert not wide
 
 
 @in_every_look
