@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from random import Random  # noqa: TID251 - drawn from a seed
 from typing import Any
@@ -54,7 +55,7 @@ _SHOWN = """() => {
 }"""
 # What a program writes where a value is missing, or where a text was not filled in.
 _UNFILLED = re.compile(r"\b(undefined|NaN)\b|\[object |\{\w*\}|\{\{|%\(|^(None|null)$")
-_GONE = ("context was destroyed", "navigat", "ERR_ABORTED")
+_GONE = ("context was destroyed", "navigat", "ERR_ABORTED", "Not attached to an active page")
 
 
 @dataclass(kw_only=True)
@@ -111,14 +112,19 @@ class Steps:
         step = self.draw.choice((page.go_back, page.go_back, page.go_forward, page.reload))
         self.note(step.__name__)
         self.counts[step.__name__.replace("_", " ")] += 1
-        try:
-            await step(wait_until="commit")
-        except Error as error:
-            # The page that it came to has left for another one.
-            if not any(part in error.message for part in _GONE):
-                raise
-        if page.url == "about:blank":
-            await page.go_forward(wait_until="commit")
+        await _go(step)
+        while page.url == "about:blank":
+            await page.wait_for_load_state()
+            await _go(page.go_forward)
+
+
+async def _go(step: Callable[..., Awaitable[object]]) -> None:
+    """One step in the history; the page that it comes to may leave for another one."""
+    try:
+        await step(wait_until="commit")
+    except Error as error:
+        if not any(part in error.message for part in _GONE):
+            raise
 
 
 async def drawn(page: Page, control: dict[str, Any]) -> ElementHandle:

@@ -73,7 +73,9 @@ class Record:
         self.responses.append(response)
 
     def _on_console(self, message: ConsoleMessage) -> None:
-        self.errors.append((message.text, message.location["url"]))
+        # Chromium explains with "info" what it has done, such as that it moved no focus.
+        if message.type != "info":
+            self.errors.append((message.text, message.location["url"]))
 
     def _on_error(self, error: Error) -> None:
         self.errors.append((str(error), ""))
