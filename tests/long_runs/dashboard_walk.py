@@ -146,6 +146,8 @@ class DashboardWalk:
         async with self.tab.page.context.expect_page() as opening:
             await (await drawn(self.tab.page, control)).click()
         window = await opening.value
+        # The response with status 410 of an expired checkout may be there before it is followed.
+        self.tab.record.excused.append(url)
         self.tab.record.follow(window)
         await expect(window.locator("main[data-page]")).to_have_count(1)
         assert "problem" not in str(await window.locator("main").get_attribute("data-page")), url
