@@ -130,9 +130,9 @@ def _label(key: str) -> str:
 
 
 def with_others_in(entry: Entry, key: str, known: Collection[str]) -> Entry:
-    """The mapping with other members than the known ones as members of its member `key`.
+    """The mapping, whose unknown members that are mappings are moved into its member `key`.
 
-    These are mappings whose names are not those of known members with a mistake.
+    A name that resembles a known one stays, so that it is noted as a mistake.
     """
     node = entry.node
     if not isinstance(node, MapNode):

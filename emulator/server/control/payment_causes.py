@@ -77,11 +77,12 @@ def _first_event(detail: PaymentDetail, action: Action) -> Event | None:
 
 def causes(detail: PaymentDetail) -> Iterator[tuple[Cause, str]]:
     """The cause of each event of the timeline, also in words."""
-    actions = {
-        event.position: (payment_action(each), each.at)
-        for each in detail.actions
-        if (event := _first_event(detail, each)) is not None and _has_effect(each)
-    }
+    actions: dict[int, tuple[PaymentAction, Instant]] = {}
+    for each in detail.actions:
+        done, caused = payment_action(each), _first_event(detail, each)
+        # After a cancel that did not fail the payment, it stayed pending.
+        if caused is not None and not (isinstance(done, Cancelled) and not done.fails):
+            actions[caused.position] = done, each.at
     submitted: tuple[Paid, Instant] | None = None
     for event in detail.timeline:
         action, at = actions.get(event.position, (None, event.at))
@@ -96,15 +97,6 @@ def causes(detail: PaymentDetail) -> Iterator[tuple[Cause, str]]:
             yield _scheduled_cause(detail, event, submitted)
         if event.is_failed_attempt:
             submitted = None
-
-
-def _has_effect(action: Action) -> bool:
-    """Whether it changed the payment; after a cancel, it may have stayed pending."""
-    match payment_action(action):
-        case Cancelled(fails=fails):
-            return fails
-        case _:
-            return True
 
 
 def _action_text(action: PaymentAction, method: str) -> str:
