@@ -219,6 +219,8 @@ async def test_the_payment_of_another_client_is_the_first_of_each_mode() -> None
         other = (await client.send(PAYMENTS)).json["data"][-1]
         assert (other["status"], other["method"]) == ("completed", "mobile_wallet")
         assert (await client.send(f"{PAYMENTS}/{other['id']}")).json == other
+        timeline = (await client.control("GET", f"/payments/{other['id']}"))["timeline"]
+        assert [each["cause"]["by"] for each in timeline] == ["request", "customer", "customer"]
         await client.send(PAYMENTS, order(), key="live_shop")
         live = (await client.send(PAYMENTS, key="live_shop")).json["data"]
         assert [payment["method"] for payment in live] == [None, "mobile_wallet"]
