@@ -29,7 +29,8 @@ CALLS = {
     *("create_payment", "retrieve_payment", "list_payments"),
     *("get_health", "get_clock", "create_account", "delete_account"),
     *("put_scenario", "switch_scenario"),
-    *("create_webhook_endpoint", "advance_clock", "add_fault", "get_payment"),
+    *("create_webhook_endpoint", "list_webhook_endpoints"),
+    *("advance_clock", "add_fault", "get_payment"),
     *("pay_payment", "answer_payment", "cancel_payment", "transition_payment"),
     *("list_events", "list_deliveries", "list_requests", "count_transitions"),
 }
