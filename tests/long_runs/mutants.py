@@ -1,8 +1,9 @@
 """Changes random places of the program, one at a time, and runs the tests that must notice it.
 
-Each change is made in a private copy of the project. A mutant is killed if a test fails. A mutant
-that survives is an error, unless `mutants.txt` lists it with a reason. The results are appended to
-`artifacts/mutants-SEED.jsonl`, so that an interrupted run continues.
+Each change is made in a private copy of the project. A mutant is killed if a test fails. The tests
+that reach its lines run first; the coverage of the default lane says which these are. A mutant that
+survives is an error, unless `mutants.txt` lists it with a reason. The coverage and the results stay
+in `artifacts/`, so that an interrupted run continues.
 """
 
 import ast
@@ -22,6 +23,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 
+from coverage import CoverageData
+
 from emulator import ids
 from tests.cli.processes import REPOSITORY
 from tests.long_runs.mutations import Mutant, mutants_of
@@ -30,12 +33,11 @@ from tests.tables import rows
 UNIT = "mutants"
 COUNT = 300
 WORKERS = 2
-# Of the files about a mutant's module, these run first.
-NEAREST = 3
 # A signal does not end every test.
 LIMIT = ("--timeout=120", "--timeout-method=thread")
 STAGE_LIMIT_S = 3_600
 RESULTS = REPOSITORY / "artifacts"
+COVERAGE = RESULTS / "mutants.coverage"
 NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__", "artifacts")
 NOT_RUN = ("tests/architecture/", "tests/benchmarks/", "tests/interop/", "tests/long_runs/")
 
@@ -60,7 +62,7 @@ class Tree:
         (self.root / ".venv").symlink_to(REPOSITORY / ".venv")
 
     def outcome(self, mutant: Mutant, stages: Iterable[list[str]]) -> Outcome:
-        """Run each list of test files with the mutant, until a test fails."""
+        """Run each list of tests with the mutant, until one fails."""
         file = self.root / mutant.path
         text = file.read_text(encoding="utf-8")
         self._write(file, mutant.apply(text))
@@ -68,12 +70,12 @@ class Tree:
             outcome = self._outcome(mutant, stages)
         finally:
             self._write(file, text)
-        self._check_without_mutant(outcome.test.partition("::")[0])
+        self._check_without_mutant(outcome.test.partition("[")[0])
         return outcome
 
     def _outcome(self, mutant: Mutant, stages: Iterable[list[str]]) -> Outcome:
-        for files in filter(None, stages):
-            code, output = self.test(files)
+        for tests in filter(None, stages):
+            code, output = self.test(tests)
             if code is None:
                 return Outcome(mutant=mutant, result="time limit")
             assert code >= 0, f"a signal ended the tests of {mutant}; run it again"
@@ -83,19 +85,19 @@ class Tree:
                 return Outcome(mutant=mutant, result="killed", test=test)
         return Outcome(mutant=mutant, result="survived")
 
-    def _check_without_mutant(self, test_file: str) -> None:
+    def _check_without_mutant(self, test: str) -> None:
         """A test that always fails kills nothing."""
-        if test_file.endswith(".py") and test_file not in self._passed:
-            code, output = self.test([test_file])
-            assert code == 0, f"{test_file} fails without a mutant:\n{output}"
-            self._passed.add(test_file)
+        if test.startswith("tests/") and test not in self._passed:
+            code, output = self.test([test])
+            assert code == 0, f"{test} fails without a mutant:\n{output}"
+            self._passed.add(test)
 
-    def test(self, files: list[str]) -> tuple[int | None, str]:
+    def test(self, tests: list[str]) -> tuple[int | None, str]:
         """The exit code of pytest, None at the time limit, and what it prints."""
         options = ("-x", "-n", "0", "-q", "-p", "no:cacheprovider", *LIMIT)
         with (self._parent / "output.txt").open("w+", encoding="utf-8", errors="replace") as output:
             process = subprocess.Popen(
-                (sys.executable, "-m", "pytest", *options, *files),
+                (sys.executable, "-m", "pytest", *options, *tests),
                 cwd=self.root,
                 env={**os.environ, "PYTHONPATH": str(self.root)},
                 stdin=subprocess.DEVNULL,
@@ -123,9 +125,10 @@ class Tree:
 
 
 class Selection:
-    """Which test files of the default lane can notice a change of a module."""
+    """Which tests of the default lane can notice a change of a module."""
 
-    def __init__(self) -> None:
+    def __init__(self, coverage: CoverageData) -> None:
+        self._coverage = coverage
         files = [f for part in ("emulator", "tests") for f in (REPOSITORY / part).rglob("*.py")]
         texts = {str(f.relative_to(REPOSITORY)): f.read_text(encoding="utf-8") for f in files}
         self._texts = {path: texts[path] for path in sorted(texts) if "/data/" not in path}
@@ -137,7 +140,10 @@ class Selection:
         )
 
     def stages(self, mutant: Mutant) -> Iterator[list[str]]:
-        """The files of the module's package, then all that import it; those about it first."""
+        """The tests that reach the mutant, then the files that can; those of its package first.
+
+        The coverage has nothing of servers that tests start, nor of what is done at an import.
+        """
         tests = [
             path
             for path in self._texts
@@ -148,13 +154,24 @@ class Selection:
         while str(package) not in directories:
             package = package.parent
         near = [path for path in tests if Path(path).parent == package]
-        near = self._by_mentions(mutant, near)
-        yield near[:NEAREST]
-        yield near[NEAREST:]
         far = [t for t in tests if t not in near and mutant.path in self._closure(t)]
-        far = self._by_mentions(mutant, far)
-        yield far[:NEAREST]
-        yield far[NEAREST:]
+        files = [self._by_mentions(mutant, near), self._by_mentions(mutant, far)]
+        reaching = self._reaching(mutant)
+        for part in files:
+            yield [test for path in part for test in reaching.get(path, ())]
+        yield from files
+
+    def _reaching(self, mutant: Mutant) -> dict[str, list[str]]:
+        """The tests that execute a line of the mutant, by their files."""
+        text = self._texts[mutant.path].encode()
+        first, last = (text.count(b"\n", 0, end) + 1 for end in (mutant.begin, mutant.end))
+        by_line = self._coverage.contexts_by_lineno(str(REPOSITORY / mutant.path))
+        contexts = {c for line in range(first, last + 1) for c in by_line.get(line, ())}
+        tests = {re.split(r"[\[|]", context)[0] for context in contexts - {""}}
+        found: dict[str, list[str]] = {}
+        for test in sorted(tests):
+            found.setdefault(test.partition("::")[0], []).append(test)
+        return found
 
     def _by_mentions(self, mutant: Mutant, tests: list[str]) -> list[str]:
         defined = re.findall(
@@ -206,6 +223,7 @@ def execute(
     mutants: list[Mutant], selection: Selection, finished: Callable[[Outcome], None]
 ) -> None:
     with TemporaryDirectory(prefix="mutants-") as directory:
+        Path(directory).chmod(0o755)  # one test is another user
         trees: SimpleQueue[Tree] = SimpleQueue()
         for number in range(WORKERS):
             trees.put(Tree(Path(directory, str(number))))
@@ -221,10 +239,23 @@ def execute(
             list(pool.map(execute_one, mutants))
 
 
+def measured_coverage() -> CoverageData:
+    """Which test of the default lane executes which line, measured if no file says it."""
+    if not COVERAGE.exists():
+        options = ("-q", "--cov=emulator", "--cov-context=test", "--cov-report=")
+        command = (sys.executable, "-m", "pytest", *options)
+        subprocess.run(
+            command, cwd=REPOSITORY, env={**os.environ, "COVERAGE_FILE": str(COVERAGE)}, check=True
+        )
+    coverage = CoverageData(str(COVERAGE))
+    coverage.read()
+    return coverage
+
+
 def run(seed: int, count: int) -> dict[str, str]:
-    selection = Selection()
-    mutants = drawn(seed, count, selection.modules)
     RESULTS.mkdir(exist_ok=True)
+    selection = Selection(measured_coverage())
+    mutants = drawn(seed, count, selection.modules)
     results = RESULTS / f"mutants-{seed}.jsonl"
     results.touch()
     entries = map(json.loads, results.read_text(encoding="utf-8").splitlines())
