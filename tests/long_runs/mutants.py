@@ -80,8 +80,9 @@ class Tree:
                 return Outcome(mutant=mutant, result="time limit")
             assert code >= 0, f"a signal ended the tests of {mutant}; run it again"
             if code not in (0, 5):  # 5: none of their tests is in the default lane
-                failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
-                test = failed[1] if failed else f"exit code {code}"
+                # The output of a failed test may be that of another pytest.
+                failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
+                test = failed[-1] if failed else f"exit code {code}"
                 return Outcome(mutant=mutant, result="killed", test=test)
         return Outcome(mutant=mutant, result="survived")
 

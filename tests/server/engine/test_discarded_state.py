@@ -16,6 +16,7 @@ from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.journal import Journal
 from tests.cli.processes import SHARED_HANGS_AFTER_S, ask, serving
 from tests.server.engine.webhook_world import reply_after, webhook_world
+from tests.server.webhooks.receiver import Reply, replies
 from tests.world import World, order
 
 ACCOUNTS = 200
@@ -93,6 +94,25 @@ async def test_a_deleted_endpoint_leaves_no_queue(is_idle: bool) -> None:
         answered.set()
         while dispatcher._queues:
             await hooks.settle()
+
+
+async def test_no_task_waits_for_a_deleted_endpoint() -> None:
+    async with webhook_world(replies(Reply(status=500))) as hooks:
+        await hooks.emulator.create()
+        await hooks.receiver.wait_for(1)
+        await hooks.settle()
+        engine = hooks.emulator.running.engine
+        account, webhooks = engine.accounts.first, engine.webhooks
+
+        async def delete_later() -> None:
+            """Delete the endpoint when its retry was seen as due, before its queue is read."""
+            await engine.snapshots.all(account)
+            await webhooks.endpoints.delete(account.test, hooks.endpoint["id"])
+
+        account.clock.stand_at(account.clock.now() + 3_600_000)
+        made, _ = await asyncio.gather(webhooks.wait_for_due(account, 2**53), delete_later())
+        assert made
+        assert len(hooks.receiver.received) == 1
 
 
 @pytest.mark.deep

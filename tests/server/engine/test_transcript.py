@@ -101,3 +101,8 @@ def test_a_key_may_be_long(length: int) -> None:
     document = {"script": [{"create": {"metadata": {"k" * length: "v", '"' * length: "w"}}}]}
     for loader in LOADERS:
         assert read(yaml_text(document), loader) == document
+
+
+def test_only_a_key_of_more_than_128_characters_has_a_mark_before_it() -> None:
+    lines = yaml_text({"k" * 128: 1, "l" * 129: 2}).splitlines()
+    assert lines == [f"{'k' * 128}: 1", f"? {'l' * 129}", ": 2"]
