@@ -62,6 +62,13 @@ async def test_the_cancel_button_that_fails_the_payment_returns_to_the_merchant(
     assert cancelled["cause"] == {"by": "customer"}
 
 
+async def test_a_control_call_that_cancels_is_the_cause_of_the_failure(emulator: World) -> None:
+    buyer = await ruled(emulator, {"cancel": "fails"})
+    await emulator.done("POST", f"/payments/{buyer.payment_id}/cancel")
+    [_, cancelled] = (await emulator.shown(f"/payments/{buyer.payment_id}"))["timeline"]
+    assert cancelled["cause"] == {"by": "control"}
+
+
 async def test_the_page_redirects_before_the_payment_has_completed(emulator: World) -> None:
     buyer = await ruled(emulator, {"redirect": "before_completed"})
     waiting = await buyer.pay("telebirr", phone=ASKED)
