@@ -141,10 +141,9 @@ class Selection:
         )
 
     def stages(self, mutant: Mutant) -> Iterator[list[str]]:
-        """The tests that reach the mutant, then the files of its package.
+        """The tests that reach the mutant, then the files that can; those of its package first.
 
-        Where no test does, all files that can follow: the coverage has nothing of servers that
-        tests start, nor of what is done at an import.
+        The coverage has nothing of servers that tests start, nor of what is done at an import.
         """
         tests = [
             path
@@ -157,13 +156,11 @@ class Selection:
             package = package.parent
         near = [path for path in tests if Path(path).parent == package]
         far = [t for t in tests if t not in near and mutant.path in self._closure(t)]
-        near, far = (self._by_mentions(mutant, files) for files in (near, far))
+        files = [self._by_mentions(mutant, near), self._by_mentions(mutant, far)]
         reaching = self._reaching(mutant)
-        for files in (near, far):
-            yield [test for path in files for test in reaching.get(path, ())]
-        yield near
-        if not reaching:
-            yield far
+        for part in files:
+            yield [test for path in part for test in reaching.get(path, ())]
+        yield from files
 
     def _reaching(self, mutant: Mutant) -> dict[str, list[str]]:
         """The tests that execute a line of the mutant, by their files."""
