@@ -116,7 +116,7 @@ async function webhook(request, body) {
   } else if (bug('error-is-failure')) await applyFresh(order).catch(() => apply(order, 'failed'))
   else if ((bug('remembers-before-read') && status === 'completed') || WAYS.includes('read')) await applyFresh(order)
   else if (bug('job-and-webhook-race') && status === 'completed') await applyFresh(order)
-  else if (LAG || (bug('loses-queue') && status === 'completed')) setTimeout(() => apply(order, data.status), LAG || 100)
+  else if (LAG || (bug('loses-queue') && status === 'completed')) setTimeout(() => apply(order, data.status), LAG || 300)
   else apply(order, data.status)
   return 200
 }

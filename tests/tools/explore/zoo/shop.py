@@ -369,7 +369,7 @@ def timeout_is_failure(order: Json, _: Json) -> None:
 def loses_queue(order: Json, event: Json) -> None:
     status = event["data"]["status"]
     if status == "completed":
-        threading.Timer(0.1, apply, (order, status)).start()
+        threading.Timer(0.3, apply, (order, status)).start()
     else:
         apply(order, status)
 
