@@ -108,7 +108,7 @@ async function webhook(request, body) {
     seen.add(event.id)
   }
   if (bug('seen-before-done') && status === 'completed') {
-    await sleep(100)
+    await sleep(300)
     if (request.socket.destroyed) return 499 // The framework cancels the handler with its request.
   }
   if (bug('fails-in-background') && status === 'completed') {
