@@ -82,6 +82,8 @@ class Tree:
             if code not in (0, 5):  # 5: none of their tests is in the default lane
                 # The output of a failed test may be that of another pytest.
                 failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
+                if not failed and "+ Timeout +" in output:
+                    return Outcome(mutant=mutant, result="time limit")
                 test = failed[-1] if failed else f"exit code {code}"
                 return Outcome(mutant=mutant, result="killed", test=test)
         return Outcome(mutant=mutant, result="survived")
@@ -168,10 +170,12 @@ class Selection:
         first, last = (text.count(b"\n", 0, end) + 1 for end in (mutant.begin, mutant.end))
         by_line = self._coverage.contexts_by_lineno(str(REPOSITORY / mutant.path))
         contexts = {c for line in range(first, last + 1) for c in by_line.get(line, ())}
-        tests = {re.split(r"[\[|]", context)[0] for context in contexts - {""}}
         found: dict[str, list[str]] = {}
-        for test in sorted(tests):
-            found.setdefault(test.partition("::")[0], []).append(test)
+        for test in sorted({re.split(r"[\[|]", context)[0] for context in contexts - {""}}):
+            path, _, name = test.partition("::")
+            # The coverage may be older than the tests.
+            if f"def {name.rpartition('::')[2]}(" in self._texts.get(path, ""):
+                found.setdefault(path, []).append(test)
         return found
 
     def _by_mentions(self, mutant: Mutant, tests: list[str]) -> list[str]:

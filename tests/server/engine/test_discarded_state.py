@@ -105,12 +105,13 @@ async def test_no_task_waits_for_a_deleted_endpoint() -> None:
         account, webhooks = engine.accounts.first, engine.webhooks
 
         async def delete_later() -> None:
-            """Delete the endpoint when its retry was seen as due, before its queue is read."""
+            """Delete the endpoint after its retry was seen as due, before its queue is read."""
             await engine.snapshots.all(account)
             await webhooks.endpoints.delete(account.test, hooks.endpoint["id"])
 
         account.clock.stand_at(account.clock.now() + 3_600_000)
-        made, _ = await asyncio.gather(webhooks.wait_for_due(account, 2**53), delete_later())
+        waiting = webhooks.wait_for_due(account, deadline_ms=2**53)
+        made, _ = await asyncio.gather(waiting, delete_later())
         assert made
         assert len(hooks.receiver.received) == 1
 
