@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from emulator.domain import errors
@@ -16,7 +16,7 @@ from emulator.server.checkout import views
 from emulator.server.checkout.pages import Pages
 from emulator.server.checkout.rendering import Renderer
 from emulator.server.checkout.views import PageView
-from emulator.server.engine.payments.checkouts import Checkouts
+from emulator.server.engine.engine import Engine
 
 Endpoint = Callable[[Request, str], Awaitable[Response]]
 CheckHost = Callable[[Scope], object]
@@ -39,6 +39,12 @@ _NO_STORE = (b"cache-control", b"no-store")
 _CHECKOUT = re.compile(r"/c/(?P<token>[A-Za-z0-9]{1,64})(?:/(?P<leaf>[a-z]+))?", re.ASCII)
 _FILE = re.compile(rf"/{DIRECTORY}/(?P<name>[a-z0-9.-]+)", re.ASCII)
 _READING = ("GET", "HEAD")
+_API_PATHS = ("/v1", "/_emulator")
+_OTHER_PORT = (
+    "This port has only the checkout pages: send the request to the address of the API, which the"
+    " emulator prints at start (port 8080 by default)."
+)
+_INDEX = "ETB payments emulator: the checkout pages. The API and the dashboard have another port.\n"
 _ANY_CHECKOUT = re.compile(r"/c/[^/]+")
 
 
@@ -46,7 +52,7 @@ class CheckoutApp:
     """Responds in HTML, errors included."""
 
     def __init__(
-        self, *, checkouts: Checkouts, templates: Path, shows_handset: bool, check_host: CheckHost
+        self, *, engine: Engine, templates: Path, shows_handset: bool, check_host: CheckHost
     ) -> None:
         """`shows_handset` shows the simulated phone beside the pages.
 
@@ -56,7 +62,7 @@ class CheckoutApp:
         self._assets, self._renderer = _renderer(
             templates / "checkout", shows_handset=shows_handset
         )
-        pages = Pages(checkouts, self._renderer)
+        pages = Pages(engine, self._renderer)
         self._routes: dict[tuple[str, str | None], Endpoint] = {
             ("GET", None): pages.show,
             ("POST", None): pages.pay,
@@ -71,6 +77,8 @@ class CheckoutApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises the refusals that need no page, because no person sees them."""
         request = Request(scope, receive)
+        if scope["path"].startswith(_API_PATHS):
+            raise errors.UnknownRoute(scope["method"], scope["path"], advice=_OTHER_PORT)
         try:
             self._check_host(scope)
             response = await self._respond(request)
@@ -107,6 +115,9 @@ class CheckoutApp:
                 return file
         elif method == "GET" and path == ICON:
             return self._assets.icon()
+        elif method == "GET" and path == "/":
+            # Tools that wait for a port expect a 2xx here.
+            return PlainTextResponse(_INDEX)
         raise errors.UnknownRoute(request.method, path)
 
 

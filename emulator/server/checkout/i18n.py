@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 
 from markupsafe import Markup, escape
@@ -15,7 +14,6 @@ DEFAULT_LANGUAGE = "en"
 _ADDIS_ABABA_MINUTES = 180
 LANGUAGES = (DEFAULT_LANGUAGE, "am")
 
-_MAX_CACHED = 64
 _QUALITY = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?", re.ASCII)
 _NO_BREAK_SPACE = "\u00a0"
 # A space inside a phone number such as `09XX XXX XXX`.
@@ -80,7 +78,6 @@ def language_of(tag: str) -> str | None:
     return language if language in LANGUAGES else None
 
 
-@lru_cache(_MAX_CACHED)
 def preferred_language(accept_language: str) -> str:
     """The supported language with the highest quality in an `Accept-Language` header."""
     best, best_quality = DEFAULT_LANGUAGE, 0.0

@@ -18,6 +18,7 @@ from emulator.http.disconnection import unless_disconnected
 from emulator.server.api.bodies import ClientDisconnected, read_body
 from emulator.server.checkout import views
 from emulator.server.checkout.rendering import PageRequest, Renderer
+from emulator.server.engine.engine import Engine
 from emulator.server.engine.payments.checkouts import Checkout, Checkouts
 from emulator.server.engine.payments.customer import PhoneAnswer, Submission
 from emulator.server.engine.state.account import OWNER_OF_REQUEST
@@ -43,10 +44,14 @@ class Pages:
     Those of forms also raise ForbiddenOrigin and InvalidRequest.
     """
 
-    def __init__(self, checkouts: Checkouts, renderer: Renderer) -> None:
-        self._checkouts = checkouts
+    def __init__(self, engine: Engine, renderer: Renderer) -> None:
+        self._engine = engine
         self._renderer = renderer
         self._held: Counter[str] = Counter()
+
+    @property
+    def _checkouts(self) -> Checkouts:
+        return self._engine.checkouts
 
     async def show(self, request: Request, token: str) -> Response:
         """`GET /c/{token}`: the page of the present state."""

@@ -1,9 +1,10 @@
 """Decides which page a customer gets, from the state of the payment and the request."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Any
 
 import msgspec
 
@@ -45,12 +46,15 @@ TEXTS_OF_REASON = {
 }
 """The keys of the sentence on a failed payment's page, and of the label of a test number."""
 
+# The sentences of the other reasons have it, or the money may still leave the account.
+_NO_MONEY_LEFT = frozenset({Reason.USER_CANCELLED, Reason.WRONG_PIN, Reason.BANK_DECLINED})
+
 LEAVING = "leaving"
 """The page that redirects to the merchant."""
 MAX_SHOWN_MS = 86_400_000
 _PHONE_INVALID = "phone_invalid"
 _MAX_INPUT_CHARACTERS = 32
-_EMPTY: Mapping[str, str] = MappingProxyType({})
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
 _CLOSED_MENU = {"menu": "closed"}
 
 
@@ -68,9 +72,9 @@ class PageView(msgspec.Struct, frozen=True, kw_only=True):
     """A page to be rendered: its template, and the key of its heading in the catalogue.
 
     `leaf` and `query` are the address below `/c/{token}` at which a GET shows the same page;
-    `leaf` is None where there is none. The layout depends on `values`, and not on `texts`, which
-    are filled in. Without a script the page reloads itself every `refresh_s`. `numbers` are the
-    test numbers for its form; `handset` is the simulated phone beside the page.
+    `leaf` is None where there is none. `values` are the variables of the template. Without a script
+    the page reloads itself every `refresh_s`. `numbers` are the test numbers for its form;
+    `handset` is the simulated phone beside the page.
     """
 
     page: str
@@ -78,8 +82,7 @@ class PageView(msgspec.Struct, frozen=True, kw_only=True):
     status: int = 200
     leaf: str | None = ""
     query: Mapping[str, str] = _EMPTY
-    values: Mapping[str, Hashable] = _EMPTY
-    texts: Mapping[str, str] = _EMPTY
+    values: Mapping[str, object] = _EMPTY
     refresh_s: int | None = None
     numbers: tuple[TestNumber, ...] = ()
     handset: Screen | None = None
@@ -134,8 +137,8 @@ def at_bank(checkout: Checkout) -> PageView | None:
         leaf="bank",
         values={
             "bank": _bank_name(payment),
-            "answers": tuple(CUSTOMER_ANSWERS.items()),
-            "bank_answers": tuple(BANK_ANSWERS.items()),
+            "answers": CUSTOMER_ANSWERS.items(),
+            "bank_answers": BANK_ANSWERS.items(),
         },
         refresh_s=ANSWERING_REFRESH_S,
     )
@@ -195,12 +198,7 @@ def problem(
         heading=heading,
         status=status,
         leaf=None,
-        values={
-            "sentence": sentence,
-            "has_checkout": token is not None,
-            "has_detail": detail is not None,
-        },
-        texts={"token": token or "", "detail": detail or ""},
+        values={"sentence": sentence, "token": token, "detail": detail},
     )
 
 
@@ -252,8 +250,8 @@ def _method_form(
             "problem": problem if is_refused else None,
             "phone_method": _phone_method_of(phone, payment) if is_refused else None,
             "is_filled": is_filled,
+            "phone": phone,
         },
-        texts={"phone": phone},
         numbers=numbers,
         handset=Screen.IDLE if takes_phone else None,
     )
@@ -275,7 +273,6 @@ def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:
     asks = is_asked(checkout.scheduled)
     is_on_phone = payment.method in PHONE_METHODS
     has_ignored = is_on_phone and asks and query.get("menu") == _CLOSED_MENU["menu"]
-    has_phone = payment.phone is not None
     left = left_ms(checkout)
     screen = Screen.IGNORED if has_ignored else Screen.ASKING if asks else Screen.SCRIPTED
     return PageView(
@@ -285,18 +282,14 @@ def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:
         query=_CLOSED_MENU if has_ignored else {},
         values={
             "is_on_phone": is_on_phone,
-            "has_phone": has_phone,
+            "masked_phone": None if payment.phone is None else mask_phone(payment.phone),
             "bank": _bank_name(payment) if asks and not is_on_phone else None,
-            "has_left": left is not None,
+            "left_ms": left,
+            "left": None if left is None else minutes(left),
             "is_frozen": checkout.rate_thousandths == 0,
         },
-        texts={
-            "masked_phone": "" if payment.phone is None else mask_phone(payment.phone),
-            "left_ms": str(left),
-            "left": "" if left is None else minutes(left),
-        },
         refresh_s=WAITING_REFRESH_S,
-        handset=screen if is_on_phone and has_phone else None,
+        handset=screen if is_on_phone and payment.phone is not None else None,
     )
 
 
@@ -309,8 +302,7 @@ def _leaving(heading: str, destination: str, *, is_paid: bool) -> PageView:
         page=LEAVING,
         heading=heading,
         leaf=None,
-        values={"is_leaving": True, "is_paid": is_paid},
-        texts={"destination": destination},
+        values={"destination": destination, "is_paid": is_paid},
     )
 
 
@@ -328,17 +320,24 @@ def _ended(payment: Payment) -> PageView:
         return _result("refunded", back=terms.success_url)
     if payment.status is Status.EXPIRED:
         return _result("expired", "expired_body", back=terms.cancel_url, status=410)
+    no_money = "no_money_left" if payment.reason in _NO_MONEY_LEFT else None
     if payment.reason is Reason.USER_CANCELLED and payment.method not in PHONE_METHODS:
-        return _result("cancelled", back=terms.cancel_url)
+        return _result("cancelled", no_money=no_money, back=terms.cancel_url)
     sentence, _ = TEXTS_OF_REASON[payment.reason or DEFAULT_REASON]
-    return _result("not_completed", sentence, back=terms.cancel_url)
+    return _result("not_completed", sentence, no_money=no_money, back=terms.cancel_url)
 
 
-def _result(heading: str, sentence: str | None = None, *, back: str, status: int = 200) -> PageView:
+def _result(
+    heading: str,
+    sentence: str | None = None,
+    *,
+    no_money: str | None = None,
+    back: str,
+    status: int = 200,
+) -> PageView:
     return PageView(
         page="result",
         heading=heading,
         status=status,
-        values={"sentence": sentence},
-        texts={"back": back},
+        values={"sentence": sentence, "no_money": no_money, "back": back},
     )

@@ -1,7 +1,9 @@
 """The application of the dashboard: its routes, its pages and the index of addresses."""
 
+import asyncio
+import re
 from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
@@ -14,10 +16,10 @@ import msgspec
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.types import Receive, Scope, Send
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator import __version__
-from emulator.domain.accounts import Mode
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import format_instant
 from emulator.domain.message_text import escape_controls
@@ -25,18 +27,17 @@ from emulator.domain.payment import Status
 from emulator.domain.payment_methods import METHODS
 from emulator.reporting import counted, template_environment
 from emulator.server.api.errors import status_of
-from emulator.server.api.exchange import ASGIApp, bearer_key
+from emulator.server.api.exchange import bearer_key
+from emulator.server.api.routing import CallRoute
 from emulator.server.assets import DIRECTORY, Assets
-from emulator.server.dashboard import sections
-from emulator.server.dashboard.guide_page import guide_html, heading_id
-from emulator.server.dashboard.shared_renders import SharedRenders
+from emulator.server.dashboard import checklist, sections
 from emulator.server.dashboard.view_request import ROOT, ControlApi, ViewRequest
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.payments.payments import CheckoutAddress
-from emulator.server.engine.state.account import Account
-from emulator.settings import data_directory
+from emulator.summaries import PaymentSummary
 
 ICON = "/favicon.ico"
+PATHS = ("/", "/_emulator", "/_emulator/", ROOT, f"{ROOT}/{{path:path}}", ICON)
 FIRST_SECTION = "payments"
 LATEST = "latest"
 ID_LENGTH = 28
@@ -51,26 +52,15 @@ SECTIONS: Mapping[str, tuple[Page, Page | None]] = {
     "webhooks": (sections.delivery_list, sections.delivery_details),
     "requests": (sections.request_list, sections.request_details),
     "scenarios": (sections.scenario_list, sections.scenario_details),
-    "fidelity": (sections.fidelity, None),
+    "checklist": (checklist.checklist, None),
 }
 # The section that shows an item, by the prefix of its id.
 SECTION_OF_PREFIX = {"pay": "payments", "dlv": "webhooks", "evt": "webhooks", "req": "requests"}
-# The guide to each section, and the one about faults: a file of docs/guides.
-GUIDES = {
-    "payments": "dashboard",
-    "webhooks": "webhooks",
-    "requests": "inspecting-requests",
-    "scenarios": "scenarios",
-    "fidelity": "checklist",
-    "faults": "faults",
-}
 
 # The units of a span with their lengths, and from how many seconds on the next one is used.
 _UNITS = (("s", 1), ("min", 60), ("h", 3_600), ("d", 86_400))
 _UNIT_LIMITS_S = (60, 7_200, 172_800)
-_GUIDE_FILES = "docs/guides"
-_DICT_ATTRIBUTES = frozenset(dir(dict))
-_SINCE = "Emulator-Since"
+_RECEIVED = re.compile(r"(.*?) \((got .*)\)(.*)", re.DOTALL)
 _SUBJECT = ("account", "mode")
 _HEADERS = {
     "Content-Security-Policy": (
@@ -102,8 +92,13 @@ class Dashboard:
         self._checkout = checkout
         self._engine = engine
         self._verifies_webhooks = verifies_webhooks
-        self._renders = SharedRenders(engine.wall.monotonic_ms)
+        self._rendering = asyncio.Lock()
         self._assets, self._templates = _templates(templates)
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        """The paths that people open, or their browsers do for a page."""
+        return [CallRoute(path, self, methods={"GET", "HEAD"}, name="dashboard") for path in PATHS]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -136,15 +131,13 @@ class Dashboard:
         try:
             # A browser may send other credentials, to a proxy in front.
             if authorization.lower().startswith("bearer "):
-                key = bearer_key(authorization.encode("latin-1"))
+                key = bearer_key(request.scope["headers"])
                 owner = await self._engine.accounts.owner_of(key)
                 subject = {"account": owner.account.profile.id, "mode": owner.mode}
                 page = replace(page, subject=subject)
-            query = request.scope["query_string"]
-            address = f"{page.base_url} {path}?{query!r} {page.subject}"
-            return await self._renders.response(
-                address, lambda: self._view(page), since_ms=_since_ms(request)
-            )
+            # One at a time, so that many open dashboards do not delay the requests of merchants.
+            async with self._rendering:
+                return await self._view(page)
         except Refusal as refusal:
             if not accepts_html:
                 raise
@@ -159,13 +152,8 @@ class Dashboard:
                 return RedirectResponse(page.address(FIRST_SECTION, LATEST), 303)
             case "search", None:
                 return await self._search(page)
-            case "guides", str(name) if name in _guides():
-                text = (data_directory(_GUIDE_FILES) / f"{name}.md").read_text("utf-8")
-                guide = guide_html(text, partial(_address_in_guide, page))
-                header = await self._header(page)
-                return self._html("guide.html", page, 200, name=name, guide=guide, **header)
             case "test-key", None:
-                key = self._account(page).profile.test_key
+                key = page.owner.account.profile.test_key
                 return Response(key, media_type="text/plain", headers=_HEADERS)
         list_page, item_page = SECTIONS.get(page.section, (None, None))
         view = list_page if page.item is None else item_page
@@ -180,9 +168,9 @@ class Dashboard:
     async def _search(self, page: ViewRequest) -> Response:
         """The matches of a text, or the page of the only one unless a list is requested."""
         text = page.query.get("q", "").strip()
-        owner = self._account(page).owner(Mode(page.subject.get("mode", Mode.TEST)))
-        found: list[tuple[str, str, str]] = []
-        matches = await self._engine.search.matches(owner, text)
+        owner = page.owner
+        found: list[tuple[str, str, str, PaymentSummary | None]] = []
+        matches, count = await self._engine.search.matches(owner, text)
         if not matches and len(text) == ID_LENGTH and text[:3] in SECTION_OF_PREFIX:
             # Older than what was compared, or unknown: its page says so.
             return RedirectResponse(_address_of(page, text), 303)
@@ -190,22 +178,22 @@ class Dashboard:
             profile, mode = match.owner.account.profile, match.owner.mode
             view = replace(page, subject={"account": profile.id, "mode": mode.value})
             place = "" if match.owner is owner else f"{profile.name}, {mode.value} mode"
-            amount = "" if match.amount_minor is None else _etb(match.amount_minor)
-            about = ", ".join(filter(None, (amount, match.about, place)))
-            found.append((_address_of(view, match.id), match.id, about))
+            about = ", ".join(filter(None, (match.about, place)))
+            found.append((_address_of(view, match.id), match.id, about, match.payment))
+        more = count - len(matches)
         for each in (await page.get("/requests/kinds"))["data"] if text else ():
-            if each["code"] and text in each["code"]:
+            if each["code"] and text.lower() in each["code"]:
                 address = page.address("requests", code=each["code"])
-                found.append((address, each["code"], counted(each["count"], "request")))
+                found.append((address, each["code"], counted(each["count"], "request"), None))
         if len(found) == 1 and "list" not in page.query:
             return RedirectResponse(found[0][0], 303)
         header = await self._header(page)
-        return self._html("search.html", page, 200, text=text, found=found, **header)
+        return self._html("search.html", page, 200, text=text, found=found, more=more, **header)
 
     async def _problem(self, page: ViewRequest, status: int, message: str) -> Response:
         try:
             header = await self._header(page)
-        except Refusal:  # Of an unknown account or mode: the header is that of the first account.
+        except Refusal:  # Of an unknown account or mode: the header shows the first account.
             page = replace(page, subject={})
             header = await self._header(page)
         return self._html("problem.html", page, status, message=message, **header)
@@ -215,7 +203,6 @@ class Dashboard:
             page=page,
             sections=SECTIONS,
             methods=self._methods,
-            guides=GUIDES,
             first_account=self._engine.accounts.first.profile.id,
             mode=page.subject.get("mode", "test"),
             verifies_webhooks=self._verifies_webhooks,
@@ -224,26 +211,20 @@ class Dashboard:
         return Response(text, status_code=status, media_type="text/html", headers=_HEADERS)
 
     async def _header(self, page: ViewRequest) -> Mapping[str, Any]:
-        """The clock and the newest accounts; also that of the page and the first one, the last."""
+        """The clock and the newest accounts; last, also the page's account and the oldest one."""
         clock = await page.get("/clock")
-        mode = Mode(page.subject.get("mode", Mode.TEST))
-        revision = self._engine.activity.revision(self._account(page).owner(mode))
+        revision = self._engine.activity.revision(page.owner)
         accounts = (await page.control.get("/accounts", {}))["data"]
         listed = {page.subject.get("account"), accounts[-1]["id"]}
         more = [each for each in accounts[MAX_LISTED_ACCOUNTS:] if each["id"] in listed]
         return {
             "clock": clock,
             "wall_now": format_instant(round(self._engine.wall.now_ms())),
-            "profile": self._account(page).profile,
+            "profile": page.owner.account.profile,
             "revision": revision,
             "pause": await page.get("/deliveries/paused"),
             "accounts": accounts[:MAX_LISTED_ACCOUNTS] + more,
         }
-
-    def _account(self, page: ViewRequest) -> Account:
-        """The account of a page, by default the first one. Raises UnknownAccount."""
-        account_id, accounts = page.subject.get("account"), self._engine.accounts
-        return accounts.first if account_id is None else accounts.get(account_id)
 
     def _page_request(self, request: Request, section: str, item: str | None) -> ViewRequest:
         query = dict(parse_qsl(request.scope["query_string"].decode("latin-1")))
@@ -254,6 +235,7 @@ class Dashboard:
             query={name: value for name, value in query.items() if name not in _SUBJECT},
             base_url=f"{request.scope['scheme']}://{request.headers['host']}",
             control=self._control,
+            engine=self._engine,
         )
 
     def _index(self, request: Request) -> dict[str, str]:
@@ -282,14 +264,6 @@ def _is_item(page: ViewRequest) -> bool:
     return has_any_name or SECTION_OF_PREFIX.get(item.partition("_")[0]) == page.section
 
 
-def _since_ms(request: Request) -> float | None:
-    """The id of the message of the stream that a request follows."""
-    try:
-        return float(request.headers[_SINCE])
-    except (KeyError, ValueError):
-        return None
-
-
 def _address_of(page: ViewRequest, item: str) -> str:
     """The address of the page that shows the item with an id."""
     prefix = item.partition("_")[0]
@@ -302,47 +276,21 @@ def _address_of(page: ViewRequest, item: str) -> str:
 
 
 @cache
-def _guides() -> Set[str]:
-    """The names of all guides."""
-    return {file.stem for file in data_directory(_GUIDE_FILES).glob("*.md")}
-
-
-def _address_in_guide(page: ViewRequest, target: str) -> str | None:
-    """The address of the target of a link of a guide; None for documents that no page shows."""
-    if "://" in target:
-        return target
-    file, sharp, fragment = target.partition("#")
-    name = file.removesuffix(".md") if file else page.item
-    anchor = f"#{heading_id(fragment)}" if sharp else ""
-    return page.address("guides", name) + anchor if name in _guides() else None
-
-
-class _Environment(jinja2.Environment):
-    """Reads a member of JSON without the detour over attributes, which raises an exception each."""
-
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        if type(obj) is dict and attribute in obj and attribute not in _DICT_ATTRIBUTES:
-            return obj[attribute]
-        return super().getattr(obj, attribute)
-
-
-@cache
 def _templates(templates: Path) -> tuple[Assets, jinja2.Environment]:
     """Compiles the templates once for all emulators of a process."""
     icon = templates / "checkout" / DIRECTORY / "icon.svg"
-    shared = (templates / "tokens.css", templates / "sequence.css", icon)
+    shared = (templates / "tokens.css", templates / "sequence.css", templates / "summary.css", icon)
     assets = Assets(templates / "dashboard" / DIRECTORY, *shared)
     environment = template_environment(
         templates / "dashboard",
         templates,
         filters={
-            "etb": _etb,
             "instant": _instant,
             "exact": _exact,
             "ago": _ago,
+            "received_first": _received_first,
             "visible": partial(escape_controls, besides="\n\t"),
         },
-        kind=_Environment,
         asset=lambda name: f"{ROOT}/{assets.path(name)}",
         statuses=[status.value for status in Status],
         method_titles={name: method.title for name, method in METHODS.items()},
@@ -351,14 +299,15 @@ def _templates(templates: Path) -> tuple[Assets, jinja2.Environment]:
     return assets, environment
 
 
-def _etb(amount_minor: int) -> str:
-    """An amount as `ETB 1,234.50`, with a no-break space."""
-    return f"ETB\u00a0{amount_minor // 100:,}.{amount_minor % 100:02}"
+def _received_first(message: str) -> str:
+    """The message of a refusal, which begins with what was received."""
+    match = _RECEIVED.fullmatch(message)
+    return message if match is None else f"{match[2]}: {match[1]}{match[3]}"
 
 
 def _instant(at: str) -> str:
     """A timestamp of the API, which ends with milliseconds and `Z`, for reading."""
-    return at[:10] + "\u00a0" + at[11:19]
+    return f"{at[:10]}\u00a0{at[11:19]}\u00a0UTC"
 
 
 def _exact(at: str) -> str:

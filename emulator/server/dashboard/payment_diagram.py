@@ -6,15 +6,14 @@ from typing import Any
 
 import msgspec
 
-from emulator.diagrams import Diagram, Line, Mark, sequence
+from emulator.diagrams import CUSTOMER, MIDDLE, SHOP, Diagram, Line, Mark, sequence
 from emulator.domain.errors import UnknownRequest
 from emulator.domain.instants import parse_instant
 from emulator.domain.message_text import escape_controls
 from emulator.domain.transitions import ATTEMPT, TimerKind
+from emulator.reporting import counted
 from emulator.server.dashboard.view_request import ViewRequest
 
-SHOP, SERVICE, CUSTOMER = 1, 2, 3
-PARTIES = ("Your shop", "Payments service", "Customer")
 MAX_URL_CHARACTERS = 80
 MAX_ENTRIES = "100"
 DELETED = "a deleted endpoint"
@@ -39,7 +38,7 @@ def payment_diagram(
     *,
     endpoint: str | None,
 ) -> Diagram:
-    """The diagram; `requests` and `deliveries` are oldest first, `urls` those of the endpoints.
+    """The diagram; `requests` and `deliveries` are oldest first, `urls` the endpoints' URLs.
 
     With an `endpoint`, it has no deliveries to others.
     """
@@ -57,7 +56,7 @@ def payment_diagram(
         for each in detail["scheduled"]
         if each["kind"] != ATTEMPT or each["delivery"] in endpoints
     ]
-    return sequence(PARTIES, [*_merged(lines), *scheduled])
+    return sequence([*_merged(lines), *scheduled])
 
 
 async def requests_of(page: ViewRequest, detail: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -80,6 +79,32 @@ def url_text(urls: Mapping[str, str], endpoint: str | None) -> str:
     return text if len(text) <= MAX_URL_CHARACTERS else f"…{text[1 - MAX_URL_CHARACTERS :]}"
 
 
+def delivery_sentence(deliveries: Iterable[Json], urls: Mapping[str, str]) -> tuple[str, str]:
+    """How many webhooks were not delivered, and where and why; or how many were."""
+    due = [each for each in deliveries if each["status"] not in ("dropped", "cancelled")]
+    lost: dict[str, int] = {}
+    for each in due:
+        if each["attempts"] and each["status"] != "succeeded":
+            attempt = each["attempts"][-1]
+            why = attempt["error"] or f"status {attempt['status']}"
+            place = f"{url_text(urls, each['endpoint'])}, {why}"
+            lost[place] = lost.get(place, 0) + 1
+    if lost:
+        first, *others = sorted(lost, key=lambda place: -lost[place])
+        more = f", and {counted(len(others), 'more cause')}" if others else ""
+        return (
+            f"{sum(lost.values())} of {counted(len(due), 'webhook')} not delivered",
+            f": {first}{more}.",
+        )
+    delivered = sum(each["status"] == "succeeded" for each in due)
+    if delivered < len(due):
+        return (
+            "",
+            f"{delivered} of {counted(len(due), 'webhook')} delivered, the rest is scheduled.",
+        )
+    return "", f"{counted(delivered, 'webhook')} delivered." if due else "No webhook was due."
+
+
 def _request_lines(detail: Json, requests: Iterable[Json]) -> Iterator[tuple[_Place, Line]]:
     timeline, payment_id = detail["timeline"], detail["payment"]["id"]
     # The journal has a request at the instant of its response, which is after its change.
@@ -96,7 +121,7 @@ def _request_lines(detail: Json, requests: Iterable[Json]) -> Iterator[tuple[_Pl
             text=f"`{each['method']} {escape_controls(path)}`",
             at=parse_instant(at),
             source=SHOP,
-            target=SERVICE,
+            target=MIDDLE,
             marks=(Mark(str(status or "no response"), not status or status >= 400),),
             is_failed=not status or status >= 400,
             item={"kind": "request", "requests": [each]},
@@ -130,7 +155,7 @@ def _customer_lines(detail: Json) -> Iterator[tuple[_Place, Line]]:
             text=each["text"],
             at=parse_instant(each["at"]),
             source=CUSTOMER,
-            target=SERVICE,
+            target=MIDDLE,
             item={"kind": "action"},
         )
         # Only a pending payment can be left without an event.
@@ -167,7 +192,7 @@ def _delivery_lines(
             id=each["id"],
             text=f"`{each['type']}`",
             at=parse_instant(at),
-            source=SERVICE,
+            source=MIDDLE,
             target=SHOP,
             marks=marks,
             note=url_text(urls, each["endpoint"]),
@@ -190,7 +215,7 @@ def _scheduled_line(due: Json, url: str) -> Line:
         return Line(
             text=f"`{due['event_type']}`",
             at=at,
-            source=SERVICE,
+            source=MIDDLE,
             target=SHOP,
             note=url,
             is_scheduled=True,

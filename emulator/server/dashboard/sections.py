@@ -1,14 +1,16 @@
 """The sections of the dashboard: for each, the variables of a list and of one item of it."""
 
+import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from emulator.diagrams import counted_marks
-from emulator.domain.clauses import CLAUSES, Basis, clauses_of_code, tolerance_of
+from emulator.domain.clauses import clauses_of_code, tolerance_of
+from emulator.domain.errors import UnknownPayment
 from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
@@ -17,11 +19,11 @@ from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryState, Profil
 from emulator.files.yaml_writer import yaml_text
 from emulator.scenarios.values import RuleSection
 from emulator.scenarios.webhook_form_file import webhook_form_of
-from emulator.server.dashboard.drawings import delivery_plot, transition_diagram
-from emulator.server.dashboard.first_payment import first_payment_steps
+from emulator.server.dashboard.buttons import NEXT_PAYMENT, NEXT_REQUEST, ONE_CLICK_FAULTS, once
 from emulator.server.dashboard.payment_diagram import (
     MAX_ENTRIES,
     attempt_mark,
+    delivery_sentence,
     payment_diagram,
     requests_of,
     url_text,
@@ -44,47 +46,17 @@ _ETB = re.compile(r"([0-9]{1,13})(?:\.([0-9]{1,2}))?", re.ASCII)
 
 _EVENT = "evt_"
 REQUEST_FILTERS = ("method", "path", "status", "code", "warning")
+# An account with more payments is not new.
+MAX_GUIDED = 3
 HTTP_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-MAX_PLOTTED = 100
-# To judge 10,000 requests takes half a second; more than these only on request.
-MAX_JUDGED_REQUESTS, MAX_JUDGED_PAYMENTS = 500, "100"
-_CREATE = {"request": "create_payment"}
-_SECOND_RETRIEVE = {"request": "retrieve_payment", "every": 2}
 
-
-def _once(**then: Any) -> Mapping[str, Any]:
-    return {"then": then, "times": 1}
-
-
-ONE_CLICK_FAULTS: Mapping[str, Mapping[str, Any]] = {
-    "The next create returns 500 after the commit": (
-        {"when": _CREATE, **_once(status=500, point="after_commit")}
-    ),
-    "The next create returns 500 before the commit": {"when": _CREATE, **_once(status=500)},
-    "The next create gets no response after the commit": (
-        {"when": _CREATE, **_once(drop=True, point="after_commit")}
-    ),
-    "The next request gets no response": _once(drop=True),
-    "The next response ends in its middle": _once(truncate=True),
-    "The next request returns 429 with Retry-After: 3": _once(status=429, retry_after=3),
-    "The next request takes 10 s": _once(latency="10s"),
-    "Every request takes 1 s": {"then": {"latency": "1s"}},
-    "Every second retrieve returns 500": {"when": _SECOND_RETRIEVE, "then": {"status": 500}},
-}
-"""The fault rules that one button each adds, by its text."""
-
-# The row "Make the next request fail": the condition of each call, and each effect, in JSON.
-FAILING_CALLS = {
-    "any call": "{}",
-    "create": '{"request": "create_payment"}',
-    "retrieve": '{"request": "retrieve_payment"}',
-    "list": '{"request": "list_payments"}',
-}
-EFFECTS = {
-    "503": '{"status": 503}',
-    "connection cut": '{"drop": true}',
-    "slow, 10 s": '{"latency": "10s"}',
-    "429": '{"status": 429, "retry_after": 3}',
+# The headings of the scenarios, by the first section that has rules.
+SCENARIO_GROUPS = {
+    "outcomes": "Customer",
+    "webhooks": "Webhooks",
+    "faults": "Requests",
+    "checkout": "Page",
+    "expiry": "Expiry and scripts",
 }
 
 EXAMPLE = """\
@@ -105,18 +77,46 @@ async def payment_list(page: ViewRequest) -> Mapping[str, Any]:
     for parameter in {*_TIME_FILTERS} & {*query}:
         query[parameter] = _SHOWN_INSTANT.sub(r"\1T\2", query[parameter].strip())
     listed = await page.get("/payments", **{**query, "limit": ROWS_PER_PAGE})
+    names = [each["id"] for each in listed["data"]]
+    summaries = await page.summaries(names)
     return {
-        "payments": listed["data"],
+        "payments": [summaries[name] for name in names if name in summaries],
+        "kinds": await page.engine.history.kinds(page.owner),
         "next_cursor": listed["next_cursor"],
         "curl": page.curl("/payments", **query),
-        "is_compared": bool({*query} & {*_AMOUNT_FILTERS.values(), "phone", "metadata"}),
+        "is_compared": bool({*query} & {*_AMOUNT_FILTERS.values(), "phone", "metadata", "reason"}),
         "max_compared": MAX_COMPARED_PAYMENTS,
         "unauthorized": await page.get("/unauthorized"),
         "shown_unauthorized": 1,
-        "failing_calls": FAILING_CALLS,
-        "effects": EFFECTS,
-        "steps": None if query else await first_payment_steps(page, listed["data"]),
+        "next_payment": {
+            text: {
+                "description": f"The next payment: {text}.",
+                "outcomes": [{"when": {}, "then": [step], "times": 1}],
+            }
+            for text, step in NEXT_PAYMENT.items()
+        },
+        "next_request": {text: once(**then) for text, then in NEXT_REQUEST.items()},
+        "steps": None if query else await _first_payment_steps(page, listed["data"]),
     }
+
+
+async def _first_payment_steps(
+    page: ViewRequest, payments: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Any] | None:
+    """Which steps of its first payment an account has completed; None after all, and for others."""
+    if len(payments) > MAX_GUIDED:
+        return None
+    endpoints = (await page.get("/webhook_endpoints"))["data"]
+    deliveries = (await page.get("/deliveries", limit=ROWS_PER_PAGE))["data"]
+    attempts = [attempt for each in deliveries for attempt in each["attempts"][::-1]]
+    steps = {
+        "payment": next(iter(payments), None),
+        "is_paid": any(each["completed_at"] for each in payments),
+        "endpoint": next(iter(endpoints), None),
+        "attempt": next(iter(attempts), None),
+        "is_received": any(200 <= (attempt["status"] or 0) < 300 for attempt in attempts),
+    }
+    return None if steps["is_paid"] and steps["is_received"] else steps
 
 
 def _cents(name: str, value: str) -> str:
@@ -140,20 +140,30 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
     scenarios = await page.get("/scenarios")
     is_asked = any(each["kind"] == TimerKind.HANDSET_TIMEOUT for each in detail["scheduled"])
     answers = ANSWERS_OF_A_BANK if payment["method"] == BANK_TRANSFER else ANSWERS_OF_A_PHONE
+    summaries = await page.summaries([payment["id"]])
+    if payment["id"] not in summaries:
+        raise UnknownPayment(payment["id"])
     return {
+        "summary": summaries[payment["id"]],
         "detail": detail,
         "payment": payment,
         "diagram": diagram,
+        "webhooks": delivery_sentence(newest, urls),
+        "applied": {
+            each["cause"]["scenario"]: each["cause"].get("rule")
+            for each in detail["timeline"]
+            if "scenario" in each["cause"]
+        },
         "endpoint": endpoint,
         "endpoints": {
             each["endpoint"]: url_text(urls, each["endpoint"]) for each in reversed(newest)
         },
         "transitions": [
-            {"status": target.value, "is_unusual": edge is Edge.UNUSUAL}
+            {"status": target.value, "is_unusual": edge is Edge.RARE}
             for (source, target), edge in TRANSITIONS.items()
             if source.value == payment["status"]
             and target is not Status.PROCESSING
-            and edge is not Edge.SETTING
+            and (edge is Edge.ORDINARY or (edge is Edge.RARE and target is Status.COMPLETED))
         ],
         "scenario_names": [each["name"] for each in scenarios["data"]],
         "answers": [answer.value for answer in PhoneAnswer if is_asked and answer in answers],
@@ -182,13 +192,16 @@ async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
         rows = [*failing, *(each for each in newest if each["id"] not in known)]
     endpoints = await _endpoints(page)
     urls = {name: endpoint["url"] for name, endpoint in endpoints.items()}
+    failures = (await page.get("/deliveries/failures"))["data"]
     return {
+        "failures": failures,
         "deliveries": [(each, counted_marks(map(attempt_mark, each["attempts"]))) for each in rows],
         "next_cursor": newest[-1]["id"] if listed["has_more"] else None,
         "curl": page.curl("/deliveries", **page.query),
         "endpoints": endpoints,
         "shown_urls": {
-            name: url_text(urls, name) for name in {*urls, *(each["endpoint"] for each in rows)}
+            name: url_text(urls, name)
+            for name in {*urls, *(each["endpoint"] for each in (*rows, *failures))}
         },
         "event_types": EVENT_TYPES_IN_ORDER,
         "delivery_states": [state.value for state in DeliveryState],
@@ -201,12 +214,12 @@ async def delivery_details(page: ViewRequest) -> Mapping[str, Any]:
     item = str(page.item)
     if not item.startswith(_EVENT):
         delivery = await page.get(f"/deliveries/{item}")
-        return {"event": None, **_details(page, [delivery], await _endpoints(page))}
+        return {"event": None, **await _details(page, [delivery], delivery["payment"])}
     event = await page.get(f"/events/{item}")
     of_payment = await page.get("/deliveries", payment=event["data"]["id"])
     deliveries = [each for each in of_payment["data"] if each["event"] == event["id"]]
     text = json.dumps(event, indent=2, ensure_ascii=False)
-    details = _details(page, deliveries, await _endpoints(page))
+    details = await _details(page, deliveries, event["data"]["id"])
     command = page.curl(f"/events/{item}")
     return {"event": event, "event_text": text, "event_curl": command, **details}
 
@@ -216,16 +229,18 @@ async def _endpoints(page: ViewRequest) -> dict[str, Any]:
     return {endpoint["id"]: endpoint for endpoint in listed["data"]}
 
 
-def _details(
-    page: ViewRequest, deliveries: list[Any], endpoints: Mapping[str, Any]
+async def _details(
+    page: ViewRequest, deliveries: list[Any], payment: str | None
 ) -> Mapping[str, Any]:
+    endpoints = await _endpoints(page)
+    summary = (await page.summaries([payment])).get(payment or "")
     for delivery in deliveries:
         endpoint = endpoints.get(delivery["endpoint"])
         form = None if endpoint is None else webhook_form_of(endpoint["format"])
         for attempt in delivery["attempts"]:
             attempt.update(attempt_commands(attempt["request"], form))
         delivery["curl"] = page.curl(f"/deliveries/{delivery['id']}")
-    return {"deliveries": deliveries, "endpoints": endpoints}
+    return {"deliveries": deliveries, "endpoints": endpoints, "summary": summary}
 
 
 async def request_list(page: ViewRequest) -> Mapping[str, Any]:
@@ -249,6 +264,7 @@ async def request_details(page: ViewRequest) -> Mapping[str, Any]:
     """A request, its response, and the clauses about its error and its warnings."""
     request = await page.get(f"/requests/{page.item}")
     path, query = request["path"], request["query"]
+    payment = payment_shown(request["response_body"])
     # A client without a response has not seen the error that a fault rule replaced.
     error = request["error"] if request["status"] else None
     key = "LIVE_KEY" if page.subject.get("mode") == "live" else "TEST_KEY"
@@ -261,7 +277,7 @@ async def request_details(page: ViewRequest) -> Mapping[str, Any]:
             "Request": (request["request_body"], _formatted(request["request_body"])),
             "Response": (request["response_body"], _formatted(request["response_body"])),
         },
-        "payment": _payment_id(request),
+        "payment": (await page.summaries([payment])).get(payment),
         "curl": curl(
             f"{page.base_url}{path}?{query}" if query else f"{page.base_url}{path}",
             method=request["method"],
@@ -280,22 +296,29 @@ def _formatted(body: str) -> str:
         return body
 
 
-def _payment_id(request: Mapping[str, Any]) -> str | None:
-    """The payment that the response shows."""
+def payment_shown(response: str | bytes) -> str:
+    """The id of the payment that the body of a response shows, or an empty text."""
     try:
-        shown = msgspec.json.decode(request["response_body"])
+        shown = msgspec.json.decode(response)
     except msgspec.DecodeError:
-        return None
+        return ""
     is_payment = isinstance(shown, dict) and shown.get("object") == "payment"
-    return shown["id"] if is_payment else None
+    return str(shown["id"]) if is_payment else ""
 
 
 async def scenario_list(page: ViewRequest) -> Mapping[str, Any]:
     """The scenarios, the posted faults and the snapshots of the account."""
-    scenarios = (await page.get("/scenarios"))["data"]
+    groups: dict[str, list[Any]] = {section: [] for section in SCENARIO_GROUPS}
+    for each in (await page.get("/scenarios"))["data"]:
+        section = next((name for name in groups if each["rules"][name]), "expiry")
+        groups[section].append(each)
     return {
-        # The enabled ones first, each group in the order of precedence.
-        "scenarios": sorted(scenarios, key=lambda scenario: not scenario["enabled"]),
+        # The enabled ones of a group first, in the order of precedence.
+        "groups": [
+            (section, title, sorted(groups[section], key=lambda each: not each["enabled"]))
+            for section, title in SCENARIO_GROUPS.items()
+            if groups[section]
+        ],
         "faults": [(fault, _rule_text(fault)) for fault in (await page.get("/faults"))["data"]],
         "one_click_faults": ONE_CLICK_FAULTS,
         "snapshots": (await page.get("/snapshots"))["data"],
@@ -310,52 +333,21 @@ async def scenario_details(page: ViewRequest) -> Mapping[str, Any]:
     limited = {(each["section"], each["rule"]): each for each in scenario["limited_rules"]}
     sections = {section.value: scenario[section.value] for section in RuleSection}
     document = {"description": scenario["description"], **sections, "script": scenario["script"]}
-    return {
-        "scenario": scenario,
-        "curl": page.curl(f"/scenarios/{page.item}"),
-        "rules": [
+
+    def written() -> Mapping[str, Any]:
+        rules = [
             (section, _rule_text(rule), limited.get((section, index)))
             for section, rules in sections.items()
             for index, rule in enumerate(rules)
-        ],
-        "text": yaml_text({name: value for name, value in document.items() if value}),
-    }
+        ]
+        text = yaml_text({name: value for name, value in document.items() if value})
+        return {"rules": rules, "text": text}
+
+    # On another thread, because the largest scenario takes half a second.
+    texts = await asyncio.to_thread(written)
+    return {"scenario": scenario, "curl": page.curl(f"/scenarios/{page.item}"), **texts}
 
 
 def _rule_text(rule: Mapping[str, Any]) -> str:
     """A rule as it is written in a file."""
     return yaml_text({name: rule[name] for name in rule if name not in ("id", "used")})
-
-
-async def fidelity(page: ViewRequest) -> Mapping[str, Any]:
-    """The clauses by their basis, and what this account has exercised."""
-    transitions = (await page.get("/events/transitions"))["data"]
-    counts = {(each["source"], each["target"]): each["count"] for each in transitions}
-    deliveries = await page.get("/deliveries", limit=str(MAX_PLOTTED))
-    return {
-        "clauses": {
-            "Assumed: the contract is silent": [c for c in CLAUSES if c.basis is Basis.ASSUMED],
-            "Stated, with an assumed detail": [c for c in CLAUSES if c.assumed],
-            "Stated": [c for c in CLAUSES if c.basis is Basis.STATED and not c.assumed],
-        },
-        "diagram": transition_diagram(
-            {transition: str(count) for transition, count in counts.items()}
-        ),
-        "covered": len(counts),
-        "transition_count": len(TRANSITIONS),
-        "plot": delivery_plot(deliveries["data"]),
-        "curl": page.curl("/checklist"),
-        "checklist": await _checklist(page, has_more=deliveries["has_more"]),
-    }
-
-
-async def _checklist(page: ViewRequest, *, has_more: bool) -> list[Mapping[str, Any]] | None:
-    """The judged items; None for an account with more than a few records, unless requested."""
-    if "checklist" not in page.query and (
-        has_more
-        or (await page.get("/requests/count"))["count"] > MAX_JUDGED_REQUESTS
-        or (await page.get("/payments", limit=MAX_JUDGED_PAYMENTS))["next_cursor"]
-    ):
-        return None
-    items: list[Mapping[str, Any]] = (await page.get("/checklist"))["data"]
-    return items

@@ -5,8 +5,8 @@ from shlex import quote
 from typing import Any
 
 from emulator.domain.webhook_forms import (
-    PLACEHOLDER,
     SECRET_PREFIX,
+    Algorithm,
     Encoding,
     SecretFormat,
     WebhookForm,
@@ -44,15 +44,17 @@ def _verification(request: Mapping[str, Any], form: WebhookForm) -> Mapping[str,
     webhook = sent.read(webhook_form_json(form))
     if not webhook.signature:
         return {}
-    values = {"id": webhook.id, "timestamp": webhook.timestamp, "body": body}
-    signed = PLACEHOLDER.sub(lambda found: values[found[1]], form.signature.content)
     algorithm = form.signature.algorithm
+    signatures = quote(" ".join(webhook.signatures))
+    if algorithm is Algorithm.TOKEN:
+        verification = f'case {signatures} in "$SECRET") echo valid;; *) echo invalid;; esac'
+        return {"verification": verification, "signature": "the secret itself, as a token"}
+    signed = webhook.signed_content.decode("utf-8", "replace")
     line = (
         f"$(printf %s {quote(signed)} | openssl dgst -{algorithm.digest} -mac HMAC"
         f' -macopt "hexkey:{_KEYS[form.signature.secret]}" -binary'
         f" | {_WRITERS[form.signature.encoding]})"
     )
-    signatures = quote(" ".join(webhook.signatures))
     return {
         "signed": signed,
         "verification": f'case " "{signatures}" " in *" {line} "*) echo valid;;'

@@ -2,15 +2,18 @@
 
 import asyncio
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
+from starlette.types import ASGIApp, Message, Scope
 
-from emulator.server.api.exchange import ASGIApp, Message, Scope
+from emulator.domain.accounts import Mode
+from emulator.server.engine.engine import Engine
+from emulator.server.engine.state.account import Owner
+from emulator.summaries import PaymentSummary
 
 ROOT = "/_emulator/view"
 ROWS_PER_PAGE = "25"
@@ -62,6 +65,21 @@ class ViewRequest:
     query: Mapping[str, str]
     base_url: str
     control: ControlApi
+    engine: Engine
+
+    @property
+    def owner(self) -> Owner:
+        """The account and mode, by default the test mode of the first account.
+
+        Raises UnknownAccount.
+        """
+        account_id, accounts = self.subject.get("account"), self.engine.accounts
+        account = accounts.first if account_id is None else accounts.get(account_id)
+        return account.owner(Mode(self.subject.get("mode", Mode.TEST)))
+
+    async def summaries(self, names: Iterable[str | None]) -> dict[str, PaymentSummary]:
+        """The existing ones of the payments with these ids."""
+        return await self.engine.history.summaries([*{name for name in names if name}])
 
     async def get(self, path: str, /, **query: str | None) -> Any:
         """A call of the control API on this account and mode. Raises the refusals of the call."""
@@ -84,13 +102,7 @@ class ViewRequest:
 
 
 def _with_query(address: str, query: Mapping[str, str]) -> str:
-    return f"{address}?{_encoded(*query.items())}" if query else address
-
-
-# Most links of a page have only its account and mode.
-@lru_cache(maxsize=64)
-def _encoded(*parameters: tuple[str, str]) -> str:
-    return urlencode(parameters)
+    return f"{address}?{urlencode(query)}" if query else address
 
 
 def curl(

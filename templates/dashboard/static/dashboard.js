@@ -3,7 +3,7 @@
 //   data-call="POST /path"   a button or form that calls the control API on the page's account, or
 //                            `/v1` with its test key;
 //                            data-body is its JSON, or the form's fields are. A form's field with
-//                            data-type="number", "instant" or "json" is converted; an empty one is
+//                            data-type="number" or "instant" is converted; an empty one is
 //                            omitted.
 //                            A {field} in the path is a field of the form, and data-yaml is the
 //                            name of a field whose text is the whole body
@@ -16,7 +16,9 @@
 //                            data-member is the member to copy of a page that is JSON
 //   data-window              a link that opens in a window of the size of a phone
 //   download                 a link to a file; a refusal is shown
+//   data-load="/path"        is filled with the elements with data-part of a page, once unfolded
 //   data-live                elements with an id that change when the page updates
+//   data-steps               the list of the steps of a script that was run
 //   data-row                 a row of a list, for the keys j and k
 //   data-span                a time that is shown as its distance to now
 "use strict";
@@ -63,7 +65,6 @@
         : field.type === "select-multiple" ? Array.from(field.selectedOptions, (each) => each.value)
         // The call refuses a text that is no number.
         : field.dataset.type === "number" && Number.isFinite(Number(field.value)) ? Number(field.value)
-        : field.dataset.type === "json" ? JSON.parse(field.value)
         // A page shows an instant with a blank between date and time.
         : field.dataset.type === "instant" ? field.value.trim().replace(/^(\S+)\s+(?=\d)/, "$1T")
         : field.value;
@@ -142,12 +143,25 @@
       const content = response.status === 204 ? {} : await response.json();
       const what = done ? sentences.filled(done, content)
         : content.effects ? sentences.advanced(before, content)
+        : content.steps ? showSteps(content)
         : sentences.delivered(content);
       return { content, sent, text: what };
     } catch (error) {
       if (yaml) selectLine(element.elements[yaml], error.message);
       throw error;
     }
+  }
+
+  // Lists the steps of a script that was run; returns the sentence about them.
+  function showSteps({ account, steps }) {
+    const list = document.querySelector("[data-steps]");
+    list.replaceChildren(...steps.map(({ text, result, at }) => Object.assign(
+      document.createElement("li"),
+      { textContent: `${text}: ${result}`, title: at, className: result.startsWith("failed: ") ? "cause" : "" },
+    )));
+    list.parentElement.hidden = false;
+    list.parentElement.querySelector("a").href = `/_emulator/view/payments?account=${account}`;
+    return sentences.ran(steps);
   }
 
   // Selects the line that the message names, as in "line 3, column 5: …".
@@ -229,36 +243,33 @@
 
   let updating = null;
   let updatedAt = -MIN_UPDATE_MS;
-  // The messages that the last and the scheduled update follow; null after a call of this page,
-  // and without a scheduled update.
-  let updatedSince = null;
-  let scheduledSince = null;
+  // The ids of the messages that the last and the scheduled update follow, if any.
+  let updatedAfter = null;
+  let scheduledAfter = null;
 
-  // Updates after a message of the stream, at most twice a second.
-  function schedule(since) {
-    if (since === updatedSince) return;
-    if (scheduledSince === null) {
+  // Updates after a message of the stream, at most twice a second; messages about the same changes
+  // have the same id.
+  function schedule(id) {
+    if (id === updatedAfter) return;
+    if (scheduledAfter === null) {
       const wait = Math.max(0, updatedAt + MIN_UPDATE_MS - performance.now());
-      setTimeout(() => scheduledSince !== null && update({ since: scheduledSince }), wait);
+      setTimeout(() => scheduledAfter !== null && update(), wait);
     }
-    scheduledSince = since;
+    scheduledAfter = id;
   }
 
-  async function update({ since = null, isOwn = false } = {}) {
+  async function update({ isOwn = false } = {}) {
     while (updating) await updating;
     updatedAt = performance.now();
-    updatedSince = since;
-    scheduledSince = null;
-    updating = load(since, isOwn).finally(() => (updating = null));
+    updatedAfter = scheduledAfter;
+    scheduledAfter = null;
+    updating = load(isOwn).finally(() => (updating = null));
     await updating;
   }
 
-  async function load(since, isOwn) {
-    const headers = { Accept: "text/html" };
-    // Many dashboards get the page that was rendered for the first of them after the message.
-    if (since) headers["Emulator-Since"] = since;
+  async function load(isOwn) {
     // Without a connection, the page updates when the stream is connected again.
-    const response = await fetch(location.href, { headers }).catch(() => null);
+    const response = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
     if (!response) return;
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     // A server that starts or stops returns JSON.
@@ -266,10 +277,25 @@
     // The item or the account is deleted, or now exists.
     if (hasProblem(page) !== hasProblem(document)) location.reload();
     waiting = live.apply(page, isOwn);
+    fillOpen();
     showCount();
     body.dataset.revision = page.body.dataset.revision;
     seenAt = performance.now();
   }
+
+  // What is unfolded shows the parts of another page, loaded once.
+  function fillOpen() {
+    const parts = "details[open] > [data-load]:empty, details[open] > .unfolded > [data-load]:empty";
+    for (const part of document.querySelectorAll(parts)) {
+      once(part, async () => {
+        const response = await request(part.dataset.load, { headers: { Accept: "text/html" } });
+        const page = new DOMParser().parseFromString(await response.text(), "text/html");
+        part.replaceChildren(...page.querySelectorAll("[data-part]"));
+      });
+    }
+  }
+
+  document.addEventListener("toggle", fillOpen, true);
 
   const hasProblem = (page) => page.querySelector("[data-problem]") !== null;
 
@@ -358,7 +384,7 @@
     const { pauseS } = document.querySelector("#account").dataset;
     const left = Math.ceil(Math.max(0, Number(pauseS) - passed / 1000));
     const [state, color] = !isConnected ? ["reconnecting", "failed"]
-      : pauseS ? ["deliveries paused", "processing"] : ["live", "completed"];
+      : pauseS ? ["deliveries paused", "processing"] : ["connected", "completed"];
     chip.hidden = isConnected === null;
     chip.className = `chip status-${color}`;
     setText(chip.firstElementChild, state);

@@ -39,6 +39,8 @@ const live = (() => {
     }
     const isOpenList = old.localName === "select" && old === document.activeElement;
     if (isOpenList || old.hasAttribute("aria-busy") || old.isEqualNode(fresh)) return;
+    // It has loaded its content itself.
+    if (old.dataset.load && old.dataset.load === fresh.dataset.load) return;
     for (const { name } of [...old.attributes]) {
       if (name !== "open" && !fresh.hasAttribute(name)) old.removeAttribute(name);
     }

@@ -29,6 +29,7 @@
   function go(element) {
     const isFolded = element.localName === "summary" || element.localName === "form";
     if (!isFolded) return element.click();
+    if (!element.checkVisibility()) element.closest(".actions")?.querySelector(".more input")?.click();
     for (let part = element; part; part = part.parentElement) if (part.localName === "details") part.open = true;
     const fields = element.closest("form, details").querySelectorAll("input:not([type=hidden]), select, button");
     (fields[0] ?? element).focus();

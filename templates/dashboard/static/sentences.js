@@ -44,5 +44,11 @@ const sentences = (() => {
     return `Attempt ${attempt.number} of ${type}: ${result}${rest}.`;
   }
 
-  return { filled, advanced, delivered };
+  // "Step 3 failed: status: expected completed, got pending."
+  function ran(steps) {
+    const { result } = steps.at(-1);
+    return result.startsWith("failed: ") ? `Step ${steps.length} ${result}.` : `All ${steps.length} steps succeeded.`;
+  }
+
+  return { filled, advanced, delivered, ran };
 })();

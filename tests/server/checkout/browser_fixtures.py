@@ -20,7 +20,7 @@ from tests.server.checkout.browsing import (
     running_shop,
 )
 
-MAX_WAIT_MS = 30_000
+MAX_WAIT_MS = 60_000
 
 
 def prepare(items: Iterable[pytest.Item], directory: Path, *markers: pytest.MarkDecorator) -> None:

@@ -1,5 +1,6 @@
 """Unexpected errors are pages without details."""
 
+from types import SimpleNamespace
 from typing import cast
 
 import httpx
@@ -7,7 +8,8 @@ import pytest
 
 from emulator.domain.errors import IllegalTransition, UnknownAccount
 from emulator.server.checkout.app import CheckoutApp
-from emulator.server.engine.payments.checkouts import Checkout, Checkouts
+from emulator.server.engine.engine import Engine
+from emulator.server.engine.payments.checkouts import Checkout
 from emulator.settings import data_directory
 from tests.server.api.raw_requests import RawRequest, send_raw
 from tests.server.checkout.reading import Page
@@ -37,7 +39,7 @@ async def test_an_unexpected_error_is_a_page_without_details(
     error: Exception, status: int, heading: str
 ) -> None:
     app = CheckoutApp(
-        checkouts=cast("Checkouts", Failing(error)),
+        engine=cast("Engine", SimpleNamespace(checkouts=Failing(error))),
         templates=data_directory("templates"),
         shows_handset=True,
         check_host=lambda _: None,

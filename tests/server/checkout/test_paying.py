@@ -75,7 +75,7 @@ async def test_the_waiting_page_masks_the_number_after_a_refresh_too(emulator: W
 async def test_the_waiting_page_leaves_when_the_phone_has_answered(emulator: World) -> None:
     visitor = await customer(emulator)
     assert (await visitor.pay("telebirr", phone="0911223344")).name == "waiting"
-    operations = emulator.running.engine.customer
+    operations = emulator.app.engine.customer
     await operations.answer(visitor.owner, visitor.payment_id, PhoneAnswer.APPROVE)
     assert (await visitor.open("/wait")).refresh == f"0;url={SUCCESS_URL}"
     assert (await visitor.open()).refresh is None

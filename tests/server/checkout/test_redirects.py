@@ -35,7 +35,7 @@ async def redirecting(emulator: World, then: dict[str, Any], **rule: Any) -> Non
 async def paid(emulator: World) -> Customer:
     """A customer whose payment completes at the submit; no page has been opened since."""
     buyer = await customer(emulator)
-    checkouts = emulator.running.engine.checkouts
+    checkouts = emulator.app.engine.checkouts
     checkout = await checkouts.open(buyer.path.rpartition("/")[2])
     await checkouts.pay(checkout, Submission(method="telebirr", phone=COMPLETES))
     return buyer

@@ -164,7 +164,7 @@ def assert_is_clean(page: Page) -> None:
 
 
 async def test_values_of_the_merchant_are_escaped(emulator: World) -> None:
-    engine = emulator.running.engine
+    engine = emulator.app.engine
     account = await engine.accounts.create(NewAccount(name=HOSTILE, test_key="test_hostile"))
     url = "https://shop.example/?a=\"><script>alert(1)</script>&b='%20;url=x"
     visitor = await customer(emulator, account.profile.test_key, success_url=url, cancel_url=url)
@@ -194,6 +194,16 @@ async def test_the_redirect_is_exactly_the_url_of_the_merchant(emulator: World) 
         page = await visitor.pay("telebirr", phone="0900000001")
         assert page.refresh == f"0;url={url}"
         assert page.get("back").attributes["href"] == url
+
+
+async def test_a_checkout_from_the_dashboard_shows_where_it_would_redirect(emulator: World) -> None:
+    for language in ("", "lang=am&"):
+        visitor = await customer(emulator, success_url="https://shop.example/ok")
+        page = await visitor.open(f"?{language}dashboard=1&method=telebirr")
+        page = await visitor.submit(page.form("pay-form"), page, phone="0900000001")
+        assert page.refresh is None
+        assert "https://shop.example/ok" in page.get("at-shop").text
+        assert page.get("back").attributes["href"] == "https://shop.example/ok"
 
 
 FORM = "application/x-www-form-urlencoded"
@@ -248,7 +258,7 @@ async def test_an_unknown_route_is_404_as_a_page_or_as_json(emulator: World) -> 
 
 
 UNKNOWN_ADDRESSES = (
-    *("/", "//", "/c", "/c/", "/c/token/nothing", "/robots.txt"),
+    *("//", "/c", "/c/", "/c/token/nothing", "/robots.txt"),
     *("/static/", "/static/none.css"),
 )
 
@@ -277,11 +287,26 @@ async def test_every_other_address_of_the_checkout_listener_is_a_page_with_404(
 
 
 async def test_the_page_with_404_exists_in_amharic(emulator: World) -> None:
-    for address, headers in (("/?lang=am", {}), ("/", {"accept-language": "am"})):
+    for address, headers in (("/c?lang=am", {}), ("/c", {"accept-language": "am"})):
         page = Page(await emulator.pages.get(address, headers=headers))
         assert page.all("html")[0].attributes["lang"] == "am"
         assert page.heading == "እንዲህ ያለ ገጽ የለም"
         assert page.text("simulation") == "ይህ ገጽ ማስመሰያ ነው።"
+
+
+async def test_a_tool_that_waits_for_the_port_gets_200_and_a_line_of_text(
+    emulator: World,
+) -> None:
+    url = f"http://127.0.0.1:{CHECKOUT_PORT}/"
+    for accept in ("*/*", "text/html", "application/json"):
+        response = await emulator.pages.get(url, headers={"accept": accept})
+        assert response.status_code == 200
+        assert response.headers["content-type"] == "text/plain; charset=utf-8"
+        assert response.text.startswith("ETB payments emulator: the checkout pages.")
+        assert response.text.count("\n") == 1
+        assert_is_safe(response)
+    assert (await emulator.pages.head(url)).status_code == 200
+    assert (await emulator.pages.post(url)).status_code == 404
 
 
 async def test_an_unknown_address_under_an_unknown_host_is_refused(emulator: World) -> None:

@@ -69,6 +69,22 @@ async def test_every_state_has_its_page_when_opened_and_after_the_submit(emulato
         assert shown(await visitor.open("/wait")) == after_submit, (status, reason)
 
 
+@pytest.mark.parametrize("language", ["en", "am"])
+async def test_a_result_page_says_that_no_money_left_the_account_where_this_is_certain(
+    emulator: World, language: str
+) -> None:
+    sentence = {"en": "No money left your account.", "am": "ከመለያዎ ምንም ገንዘብ አልወጣም።"}[language]
+    may_still_be_paid = {Reason.TIMEOUT, Reason.PROVIDER_ERROR}
+    for reason in Reason:
+        for method in METHODS:
+            visitor = await customer_of(emulator, Status.FAILED, reason=reason, method=method)
+            text = (await visitor.open(f"?lang={language}")).response.text
+            assert text.count(sentence) == (reason not in may_still_be_paid), (reason, method)
+    for status in (Status.COMPLETED, Status.EXPIRED, Status.REFUNDED):
+        visitor = await customer_of(emulator, status)
+        assert sentence not in (await visitor.open(f"?lang={language}")).response.text
+
+
 async def test_a_cancel_at_the_bank_does_not_mention_a_phone(emulator: World) -> None:
     visitor = await customer_of(
         emulator, Status.FAILED, reason=Reason.USER_CANCELLED, method="bank_transfer"

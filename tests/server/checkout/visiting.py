@@ -66,7 +66,7 @@ class Customer(Payer):
         return payment.status, payment.reason
 
     async def detail(self) -> PaymentDetail:
-        return await self.world.running.engine.history.detail(self.owner, self.payment_id)
+        return await self.world.app.engine.history.detail(self.owner, self.payment_id)
 
     async def statuses(self) -> list[str]:
         """The statuses of the payment, in order."""

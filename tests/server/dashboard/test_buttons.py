@@ -44,7 +44,7 @@ def test_each_control_is_used_in_a_browser(testid: str) -> None:
 
 
 # Their responses have sentences of their own.
-DESCRIBED = ("/clock/advance", "/ping", "/resend", "/release")
+DESCRIBED = ("/clock/advance", "/ping", "/resend", "/release", "/run")
 
 
 @pytest.mark.parametrize("element", CALLS)

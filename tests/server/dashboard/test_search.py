@@ -46,7 +46,7 @@ async def test_an_id_of_another_account_or_mode_is_found(emulator: World) -> Non
     account = await emulator.done("POST", "/accounts", {"name": "Addis Books"})
     other = await emulator.create(account["test_key"])
     assert await matches(emulator, live["id"]) == [
-        f"{live['id']} ETB 150.00, pending, Demo Merchant, live mode"
+        f"{live['id'][-8:]} ETB 150.00 pending now {live['id']} Demo Merchant, live mode"
     ]
     for name in (
         other["id"],
@@ -66,7 +66,7 @@ async def test_a_payment_is_found_by_what_it_contains(emulator: World, text: str
     await emulator.create()
     payment = await emulator.create(amount=123450, metadata={"order": "77", "name": "Selam_T"})
     await pay(emulator, payment, "0911223344")
-    assert await matches(emulator, text) == [f"{payment['id']} ETB 1,234.50, processing"]
+    assert await matches(emulator, text) == [f"77 ETB 1,234.50 processing now {payment['id']}"]
 
 
 @pytest.mark.parametrize("text", ["45", "ETB 45", "45.00", "12", "ቡና", "7"])
@@ -75,13 +75,13 @@ async def test_a_short_text_is_an_exact_amount_or_a_whole_value_of_metadata(
 ) -> None:
     await emulator.create(amount=4512, metadata={"order": "123", "item": "ቡናማ", "phone": "1745"})
     payment = await emulator.create(amount=4500, metadata={"order": "12", "item": "ቡና", "n": "7"})
-    assert await matches(emulator, text) == [f"{payment['id']} ETB 45.00, pending"]
+    assert await matches(emulator, text) == [f"12 ETB 45.00 pending now {payment['id']}"]
 
 
 async def test_a_payment_is_found_by_its_reference_and_its_checkout(emulator: World) -> None:
     payment, _ = await emulator.create(), await emulator.create()
     for text in (payment["id"][-8:], payment["checkout_url"], f"{payment['checkout_url']}?lang=am"):
-        assert (await matches(emulator, text))[0].split()[0] == payment["id"], text
+        assert (await matches(emulator, text))[0].split()[-1] == payment["id"], text
 
 
 async def test_an_error_code_leads_to_its_requests(emulator: World) -> None:
@@ -107,7 +107,25 @@ async def test_an_old_id_that_was_not_compared_leads_to_its_page(emulator: World
 
 
 async def test_a_list_of_matches_is_bounded(emulator: World) -> None:
-    for _ in range(2 * MAX_MATCHES):
+    for _ in range(2 * MAX_MATCHES + 1):
         await emulator.create()
-    assert len(await matches(emulator, "pay_")) == MAX_MATCHES
-    assert len(await matches(emulator, "150.00")) == MAX_MATCHES
+    for text in ("pay_", "150.00", "PENDING"):
+        html = await page(emulator, f"search?q={text}")
+        assert len(texts(html, "match")) == MAX_MATCHES
+        assert texts(html, "more-matches")[0].startswith(f"{MAX_MATCHES + 1} more matches")
+
+
+@pytest.mark.parametrize("text", ["lb-7", "LB-7", "Failed", "Insufficient_Bal", "invalid_AMOUNT"])
+async def test_a_search_ignores_case(emulator: World, text: str) -> None:
+    await emulator.create(metadata={"invoice": "6"})
+    payment = await emulator.create(metadata={"invoice": "LB-7"})
+    await pay(emulator, payment, "0900000002")
+    await emulator.api.post("/v1/payments", json=order(amount=1), headers=headers())
+    [match] = await matches(emulator, text)
+    failed = f"LB-7 ETB 150.00 failed insufficient_balance now {payment['id']}"
+    assert match == ("invalid_amount 1 request" if "AMOUNT" in text else failed)
+
+
+async def test_an_endpoint_is_found_by_a_part_of_its_url(emulator: World) -> None:
+    endpoint = await register(emulator, "http://127.0.0.1:9/warehouse/Hooks")
+    assert await matches(emulator, "/hooks") == [f"{endpoint['id']} {endpoint['url']}"]

@@ -3,14 +3,15 @@
 from asyncio import create_subprocess_exec
 from asyncio.subprocess import PIPE, STDOUT
 from html import unescape
+from typing import Any
 
 import pytest
 
-from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, shipped_form
+from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, webhook_form_of
 from tests.server.dashboard import get, page, texts
 from tests.server.engine.webhook_world import register, webhook_world
 from tests.server.webhooks.receiver import Reply, replies
-from tests.world import World
+from tests.world import World, world
 
 
 async def test_a_delivery_shows_past_attempts_and_the_next_one() -> None:
@@ -18,7 +19,9 @@ async def test_a_delivery_shows_past_attempts_and_the_next_one() -> None:
         payment = await hooks.create()
         [delivery] = await hooks.deliveries()
         html = await page(hooks.emulator, f"webhooks/{delivery['id']}")
-        assert texts(html, "next-attempt") == ["Next attempt: 2026-01-01 00:00:01 Advance to it"]
+        assert texts(html, "next-attempt") == [
+            "Next attempt: 2026-01-01 00:00:01 UTC Advance to it"
+        ]
         assert texts(html, "cause") == ["status 500: The handler failed: see its own log."]
         assert "no &lt;b&gt;disk&lt;/b&gt;" in html
         assert hooks.receiver.received[0].body.decode() in texts(html, "request")[0]
@@ -31,9 +34,31 @@ async def test_a_delivery_shows_past_attempts_and_the_next_one() -> None:
         assert row == f"payment.created {payment['id']} {url} 500 200 1 s ago Resend"
 
 
-@pytest.mark.parametrize("tamper", [None, "body"])
-@pytest.mark.parametrize("form", [name for name in SHIPPED_FORMS if name != "unsigned"])
-async def test_the_shell_line_verifies_the_signature(form: str, tamper: str | None) -> None:
+TOKEN = {
+    "version": 1,
+    "name": "token",
+    "signature": {"algorithm": "token", "prefix": "Bearer "},
+    "headers": {"verif-hash": "{signature}"},
+}
+MEMBERS = {
+    "version": 1,
+    "name": "members",
+    "signature": {
+        "algorithm": "hmac-sha256",
+        "content": "{payment.metadata}|{payment.amount_birr}|{event.id}",
+    },
+    "headers": {"x-signature": "{signature}"},
+}
+
+
+@pytest.mark.parametrize("tamper", [None, "body", "signature"])
+@pytest.mark.parametrize(
+    "form", [*(name for name in SHIPPED_FORMS if name != "unsigned"), TOKEN, MEMBERS], ids=str
+)
+async def test_the_shell_line_verifies_the_signature(form: Any, tamper: str | None) -> None:
+    known = webhook_form_of(form)
+    if tamper == "body" and not known.signs_amount:
+        return
     async with webhook_world(format=form) as hooks:
         secret = hooks.endpoint["secret"]
         if tamper:
@@ -48,7 +73,7 @@ async def test_the_shell_line_verifies_the_signature(form: str, tamper: str | No
             # Both secrets sign, or the new one.
             path = f"/webhook_endpoints/{hooks.endpoint['id']}/rotate"
             rotated = await hooks.emulator.done("POST", path)
-            secret = secret if shipped_form(form).signature.separator else rotated["secret"]
+            secret = secret if known.signature.separator else rotated["secret"]
         await hooks.pay(await hooks.create(metadata={"ስም": "it's $HOME `x` \\n"}))
         await hooks.settle()
         *_, delivery = await hooks.deliveries()
@@ -165,3 +190,30 @@ async def test_a_delivery_that_a_scenario_changed_shows_its_fault() -> None:
         html = await page(hooks.emulator, f"webhooks/{delivery['id']}")
         assert "A scenario changed it" in html
         assert "copies" in html
+
+
+@pytest.mark.parametrize("is_insecure", [True, False])
+async def test_the_dashboard_says_that_endpoints_are_not_verified(is_insecure: bool) -> None:
+    async with world(webhook_insecure=is_insecure) as emulator:
+        text = await page(emulator, "payments")
+    assert ('data-testid="webhook-insecure"' in text) is is_insecure
+
+
+async def test_failures_are_one_line_for_each_endpoint_and_cause() -> None:
+    async with webhook_world(replies(*[Reply(status=500)] * 2, Reply(status=503))) as hooks:
+        assert texts(await page(hooks.emulator, "webhooks"), "failures") == []
+        for _ in range(3):
+            await hooks.create()
+        url, since = hooks.receiver.url.partition("://")[2], "2026-01-01 00:00:00 UTC"
+        html = await page(hooks.emulator, "webhooks")
+        cause = "The handler failed: see its own log."
+        first, second = texts(html, "failures")
+        assert first == (
+            f"{url}: 2 failed, status 500, since {since} Resend all of the endpoint {cause}"
+        )
+        assert second.startswith(f"{url}: 1 failed, status 503, since {since}")
+        assert html.count('data-testid="resend-all"') == 1
+        path = f"/webhook_endpoints/{hooks.endpoint['id']}"
+        await hooks.emulator.control("DELETE", path)
+        html = await page(hooks.emulator, "webhooks")
+        assert 'data-testid="resend-all"' not in html, "nothing can be sent to it"

@@ -16,7 +16,12 @@ shop, server, chromium = browser_fixtures.shop, browser_fixtures.server, browser
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    browser_fixtures.prepare(items, Path(__file__).parent)
+    """The default lane has two flows of `test_outcomes` only."""
+    directory = Path(__file__).parent
+    browser_fixtures.prepare(items, directory)
+    for item in items:
+        if item.path.parent == directory and item.path.name != "test_outcomes.py":
+            item.add_marker(pytest.mark.deep)
 
 
 @pytest.fixture(scope="package")

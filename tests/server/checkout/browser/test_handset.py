@@ -9,8 +9,6 @@ from tests.server.checkout.browser.axe import axe_findings, bring_axe
 from tests.server.checkout.browser.states import ASKED
 from tests.server.checkout.browser.tabs import DESKTOP, PHONE, Device, OpenTab, Tab
 
-pytestmark = pytest.mark.deep
-
 BUZZES = """() => document.querySelector(".device").getAnimations()
   .map((animation) => animation.effect.getTiming().iterations)"""
 LINES = """element => new Set([...element.getClientRects()].map(({ top }) => top)).size"""

@@ -5,8 +5,6 @@ from playwright.async_api import expect
 
 from tests.server.checkout.browser.tabs import OpenTab, Tab
 
-pytestmark = pytest.mark.deep
-
 MAX_STOPS = 40
 
 # The test id of what has the focus, and how its outline stands out from what is behind it.

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 
-from tests.depth import usually
 from tests.server.checkout.browser.tabs import PHONE, OpenTab, Tab
 from tests.server.checkout.browsing import Emulator
 
@@ -57,8 +56,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(("paid_by", "rest", "change", "page"), usually(CHANGES[:1], deep=CHANGES))
-@pytest.mark.sampled
+@pytest.mark.parametrize(("paid_by", "rest", "change", "page"), CHANGES)
 async def test_an_open_page_moves_on_at_once(
     customer: Tab, paid_by: dict[str, str], rest: str, change: Change, page: str
 ) -> None:
@@ -73,7 +71,6 @@ async def test_an_open_page_moves_on_at_once(
     await customer.is_on(page)
 
 
-@pytest.mark.deep
 async def test_the_countdown_follows_the_clock_without_a_reload(customer: Tab) -> None:
     payment = await customer.merchant.create()
     await customer.merchant.pay(payment, **ON_PHONE)
@@ -89,7 +86,6 @@ async def test_the_countdown_follows_the_clock_without_a_reload(customer: Tab) -
     assert len(customer.record.opened()) == 1
 
 
-@pytest.mark.deep
 async def test_the_countdown_ticks_while_the_clock_flows(customer: Tab) -> None:
     payment = await customer.merchant.create()
     await customer.merchant.pay(payment, **ON_PHONE)
@@ -104,7 +100,6 @@ async def test_the_countdown_ticks_while_the_clock_flows(customer: Tab) -> None:
     assert len(customer.record.opened()) == 1
 
 
-@pytest.mark.deep
 async def test_the_news_never_overtakes_the_form_that_made_it(customer: Tab) -> None:
     for _ in range(10):
         payment = await customer.merchant.create(methods=["telebirr"])
@@ -118,7 +113,6 @@ async def test_the_news_never_overtakes_the_form_that_made_it(customer: Tab) -> 
         assert [u for u in customer.record.opened()[before:] if u.startswith(checkout)] == submitted
 
 
-@pytest.mark.deep
 async def test_without_scripts_a_page_refreshes_itself(server: Emulator, open_tab: OpenTab) -> None:
     async def waits(change: Change, paid_by: dict[str, str], rest: str, url: str) -> None:
         async with open_tab(PHONE.without_script()) as customer:

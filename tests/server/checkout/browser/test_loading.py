@@ -13,8 +13,6 @@ from tests.server.checkout.browser.tabs import (
     Tab,
 )
 
-pytestmark = pytest.mark.deep
-
 MAX_BYTES = 60_000
 MAX_PICTURE_BYTES = 200_000
 

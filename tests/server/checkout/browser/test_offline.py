@@ -11,8 +11,6 @@ from tests.cli.processes import free_port
 from tests.server.checkout.browser.tabs import LANGUAGES, PHONE, OpenTab, Tab, Windows
 from tests.server.checkout.browsing import Shop, running_emulator
 
-pytestmark = pytest.mark.deep
-
 # Less than it takes until a question that waits for a change is answered without one.
 RECOVERY_MS = WATCH_MS - 1_000
 WATCHED = "/status?"

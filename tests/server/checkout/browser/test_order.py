@@ -3,7 +3,6 @@
 import pytest
 from playwright.async_api import expect
 
-from tests.depth import usually
 from tests.server.checkout.browser.tabs import DESKTOP, LANGUAGES, PHONE, Device, Tab, Windows
 from tests.server.checkout.browsing import Emulator
 
@@ -34,8 +33,7 @@ _NAME = """() => {
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.sampled
-@pytest.mark.parametrize("device", usually([PHONE], deep=[PHONE, DESKTOP]), ids=str)
+@pytest.mark.parametrize("device", [PHONE, DESKTOP], ids=str)
 async def test_the_name_of_a_merchant_breaks_only_where_it_must(
     windows: Windows, server: Emulator, device: Device, language: str
 ) -> None:

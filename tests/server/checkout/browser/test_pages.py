@@ -11,7 +11,6 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import ViewportSize, expect
 
-from tests.depth import IS_DEEP, usually
 from tests.server.checkout.browser.axe import axe_findings, bring_axe, text_on_decorations
 from tests.server.checkout.browser.states import MAX_AMOUNT, STATES
 from tests.server.checkout.browser.tabs import (
@@ -29,14 +28,13 @@ T = TypeVar("T")
 Look = tuple[str, int, Scheme]
 
 HEIGHTS = {360: 740, 320: 640, 768: 1024, 1280: 900}
-# Where axe examines a state: a sample, which is one look at each state, or in either language, in
-# light and in dark. The widths take turns, so that every two of these meet in every two states.
-SAMPLES: tuple[set[Look], ...] = ({("en", 360, "light")}, {("am", 360, "dark")})
+# Where axe examines a state: in either language, in light and in dark. The widths take turns, so
+# that every two of these meet in every two states.
 LOOKS: tuple[set[Look], ...] = (
     {("en", 360, "light"), ("en", 1280, "dark"), ("am", 1280, "light"), ("am", 360, "dark")},
     {("en", 1280, "light"), ("en", 360, "dark"), ("am", 360, "light"), ("am", 1280, "dark")},
 )
-LOOKS_FOR_AXE = dict(zip(STATES, cycle(usually(SAMPLES, deep=LOOKS)), strict=False))
+LOOKS_FOR_AXE = dict(zip(STATES, cycle(LOOKS), strict=False))
 # Of each state, for people to look at.
 PICTURES: dict[Look, str] = {
     ("en", 360, "light"): "phone",
@@ -57,7 +55,7 @@ LINES = """element => {
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """A state, open in a tab for each language; in a sample in that of the look at it."""
+    """A state, open in a tab for each language."""
 
     name: str
     customers: list[Tab]
@@ -80,10 +78,7 @@ async def customers(windows: Windows, server: Emulator) -> AsyncIterator[list[Ta
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package", params=STATES)
 async def seen(request: pytest.FixtureRequest, customers: list[Tab]) -> AsyncIterator[Seen]:
-    languages = {language for language, _, _ in LOOKS_FOR_AXE[request.param]}
-    seen = Seen(
-        name=request.param, customers=[tab for tab in customers if tab.device.language in languages]
-    )
+    seen = Seen(name=request.param, customers=customers)
 
     async def reach(customer: Tab) -> None:
         await resize(customer, PHONE.width)
@@ -111,8 +106,7 @@ async def width_of(customer: Tab) -> int:
 UNDECIDED = "incomplete color-contrast .offline"
 
 
-@pytest.mark.sampled
-@pytest.mark.parametrize("width", usually([PHONE.width], deep=list(HEIGHTS)))
+@pytest.mark.parametrize("width", list(HEIGHTS))
 async def test_every_page_fits_and_is_accessible(seen: Seen, width: int) -> None:
     async def look(customer: Tab) -> list[str]:
         await resize(customer, width)
@@ -122,7 +116,7 @@ async def test_every_page_fits_and_is_accessible(seen: Seen, width: int) -> None
         for scheme in SCHEMES:
             one: Look = (customer.device.language, width, scheme)
             is_for_axe = one in LOOKS_FOR_AXE[seen.name]
-            picture = PICTURES.get(one) if IS_DEEP else None
+            picture = PICTURES.get(one)
             if is_for_axe or picture:
                 await customer.page.emulate_media(color_scheme=scheme)
             if is_for_axe:
@@ -178,7 +172,6 @@ async def test_a_bar_at_phone_size_leads_to_the_next_step(
     await expect(shown).to_be_in_viewport(ratio=1)
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize("name", ["phone", "waiting"])
 async def test_a_phone_number_is_never_broken_over_two_lines(customer: Tab, name: str) -> None:
     await STATES[name].reach(customer)
@@ -188,7 +181,6 @@ async def test_a_phone_number_is_never_broken_over_two_lines(customer: Tab, name
             assert await number.evaluate(LINES) == 1, width
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize("name", ["bank", "waiting", "failed"])
 async def test_the_longest_name_and_amount_fit(
     server: Emulator, customers: list[Tab], name: str

@@ -5,8 +5,6 @@ from playwright.async_api import expect
 
 from tests.server.checkout.browser.tabs import DESKTOP, PHONE, Device, OpenTab, Tab
 
-pytestmark = pytest.mark.deep
-
 PAID = ["pending", "processing", "completed"]
 DEVICES = [DESKTOP.speaking("am"), PHONE.without_script()]
 

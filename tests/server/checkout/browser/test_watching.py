@@ -2,12 +2,8 @@
 
 import asyncio
 
-import pytest
-
 from emulator.server.checkout.pages import WATCH_MS
 from tests.server.checkout.browser.tabs import Tab
-
-pytestmark = pytest.mark.deep
 
 MANY_TABS = 8
 LEAVES_WITHIN_MS = 5_000

@@ -42,6 +42,9 @@ if (!hide()) new MutationObserver((_, observer) => hide() && observer.disconnect
   .observe(document, { childList: true });
 addEventListener("DOMContentLoaded", () => document.documentElement.removeAttribute("style"));"""
 
+# Whether what is unfolded has the parts of the pages that it shows.
+_IS_LOADED = """() => ![...document.querySelectorAll("[data-load]")].some((part) =>
+  part.hasAttribute("aria-busy") || (part.checkVisibility() && !part.firstChild))"""
 # What lies beyond the right edge, if the page can be scrolled to it.
 _WIDER = """() => document.documentElement.scrollWidth <= innerWidth ? [] :
   [...document.querySelectorAll("body *")]
@@ -113,7 +116,9 @@ class Tab:
 
     async def copies(self, testid: str) -> str:
         """The text that a button copies."""
-        await self.page.evaluate("document.querySelector('[data-message]').textContent = ''")
+        # A page that is being loaded has no such element yet; the locator waits for the element.
+        message = self.page.locator("[data-message]")
+        await message.evaluate("(element) => { element.textContent = '' }")
         await self.click(testid)
         await self.sees("message", "Copied.")
         return str(await self.page.evaluate("navigator.clipboard.readText()"))
@@ -129,6 +134,7 @@ class Tab:
         """Everything is unfolded; no text of a merchant has run."""
         unfold = "for (const each of document.querySelectorAll('main details')) each.open = true"
         await self.page.evaluate(unfold)
+        await self.page.wait_for_function(_IS_LOADED)
         await bring_axe(self.page)
         findings = await axe_findings(self.page)
         found = [each for each in findings if not each.startswith(UNDECIDED)]

@@ -59,10 +59,10 @@ async def test_each_button_is_busy_until_its_call_has_ended(open_tab: OpenTab) -
         await tab.merchant.pay(waiting, "telebirr", phone="0911223344")
         await tab.control("POST", "/faults", {"then": {"drop": True}, "times": 1})
         paths = [f"payments/{payment['id']}", f"payments/{waiting['id']}", "webhooks"]
-        paths += [f"webhooks/{delivery}", "scenarios", "scenarios/own", "requests", "fidelity"]
+        paths += [f"webhooks/{delivery}", "scenarios", "scenarios/own", "requests", "checklist"]
         for path in paths:
             await tab.open(path)
-            await tab.sees("stream-state", "live")
+            await tab.sees("stream-state", "connected")
             held = await gate(tab.page, lambda url: "/_emulator/view/" not in url)
             count, idle = await tab.page.evaluate(_START_ALL)
             assert count > 5
@@ -132,8 +132,9 @@ async def test_an_advance_says_what_it_caused(open_tab: OpenTab) -> None:
         await tab.open("payments")
         await tab.click("advance-1800")
         await tab.sees("message", "00:00 → 00:30: 2 payments expired, 2 webhooks answered 200.")
+        await tab.sees("now", "00:30:00")
         await tab.click("menu")
-        await tab.page.get_by_label("Instant", exact=True).fill("2026-01-02 12:00:01")
+        await tab.page.get_by_label("Time", exact=True).fill("2026-01-02 12:00:01")
         await tab.press("Enter")
         await tab.sees("message", "2026-01-01 00:30:00 → 2026-01-02 12:00:01: nothing was due.")
 
@@ -204,20 +205,18 @@ async def test_the_page_after_an_action_says_what_happened(tab: Tab) -> None:
 
 
 async def test_a_refused_download_shows_its_message(open_tab: OpenTab) -> None:
-    async with open_tab(excused="/recording") as tab, tab.endpoint():
-        # A history with more deliveries than a recording can have.
-        copies = {"webhooks": [{"when": {}, "then": {"copies": 20}}]}
-        await tab.control("PUT", "/scenarios/copies", copies)
-        await tab.control("PUT", "/deliveries/paused", {"paused": True})
-        for _ in range(51):
-            await tab.merchant.create()
-        await tab.open("webhooks")
-        await tab.click("save-scenario")
-        await tab.sees("message", "The history is too long for one scenario file")
+    async with open_tab(excused="/recording") as tab:
+        # A history with more metadata than a recording can have.
+        metadata = {f"key_{number}": "x" * 6_000 for number in range(20)}
+        for _ in range(3):
+            payment = await tab.merchant.create(metadata=metadata)
         await tab.open("scenarios")
-        name, text = await tab.downloads("recording")
-        assert (name, "script:" in text) == ("recording.yaml", True)
-        await tab.sees("message", "recording.yaml was downloaded.")
+        await tab.click("recording")
+        await tab.sees("message", "The history is too long for one scenario file")
+        await tab.open("payments/latest")
+        name, text = await tab.downloads("export")
+        assert (name, "script:" in text) == (f"{payment['id']}.yaml", True)
+        await tab.sees("message", f"{name} was downloaded.")
 
 
 def _names(tree: Any) -> dict[int, str]:
@@ -252,7 +251,8 @@ async def _misnamed(tab: Tab) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    "path", ["payments", "payments/latest", "webhooks", "requests", "scenarios", "fidelity", "none"]
+    "path",
+    ["payments", "payments/latest", "webhooks", "requests", "scenarios", "checklist", "none"],
 )
 async def test_the_name_of_each_button_begins_with_its_text(open_tab: OpenTab, path: str) -> None:
     """WCAG 2.5.3, for people who speak to their browser."""

@@ -21,7 +21,7 @@ async def test_a_stopped_server_does_not_look_alive(
             await tab.page.clock.install()
             await tab.open("payments")
             clock = tab.page.get_by_test_id("now")
-            await tab.sees("stream-state", "live")
+            await tab.sees("stream-state", "connected")
             before = await clock.inner_text()
             await tab.page.clock.run_for(2_000)
             await expect(clock).not_to_have_text(before)
@@ -33,7 +33,7 @@ async def test_a_stopped_server_does_not_look_alive(
         await tab.click("advance-1800")
         await tab.sees("message", "The emulator does not respond")
         async with running_emulator(shop, tmp_path, "--port", port) as second:
-            await tab.sees("stream-state", "live")
+            await tab.sees("stream-state", "connected")
             await expect(tab.page.get_by_test_id("message")).to_be_hidden()
             payment = await second.demo.create()
             await tab.sees("payment-row", payment["id"])
@@ -46,22 +46,22 @@ async def test_a_stopped_server_does_not_look_alive(
 async def test_the_state_of_every_page_counts_a_pause_down(tab: Tab) -> None:
     await tab.page.clock.install()
     await tab.open("payments")
-    await tab.sees("stream-state", "live")
+    await tab.sees("stream-state", "connected")
     await tab.control("PUT", "/deliveries/paused", {"paused": True})
     state = tab.page.get_by_test_id("stream-state")
     await expect(state).to_have_text(re.compile(r"^deliveries paused (5:00|4:[0-5]\d)$"))
     await tab.page.clock.run_for(60_000)
     await expect(state).to_have_text(re.compile(r"^deliveries paused (4:00|3:[0-5]\d)$"))
-    await tab.open("fidelity")
+    await tab.open("checklist")
     await expect(state).to_have_text(re.compile(r"^deliveries paused [34]:[0-5]\d$"))
     await tab.control("PUT", "/deliveries/paused", {"paused": False})
-    await expect(state).to_have_text("live")
+    await expect(state).to_have_text("connected")
 
 
 async def test_a_call_without_a_response_says_so(open_tab: OpenTab) -> None:
     async with open_tab(excused="/_emulator/") as tab:
         await tab.open("payments")
-        await tab.sees("stream-state", "live")
+        await tab.sees("stream-state", "connected")
         await tab.page.route("**/advance*", lambda route: route.abort())
         await tab.click("advance-30")
         await tab.sees("message", "it is unknown whether the call had an effect")

@@ -17,7 +17,7 @@ async def test_the_three_steps_of_the_first_payment_tick_themselves(open_tab: Op
         payment = (await tab.call("GET", "/v1/payments"))["data"][0]
         async with tab.page.expect_popup() as popup:
             await tab.click("first-checkout")
-        assert (await popup.value).url == payment["checkout_url"]
+        assert (await popup.value).url == f"{payment['checkout_url']}?dashboard=1"
         await tab.page.get_by_test_id("first-endpoint").get_by_role("textbox").fill(receiver.url)
         await tab.press("Enter")
         await tab.sees("message", "receives the webhooks from now on")

@@ -126,7 +126,7 @@ async def test_the_search_first_has_the_commands_of_the_page(tab: Tab) -> None:
     await tab.press("/")
     commands = tab.page.get_by_test_id("command")
     await expect(commands).to_have_count(8)
-    await expect(commands.nth(0)).to_have_text("Open the checkout page beside")
+    await expect(commands.nth(0)).to_have_text("Checkout page")
     await expect(commands.nth(2)).to_have_text("Pay · telebirr")
     await expect(commands.filter(has_text="Reset account")).to_have_count(0)
     await tab.page.keyboard.type("pay")
@@ -144,9 +144,9 @@ async def test_the_search_goes_to_the_forms_that_are_folded(tab: Tab) -> None:
     await tab.merchant.create()
     for path, text, field in (
         ("payments", "filters", "status"),
-        ("payments", "request fail", "when"),
+        ("scenarios", "store · n", "name"),
         ("webhooks", "add an", "url"),
-        ("fidelity", "advance · i", "until"),
+        ("checklist", "advance · t", "until"),
     ):
         await tab.open(path)
         await tab.press("/")
@@ -214,7 +214,7 @@ async def test_a_page_comes_alive_when_its_item_exists(open_tab: OpenTab) -> Non
         payment = await tab.merchant.create()
         await expect(tab.page.locator("h1")).to_contain_text(payment["id"])
         await tab.click("menu", "reset-account")
-        await tab.counts("problem", 1)
+        await tab.counts("step", 3)
 
 
 async def test_a_hidden_page_has_no_stream(open_tab: OpenTab) -> None:

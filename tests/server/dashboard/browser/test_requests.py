@@ -3,7 +3,6 @@
 from urllib.parse import quote
 
 import pytest
-from playwright.async_api import expect
 
 from tests.server.dashboard.browser.tabs import HOSTILE, Tab, in_every_look
 from tests.world import headers
@@ -49,8 +48,7 @@ async def test_the_list_is_live_and_its_links_work(tab: Tab) -> None:
     await tab.click("same-path")
     await tab.counts("request-row", 2)
     await tab.page.go_back()
-    await tab.page.get_by_test_id("clause").first.get_by_role("link").click()
-    await expect(tab.page.locator("tr:target")).to_be_visible()
+    await tab.sees("clause", "Clause ")
 
 
 @in_every_look

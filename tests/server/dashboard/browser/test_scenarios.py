@@ -2,7 +2,7 @@
 
 from playwright.async_api import expect
 
-from emulator.server.dashboard.sections import ONE_CLICK_FAULTS
+from emulator.server.dashboard.buttons import ONE_CLICK_FAULTS
 from tests.server.dashboard.browser.tabs import HOSTILE, OpenTab, Tab, in_every_look
 
 
@@ -38,6 +38,7 @@ async def test_a_scenario_is_switched_stored_changed_and_deleted(open_tab: OpenT
         await tab.click("switch-refund")
         row = tab.page.get_by_test_id("scenario-row").filter(has_text="refund")
         await expect(row.first).to_contain_text("on")
+        await tab.click("store")
         form = tab.page.get_by_test_id("put-scenario")
         await form.locator("[name=name]").fill("own")
         text = form.locator("textarea")
@@ -55,6 +56,7 @@ async def test_a_scenario_is_switched_stored_changed_and_deleted(open_tab: OpenT
         await tab.sees("uses", "1 of 2 left")
         await tab.click("switch")
         await tab.sees("state", "off")
+        await tab.click("edit")
         await tab.page.locator("textarea").fill("description: Two.\n")
         await tab.page.get_by_role("button", name="Store in this account").click()
         await expect(tab.page.locator("#scenario")).to_contain_text("Two.")
@@ -89,3 +91,28 @@ async def test_the_recording_is_downloaded(tab: Tab) -> None:
     await tab.create()
     await tab.open("scenarios")
     assert "script:" in (await tab.downloads("recording"))[1]
+
+
+async def test_a_script_is_run_with_its_steps_as_the_result(tab: Tab) -> None:
+    await tab.open("scenarios/telebirr-test-numbers")
+    await tab.click("run")
+    steps = tab.page.get_by_test_id("steps-of-run").locator("li")
+    count = len((await tab.control("GET", "/scenarios/telebirr-test-numbers"))["script"])
+    await tab.sees("message", f"All {count} steps succeeded.")
+    await expect(steps).to_have_count(count)
+    await expect(steps.nth(1)).to_contain_text(": 200 completed")
+    await tab.is_accessible_and_fits()
+    await tab.click("account-of-run")
+    await tab.counts("payment-row", 7)
+    # The account of the page is unchanged.
+    assert (await tab.call("GET", "/v1/payments"))["data"] == []
+
+
+async def test_a_failing_step_is_the_sentence_of_a_run(tab: Tab) -> None:
+    create = {"create": {"as": "order"}}
+    script = [create, {"expect": {"payment": "order", "status": "completed"}}, create]
+    await tab.control("PUT", "/scenarios/wrong", {"script": script})
+    await tab.open("scenarios/wrong")
+    await tab.click("run")
+    await tab.sees("message", "Step 2 failed: status: expected completed, got pending.")
+    await expect(tab.page.get_by_test_id("steps-of-run").locator(".cause")).to_have_count(1)

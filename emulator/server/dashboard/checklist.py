@@ -1,0 +1,97 @@
+"""The page of the checklist: its questions, and the evidence as lines of payments."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from emulator.server.dashboard.payment_diagram import url_text
+from emulator.server.dashboard.sections import payment_shown
+from emulator.server.dashboard.view_request import ViewRequest
+
+# To judge 10,000 requests takes half a second; more than these only on request. Of payments and
+# deliveries each, MAX_JUDGED_RECORDS.
+MAX_JUDGED_REQUESTS, MAX_JUDGED_RECORDS = 500, "100"
+# Of a group of evidence.
+MAX_SHOWN_PAYMENTS = 3
+
+QUESTIONS = {
+    "webhook-acknowledged": "Is each webhook answered with 2xx within the 15 s of an attempt?",
+    "webhook-signature": "Is a forged, stale or unsigned webhook refused with 4xx?",
+    "webhook-duplicate": "Is a repeated webhook answered with 2xx?",
+    "webhook-order": "Are webhooks that arrive out of order answered with 2xx?",
+    "create-idempotent": "Does each create have an idempotency_key?",
+    "create-retried": "Is a create sent again, with its key, after a 5xx or a lost response?",
+    "retry-after": "Do retries wait as long as a 429 says?",
+    "polling": "Is a payment read at most once a second, and no more after its end?",
+    "one-payment": "Does each order have one payment at a time?",
+    "verified-before-paid": "Is a payment verified before the order is shown as paid?",
+}
+
+
+class EvidenceGroup(NamedTuple):
+    """Equal evidence about one endpoint, or about requests.
+
+    `ids` are the section and the id of each record, by the payment that they concern.
+    """
+
+    seen: str
+    endpoint: str | None
+    ids: Mapping[str, Sequence[tuple[str, str]]]
+
+    @property
+    def total(self) -> int:
+        return sum(map(len, self.ids.values()))
+
+
+async def checklist(page: ViewRequest) -> Mapping[str, Any]:
+    """What this account's requests and deliveries show about the integration.
+
+    `checklist` is None for an account with more than a few records, unless it is requested.
+    """
+    is_judged = "judged" in page.query or not await _has_many_records(page)
+    items = (await page.get("/checklist"))["data"] if is_judged else None
+    urls = {each["id"]: each["url"] for each in (await page.get("/webhook_endpoints"))["data"]}
+    groups = {each["id"]: await _grouped(page, each["evidence"], urls) for each in items or ()}
+    shown = [
+        name
+        for of_item in groups.values()
+        for group in of_item
+        for name in [*group.ids][:MAX_SHOWN_PAYMENTS]
+    ]
+    return {
+        "curl": page.curl("/checklist"),
+        "checklist": items,
+        "questions": QUESTIONS,
+        "evidence": groups,
+        "payments": await page.summaries(shown),
+        "shown_payments": MAX_SHOWN_PAYMENTS,
+    }
+
+
+async def _grouped(
+    page: ViewRequest, evidence: Sequence[Mapping[str, Any]], urls: Mapping[str, str]
+) -> list[EvidenceGroup]:
+    groups: dict[tuple[str, str | None], dict[str, list[tuple[str, str]]]] = {}
+    for each in evidence:
+        for name in each["ids"]:
+            section, payment, endpoint = await _subject(page, name)
+            place = each["seen"], endpoint and url_text(urls, endpoint)
+            groups.setdefault(place, {}).setdefault(payment, []).append((section, name))
+    return [EvidenceGroup(*place, ids) for place, ids in groups.items()]
+
+
+async def _subject(page: ViewRequest, name: str) -> tuple[str, str, str | None]:
+    """The section of a request, delivery or payment, its payment, and its endpoint."""
+    if name.startswith("dlv_"):
+        delivery = await page.engine.webhooks.deliveries.get(page.owner, name)
+        return "webhooks", delivery.job.payment_id or "", delivery.endpoint_id
+    if name.startswith("req_"):
+        return "requests", payment_shown(page.owner.journal.entry(name).response_body), None
+    return "payments", name, None
+
+
+async def _has_many_records(page: ViewRequest) -> bool:
+    return (
+        (await page.get("/deliveries", limit=MAX_JUDGED_RECORDS))["has_more"]
+        or (await page.get("/requests/count"))["count"] > MAX_JUDGED_REQUESTS
+        or (await page.get("/payments", limit=MAX_JUDGED_RECORDS))["next_cursor"] is not None
+    )

@@ -1,0 +1,45 @@
+"""Summarises a payment in one line; `templates/summary.html` writes it as a row or a text."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from emulator.domain.message_text import escape_controls
+
+# The names of metadata that identify an order, the first one first.
+ORDER_NAMES = ("order", "order_id", "reference", "invoice")
+MAX_ORDER_LENGTH = 23
+REFERENCE_LENGTH = 8
+
+
+class PaymentSummary(Struct, frozen=True, kw_only=True):
+    """A payment as a merchant recognises it, with its webhooks that are due or sent.
+
+    `at` is the instant of its creation, as in the API.
+    """
+
+    id: str
+    order: str
+    amount: str
+    status: str
+    reason: str | None = None
+    acknowledged: int = 0
+    failed: int = 0
+    due: int = 0
+    at: str = ""
+
+
+def order_text(payment_id: str, metadata: Mapping[str, str]) -> str:
+    """The merchant's name of a payment; a long one is cut in its middle."""
+    named = next((metadata[name] for name in ORDER_NAMES if metadata.get(name)), None)
+    first = next((f"{name}={value}" for name, value in metadata.items()), None)
+    text = escape_controls(named or first or payment_id[-REFERENCE_LENGTH:])
+    if len(text) <= MAX_ORDER_LENGTH:
+        return text
+    half = MAX_ORDER_LENGTH // 2
+    return f"{text[:half]}…{text[-half:]}"
+
+
+def amount_text(amount_minor: int) -> str:
+    """An amount as `ETB 1,234.50`, with a no-break space."""
+    return f"ETB\u00a0{amount_minor // 100:,}.{amount_minor % 100:02}"
