@@ -1,14 +1,16 @@
 """Formats the text that `serve` prints at start: addresses, keys and test numbers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from emulator import __version__
 from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, VARY_OFF, mask_key
 from emulator.domain.durations import whole_duration_text
 from emulator.domain.hosts import hide_url_secrets
 from emulator.domain.instants import REAL_RATE, format_instant, rate_number
-from emulator.server.app.composition import Running
-from emulator.server.app.log import json_line
+from emulator.domain.message_text import json_line
+from emulator.scenarios.rules import designated_numbers
+from emulator.server.app.application import Application
 from emulator.server.engine.state.account import Account
 from emulator.settings import IN_MEMORY, Settings
 from emulator.settings.values import STANDARD_WEBHOOKS
@@ -16,58 +18,65 @@ from emulator.settings.values import STANDARD_WEBHOOKS
 _PUBLIC_KEYS = {DEMO_TEST_KEY, DEMO_LIVE_KEY}
 _NAME_WIDTH = 11
 
-Line = tuple[str, str]
+
+class Fact(NamedTuple):
+    """A line of the banner; in JSON it has the value, which is a fact without words."""
+
+    name: str
+    text: str
+    value: object
 
 
-def banner(running: Running) -> Iterator[str]:
-    """The parts of the banner, or one line of JSON.
-
-    The addresses and keys come first, because the shipped scenario files are read for the rest.
-    """
-    settings = running.settings
-    account = running.engine.accounts.first
+def banner(app: Application) -> str:
+    """The banner, or one line of JSON."""
+    settings = app.settings
+    account = app.engine.accounts.first
     title = f"ETB payments emulator {__version__}"
-    addresses, keys = _addresses(running), _keys(account)
-    is_json = settings.log_format == "json"
-    if not is_json:
-        yield _blocks([title], _named(addresses), _named(keys))
-    from emulator.scenarios.rules import designated_numbers
-
+    addresses, keys = _addresses(settings), _keys(account)
     state = [*_state(account, settings), *_switched_on(settings), *_webhooks(account, settings)]
     numbers = designated_numbers(account.rules.scenarios, settings.methods)
-    if is_json:
+    if settings.log_format == "json":
         lines = [*addresses, *keys, *state]
-        members = {name.lower().replace(" ", "_"): text for name, text in lines}
-        yield json_line("info", title, **members, test_numbers=numbers) + "\n"
-    else:
-        yield _blocks(_test_numbers(numbers, settings), _named(state))
+        members = {line.name.lower().replace(" ", "_"): line.value for line in lines}
+        at_ms = app.engine.wall.system_ms()
+        return json_line(at_ms, "info", title, **members, test_numbers=numbers) + "\n"
+    return _blocks(
+        [title],
+        _named(addresses),
+        _named(keys),
+        _test_numbers(numbers, settings),
+        _named(state),
+    )
 
 
 def _blocks(*blocks: list[str]) -> str:
     return "".join("\n".join(block) + "\n\n" for block in blocks if block)
 
 
-def _named(lines: Iterable[Line]) -> list[str]:
-    return [f"  {name:<{_NAME_WIDTH}} {text}" for name, text in lines]
+def _named(lines: Iterable[Fact]) -> list[str]:
+    return [f"  {name:<{_NAME_WIDTH}} {text}" for name, text, _ in lines]
 
 
-def _addresses(running: Running) -> list[Line]:
-    settings = running.settings
-    api = settings.local_url(running.api_port)
-    checkout, public = settings.local_url(running.checkout_port), settings.checkout_url
+def _addresses(settings: Settings) -> list[Fact]:
+    api = settings.local_url(settings.port)
+    checkout, public = settings.local_url(settings.checkout_port), settings.checkout_url
     return [
-        ("API", api),
-        ("Checkout", f"{public}  (listens at {checkout})" if public else checkout),
-        ("Control API", f"{api}/_emulator"),
-        ("Open", f"{api}/  in a browser"),
+        Fact("API", api, api),
+        Fact(
+            "Checkout",
+            f"{public}  (listens at {checkout})" if public else checkout,
+            public or checkout,
+        ),
+        Fact("Control API", f"{api}/_emulator", f"{api}/_emulator"),
+        Fact("Open", f"{api}/  in a browser", f"{api}/"),
     ]
 
 
-def _keys(account: Account) -> list[Line]:
-    profile = account.profile
+def _keys(account: Account) -> list[Fact]:
+    test_key, live_key = _shown(account.profile.test_key), _shown(account.profile.live_key)
     return [
-        ("Test key", _shown(profile.test_key)),
-        ("Live key", f"{_shown(profile.live_key)}  (its payments are also simulated)"),
+        Fact("Test key", test_key, test_key),
+        Fact("Live key", f"{live_key}  (its payments are also simulated)", live_key),
     ]
 
 
@@ -96,64 +105,65 @@ def _test_numbers(numbers: Mapping[str, Mapping[str, str]], settings: Settings) 
     ]
 
 
-def _state(account: Account, settings: Settings) -> list[Line]:
+def _state(account: Account, settings: Settings) -> list[Fact]:
     """The state of the database, which can differ from the settings."""
     clock = account.clock
     now = format_instant(clock.now())
+    rate = None if clock.is_frozen else rate_number(clock.rate_thousandths)
     if clock.is_frozen:
         clock_text = f"frozen at {now}"
     elif clock.rate_thousandths != REAL_RATE:
-        rate = rate_number(clock.rate_thousandths)
         clock_text = f"{now} and running at {rate} times the speed of real time"
     else:
         clock_text = f"{now} and running, not the real time" if clock.offset_ms else "real"
+    has_variants = settings.vary != VARY_OFF
     return [
-        ("Clock", clock_text),
-        ("Seed", "random" if account.seed is None else str(account.seed)),
-        *([] if settings.vary == VARY_OFF else [("Variants", settings.vary)]),
-        (
+        Fact("Clock", clock_text, {"now": now, "frozen": clock.is_frozen, "rate": rate}),
+        Fact("Seed", "random" if account.seed is None else str(account.seed), account.seed),
+        *([Fact("Variants", settings.vary, settings.vary)] if has_variants else []),
+        Fact(
             "Database",
             "in memory, lost at the end" if settings.database == IN_MEMORY else settings.database,
+            settings.database,
         ),
     ]
 
 
-def _webhooks(account: Account, settings: Settings) -> list[Line]:
+def _webhooks(account: Account, settings: Settings) -> list[Fact]:
     """The endpoint of the settings, and its secret unless the user has set it."""
     given = (e for e in account.test.endpoints.values() if e.url == settings.webhook_url)
     endpoint = next(given, None)
     if endpoint is None:
         return []
+    url, secret = hide_url_secrets(endpoint.url), None
     signed = "signed with the secret in the database"
     if settings.webhook_secret is None:
-        signed = f"secret {endpoint.secret}"
+        secret, signed = endpoint.secret, f"secret {endpoint.secret}"
     elif endpoint.secret == settings.webhook_secret:
         signed = "signed with the given secret"
-    return [("Webhooks", f"{hide_url_secrets(endpoint.url)}, {signed}")]
+    return [Fact("Webhooks", f"{url}, {signed}", {"url": url, "secret": secret})]
 
 
-def _switched_on(settings: Settings) -> list[Line]:
-    limit = settings.rate_limit
+def _switched_on(settings: Settings) -> list[Fact]:
+    """The options that are not at their defaults; a value that is false is left out."""
+    limit, form = settings.rate_limit, settings.webhook_format
     lines = [
-        (
+        Fact(
             "Scenarios",
             f"{', '.join(settings.scenarios)}, before the built-in ones",
             settings.scenarios,
         ),
-        (
-            "Format",
-            f"{settings.webhook_format}, of new webhook endpoints",
-            settings.webhook_format != STANDARD_WEBHOOKS,
-        ),
-        ("Strict", "refuses what is otherwise tolerated with a warning", settings.strict),
-        ("Accounts", "an unknown test_ key becomes a new one", settings.auto_provision),
-        ("Redirects", "http:// is accepted on local names", settings.allow_http_localhost),
-        (
+        Fact("Format", f"{form}, of new webhook endpoints", form != STANDARD_WEBHOOKS and form),
+        Fact("Strict", "refuses what is otherwise tolerated with a warning", settings.strict),
+        Fact("Accounts", "an unknown test_ key becomes a new one", settings.auto_provision),
+        Fact("Redirects", "http:// is accepted on local names", settings.allow_http_localhost),
+        Fact(
             "Rate limit",
-            limit
-            and f"{limit.requests} requests in {whole_duration_text(limit.period_ms)},"
+            ""
+            if limit is None
+            else f"{limit.requests} requests in {whole_duration_text(limit.period_ms)},"
             " per account and mode",
-            limit,
+            limit and limit._asdict(),
         ),
     ]
-    return [(name, str(text)) for name, text, is_on in lines if is_on]
+    return [line for line in lines if line.value]

@@ -5,21 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import convert
 
+from emulator.cli.emulator_options import KEY_OPTION, URL_OPTION, call_emulator, check_key
 from emulator.cli.output import (
     JSON_OPTION,
-    JUNIT_OPTION,
-    KEY_OPTION,
-    REPORT_OPTION,
-    URL_OPTION,
-    calling_emulator,
-    check_key,
     console_paint,
-    write_file,
+    write_coloured,
     write_json,
-    write_lines,
 )
 from emulator.http.emulator_calls import CHECKLIST
+from emulator.reporting import verdict_lines
+from emulator.tools.json_results import ChecklistEntry, ChecklistResults
 
 _FAILED = "failed"
 _NOT_EXERCISED = "not_exercised"
@@ -44,26 +41,19 @@ Items = Sequence[dict[str, Any]]
     " failed.",
 )
 @JSON_OPTION
-@JUNIT_OPTION
-@REPORT_OPTION
-def checklist(url: str, key: str | None, fail_on: str | None, **files: Path | None) -> int:
+def checklist(url: str, key: str | None, fail_on: str | None, json: Path | None) -> int:
     """Judge the merchant's integration by ten items.
 
     The emulator judges by the requests and deliveries of one account and mode.
     """
     check_key("--key", key)
-    from emulator.reporting import verdict_lines
-
-    with calling_emulator(url, key) as emulator:
-        items = emulator.call(CHECKLIST)
+    items = call_emulator(url, key, lambda emulator: emulator.call(CHECKLIST))
     paint = console_paint()
     for item in items:
         verdict = _COLOURS[item["result"]], _words(item)
         rows = [f"{item['id']}: {item['title']}", *_reasons(item)]
-        write_lines(verdict_lines(paint, verdict, rows, width=15))
-    write_json(files["json"], lambda: _results(items))
-    write_file("--junit", files["junit"], lambda: _junit(items))
-    write_file("--report", files["report"], lambda: _html(items))
+        write_coloured(verdict_lines(paint, verdict, rows, width=15))
+    write_json(json, lambda: _results(items))
     results = {item["result"] for item in items}
     is_failure = _FAILED in results or (fail_on == _NOT_EXERCISED and _NOT_EXERCISED in results)
     return int(fail_on is not None and is_failure)
@@ -83,10 +73,6 @@ def _words(item: dict[str, Any]) -> str:
 
 
 def _results(items: Items) -> bytes:
-    from msgspec import convert
-
-    from emulator.tools.json_results import ChecklistEntry, ChecklistResults
-
     names = ChecklistEntry.__struct_fields__
     entries = [
         {name: item[name] for name in names if name in item}
@@ -94,31 +80,3 @@ def _results(items: Items) -> bytes:
         for item in items
     ]
     return ChecklistResults(results=convert(entries, list[ChecklistEntry])).encode()
-
-
-def _junit(items: Items) -> bytes:
-    from emulator.reporting import JUnitCase, junit_file
-
-    cases = [
-        JUnitCase(
-            name=item["id"],
-            class_name="checklist",
-            duration_ms=0,
-            failure=f"expected: the integration {item['title']}"
-            if item["result"] == _FAILED
-            else None,
-            failure_type="checklist",
-            failure_lines=_reasons(item),
-            skipped=_reasons(item)[0] if item["result"] == _NOT_EXERCISED else None,
-        )
-        for item in items
-    ]
-    return junit_file("checklist", cases, duration_ms=0)
-
-
-def _html(items: Items) -> bytes:
-    from emulator.reporting import html_report
-
-    counts = [sum(item["result"] == result for item in items) for result in _COLOURS]
-    summary = "{} passed, {} failed, {} not exercised".format(*counts)
-    return html_report("checklist", {}, summary=summary, items=items, failed=counts[1])

@@ -1,25 +1,25 @@
 """Command `doctor`: its options, its exit code, and the printing of its report."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import click
 
+from emulator.cli.emulator_options import KEY_OPTION, URL_OPTION, base_url, check_key
 from emulator.cli.event_loop import run_loop
-from emulator.cli.output import (
-    KEY_OPTION,
-    URL_OPTION,
-    base_url,
-    check_key,
-    cli_error,
-    console_paint,
-    write,
-    write_lines,
+from emulator.cli.output import cli_error, console_paint, write, write_coloured
+from emulator.clock import RealClock
+from emulator.domain.hosts import ACCEPTED_URL, parse_url
+from emulator.http.addresses import BaseUrl
+from emulator.tools.doctor.network import read_network
+from emulator.tools.doctor.report import (
+    DoctorFinding,
+    Perspective,
+    conclusion,
+    report_json,
+    section_lines,
 )
-
-if TYPE_CHECKING:
-    from emulator.tools.doctor.report import DoctorFinding, Perspective
-    from emulator.tools.doctor.runner import DoctorOptions
+from emulator.tools.doctor.runner import DoctorOptions, NoEmulator, run_probes
+from emulator.tools.doctor.search import Timeouts
 
 
 @click.command()
@@ -37,9 +37,6 @@ def doctor(url: str, key: str | None, webhook_url: str | None, is_json: bool) ->
     The command changes nothing in the account. The journal shows one GET /v1/payments, and each
     enabled endpoint of the account and mode receives one ping.
     """
-    from emulator.domain.hosts import ACCEPTED_URL, parse_url
-    from emulator.http.addresses import BaseUrl
-
     check_key("--key", key)
     if webhook_url is not None:
         try:
@@ -47,8 +44,6 @@ def doctor(url: str, key: str | None, webhook_url: str | None, is_json: bool) ->
         except ValueError:
             cli_error(f"flag --webhook-url: found {webhook_url!r}, expected {ACCEPTED_URL}")
     checked_url = BaseUrl.parse(base_url("--url", url))
-    from emulator.tools.doctor.network import read_network
-    from emulator.tools.doctor.runner import DoctorOptions
 
     options = DoctorOptions(
         base_url=checked_url, key=key, webhook_url=webhook_url, network=read_network()
@@ -56,18 +51,13 @@ def doctor(url: str, key: str | None, webhook_url: str | None, is_json: bool) ->
     return run_doctor(options, is_json=is_json)
 
 
-def run_doctor(options: "DoctorOptions", *, is_json: bool) -> int:
+def run_doctor(options: DoctorOptions, *, is_json: bool) -> int:
     """Run the probes and print the report; return the exit code."""
-    from emulator.clock import RealClock
-    from emulator.tools.doctor.report import conclusion, report_json, section_lines
-    from emulator.tools.doctor.requests import Timeouts
-    from emulator.tools.doctor.runner import NoEmulator, run_probes
-
     paint = console_paint()
 
-    def print_section(perspective: "Perspective", findings: "Iterable[DoctorFinding]") -> None:
+    def print_section(perspective: Perspective, findings: Iterable[DoctorFinding]) -> None:
         if not is_json:
-            write_lines(section_lines(perspective, findings, paint))
+            write_coloured(section_lines(perspective, findings, paint))
 
     timeouts = Timeouts(clock=RealClock())
     try:
@@ -75,6 +65,6 @@ def run_doctor(options: "DoctorOptions", *, is_json: bool) -> int:
     except NoEmulator as error:
         if is_json:
             write(f"{report_json(error.report)}\n")
-        cli_error(*error.lines)
+        raise
     write(f"{report_json(report) if is_json else conclusion(report)}\n")
     return int(report.problem_count > 0)

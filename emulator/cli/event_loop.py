@@ -1,11 +1,17 @@
 """Runs the event loop of commands, and ends it in an orderly way on a signal."""
 
+import asyncio
 import signal
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from emulator.cli.serve import loop_factory
+try:
+    import uvloop
+except ImportError:
+    LOOP_FACTORY: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+else:
+    LOOP_FACTORY = uvloop.new_event_loop
 
 T = TypeVar("T")
 # The signals that end a program; Windows has no SIGHUP and no SIGQUIT.
@@ -14,7 +20,7 @@ ENDING_SIGNALS = tuple(
     for name in ("SIGTERM", "SIGHUP", "SIGQUIT")
     if name in signal.Signals.__members__
 )
-# The exit code that shells report is this number and that of the signal.
+# The exit code that shells report is this number plus the signal's number.
 SIGNAL_CODE = 128
 
 
@@ -25,11 +31,9 @@ def run_loop(
 
     Raises KeyboardInterrupt after the cleanup for SIGINT, SystemExit after that for another signal.
     """
-    import asyncio
-
     received: list[int] = []
 
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=LOOP_FACTORY) as runner:
         loop = runner.get_loop()
 
         def end(number: int) -> None:

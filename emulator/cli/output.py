@@ -2,24 +2,20 @@
 
 import errno
 import os
-import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from functools import cache
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 
-from emulator.domain.message_text import LINE_BREAK, escape_controls
-
-if TYPE_CHECKING:
-    from emulator.domain.webhook_forms import WebhookForm
-    from emulator.http.blocking_client import BlockingEmulator
-    from emulator.reporting import Paint
+from emulator.domain.message_text import LINE_BREAK, escape_controls, json_line
+from emulator.domain.user_error import UserError
+from emulator.reporting import ERASE_LINE, Paint
 
 T = TypeVar("T")
+PROGRAM = "payments-emulator"
 # A pipe whose reader has closed it; on Windows the error is EINVAL.
 _READER_CLOSED = {errno.EPIPE, errno.EINVAL}
 STDOUT = Path("-")
@@ -27,32 +23,27 @@ STDOUT = Path("-")
 _OWN_STDOUT = "emulator.has_own_stdout"
 # How often progress is printed where there is no terminal.
 LINE_EVERY_MS = 10_000
-DEFAULT_URL = "http://127.0.0.1:8080"
-URL_OPTION = click.option(
-    "--url", metavar="URL", default=DEFAULT_URL, show_default=True, help="URL of the emulator."
-)
-KEY_OPTION = click.option(
-    "--key",
-    metavar="KEY",
-    show_default="the first test key",
-    help="API key of the account and mode.",
-)
-
-
-class CliError(click.ClickException):
-    """An error of the user, with one line on stderr for each problem; exit code 2."""
-
-    exit_code = 2
-
-    def __init__(self, *lines: str, as_json: bool = False) -> None:
-        super().__init__("\n".join(lines))
-        self.lines = lines
-        self.as_json = as_json
 
 
 def cli_error(*lines: str) -> NoReturn:
     """End the command with exit code 2 and these lines on stderr."""
-    raise CliError(*lines) from None
+    raise UserError(*lines) from None
+
+
+def print_errors(*lines: str, as_json: bool = False, code: int = UserError.exit_code) -> int:
+    """Print the lines of an error of the user and return the exit code."""
+    for text in lines:
+        line = " ".join(text.split())
+        shown = _json(line) if as_json else f"{PROGRAM}: {escape_controls(line)}"
+        if sys.stderr is not None:
+            print(shown, file=sys.stderr, flush=True)  # noqa: T201
+    return code
+
+
+def _json(line: str) -> str:
+    from emulator.clock import RealClock  # noqa: PLC0415 - loads asyncio
+
+    return json_line(RealClock().system_ms(), "error", line)
 
 
 class _OutputFile(click.Path):
@@ -133,44 +124,17 @@ JSON_OPTION = click.option(
     help="Write the results as JSON; - is standard output.",
 )
 
-# Colours, and the erasing of a line: all escape sequences of this program.
-_OWN_SEQUENCE = re.compile(r"\r?\x1b\[[0-9]*[mK]")
-
-
-@cache
-def own_mark() -> str:
-    """The mark before each escape sequence that this program adds.
-
-    It is random, so that text from outside, which `write` escapes, cannot contain it.
-    """
-    from emulator import ids
-
-    return ids.stream_key(None, "console").hex()
-
-
-def terminal_text(text: str) -> str:
-    """The text with marked escape sequences, and with all other control characters escaped."""
-    if "\x1b" not in text:
-        return escape_controls(text, besides=LINE_BREAK)
-    first, *marked = text.split(own_mark())
-    parts = [escape_controls(first, besides=LINE_BREAK)]
-    for part in marked:
-        own = _OWN_SEQUENCE.match(part)
-        end = 0 if own is None else own.end()
-        parts += [part[:end], escape_controls(part[end:], besides=LINE_BREAK)]
-    return "".join(parts)
-
 
 def write(text: str) -> None:
-    """Print immediately, with control characters from outside escaped. Raises CliError."""
-    write_unescaped(terminal_text(text))
+    """Print immediately, with control characters escaped. Raises UserError."""
+    write_unescaped(escape_controls(text, besides=LINE_BREAK))
 
 
 def write_unescaped(text: str) -> None:
-    """Print a text that is part of the program.
+    """Print a text of the program, or a text with colours in which the other parts are escaped.
 
     If the reader has closed the pipe (`… | head`), the command continues without output. Raises
-    CliError if printing fails for another reason, such as a full disk.
+    UserError if printing fails for another reason, such as a full disk.
     """
     context = click.get_current_context(silent=True)
     is_error = context is not None and context.meta.get(_OWN_STDOUT, False)
@@ -181,7 +145,7 @@ def write_unescaped(text: str) -> None:
 
 
 def end_printing(error: OSError) -> None:
-    """Discard later output after a failed print. Raises CliError unless the reader has closed."""
+    """Discard later output after a failed print. Raises UserError unless the reader has closed."""
     stop_printing()
     if error.errno not in _READER_CLOSED:
         cli_error(unprinted(error))
@@ -201,15 +165,20 @@ def print_problems(problems: Iterable[object]) -> int:
     """Print the mistakes of files and return the exit code; an editor can open their places."""
     for problem in problems:
         click.echo(escape_controls(str(problem)), err=True)
-    return CliError.exit_code
+    return UserError.exit_code
 
 
 def write_lines(lines: Iterable[str]) -> None:
     write("".join(f"{line}\n" for line in lines))
 
 
+def write_coloured(lines: Iterable[str]) -> None:
+    """Print lines with colours; the functions that add the colours have escaped the other parts."""
+    write_unescaped("".join(f"{line}\n" for line in lines))
+
+
 def write_json(file: Path | None, content: Callable[[], bytes]) -> None:
-    """Write or print the file of --json, if the user has named one. Raises CliError."""
+    """Write or print the file of --json, if the user has named one. Raises UserError."""
     if file != STDOUT:
         return write_file("--json", file, content)
     try:
@@ -219,7 +188,7 @@ def write_json(file: Path | None, content: Callable[[], bytes]) -> None:
 
 
 def write_file(option: str, file: Path | None, content: Callable[[], bytes]) -> None:
-    """Write a file, if the user has named one. Raises CliError."""
+    """Write a file, if the user has named one. Raises UserError."""
     if file is None:
         return
     written = content()
@@ -241,8 +210,6 @@ class ProgressLine:
 
     def show(self, text: str = "", *, elapsed_ms: float = 0) -> None:
         if self._is_shown:
-            from emulator.reporting import ERASE_LINE
-
             click.echo(ERASE_LINE + text, nl=False, err=True)
         elif elapsed_ms >= self._next_ms:
             self._next_ms = elapsed_ms + LINE_EVERY_MS
@@ -259,66 +226,7 @@ def is_interactive(stream: object) -> bool:
     return is_terminal(stream) and not os.environ.get("CI")
 
 
-def console_paint() -> "Paint":
+def console_paint() -> Paint:
     """Colours for standard output if it is a terminal and the user has not disabled them."""
-    from emulator.reporting import Paint
-
     has_colours = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
-    return Paint(is_on=has_colours, mark=own_mark())
-
-
-def base_url(option: str, text: str) -> str:
-    """The validated base URL of a service that receives an API key. Raises CliError."""
-    from emulator.domain.hosts import ACCEPTED_URL
-    from emulator.settings import parse_checkout_url
-
-    try:
-        if not text.isascii():
-            raise ValueError(text)
-        url = parse_checkout_url(text)
-    except ValueError:
-        bare = ", without ? and #" if {"?", "#"} & set(text) else ""
-        cli_error(f"flag {option}: found {text!r}, expected {ACCEPTED_URL}{bare}")
-    if url.endswith("/v1"):
-        bare = url.removesuffix("/v1")
-        cli_error(f"flag {option}: found {text!r}, expected the address without /v1: {bare}")
-    if "@" in url:
-        # They would need the header that holds the key.
-        cli_error(f"flag {option}: a user and a password cannot be sent beside an API key")
-    return url
-
-
-@contextmanager
-def calling_emulator(url: str, key: str | None) -> "Iterator[BlockingEmulator]":
-    """A client of the emulator at --url, which gets the key only if it is an emulator.
-
-    Raises CliError if it is not, or for an error of its calls in the block.
-    """
-    from emulator.http.blocking_client import BlockingEmulator
-    from emulator.http.emulator_calls import HEALTH, MAX_IDENTIFICATION_S, PaymentsEmulatorError
-
-    address = base_url("--url", url)
-    try:
-        BlockingEmulator(base_url=address, timeout_s=MAX_IDENTIFICATION_S).call(HEALTH)
-        yield BlockingEmulator(base_url=address, key=key)
-    except PaymentsEmulatorError as error:
-        cli_error(error.line)
-
-
-def webhook_form(name_or_file: str) -> "WebhookForm":
-    """The form that --webhook-format names. Raises CliError."""
-    from emulator.scenarios.problems import ScenarioError
-    from emulator.scenarios.webhook_form_file import load_webhook_form
-
-    try:
-        return load_webhook_form(name_or_file)
-    except ScenarioError as error:
-        cli_error(*map(str, error.problems))
-
-
-def check_key(option: str, key: str | None) -> None:
-    """Raises CliError for a malformed key."""
-    from emulator.domain.accounts import KEY_FORM, is_well_formed_key
-
-    if key is not None and not is_well_formed_key(key):
-        cli_error(f"flag {option}: expected test_ or live_ {KEY_FORM}")
+    return Paint(is_on=has_colours)

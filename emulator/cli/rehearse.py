@@ -5,16 +5,15 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from emulator.cli.emulator_options import generated_secret
 from emulator.cli.event_loop import ENDING_SIGNALS, run_loop
 from emulator.cli.output import (
     CLOCK_FILE_OPTION,
     JSON_OPTION,
     JUNIT_OPTION,
-    REPORT_OPTION,
     ProgressLine,
     cli_error,
     console_paint,
@@ -22,20 +21,27 @@ from emulator.cli.output import (
     parsed_by,
     print_problems,
     write,
+    write_coloured,
     write_file,
     write_json,
-    write_lines,
 )
-from emulator.cli.private_settings import private_settings
+from emulator.cli.settings_options import private_settings
+from emulator.clock import RealClock
 from emulator.domain.durations import parse_duration_ms
-
-if TYPE_CHECKING:
-    from emulator.settings import Settings
-    from emulator.tools.rehearse.rehearsal import Traffic
-    from emulator.tools.rehearse.variants import Variant
+from emulator.domain.message_text import nearest_word_hint
+from emulator.domain.webhook_forms import STANDARD
+from emulator.http.program_variables import program_variables
+from emulator.scenarios.problems import ScenarioError
+from emulator.scenarios.webhook_form_file import load_webhook_form, read_webhook_form
+from emulator.server.app.server import private_application, silence
+from emulator.settings import Settings
+from emulator.tools.rehearse import report as reports
+from emulator.tools.rehearse.rehearsal import RehearsalError, RehearsalRun, Traffic
+from emulator.tools.rehearse.suite import Suite
+from emulator.tools.rehearse.variants import Variant, read_variants
 
 MAX_JOBS = 16
-# Each emulator has its own ports and its own database; the format of the log is that of Traffic.
+# Each emulator has its own ports and its own database; Traffic reads this format of the log.
 _PRIVATE = {"port": 0, "checkout-port": 0, "database": ":memory:", "log-format": "text"}
 
 
@@ -47,6 +53,12 @@ _PRIVATE = {"port": 0, "checkout-port": 0, "database": ":memory:", "log-format":
     multiple=True,
     type=click.Path(path_type=Path),
     help="Scenario files of your own, in addition to the shipped variants; repeatable.",
+)
+@click.option(
+    "--only",
+    metavar="NAME",
+    multiple=True,
+    help="Run only the variant with this name; repeatable.",
 )
 @click.option(
     "-j",
@@ -69,11 +81,11 @@ _PRIVATE = {"port": 0, "checkout-port": 0, "database": ":memory:", "log-format":
 @click.option("--config", metavar="FILE", help="YAML file with options of `serve` for each run.")
 @JSON_OPTION
 @JUNIT_OPTION
-@REPORT_OPTION
 def rehearse(
     command: tuple[str, ...],
     *,
     variants: tuple[Path, ...],
+    only: tuple[str, ...],
     jobs: int,
     max_time: int | None,
     webhook_url: str | None,
@@ -86,80 +98,63 @@ def rehearse(
     COMMAND runs once without a variant, then once with each. Its tests should fail with a false
     answer, and pass with a disturbance.
     """
-    from emulator.clock import RealClock
-    from emulator.scenarios.problems import ScenarioError
-    from emulator.scenarios.webhook_form_file import load_webhook_form
-    from emulator.server.app.server import NoListener, collect_rarely, silence
-    from emulator.settings import SettingsError
-    from emulator.tools.rehearse import report as reports
-    from emulator.tools.rehearse.rehearsal import RehearsalError, RehearsalRun
-    from emulator.tools.rehearse.suite import Suite
-    from emulator.tools.rehearse.variants import read_variants
-
     flags = {"config": config, "webhook-url": webhook_url, "clock-file": clock_file}
     settings = private_settings({**flags, "allow-http-localhost": True, **_PRIVATE})
     if settings.clock_file is not None and jobs > 1:
         cli_error("flag --jobs: found --clock-file, expected 1: each run has its own clock")
-    try:
-        form = load_webhook_form(settings.webhook_format)
-    except ScenarioError as error:
-        return print_problems(error.problems)
-    found, problems = read_variants(variants, form)
-    if problems:
-        return print_problems(problems)
+    form, problems = read_webhook_form(settings.webhook_format)
+    found, more = read_variants(variants, form or STANDARD)
+    if form is None or more:
+        return print_problems([*problems, *more])
     left_out = {each.name for each in read_variants([])[0]} - {each.name for each in found}
     if left_out:
         names = ", ".join(sorted(left_out))
         write(f"left out: {names}; webhooks in the form {form.name} cannot be tampered with so\n")
+    known = [each.name for each in found]
+    for name in only:
+        if name not in known:
+            hint = nearest_word_hint(name, known)
+            cli_error(f"flag --only: found '{name}', expected the name of a variant.{hint}")
     progress = ProgressLine()
     run = RehearsalRun(
         suite=Suite(command, RealClock()),
-        variants=found,
+        variants=[each for each in found if not only or each.name in only],
         emulator=partial(_emulator, settings),
         wall=RealClock(),
         max_ms=max_time,
         show=progress.show,
     )
-    collect_rarely()
     try:
         with silence():
             run_loop(lambda: run.run(jobs), ends_on=ENDING_SIGNALS)
     except RehearsalError as error:
-        print_problems(error.args[1])
-        cli_error(error.args[0])
+        print_problems(error.last_lines)
+        raise
     except ScenarioError as error:
         return print_problems(error.problems)
-    except (NoListener, SettingsError) as error:
-        cli_error(str(error))
     finally:
         progress.show()
         if run.results:  # after an interruption too
-            write_lines(reports.table_lines(run, console_paint()))
+            write_coloured(reports.table_lines(run, console_paint()))
             write_json(files["json"], lambda: reports.results(run).encode())
             write_file("--junit", files["junit"], lambda: reports.junit(run))
-            write_file("--report", files["report"], lambda: reports.report(run))
     return int(run.has_findings)
 
 
 @asynccontextmanager
 async def _emulator(
-    settings: "Settings", variant: "Variant | None", traffic: "Traffic"
+    settings: Settings, variant: Variant | None, traffic: Traffic
 ) -> AsyncIterator[dict[str, str]]:
-    """A private emulator, in which the scenario of the variant precedes those of the settings."""
-    from emulator import ids
-    from emulator.domain.webhook_forms import SecretFormat
-    from emulator.http.program_variables import program_variables
-    from emulator.scenarios.webhook_form_file import load_webhook_form
-    from emulator.server.app.server import private_emulator
-
+    """A private emulator, in which the scenario of the variant precedes the settings' scenarios."""
     form = load_webhook_form(settings.webhook_format)
-    stream, is_hex = ids.stream_key(None, "rehearse"), form.signature.secret is SecretFormat.HEX
-    secret = settings.webhook_secret or ids.webhook_secret(stream, 1, is_hex=is_hex)
+    secret = settings.webhook_secret or generated_secret(form, None, "rehearse")
     own = replace(settings, webhook_secret=secret)
     if variant is not None and variant.file is not None:
         own = replace(own, scenarios=(*settings.scenarios, str(variant.file)))
     elif variant is not None:
         own = replace(own, vary=variant.vary)
-    emulator = private_emulator(own, write_log=traffic.add_lines, stamps_business_time=False)
-    async with emulator as url:
+    emulator = private_application(own, write_log=traffic.add_lines, stamps_business_time=False)
+    async with emulator as app:
+        traffic.variants = app.engine.accounts.applied_variants
+        url = app.settings.local_url(app.settings.port)
         yield program_variables(url, settings.test_key, secret)

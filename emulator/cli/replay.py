@@ -6,38 +6,48 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING
 
 import click
 
-from emulator.cli.event_loop import run_loop
-from emulator.cli.output import (
-    JSON_OPTION,
-    JUNIT_OPTION,
+from emulator.cli.emulator_options import (
     KEY_OPTION,
-    REPORT_OPTION,
     URL_OPTION,
     base_url,
-    calling_emulator,
+    call_emulator,
     check_key,
+)
+from emulator.cli.event_loop import run_loop
+from emulator.cli.output import (
+    JUNIT_OPTION,
+    REPORT_OPTION,
     cli_error,
     console_paint,
     is_interactive,
     number_within,
     print_problems,
-    webhook_form,
     write,
     write_file,
-    write_json,
+    write_unescaped,
 )
-from emulator.cli.private_settings import private_settings
+from emulator.cli.settings_options import private_settings
+from emulator.clock import RealClock, SystemClock
+from emulator.domain.message_text import escape_controls
+from emulator.domain.user_error import UserError
+from emulator.domain.webhook_forms import STANDARD
+from emulator.http.addresses import BaseUrl
+from emulator.http.emulator_calls import RECORDING
+from emulator.http.emulator_client import EmulatorClient
+from emulator.scenarios.runner.case_runner import DEFAULT_CLOCK, RunContext
+from emulator.scenarios.runner.results import Case, CaseResult
+from emulator.scenarios.webhook_form_file import read_webhook_form
+from emulator.server.app.server import private_emulator
+from emulator.settings import Settings
+from emulator.tools.replay import report as reports
+from emulator.tools.replay.cases import read_cases
+from emulator.tools.replay.concurrent_run import play_all
+from emulator.tools.replay.console import Printer, coverage_lines, note_lines, summary_line
+from emulator.tools.replay.coverage import coverage_of
 
-if TYPE_CHECKING:
-    from emulator.clock import SystemClock
-    from emulator.settings import Settings
-    from emulator.tools.replay.results import Case, CaseResult
-
-DEFAULT_CLOCK = "frozen@2026-01-01T00:00:00Z"
 DEFAULT_SEED = 0
 # Other cases continue while a case waits, for example for a latency; more cases would only queue.
 DEFAULT_CONCURRENT_CASES = 4
@@ -52,13 +62,13 @@ class ReplayOptions:
 
     url: str | None
     key: str | None
-    settings: "Settings"
+    settings: Settings
     clock: str
     max_concurrent: int
     is_verbose: bool
-    json: Path | None
     junit: Path | None
     report: Path | None
+    shows_coverage: bool
     fail_under: float | None
 
 
@@ -87,9 +97,13 @@ class ReplayOptions:
     help=f"Number of files to run at the same time, 1 to {MAX_CONCURRENT_CASES}; the output is"
     " the same.",
 )
-@JSON_OPTION
 @JUNIT_OPTION
 @REPORT_OPTION
+@click.option(
+    "--coverage",
+    is_flag=True,
+    help="Print the coverage, as for a directory and with --fail-under.",
+)
 @click.option(
     "--fail-under",
     metavar="PERCENT",
@@ -126,6 +140,8 @@ def replay(
     clock: str | None,
     database: str | None,
     webhook_format: str | None,
+    coverage: bool,
+    fail_under: float | None,
     **others: object,
 ) -> int:
     """Run the scripts of scenario files.
@@ -142,14 +158,18 @@ def replay(
         key=key,
         settings=settings,
         clock=clock or DEFAULT_CLOCK,
+        shows_coverage=(
+            coverage or fail_under is not None or any(Path(path).is_dir() for path in paths)
+        ),
+        fail_under=fail_under,
         **others,  # type: ignore[arg-type]  # click has validated their types
     )
-    from emulator.tools.replay.cases import read_cases
 
-    forms = () if webhook_format is None else (webhook_form(webhook_format),)
-    found = read_cases([Path(path) for path in paths], frozenset(forms))
-    if found.problems:
-        return print_problems(found.problems)
+    form, problems = read_webhook_form(webhook_format or STANDARD.name)
+    forms = frozenset(() if webhook_format is None or form is None else (form,))
+    found = read_cases([Path(path) for path in paths], forms)
+    if problems or found.problems:
+        return print_problems([*problems, *found.problems])
     return ReplayRun(options, found.cases, skipped=found.skipped).run()
 
 
@@ -161,22 +181,16 @@ def record(url: str, key: str | None) -> None:
 
     The output is a scenario file.
     """
-    from emulator.http.emulator_calls import RECORDING
-
     check_key("--key", key)
-    with calling_emulator(url, key) as emulator:
-        write(emulator.call(RECORDING))
+    write(call_emulator(url, key, lambda emulator: emulator.call(RECORDING)))
 
 
 class ReplayRun:
     """A run of `replay`, from the first case to the exit code."""
 
-    def __init__(self, options: ReplayOptions, cases: "Sequence[Case]", *, skipped: int) -> None:
-        from emulator.clock import RealClock
-        from emulator.tools.replay.console import Printer
-
+    def __init__(self, options: ReplayOptions, cases: Sequence[Case], *, skipped: int) -> None:
         self._options = options
-        self._print_error: click.ClickException | None = None
+        self._print_error: UserError | None = None
         self._cases = cases
         self._skipped = skipped
         self._wall: SystemClock = RealClock()
@@ -190,21 +204,9 @@ class ReplayRun:
         )
 
     def run(self) -> int:
-        from emulator.http.emulator_calls import PaymentsEmulatorError
-        from emulator.scenarios.problems import ScenarioError
-        from emulator.server.app.server import NoListener, collect_rarely
-        from emulator.server.storage.database_file import UnusableDatabase
-
-        collect_rarely()
         started_ms = self._wall.monotonic_ms()
         try:
             run_loop(self._play)
-        except PaymentsEmulatorError as error:
-            cli_error(error.line)
-        except (NoListener, UnusableDatabase) as error:
-            cli_error(str(error))
-        except ScenarioError as error:
-            cli_error(*map(str, error.problems))
         except KeyboardInterrupt:
             if self._printer.results:
                 self._end(started_ms)
@@ -224,16 +226,11 @@ class ReplayRun:
     def _print(self, text: str) -> None:
         """Print, and keep an error until the files, which may be all the user needs, exist."""
         try:
-            write(text)
-        except click.ClickException as error:
+            write_unescaped(text)
+        except UserError as error:
             self._print_error = error
 
     async def _play(self) -> None:
-        from emulator.http.addresses import BaseUrl
-        from emulator.http.emulator_client import EmulatorClient
-        from emulator.server.app.server import private_emulator
-        from emulator.tools.replay.case_runner import RunContext, play_all
-
         options = self._options
         given = None if options.url is None else nullcontext(options.url)
         async with (
@@ -251,16 +248,14 @@ class ReplayRun:
             jobs = 1 if options.key else options.max_concurrent
             await play_all(self._cases, context, self._printer, max_concurrent=jobs)
 
-    def _print_results(self, results: "Sequence[CaseResult]") -> int:
+    def _print_results(self, results: Sequence[CaseResult]) -> int:
         """Return the exit code."""
-        from emulator.tools.replay.console import coverage_lines, note_lines, summary_line
-        from emulator.tools.replay.coverage import coverage_of
-
         self._printer.print_failures()
         coverage = coverage_of(result.trace for result in results)
         summary = summary_line(results, self._skipped, len(self._cases) - len(results))
-        lines = ["", summary, *note_lines(results), ""]
-        lines += coverage_lines(coverage, self._paint)
+        lines = ["", summary, *map(escape_controls, note_lines(results))]
+        if self._options.shows_coverage:
+            lines += ["", *coverage_lines(coverage, self._paint)]
         minimum = self._options.fail_under
         is_too_low = minimum is not None and coverage.percent < minimum
         if is_too_low:
@@ -268,16 +263,10 @@ class ReplayRun:
         self._print("".join(f"{line}\n" for line in lines))
         return int(is_too_low or not all(result.has_passed for result in results))
 
-    def _write_files(self, results: "Sequence[CaseResult]", duration_ms: float) -> None:
-        json, junit, report = self._options.json, self._options.junit, self._options.report
-        if json or junit or report:
-            from emulator.tools.replay import report as reports
-
-            skipped, is_complete = self._skipped, len(results) == len(self._cases)
-            written = reports.replay_results(results, skipped=skipped, is_complete=is_complete)
-            write_json(json, written.encode)
-            write_file("--junit", junit, lambda: reports.junit(results, duration_ms=duration_ms))
-            write_file("--report", report, lambda: reports.report(results, skipped=self._skipped))
+    def _write_files(self, results: Sequence[CaseResult], duration_ms: float) -> None:
+        junit, report = self._options.junit, self._options.report
+        write_file("--junit", junit, lambda: reports.junit(results, duration_ms=duration_ms))
+        write_file("--report", report, lambda: reports.report(results, skipped=self._skipped))
 
 
 def _settings(
@@ -286,7 +275,7 @@ def _settings(
     clock: str | None,
     database: str | None,
     webhook_format: str | None,
-) -> "Settings":
+) -> Settings:
     """The settings of the private emulator; variables and configuration files do not apply."""
     if url is not None and database is not None:
         cli_error("flag --database: the emulator at --url has a database of its own")

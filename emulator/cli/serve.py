@@ -1,111 +1,78 @@
-"""Runs `serve` without click, which would take a tenth of its start to import."""
+"""Command `serve`: runs the emulator until a signal."""
 
+import asyncio
+import logging
 import os
+import sqlite3
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+import click
+
+from emulator.cli.event_loop import LOOP_FACTORY
+from emulator.cli.output import print_errors
+from emulator.cli.settings_options import settings_options
 from emulator.domain.message_text import LINE_BREAK, escape_controls
-from emulator.settings import OPTIONS, Settings, SettingsError, resolve, start_warnings
+from emulator.domain.user_error import UserError
+from emulator.server.app.application import Application
+from emulator.server.app.server import serve as serve_forever
+from emulator.server.storage.batch import Busy
+from emulator.settings import OPTIONS, Settings, WrongSettings, resolve, start_warnings
 
-if TYPE_CHECKING:
-    import asyncio
-
-    from emulator.server.app.composition import Running
-
-
-class ServeError(Exception):
-    """An error of the user that ends `serve`, with a line for each problem."""
-
-    def __init__(self, lines: Sequence[str], *, as_json: bool = False) -> None:
-        super().__init__("\n".join(lines))
-        self.lines = lines
-        self.as_json = as_json
+logger = logging.getLogger(__name__)
 
 
-def loop_factory() -> "Callable[[], asyncio.AbstractEventLoop] | None":
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
+@click.command()
+@settings_options(OPTIONS)
+def serve(**flags: object) -> int:
+    """Run the emulator.
 
-
-def parse_flags(arguments: Sequence[str]) -> dict[str, object] | None:
-    """The values of flags by option; None where click must report a mistake or print help."""
-    options = {option.flag: option for option in OPTIONS}
-    flags: dict[str, object] = {}
-    rest = iter(arguments)
-    for argument in rest:
-        flag, equals, text = argument.partition("=")
-        option = options.get(flag)
-        if option is None or (option.is_switch and equals):
-            return None
-        if option.is_switch:
-            flags[option.name] = True
-            continue
-        value = text if equals else next(rest, None)
-        if value is None:
-            return None
-        earlier = flags.get(option.name, ())
-        flags[option.name] = (*earlier, value) if option.is_repeatable else value  # type: ignore[misc]
-    return flags
-
-
-def serve(flags: dict[str, object]) -> None:
-    """Run the emulator until a signal. Raises ServeError."""
+    Each option is also a variable EMULATOR_<NAME> and a key of the --config file.
+    """
     try:
         settings = resolve(flags, os.environ)
-    except SettingsError as error:
-        raise ServeError(error.lines) from None
-    import asyncio
-
-    from emulator.server.app.server import serve as serve_forever
-
+    except WrongSettings as error:
+        raise UserError(*error.lines, *_mistakes_in_files(error.settings)) from None
+    warnings = start_warnings(settings, os.environ)
     try:
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            warnings = start_warnings(settings, os.environ)
-            runner.run(serve_forever(settings, announce=_announce, warnings=warnings))
-    except Exception as error:
-        lines = _lines(error, settings)
-        if lines is None:
-            raise
-    else:
+        with asyncio.Runner(loop_factory=LOOP_FACTORY) as runner:
+            runner.run(serve_forever(settings, announce=announce, warnings=warnings))
+    except (UserError, Busy, sqlite3.DatabaseError) as error:
+        unusable = f"cannot use the database {settings.database}: {error}"
+        lines = error.lines if isinstance(error, UserError) else (unusable,)
+        return print_errors(*lines, as_json=settings.log_format == "json")
+    return 0
+
+
+def _mistakes_in_files(settings: Settings) -> list[str]:
+    """The mistakes in the form of webhooks and in scenario files."""
+    from emulator.scenarios.webhook_form_file import (  # noqa: PLC0415 - only for a failed start
+        read_files_of_settings,
+    )
+
+    problems = read_files_of_settings(settings.webhook_format, settings.scenarios)[-1]
+    return [str(problem) for problem in problems]
+
+
+def announce(app: Application) -> None:
+    """Print the banner."""
+    # No error ends the server: a pipe that is closed (`serve | head -1`), a full disk, no free
+    # descriptor.
+    try:
+        # The numbers in the banner need the format of scenario files.
+        from emulator.cli.banner import banner  # noqa: PLC0415 - 40 ms, while requests are served
+
+        _print(escape_controls(banner(app), besides=LINE_BREAK))
+    except BrokenPipeError:
         return
-    raise ServeError(lines, as_json=settings.log_format == "json")
+    except (OSError, ImportError) as error:
+        logger.warning("the addresses and keys cannot be printed: %s", error)
 
 
-def _lines(error: Exception, settings: Settings) -> list[str] | None:
-    """The lines for an error that the user can correct."""
-    import sqlite3
-
-    from emulator.scenarios.problems import ScenarioError
-    from emulator.server.app.server import NoListener
-    from emulator.server.storage.batch import Busy
-    from emulator.server.storage.database_file import UnusableDatabase
-
-    if isinstance(error, ScenarioError):
-        return [str(problem) for problem in error.problems]
-    if isinstance(error, SettingsError):
-        return list(error.lines)
-    if isinstance(error, NoListener | UnusableDatabase):
-        return [str(error)]
-    if isinstance(error, Busy | sqlite3.DatabaseError):
-        return [f"cannot use the database {settings.database}: {error}"]
-    return None
-
-
-def _announce(running: "Running") -> None:
-    from emulator.cli.banner import banner
-
-    # Switch more often to the thread that serves requests.
-    usual_s = sys.getswitchinterval()
-    sys.setswitchinterval(usual_s / 20)
-    try:
-        for part in banner(running):
-            print(escape_controls(part, besides=LINE_BREAK), end="", flush=True)  # noqa: T201
-    except OSError:
-        # The pipe is closed (`serve | head -1`), which does not end the server.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    finally:
-        sys.setswitchinterval(usual_s)
+def _print(text: str) -> None:
+    """Print past the buffer, which Python would write again at its end. Raises OSError."""
+    stdout = sys.stdout
+    if stdout is None:
+        return
+    data = text.encode(stdout.encoding, "replace")
+    while data:
+        data = data[os.write(stdout.fileno(), data) :]

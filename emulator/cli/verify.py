@@ -8,33 +8,44 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from emulator.cli.emulator_options import base_url
 from emulator.cli.event_loop import SIGNAL_CODE, run_loop
 from emulator.cli.output import (
     JSON_OPTION,
+    PROGRAM,
     REPORT_OPTION,
     STDOUT,
     ProgressLine,
-    base_url,
     cli_error,
     console_paint,
     is_terminal,
     number_within,
     parsed_by,
-    webhook_form,
+    write_coloured,
     write_file,
     write_json,
-    write_lines,
 )
+from emulator.cli.verify_customer import TerminalCustomer, receive_webhooks
+from emulator.clock import RealClock, SystemClock
+from emulator.domain.clauses import CLAUSES
 from emulator.domain.durations import parse_duration_ms
 from emulator.domain.webhook_forms import STANDARD, WebhookForm
-
-if TYPE_CHECKING:
-    from emulator.clock import SystemClock
-    from emulator.tools.verify.comparison import Comparison
+from emulator.scenarios.webhook_form_file import load_webhook_form
+from emulator.tools.recorded_traffic import read_traffic
+from emulator.tools.verify.client import HttpTransport, ServiceClient
+from emulator.tools.verify.comparison import Comparison, check_service, compare
+from emulator.tools.verify.recording import compare_recording
+from emulator.tools.verify.report import (
+    DEFAULT_WIDTH,
+    comparison_html,
+    comparison_json,
+    comparison_lines,
+    incompleteness,
+)
+from emulator.tools.verify.session import Session
 
 _TEST = "test_"
 _LIVE = "live_"
@@ -156,7 +167,8 @@ def verify(
         return _end(_recorded_comparison(har, base, key, _accepted(accepted)), **files)
     if base is None or key is None:
         missing = "--base-url" if base is None else "--key"
-        raise click.UsageError(f"Missing option '{missing}'.")
+        other = ", or '--har' for a recording" if (base, key) == (None, None) else ""
+        raise click.UsageError(f"Missing option '{missing}'{other}.")
     if webhook_port is not None and not has_customer:
         cli_error("flag --webhook-port: expected --customer, which changes payments")
     if webhook_format is not None and webhook_port is None:
@@ -174,11 +186,10 @@ def verify(
         has_customer=has_customer,
         max_wait_ms=DEFAULT_MAX_WAIT_MS if max_time is None else max_time,
         webhook_port=webhook_port,
-        webhook_form=STANDARD if webhook_format is None else webhook_form(webhook_format),
+        webhook_form=STANDARD if webhook_format is None else load_webhook_form(webhook_format),
     )
     if key == other_key:
         cli_error("flag --other-key: this is the key of --key; expected one of another account")
-    from emulator.clock import RealClock
 
     progress = VerifyProgress(ProgressLine().show)
     return _end(run_comparison(options, wall=RealClock(), progress=progress), **files)
@@ -186,38 +197,28 @@ def verify(
 
 def _recorded_comparison(
     har: Path, url: str | None, key: str | None, accepted: frozenset[str]
-) -> "Comparison":
-    """Run the checks of recordings. Raises CliError."""
-    from emulator.tools.recorded_traffic import UnusableTraffic, read_traffic
-    from emulator.tools.verify.recording import compare_recording
-
+) -> Comparison:
+    """Run the checks of recordings. Raises UserError."""
     try:
         traffic = read_traffic([har])
         return run_loop(
             lambda: compare_recording(traffic, base_url=url, key=key, accepted=accepted)
         )
-    except UnusableTraffic as error:
-        cli_error(str(error))
     except RecursionError:
         cli_error(f"{har}: a body is nested too deeply")
 
 
 def run_comparison(
-    options: VerifyOptions, *, wall: "SystemClock", progress: VerifyProgress
-) -> "Comparison":
-    """Run all checks. Raises CliError if the server cannot be compared."""
-    from emulator.tools.verify.client import HttpTransport, ServiceClient, Unreachable
-    from emulator.tools.verify.comparison import NotTheService, check_service, compare
-    from emulator.tools.verify.session import Session
+    options: VerifyOptions, *, wall: SystemClock, progress: VerifyProgress
+) -> Comparison:
+    """Run all checks. Raises UserError if the server cannot be compared."""
 
-    async def run() -> "Comparison":
+    async def run() -> Comparison:
         async with AsyncExitStack() as stack:
             transport = await stack.enter_async_context(HttpTransport(options.base_url))
             client = ServiceClient(transport, wall=wall, report_wait=progress.waiting)
             session = Session(client, key=options.key, other_key=options.other_key)
             if options.has_customer:
-                from emulator.cli.verify_customer import TerminalCustomer, receive_webhooks
-
                 customer = TerminalCustomer(wall, max_wait_ms=options.max_wait_ms)
                 await check_service(session)
                 session.customer = customer
@@ -233,20 +234,15 @@ def run_comparison(
 
     try:
         return run_loop(run)
-    except (NotTheService, Unreachable) as error:
-        cli_error(str(error))
     finally:
         progress.end()
 
 
-def _end(comparison: "Comparison", *, json: Path | None, report: Path | None) -> int:
+def _end(comparison: Comparison, *, json: Path | None, report: Path | None) -> int:
     """Write the results, and return the exit code; an incomplete comparison is also reported on
     standard error."""
-    from emulator.cli import PROGRAM
-    from emulator.tools.verify.report import comparison_html, comparison_json, incompleteness
-
     if json != STDOUT:
-        write_lines(_table(comparison))
+        write_coloured(_table(comparison))
     write_json(json, lambda: comparison_json(comparison))
     write_file("--report", report, lambda: comparison_html(comparison))
     message = incompleteness(comparison)
@@ -259,15 +255,13 @@ def _end(comparison: "Comparison", *, json: Path | None, report: Path | None) ->
     return 0 if message is None else _IS_INCOMPLETE
 
 
-def _table(comparison: "Comparison") -> list[str]:
-    from emulator.tools.verify.report import DEFAULT_WIDTH, comparison_lines
-
+def _table(comparison: Comparison) -> list[str]:
     width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else DEFAULT_WIDTH
     return comparison_lines(comparison, console_paint(), width)
 
 
 def _check_service_key(option: str, key: str, *, accepts_live: bool) -> None:
-    """Raises CliError. A key of a service needs only our prefix, not our form."""
+    """Raises UserError. A key of a service needs only our prefix, not our form."""
     if not key.isascii() or not key.isprintable() or " " in key:
         cli_error(f"flag {option}: a key has neither blanks nor characters beyond ASCII")
     if key.startswith(_LIVE) and not accepts_live:
@@ -279,8 +273,6 @@ def _check_service_key(option: str, key: str, *, accepts_live: bool) -> None:
 
 
 def _accepted(numbers: tuple[str, ...]) -> frozenset[str]:
-    from emulator.domain.clauses import CLAUSES
-
     known = {clause.number for clause in CLAUSES}
     for number in numbers:
         if number not in known:

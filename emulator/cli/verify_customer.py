@@ -65,7 +65,7 @@ class TerminalCustomer:
 async def receive_webhooks(
     customer: TerminalCustomer, port: int, form: WebhookForm, stack: AsyncExitStack
 ) -> CollectedWebhooks:
-    """Receive webhooks at a port in a form. Raises CliError."""
+    """Receive webhooks at a port in a form. Raises UserError."""
     receiver = await stack.enter_async_context(WebhookReceiver())
     try:
         await receiver.listen(LOOPBACK, port)
@@ -85,9 +85,8 @@ async def receive_webhooks(
     )
     secret = ""
     if form.is_signed:
-        question = "Enter the secret of the endpoint, or an empty line without one: "
+        question = "Enter the endpoint's secret, or an empty line if it has no secret: "
         secret = await customer.ask(question) or ""
-    if secret and not form.signature.secret.accepts(secret):
-        expected = form.signature.secret.expected
-        cli_error(f"the secret does not fit the format '{form.name}': expected {expected}")
+    if secret and (problem := form.signature.secret_problem(secret)):
+        cli_error(f"the secret does not fit the format '{form.name}': expected {problem}")
     return CollectedWebhooks(received=received, secret=secret, form=form)

@@ -9,8 +9,10 @@ from typing import Any
 
 from ..domain.durations import parse_duration_ms
 from ..http import emulator_calls as calls
+from ..http.addresses import BaseUrl
 from ..http.blocking_client import BlockingEmulator
 from ..http.emulator_calls import EmulatorCall, Json, PaymentsEmulatorError, without_none
+from .event_loops import blocked_ports, runs_event_loop
 from .webhooks import Webhook, WebhookSubscription, register_endpoint
 
 MAX_LINES_PER_KIND = 20
@@ -32,7 +34,7 @@ class Endpoint:
 class PaymentsAccount:
     """A merchant's account at the emulator, with its own clock, payments, webhooks and journal.
 
-    Objects are those of the API. Lists have the newest thousand entries, the oldest first.
+    Objects are as in the API. Lists have the newest thousand entries, the oldest first.
     Operations apply to the test mode, and raise PaymentsEmulatorError.
     """
 
@@ -88,6 +90,7 @@ class PaymentsAccount:
         self._advance({"seconds": 0})
 
     def _advance(self, target: Mapping[str, Any]) -> list[Json]:
+        self._check_event_loop()
         advanced = self._control.call(calls.ADVANCE(body=target))
         if not advanced["settled"]:
             raise PaymentsEmulatorError(
@@ -95,6 +98,27 @@ class PaymentsAccount:
                 " changes and waits at most a minute for the receivers of webhooks"
             )
         return [effect for effect in advanced["effects"] if not self._subscription.is_own(effect)]
+
+    def _check_event_loop(self) -> None:
+        """Raise PaymentsEmulatorError if an application on this thread's event loop cannot respond.
+
+        The call would wait for its responses, each until the time limit of an attempt.
+        """
+        if runs_event_loop() and (urls := self._blocked_urls()):
+            raise PaymentsEmulatorError(
+                f"this call waits for webhooks to {urls[0]}, and blocks the event loop of the test,"
+                " which has a server on this port; run the call in a thread, such as"
+                " `await asyncio.to_thread(payments_account.pay, payment_id)` or"
+                " `await asyncio.to_thread(lambda: payments_account.webhooks)`"
+            )
+
+    def _blocked_urls(self) -> list[str]:
+        """The endpoints on ports that cannot respond while this thread waits."""
+        if not (ports := blocked_ports()):
+            return []
+        endpoints = self._control.call(calls.ENDPOINTS)
+        urls: list[str] = [endpoint["url"] for endpoint in endpoints if endpoint["enabled"]]
+        return [url for url in urls if BaseUrl.parse(url).port in ports]
 
     # Payments
 
@@ -125,8 +149,9 @@ class PaymentsAccount:
         """Submit the checkout page with a phone or a bank, as the customer does.
 
         Without either, with a phone or a bank of the method whose payments succeed. The default
-        method is that of the phone or the bank, else the first that the payment offers. Here and
-        below, webhooks have been delivered when the call returns.
+        method is the phone's or the bank's method, else the first that the payment offers. A
+        `bank_transfer` stays `processing` until `answer`. Here and below, webhooks have been
+        delivered when the call returns.
         """
         submission = {"method": method, "phone": phone, "bank": bank}
         return self._act(calls.PAY(_checked(payment_id), body=without_none(submission)))
@@ -148,6 +173,7 @@ class PaymentsAccount:
         return self._act(calls.TRANSITION(_checked(payment_id), body=change))
 
     def _act(self, call: EmulatorCall[Json]) -> Json:
+        self._check_event_loop()
         payment = self._control.call(call)
         self._settle()
         return payment
@@ -210,8 +236,15 @@ class PaymentsAccount:
     def deliveries(self) -> list[Json]:
         """The deliveries to the merchant's endpoints, with all attempts until now."""
         self._settle()
+        return self._present_deliveries()
+
+    def _present_deliveries(self) -> list[Json]:
         deliveries = self._listed(calls.DELIVERIES)
         return [delivery for delivery in deliveries if not self._subscription.is_own(delivery)]
+
+    def _reported_deliveries(self) -> list[Json]:
+        """As `deliveries`, without waiting for an application that cannot respond."""
+        return self._present_deliveries() if self._blocked_urls() else self.deliveries
 
     def _listed(self, call: EmulatorCall[list[Json]]) -> list[Json]:
         return self._control.call(call(limit=calls.MAX_ENTRIES))[::-1]
@@ -245,7 +278,7 @@ class PaymentsAccount:
         """Send webhooks of later events to the merchant's application, too.
 
         The default secret is PAYMENTS_EMULATOR_WEBHOOK_SECRET, else a new one; the default format
-        is that of the emulator.
+        is the emulator's format.
         """
         members: Json = {"url": url, "secret": secret, "events": events and list(events)}
         members["format"] = format
@@ -291,7 +324,7 @@ def _lines(account: PaymentsAccount) -> Iterator[str]:
     kinds = (
         ("requests", account.requests, _request),
         ("events", account.events, partial(_event, account)),
-        ("webhooks", account.deliveries, _delivery),
+        ("webhooks", account._reported_deliveries(), _delivery),  # noqa: SLF001 - of this module
     )
     for kind, entries, line in kinds:
         for number, entry in enumerate(entries[-MAX_LINES_PER_KIND:]):

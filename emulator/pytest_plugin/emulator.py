@@ -90,7 +90,7 @@ class PaymentsEmulator:
                     # Another run with the same emulator uses it, so that ids differ from others.
                     named = {}
                 elif error.param in shared:
-                    # Another account of this run has it, or it is not that of the first account.
+                    # Another account of this run has it, or the first account has another value.
                     shared = {}
                 else:
                     raise
@@ -139,7 +139,7 @@ class PaymentsEmulator:
 def session_emulator(
     config: pytest.Config, directories: pytest.TempPathFactory, url: str | None, source: str
 ) -> Iterator[PaymentsEmulator]:
-    """The emulator of a run; without one, the tests that need it fail with a sentence.
+    """The emulator of a run; without an emulator, the tests that need it fail with a sentence.
 
     `source` is the option or the variable that has the URL of a running one.
     """
@@ -181,7 +181,7 @@ def _lease_server(config: pytest.Config, temporary: Path) -> ServerLease:
     worker = getattr(config, "workerinput", None)
     files = temporary / _NAME
     if worker is not None:
-        # Workers' directories are side by side; on another machine, beside those of other runs.
+        # Workers' directories are side by side; on another machine, beside other runs' directories.
         files = temporary.parent / f"{_NAME}-{worker['testrunuid']}"
     lease = join_or_start(files, start_server)
     # Not in the fixture: there one worker would wait for all tests of the others.

@@ -6,12 +6,14 @@ Each process holds a connection to the server's lifeline (see `server_process`).
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import Timer
@@ -66,8 +68,7 @@ class ServerLease:
             # Other processes may need it for any length of time.
             self.process.wait(None if is_shared else MAX_END_S)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            _kill(self.process)
 
 
 def start(options: Sequence[str], directory: Path, files: Path) -> ServerLease:
@@ -94,18 +95,27 @@ def start(options: Sequence[str], directory: Path, files: Path) -> ServerLease:
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
-    watchdog = Timer(MAX_START_S, process.kill)
+    watchdog = Timer(MAX_START_S, partial(_kill, process))
     watchdog.start()
     try:
         return _lease_started(process, log)
     except BaseException:
-        process.kill()
-        process.wait()
+        _kill(process)
         raise
     finally:
         watchdog.cancel()
         if process.stdout is not None:
             process.stdout.close()
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """Kill the process with a command that it has started: both are in its session."""
+    if sys.platform == "win32":
+        process.kill()
+    elif process.poll() is None:
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _lease_started(process: "subprocess.Popen[bytes]", log: Path) -> ServerLease:

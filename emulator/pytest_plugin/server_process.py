@@ -2,14 +2,18 @@
 
 It is run as a file, because `emulator` may be the name of a merchant's package. The first line that
 it prints is the port of the lifeline; each test process holds a connection to it, which also closes
-when that process is killed. The other lines are those of `serve`.
+when that process is killed. The other lines are from `serve`, which runs in this process, or as
+the command of PAYMENTS_EMULATOR_COMMAND.
 """
 
 import os
 import selectors
 import signal
 import socket
+import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
@@ -22,15 +26,42 @@ WELCOME = b"+"
 MAX_FIRST_CONNECT_S = 60
 
 _PACKAGE = "emulator"
+# Also in `emulator/http/program_variables.py`, which a file cannot import.
+_COMMAND_VARIABLE = "PAYMENTS_EMULATOR_COMMAND"
+_URL_VARIABLE = "PAYMENTS_EMULATOR_URL"
 
 
 def main() -> None:
     lifeline = socket.create_server(("127.0.0.1", 0))
     sys.stdout.write(f"lifeline {lifeline.getsockname()[1]}\n")
     sys.stdout.flush()
-    Thread(target=_watch, args=(lifeline,), name="lifeline", daemon=True).start()
-    _load_package()
-    import_module(f"{_PACKAGE}.cli").main()
+    if command := os.environ.get(_COMMAND_VARIABLE, "").strip():
+        sys.exit(_run_command(command, lifeline))
+    _watch(lifeline, end=partial(os.kill, os.getpid(), signal.SIGTERM))
+    try:
+        _load_package()
+        import_module(f"{_PACKAGE}.cli").main()
+    except ModuleNotFoundError as error:
+        sys.exit(
+            f"the module {error.name!r} is not installed: install etb-payments-emulator with its"
+            f" dependencies, or set {_COMMAND_VARIABLE} or {_URL_VARIABLE}"
+        )
+
+
+def _run_command(command: str, lifeline: socket.socket) -> int:
+    """Run `serve` as a command, which is a path or words, and return its exit code."""
+    words = [command] if Path(command).is_file() else command.split()
+    try:
+        server = subprocess.Popen([*words, *sys.argv[1:]])  # noqa: S603 - it is the user's
+    except OSError as error:
+        sys.exit(f"{_COMMAND_VARIABLE}: cannot start {words[0]!r}: {error.strerror}")
+    if sys.platform == "win32":
+        _watch(lifeline, end=server.terminate)
+    else:
+        # The command may be a script that has started the server; all are in one process group.
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        _watch(lifeline, end=partial(os.killpg, 0, signal.SIGTERM))
+    return server.wait()
 
 
 def _load_package() -> None:
@@ -42,15 +73,19 @@ def _load_package() -> None:
     spec.loader.exec_module(module)
 
 
-def _watch(lifeline: socket.socket) -> None:
-    """End this process when the lifeline is no longer needed."""
-    if sys.platform != "win32":
-        # The main thread handles signals.
-        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
-    with lifeline:
-        wait_until_released(lifeline, max_first_connect_s=MAX_FIRST_CONNECT_S)
-    # After closing it: a process that connects now is refused, and starts another server.
-    os.kill(os.getpid(), signal.SIGTERM)
+def _watch(lifeline: socket.socket, *, end: Callable[[], object]) -> None:
+    """End the server, from a thread, when the lifeline is no longer needed."""
+
+    def watch() -> None:
+        if sys.platform != "win32":
+            # The main thread handles signals.
+            signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
+        with lifeline:
+            wait_until_released(lifeline, max_first_connect_s=MAX_FIRST_CONNECT_S)
+        # After closing it: a process that connects now is refused, and starts another server.
+        end()
+
+    Thread(target=watch, name="lifeline", daemon=True).start()
 
 
 def wait_until_released(lifeline: socket.socket, *, max_first_connect_s: float) -> None:

@@ -27,7 +27,7 @@ class Webhook(ReceivedWebhook):
     """A received webhook; `headers` and `body` can be passed to a test client.
 
     Header names are lower case, and headers of the transport are omitted. `is_verified`: the
-    signature is correct, and the timestamp is that of the present.
+    signature is correct, and the timestamp is recent.
     """
 
     is_verified: bool
@@ -38,7 +38,7 @@ class Webhook(ReceivedWebhook):
 
 
 def register_endpoint(emulator: BlockingEmulator, members: Mapping[str, object]) -> Json:
-    """Register an endpoint; its secret is that of the variable, unless the members have one."""
+    """Register an endpoint; its secret is the variable's, unless the members have a secret."""
     common = {"secret": secret} if (secret := os.environ.get(WEBHOOK_SECRET)) else {}
     return emulator.call(calls.CREATE_ENDPOINT(body=common | without_none(members)))
 

@@ -86,8 +86,8 @@ async def run_command(
 ) -> tuple[int | None, bytes, bytes]:
     """Run a command as `running_command` does until it ends, at most `max_ms`.
 
-    Return its exit code, None where it did not end in time, the end of its output, and that of
-    standard error, which is in the output unless it is split.
+    Return its exit code, None where it did not end in time, the end of its output, and the end
+    of standard error, which is in the output unless it is split.
     """
     async with _collecting() as (writing, output), _collecting() as (writing_errors, error_end):
         until_ms = wall.monotonic_ms() + max_ms

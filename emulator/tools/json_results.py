@@ -27,13 +27,15 @@ class ResultEntry(_Declared, frozen=True, kw_only=True):
 class ExploredHistory(ResultEntry, frozen=True, kw_only=True):
     """A history that ran; `failed` with `verdict`, and `fixed` where one of a saved file passed.
 
-    `file` is the file of the integration. `steps` are those of a failed history. `saved` is the
+    It is `not_judged` where a saved file could not be replayed.
+
+    `file` is the file of the integration. Only a failed history has `steps`. `saved` is the
     file for `--replay`, which is null with that option.
     """
 
     file: str
     history: str
-    result: Literal["passed", "failed", "fixed"]
+    result: Literal["passed", "failed", "fixed", "not_judged"]
     duration_ms: int
     verdict: str | None = None
     expected: str | None = None
@@ -50,13 +52,15 @@ class RehearsedVariant(ResultEntry, frozen=True, kw_only=True):
     """A run of the suite with a variant; `exit_code` is null where it did not end in time.
 
     `is_finding` is whether the suite did not notice a false answer, or the shop did not survive a
-    disturbance. `own_scenarios` counts the scenarios of tests, which had precedence.
+    disturbance. `is_applicable` is whether a response or a webhook could show the variant.
+    `own_scenarios` counts the scenarios of tests, which had precedence.
     """
 
     variant: str
     rehearsal: Literal["false-answer", "disturbance"]
     scenario: str
     is_finding: bool
+    is_applicable: bool
     exit_code: int | None
     duration_ms: int
     failed_tests: Sequence[str]
@@ -68,18 +72,6 @@ class RehearsedVariant(ResultEntry, frozen=True, kw_only=True):
         if self.rehearsal == "false-answer":
             return "False answers", self.variant, "the suite did not notice it"
         return "Disturbances", self.variant, ", ".join(self.failed_tests) or "the suite failed"
-
-
-class ReplayedCase(ResultEntry, frozen=True, kw_only=True):
-    """A case; `place` is the place of the step that failed, as `path:line:column`."""
-
-    case: str
-    file: str
-    has_passed: bool
-    steps: int
-    duration_ms: int
-    place: str | None = None
-    message: str | None = None
 
 
 class ResultEvidence(_Declared, frozen=True, kw_only=True):
@@ -98,12 +90,20 @@ class ChecklistEntry(ResultEntry, frozen=True, kw_only=True):
     evidence: Sequence[ResultEvidence]
 
 
-class TriggeredDelivery(ResultEntry, frozen=True, kw_only=True):
-    """The delivery of the event to an endpoint, and the result of its last attempt."""
+ProbeVerdict = Literal["right", "wrong", "not_judged", "not_applicable"]
 
-    url: str
-    is_accepted: bool
-    result: str
+
+class ProbedCase(ResultEntry, frozen=True, kw_only=True):
+    """What a webhook handler answered in a case, and what is right: `2xx` or `4xx`.
+
+    `reason` is why there is no verdict, where there is none.
+    """
+
+    case: str
+    result: ProbeVerdict
+    answered: str
+    expected: str
+    reason: str | None
 
 
 class _Results(_Declared, frozen=True, kw_only=True, tag_field="type"):
@@ -122,29 +122,23 @@ class _Results(_Declared, frozen=True, kw_only=True, tag_field="type"):
 class ExploreResults(_Results, frozen=True, kw_only=True, tag="explore"):
     """The histories that ran, and the size up to which all ran.
 
-    `is_complete` is whether all histories up to `--depth`, by default 2, ran. `digest` is equal for
-    equal versions of the emulator, integrations, seeds and histories.
+    `is_complete` is whether all histories up to `--depth`, by default 2, ran; `is_sufficient` is
+    whether all up to `--require-depth` ran. `digest` is equal for equal versions of the emulator,
+    integrations, seeds and histories.
     """
 
     seed: int
     digest: str
+    is_sufficient: bool = True
     complete_size: int | None
     results: Sequence[ExploredHistory]
 
 
 class RehearseResults(_Results, frozen=True, kw_only=True, tag="rehearse"):
-    """The runs of the suite with each variant; `command` is that of the suite."""
+    """The runs of the suite with each variant; `command` starts the suite."""
 
     command: str
     results: Sequence[RehearsedVariant]
-
-
-class ReplayResults(_Results, frozen=True, kw_only=True, tag="replay"):
-    """The cases, the number of files without a script, and the coverage, 0 to 100."""
-
-    skipped: int
-    coverage_percent: float
-    results: Sequence[ReplayedCase]
 
 
 class ChecklistResults(_Results, frozen=True, kw_only=True, tag="checklist"):
@@ -153,15 +147,14 @@ class ChecklistResults(_Results, frozen=True, kw_only=True, tag="checklist"):
     results: Sequence[ChecklistEntry]
 
 
-class TriggerResults(_Results, frozen=True, kw_only=True, tag="trigger"):
-    """The payment, and the delivery of the event to each endpoint that receives it."""
+class ProbeResults(_Results, frozen=True, kw_only=True, tag="probe"):
+    """The answers of the webhook handler at `url`."""
 
-    event: str
-    payment: str
-    results: Sequence[TriggeredDelivery]
+    url: str
+    results: Sequence[ProbedCase]
 
 
-Results = ExploreResults | RehearseResults | ReplayResults | ChecklistResults | TriggerResults
+Results = ExploreResults | RehearseResults | ChecklistResults | ProbeResults
 
 
 def results_schema() -> dict[str, Any]:
@@ -186,11 +179,16 @@ def summary_tables(files: Sequence[bytes]) -> Iterator[str]:
     """
     tables: defaultdict[str, list[Row | None]] = defaultdict(list)
     for file in files:
-        document = msgspec.json.decode(file, type=ExploreResults | RehearseResults)
+        try:
+            document = msgspec.json.decode(file, type=ExploreResults | RehearseResults)
+        except msgspec.DecodeError as error:  # a ValueError since msgspec 0.21
+            raise ValueError(str(error)) from None
         for each in document.results:
             title, what, result = each.words
             row = None if each.what_to_do is None else (what, result, each.what_to_do)
             tables[title].append(row)
+        if isinstance(document, ExploreResults) and not document.is_sufficient:
+            yield "**Not complete**: fewer histories ran than `--require-depth` requires.\n\n"
     for title, rows in tables.items():
         found = [row for row in rows if row is not None]
         yield f"### {title}: {len(found)} of {len(rows)}\n\n"

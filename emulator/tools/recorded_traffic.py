@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from emulator.domain.instants import Instant, parse_instant
+from emulator.domain.instants import Instant, parse_instant, parse_timestamp
+from emulator.domain.payment import STATUS_OF_EVENT, Status
+from emulator.domain.transitions import DueKey
+from emulator.domain.user_error import UserError
 from emulator.files import open_regular
 from emulator.http.received_webhooks import ReceivedRequest
 
@@ -23,11 +26,17 @@ _PAYMENTS_URL = re.compile(r"(https?://[^?#]+?)/v1/payments(?:[/?#].*)?", re.ASC
 _WEBHOOK_FORM = 'a webhook has "at" (an ISO 8601 timestamp), "headers" and "body"'
 
 
-class UnusableTraffic(Exception):
-    """A file cannot be used; the message is one line for the user."""
+# What privacy tools write in place of a value: `[REDACTED]`, `***`, `<hidden>`, nothing.
+_MASK = re.compile(
+    r"[\[<({*]{0,3}(?:redacted|masked|hidden|removed|filtered|sanitized)[\]>)}*]{0,3}"
+    r"|[*x\u2022]{3,99}|",
+    re.IGNORECASE,
+)
+# How recorders end a body that they have cut.
+_CUT = re.compile(r"(?:\.{3}|\u2026|truncated\W{0,3})\s*\Z", re.IGNORECASE)
 
 
-class _SeveralValues(UnusableTraffic):
+class _SeveralValues(UserError):
     """Something follows the first value."""
 
 
@@ -63,8 +72,13 @@ class RecordedTraffic:
     webhooks: list[ArrivedWebhook] = field(default_factory=list)
 
 
+def is_masked(text: str) -> bool:
+    """Whether a privacy tool has replaced a text."""
+    return _MASK.fullmatch(text.strip()) is not None
+
+
 def read_traffic(paths: Iterable[Path]) -> RecordedTraffic:
-    """Read files of either kind. Raises UnusableTraffic."""
+    """Read files of either kind. Raises UserError."""
     traffic = RecordedTraffic()
     for path in paths:
         for place, document in _documents(path):
@@ -73,9 +87,12 @@ def read_traffic(paths: Iterable[Path]) -> RecordedTraffic:
                 traffic.webhooks.append(_webhook(document, place))
             elif isinstance(entries := _member(log, "entries"), list):
                 _check_number(path, len(entries), "entries")
-                traffic.exchanges.extend(filter(None, map(_exchange, entries)))
+                try:
+                    traffic.exchanges.extend(filter(None, map(_exchange, entries)))
+                except UserError as error:
+                    raise UserError(f"{place}: {error}") from None
             else:
-                raise UnusableTraffic(f"{place}: the HAR has no list of log.entries")
+                raise UserError(f"{place}: the HAR has no list of log.entries")
     traffic.exchanges.sort(key=lambda each: each.began_at or 0)
     traffic.webhooks.sort(key=lambda each: each.at)
     return traffic
@@ -84,7 +101,7 @@ def read_traffic(paths: Iterable[Path]) -> RecordedTraffic:
 def _check_number(path: Path, number: int, what: str) -> None:
     if number > MAX_ENTRIES:
         limit = f"expected at most {MAX_ENTRIES:,}"
-        raise UnusableTraffic(f"{path}: found {number:,} {what}, {limit}")
+        raise UserError(f"{path}: found {number:,} {what}, {limit}")
 
 
 def _documents(path: Path) -> Iterator[tuple[str, Any]]:
@@ -101,34 +118,36 @@ def _documents(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _text(path: Path) -> str:
-    """The text of a file. Raises UnusableTraffic."""
+    """The text of a file. Raises UserError."""
     try:
         with open_regular(path) as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
-            raise UnusableTraffic(f"{path}: the file is larger than {MAX_BYTES // 2**20} MiB")
+            raise UserError(f"{path}: the file is larger than {MAX_BYTES // 2**20} MiB")
+        if content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content[:2]:
+            raise UserError(f"{path}: the file is UTF-16; save it as UTF-8")
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise UnusableTraffic(f"{path}:{line}: the file is not UTF-8") from None
+        raise UserError(f"{path}:{line}: the file is not UTF-8") from None
     except OSError as error:
-        raise UnusableTraffic(f"{path}: {error.strerror}") from None
+        raise UserError(f"{path}: {error.strerror}") from None
 
 
 def _json(path: Path, text: str, line: int) -> Any:
-    """The value of a text that begins at a line. Raises UnusableTraffic."""
+    """The value of a text that begins at a line. Raises UserError."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         place = f"{path}:{line + error.lineno - 1}:{error.colno}"
         is_cut_off = error.msg.startswith("Unterminated") or not text[error.pos :].strip()
         reason = "the JSON breaks off" if is_cut_off else f"not JSON: {error.msg}"
-        kind = _SeveralValues if error.msg == "Extra data" else UnusableTraffic
+        kind = _SeveralValues if error.msg == "Extra data" else UserError
         raise kind(f"{place}: {reason}") from None
     except (ValueError, RecursionError) as error:
         is_deep = isinstance(error, RecursionError)
         reason = "its values are nested too deeply" if is_deep else "it has a number of many digits"
-        raise UnusableTraffic(f"{path}:{line}: cannot read the JSON: {reason}") from None
+        raise UserError(f"{path}:{line}: cannot read the JSON: {reason}") from None
 
 
 def _member(value: Any, name: str) -> Any:
@@ -145,6 +164,11 @@ def _exchange(entry: Any) -> RecordedExchange | None:
     ):
         return None
     content, sent = _member(response, "content"), _member(request, "postData")
+    if _PAYMENTS_URL.fullmatch(url) and any(_member(each, "_file") for each in (content, sent)):
+        raise UserError(
+            "the bodies of the recording are in files of their own (`_file`): record it again with"
+            " `content: 'embed'`"
+        )
     request_headers, headers = (_headers(_member(each, "headers")) for each in (request, response))
     if media_type := _member(sent, "mimeType"):
         request_headers.setdefault("content-type", str(media_type))
@@ -176,16 +200,23 @@ def _headers(given: Any) -> dict[str, str]:
 
 
 def _body(content: Any, size: Any) -> bytes | None:
-    """The recorded bytes; without a text, none if the recorder noted that there were none."""
+    """The recorded bytes; without a text, none if the recorder noted that there were none.
+
+    A body that was cut or masked was not recorded.
+    """
     text = _member(content, "text")
     if not isinstance(text, str):
         return b"" if size == 0 else None
     if str(_member(content, "encoding")).lower() != "base64":
-        return text.encode(errors="surrogatepass")
-    try:
-        return b64decode(text)
-    except ValueError:
-        return None
+        body = text.encode(errors="surrogatepass")
+        is_gone = bool(text) and (is_masked(text) or _CUT.search(text) is not None)
+    else:
+        try:
+            body, is_gone = b64decode(text), False
+        except ValueError:
+            return None
+    is_short = isinstance(size, int) and size > len(body)
+    return None if is_gone or is_short else body
 
 
 def _instant(text: Any) -> Instant | None:
@@ -196,24 +227,139 @@ def _instant(text: Any) -> Instant | None:
 
 
 def _webhook(document: Any, place: str) -> ArrivedWebhook:
-    """Raises UnusableTraffic."""
+    """Raises UserError."""
     at, body = _instant(_member(document, "at")), _member(document, "body")
     given = _member(document, "headers")
     if at is None or not (isinstance(body, str | dict) and isinstance(given, dict | list | None)):
-        raise UnusableTraffic(f"{place}: expected a HAR, or a webhook: {_WEBHOOK_FORM}")
+        raise UserError(f"{place}: expected a HAR, or a webhook: {_WEBHOOK_FORM}")
     content = body if isinstance(body, str) else json.dumps(body)
     request = ReceivedRequest(headers=_headers(given), body=content.encode(errors="surrogatepass"))
     return ArrivedWebhook(at=at, request=request)
 
 
 def api_of(exchanges: Iterable[RecordedExchange], base_url: str | None = None) -> str:
-    """The base URL of the payments API in a recording. Raises UnusableTraffic."""
+    """The base URL of the payments API in a recording. Raises UserError."""
     found = {match[1] for each in exchanges if (match := _PAYMENTS_URL.fullmatch(each.url))}
     if base_url is not None and base_url not in found:
-        raise UnusableTraffic(f"the recording has no exchange of {base_url}/v1/payments")
+        raise UserError(f"the recording has no exchange of {base_url}/v1/payments")
     if not found:
-        raise UnusableTraffic("the recording has no exchange with an address of /v1/payments")
+        raise UserError("the recording has no exchange with an address of /v1/payments")
     if base_url is None and len(found) > 1:
         listed = " and ".join(sorted(found)[:2])
-        raise UnusableTraffic(f"the recording has several APIs, such as {listed}: add --base-url")
+        raise UserError(f"the recording has several APIs, such as {listed}: add --base-url")
     return base_url or found.pop()
+
+
+@dataclass(slots=True)
+class RecordedPayment:
+    """What was recorded of a payment: the body of its create call, its fields, and by status when
+    it began, when it was seen first, and when its webhooks arrived."""
+
+    order: Mapping[str, Any] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
+    began: dict[Status, Instant] = field(default_factory=dict)
+    seen: dict[Status, Instant] = field(default_factory=dict)
+    arrivals: dict[Status, list[DueKey]] = field(default_factory=dict)
+
+    def add(self, fields: Mapping[str, Any], at: Instant, began_at: Instant | None = None) -> None:
+        known = {name: value for name, value in fields.items() if value is not None}
+        self.fields = {**fields, **self.fields, **known}
+        status = Status(fields["status"]) if fields.get("status") in list(Status) else None
+        if status is not None:
+            self.seen.setdefault(status, at)
+        for each, instant in (
+            (status, began_at),
+            (Status.PENDING, instant_of(fields.get("created_at"))),
+            (Status.COMPLETED, instant_of(fields.get("completed_at"))),
+        ):
+            if each is not None and instant is not None:
+                self.began.setdefault(each, instant)
+
+    @property
+    def created_at(self) -> Instant:
+        return self.began.get(Status.PENDING, min(self.seen.values(), default=0))
+
+
+def instant_of(text: object) -> Instant | None:
+    try:
+        return parse_timestamp(str(text)).floor
+    except ValueError:
+        return None
+
+
+def _parsed(body: bytes | None) -> Any:
+    """The JSON value of a body, or None."""
+    try:
+        return json.loads(body or b"null")
+    except (ValueError, RecursionError):
+        return None
+
+
+def _add_responses(
+    payments: dict[str, RecordedPayment], traffic: RecordedTraffic, base_url: str
+) -> None:
+    """Add the payments that were created or retrieved, as all responses show them.
+
+    Instants of the recorder become instants of the service, whose clock a new payment shows.
+    """
+    calls = [
+        (each, value)
+        for each in traffic.exchanges
+        if each.url.startswith(f"{base_url}/v1/payments") and 200 <= each.status < 300
+        if isinstance(value := _parsed(each.body), dict)
+    ]
+    wanted = {str(value["id"]) for _, value in calls if "id" in value}
+    created = [each for each in calls if each[0].method == "POST"]
+    offset, at = _offset(*created[0]) if created else 0, 0
+    for each, value in calls:
+        is_new = each.method == "POST" and str(value.get("id")) not in payments
+        offset = _offset(each, value) if is_new else offset
+        at = at if each.began_at is None else each.began_at + offset
+        data = value.get("data")
+        for fields in data if isinstance(data, list) else [value]:
+            id_ = str(fields.get("id")) if isinstance(fields, dict) else ""
+            # A repeated create call shows the payment as it was.
+            if id_ in wanted and (is_new or each.method != "POST"):
+                payments.setdefault(id_, RecordedPayment()).add(fields, at)
+        order, payment = _parsed(each.request_body), payments.get(str(value.get("id")))
+        if is_new and payment and isinstance(order, dict):
+            payment.order = order
+
+
+def _offset(each: RecordedExchange, value: Mapping[str, Any]) -> int:
+    """How far the service's clock is ahead of the recorder's."""
+    created_at = instant_of(value.get("created_at"))
+    return 0 if created_at is None or each.began_at is None else created_at - each.began_at
+
+
+def _add_webhooks(
+    payments: dict[str, RecordedPayment], traffic: RecordedTraffic, form: Mapping[str, Any]
+) -> int:
+    """Add the payments of webhooks; returns the number of webhooks without a payment."""
+    ignored = 0
+    for number, arrived in enumerate(traffic.webhooks):
+        webhook = arrived.request.read(form)
+        status = STATUS_OF_EVENT.get(webhook.type)
+        if webhook.payment is None or status is None:
+            ignored += 1
+            continue
+        payment = payments.setdefault(webhook.payment, RecordedPayment())
+        payment.add({**webhook.data, "status": status}, arrived.at, instant_of(webhook.occurred_at))
+        payment.arrivals.setdefault(status, []).append((arrived.at, number))
+    return ignored
+
+
+def payments_in(
+    traffic: RecordedTraffic, form: Mapping[str, Any], base_url: str | None = None
+) -> tuple[list[RecordedPayment], int]:
+    """The payments in the order of their creation, and the number of webhooks without a payment.
+
+    Raises UserError.
+    """
+    payments: dict[str, RecordedPayment] = {}
+    if traffic.exchanges:
+        _add_responses(payments, traffic, api_of(traffic.exchanges, base_url))
+    ignored = _add_webhooks(payments, traffic, form)
+    if not payments:
+        raise UserError("the files have no payment that was created, retrieved or notified")
+    return sorted(payments.values(), key=lambda each: each.created_at), ignored

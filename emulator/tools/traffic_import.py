@@ -4,16 +4,16 @@ The statuses of the payments and their instants come from the responses and the 
 not contain what the customer did, so the script changes each status directly.
 """
 
-import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from emulator.domain.durations import duration_text
-from emulator.domain.instants import Instant, parse_timestamp
-from emulator.domain.payment import DEFAULT_EXPIRES_IN_S, STATUS_OF_EVENT, Event, Status
+from emulator.domain.instants import Instant
+from emulator.domain.payment import DEFAULT_EXPIRES_IN_S, Event, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
-from emulator.domain.transitions import TRANSITIONS, DueKey, Edge
+from emulator.domain.transitions import TRANSITIONS, Edge
+from emulator.domain.user_error import UserError
 from emulator.files.yaml_writer import yaml_text
 from emulator.reporting import counted
 from emulator.scenarios import values
@@ -31,10 +31,10 @@ from emulator.scenarios.history_script import (
 )
 from emulator.scenarios.scenario_file import VERSION, step_json
 from emulator.tools.recorded_traffic import (
-    RecordedExchange,
+    RecordedPayment,
     RecordedTraffic,
-    UnusableTraffic,
-    api_of,
+    instant_of,
+    payments_in,
 )
 
 Json = Mapping[str, Any]
@@ -43,60 +43,20 @@ Json = Mapping[str, Any]
 _ORDER = tuple(map(Status, ("pending", "processing", "failed", "expired", "completed", "refunded")))
 _PENDING, _PROCESSING, _FAILED, _EXPIRED, _COMPLETED, _REFUNDED = _ORDER
 _PAID = (_PROCESSING, _FAILED, _COMPLETED, _REFUNDED)
-# A shorter delay is that of the network, unless webhooks arrived in another order.
+# The network causes a shorter delay, unless webhooks arrived in another order.
 _MIN_DELAY_MS = 1_000
 
 
 class ImportedScript(NamedTuple):
-    """A scenario file, and the facts that it needs and the recording does not have."""
+    """A scenario file, and the facts that it needs and the recording does not have.
 
+    `too_much` is the limit of a file that it exceeds.
+    """
+
+    name: str
     text: str
     missing: list[str]
-
-
-@dataclass(slots=True)
-class _Payment:
-    """What was recorded of a payment: the body of its create call, its fields, and by status when
-    it began, when it was seen first, and when its webhooks arrived."""
-
-    order: Json = field(default_factory=dict)
-    fields: dict[str, Any] = field(default_factory=dict)
-    began: dict[Status, Instant] = field(default_factory=dict)
-    seen: dict[Status, Instant] = field(default_factory=dict)
-    arrivals: dict[Status, list[DueKey]] = field(default_factory=dict)
-
-    def add(self, fields: Json, at: Instant, began_at: Instant | None = None) -> None:
-        known = {name: value for name, value in fields.items() if value is not None}
-        self.fields = {**fields, **self.fields, **known}
-        status = Status(fields["status"]) if fields.get("status") in _ORDER else None
-        if status is not None:
-            self.seen.setdefault(status, at)
-        for each, instant in (
-            (status, began_at),
-            (_PENDING, _instant(fields.get("created_at"))),
-            (_COMPLETED, _instant(fields.get("completed_at"))),
-        ):
-            if each is not None and instant is not None:
-                self.began.setdefault(each, instant)
-
-    @property
-    def created_at(self) -> Instant:
-        return self.began.get(_PENDING, min(self.seen.values(), default=0))
-
-
-def _instant(text: object) -> Instant | None:
-    try:
-        return parse_timestamp(str(text)).floor
-    except ValueError:
-        return None
-
-
-def _parsed(body: bytes | None) -> Any:
-    """The JSON value of a body; None without one."""
-    try:
-        return json.loads(body or b"null")
-    except (ValueError, RecursionError):
-        return None
+    too_much: str | None
 
 
 def import_traffic(
@@ -106,98 +66,80 @@ def import_traffic(
     keep: Collection[str],
     form: Json,
     base_url: str | None = None,
-) -> ImportedScript:
-    """`keep` are the names of the metadata that stay, `form` is that of the webhooks.
+) -> list[ImportedScript]:
+    """The script, or with too many steps several scripts, which share out the payments.
 
-    Raises UnusableTraffic.
+    `keep` are the names of the metadata that stay, `form` is that of the webhooks. Raises
+    UserError.
     """
-    payments: dict[str, _Payment] = {}
-    if traffic.exchanges:
-        _add_responses(payments, traffic, api_of(traffic.exchanges, base_url))
-    ignored = _add_webhooks(payments, traffic, form)
-    if not payments:
-        raise UnusableTraffic("the files have no payment that was created, retrieved or notified")
-    importer = _Importer(sorted(payments.values(), key=lambda each: each.created_at), keep)
-    script, rules = importer.build(has_webhooks=bool(traffic.webhooks))
-    missing = importer.missing
-    missing += [] if traffic.webhooks else ["the webhooks, their order and their delays"]
-    missing += [f"the payment of {counted(ignored, 'webhook')}"] if ignored else []
-    document = {
-        "version": VERSION,
-        "name": name,
-        "description": "Imported from recorded traffic.",
-        "checkout": importer.checkout_rules,
-        "webhooks": rules,
-        "script": [step_json(step) for step in script],
-    }
-    document = {key: value for key, value in document.items() if value != []}
-    kept = f", except metadata {', '.join(sorted(keep))}" if keep else ""
-    lines = [
-        f"Imported from {counted(len(traffic.exchanges), 'exchange')} and"
-        f" {counted(len(traffic.webhooks), 'webhook')}.",
-        f"Ids, keys, phone numbers, names, metadata and URLs are replaced{kept}.",
-        "",
-        f"To replay it:  payments-emulator replay {name}.yaml",
-        "To also send its webhooks to your endpoints, add:  --url URL --key KEY",
-        *method_lines(importer.offered),
-        *(["", "Missing:"] if missing else []),
-        *(f"- {each}" for each in missing),
+    payments, ignored = payments_in(traffic, form, base_url)
+    writer = _Writer(traffic, keep, ignored)
+    groups = list(writer.groups(payments))
+    names = [name] if len(groups) == 1 else [f"{name[:58]}-{n}" for n in range(1, 1 + len(groups))]
+    return [
+        writer.script(group, each, is_first=group is groups[0])
+        for each, group in zip(names, groups, strict=True)
     ]
-    text = "".join(f"# {line}".rstrip() + "\n" for line in lines) + yaml_text(document)
-    too_much = excess(document, text)
-    if too_much is not None:
-        raise UnusableTraffic(f"the files have {counted(len(payments), 'payment')}. {too_much}")
-    return ImportedScript(text, missing)
 
 
-def _add_responses(payments: dict[str, _Payment], traffic: RecordedTraffic, base_url: str) -> None:
-    """Add the payments that were created or retrieved, as all responses show them.
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes scenario files; `ignored` is the number of webhooks without a payment."""
 
-    Instants of the recorder become those of the service, whose clock a new payment shows.
-    """
-    calls = [
-        (each, value)
-        for each in traffic.exchanges
-        if each.url.startswith(f"{base_url}/v1/payments") and 200 <= each.status < 300
-        if isinstance(value := _parsed(each.body), dict)
-    ]
-    wanted = {str(value["id"]) for _, value in calls if "id" in value}
-    created = [each for each in calls if each[0].method == "POST"]
-    offset, at = _offset(*created[0]) if created else 0, 0
-    for each, value in calls:
-        is_new = each.method == "POST" and str(value.get("id")) not in payments
-        offset = _offset(each, value) if is_new else offset
-        at = at if each.began_at is None else each.began_at + offset
-        data = value.get("data")
-        for fields in data if isinstance(data, list) else [value]:
-            id_ = str(fields.get("id")) if isinstance(fields, dict) else ""
-            # A repeated create call shows the payment as it was.
-            if id_ in wanted and (is_new or each.method != "POST"):
-                payments.setdefault(id_, _Payment()).add(fields, at)
-        order, payment = _parsed(each.request_body), payments.get(str(value.get("id")))
-        if is_new and payment and isinstance(order, dict):
-            payment.order = order
+    traffic: RecordedTraffic
+    keep: Collection[str]
+    ignored: int
+    pseudonyms: dict[str, dict[str, str]] = field(default_factory=dict)
 
+    def groups(self, payments: Sequence[RecordedPayment]) -> Iterator[Sequence[RecordedPayment]]:
+        """The payments by file, in their order: as few files as halving gives.
 
-def _offset(each: RecordedExchange, value: Json) -> int:
-    """How far the service's clock is ahead of the recorder's."""
-    created_at = _instant(value.get("created_at"))
-    return 0 if created_at is None or each.began_at is None else created_at - each.began_at
+        Raises UserError.
+        """
+        too_much = self.script(payments, "", is_first=True).too_much
+        if too_much is None:
+            yield payments
+        elif len(payments) == 1:
+            raise UserError(f"a payment does not fit into a file. {too_much}")
+        else:
+            middle = len(payments) // 2
+            yield from self.groups(payments[:middle])
+            yield from self.groups(payments[middle:])
 
-
-def _add_webhooks(payments: dict[str, _Payment], traffic: RecordedTraffic, form: Json) -> int:
-    """Add the payments of webhooks; returns the number of webhooks without one."""
-    ignored = 0
-    for number, arrived in enumerate(traffic.webhooks):
-        webhook = arrived.request.read(form)
-        status = STATUS_OF_EVENT.get(webhook.type)
-        if webhook.payment is None or status is None:
-            ignored += 1
-            continue
-        payment = payments.setdefault(webhook.payment, _Payment())
-        payment.add({**webhook.data, "status": status}, arrived.at, _instant(webhook.occurred_at))
-        payment.arrivals.setdefault(status, []).append((arrived.at, number))
-    return ignored
+    def script(
+        self, payments: Sequence[RecordedPayment], name: str, *, is_first: bool
+    ) -> ImportedScript:
+        """The file of these payments."""
+        traffic, keep = self.traffic, self.keep
+        importer = _Importer(payments, keep, self.pseudonyms)
+        script, rules = importer.build(has_webhooks=bool(traffic.webhooks))
+        missing = importer.missing
+        missing += [] if traffic.webhooks else ["the webhooks, their order and their delays"]
+        if self.ignored and is_first:
+            missing.append(f"the payment of {counted(self.ignored, 'webhook')}")
+        document = {
+            "version": VERSION,
+            "name": name,
+            "description": "Imported from recorded traffic.",
+            "checkout": importer.checkout_rules,
+            "webhooks": rules,
+            "script": [step_json(step) for step in script],
+        }
+        document = {key: value for key, value in document.items() if value != []}
+        kept = f", except metadata {', '.join(sorted(keep))}" if keep else ""
+        lines = [
+            f"Imported from {counted(len(traffic.exchanges), 'exchange')} and"
+            f" {counted(len(traffic.webhooks), 'webhook')}.",
+            f"Ids, keys, phone numbers, names, metadata and URLs are replaced{kept}.",
+            "",
+            f"To replay it:  payments-emulator replay {name}.yaml",
+            "To also send its webhooks to your endpoints, add:  --url URL --key KEY",
+            *method_lines(importer.offered),
+            *(["", "Missing:"] if missing else []),
+            *(f"- {each}" for each in missing),
+        ]
+        text = "".join(f"# {line}".rstrip() + "\n" for line in lines) + yaml_text(document)
+        return ImportedScript(name, text, missing, excess(document, text))
 
 
 class _Change(NamedTuple):
@@ -212,13 +154,18 @@ class _Change(NamedTuple):
 class _Importer:
     """Builds a script; `missing` are the facts that the recording does not have."""
 
-    def __init__(self, payments: Sequence[_Payment], keep: Collection[str]) -> None:
+    def __init__(
+        self,
+        payments: Sequence[RecordedPayment],
+        keep: Collection[str],
+        pseudonyms: dict[str, dict[str, str]],
+    ) -> None:
         self.missing: list[str] = []
         self.offered: set[str] = set()
         self.checkout_rules: list[Any] = []
         self._payments = dict(zip(payment_names(len(payments)), payments, strict=True))
         self._keep = keep
-        self._pseudonyms: dict[str, dict[str, str]] = {}
+        self._pseudonyms = pseudonyms
 
     def build(self, *, has_webhooks: bool) -> tuple[tuple[values.Step, ...], list[Any]]:
         """The script and the webhook rules."""
@@ -271,7 +218,7 @@ class _Importer:
         self.offered.add(word)
         return word
 
-    def _order(self, name: str, payment: _Payment) -> dict[str, Any]:
+    def _order(self, name: str, payment: RecordedPayment) -> dict[str, Any]:
         """The members of the create step."""
         fields, sent = payment.fields, payment.order
         order: dict[str, Any] = {}
@@ -300,9 +247,9 @@ class _Importer:
             return name, value
         return self._pseudonym("name", name), self._pseudonym("value", value)
 
-    def _expires_in_s(self, name: str, payment: _Payment) -> int:
+    def _expires_in_s(self, name: str, payment: RecordedPayment) -> int:
         """The recorded lifetime, or a longer one if the payment was paid later."""
-        expires_at, created_at = _instant(payment.fields.get("expires_at")), payment.created_at
+        expires_at, created_at = instant_of(payment.fields.get("expires_at")), payment.created_at
         if expires_at is None:
             self._miss(name, "when it expires")
             return DEFAULT_EXPIRES_IN_S
@@ -311,7 +258,7 @@ class _Importer:
         open_ms = min(paid, default=created_at) - created_at
         return max(1, open_ms // 1_000 + 1, round((expires_at - created_at) / 1_000))
 
-    def _changes(self, name: str, payment: _Payment, order: Json) -> list[_Change]:
+    def _changes(self, name: str, payment: RecordedPayment, order: Json) -> list[_Change]:
         """The recorded statuses, with those between them that a payment cannot skip."""
         changes = [_Change(payment.created_at, _PENDING)]
         is_cancelled = payment.fields.get("method", ...) is None and _PROCESSING not in payment.seen
@@ -322,7 +269,7 @@ class _Importer:
             if path and latest is _PENDING and status in _PAID[1:] and not is_cancelled:
                 path.insert(0, _PROCESSING)
             for number, each in enumerate(path):
-                if (changes[-1].status, each) not in TRANSITIONS:
+                if TRANSITIONS.get((changes[-1].status, each), Edge.UNUSUAL) is Edge.UNUSUAL:
                     self._miss(name, f"how it became {each} after {changes[-1].status}")
                     break
                 if each not in {*payment.began, _EXPIRED}:
@@ -333,12 +280,13 @@ class _Importer:
         return changes
 
     def _change(
-        self, name: str, payment: _Payment, order: Json, latest: _Change, change: _Change
+        self, name: str, payment: RecordedPayment, order: Json, latest: _Change, change: _Change
     ) -> _Change:
         """The change with its method, and the step that causes it."""
         at, status, method = change.at, change.status, latest.method
         expires_at = payment.created_at + _lifetime_ms(order)
-        if status is _EXPIRED and at >= expires_at - _MIN_DELAY_MS:
+        has_expired = status is _EXPIRED and at >= expires_at - _MIN_DELAY_MS
+        if has_expired and latest.status is _PENDING:
             return _Change(expires_at, status)
         edge = TRANSITIONS[latest.status, status]
         if edge is Edge.SETTING:
@@ -357,7 +305,7 @@ class _Importer:
             payment=name,
             status=status,
             method=None if method == latest.method else method,
-            unusual=edge is Edge.UNUSUAL,
+            unusual=edge is not Edge.ORDINARY,
         )
         return _Change(at, status, method, step)
 

@@ -2,8 +2,8 @@
 
 `python -m tests.cli.fork_server FD` serves the socket FD until its other end is closed. Each
 request is a JSON object (`arguments`, `environment`, `directory`) with three descriptors: the
-standard output, the standard error, and a socket on which the server sends the process id at once
-and the exit code at the end.
+standard output, the standard error, and a socket on which the server sends the process id and a
+descriptor of the process at once, and the exit code at the end.
 """
 
 import atexit
@@ -31,6 +31,7 @@ IS_SUPPORTED = hasattr(os, "fork") and hasattr(os, "pidfd_open")
 # Python reads variables of this prefix before it runs the program.
 PYTHON_VARIABLES = "PYTHON"
 MAX_REQUEST_BYTES = 200_000
+MAX_STATUS_BYTES = 100
 MAX_DESCRIPTORS = 4_096
 # These are imported by functions, at their first call.
 LATE_IMPORTS = (
@@ -44,10 +45,13 @@ class ForkedProcess:
 
     def __init__(self, status: socket.socket, stdout: IO[str] | None) -> None:
         self._status = status
-        self._lines = status.makefile("r", encoding="ascii")
+        # The exit code, which may have been sent already, is not received with a descriptor.
+        message, [self._pidfd], _, _ = socket.recv_fds(status, MAX_STATUS_BYTES, 1)
+        self.pid = int(message)
         self.stdout = stdout
         self.returncode: int | None = None
-        self.pid = int(self._lines.readline())
+        # A watchdog kills the process on another thread.
+        self._lock = Lock()
 
     def poll(self) -> int | None:
         with suppress(subprocess.TimeoutExpired):
@@ -60,15 +64,17 @@ class ForkedProcess:
                 selector.register(self._status, selectors.EVENT_READ)
                 if not selector.select(timeout):
                     raise subprocess.TimeoutExpired("emulator", timeout or 0)
-            self.returncode = int(self._lines.readline())
-            self._lines.close()
-            self._status.close()
+            with self._lock:
+                self.returncode = int(self._status.recv(MAX_STATUS_BYTES))
+                self._status.close()
+                os.close(self._pidfd)
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        if self.poll() is None:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, number)
+        # To the descriptor: another process may have got the id after this one has ended.
+        with self._lock, suppress(ProcessLookupError):
+            if self.returncode is None:
+                signal.pidfd_send_signal(self._pidfd, number)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
@@ -172,21 +178,18 @@ def _start(
         _run(request, outputs)
     for descriptor in outputs:
         os.close(descriptor)
-    _send(status, pid)
-    selector.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, status))
+    pidfd, sender = os.pidfd_open(pid), socket.socket(fileno=status)
+    # A test that has ended early reads no more.
+    with suppress(ConnectionError):
+        socket.send_fds(sender, [b"%d" % pid], [pidfd])
+    selector.register(pidfd, selectors.EVENT_READ, (pid, sender))
 
 
-def _report(pidfd: int, pid: int, status: int) -> None:
+def _report(pidfd: int, pid: int, sender: socket.socket) -> None:
     _, code = os.waitpid(pid, 0)
     os.close(pidfd)
-    _send(status, os.waitstatus_to_exitcode(code))
-    os.close(status)
-
-
-def _send(status: int, number: int) -> None:
-    # A test that has ended early reads no more.
-    with suppress(BrokenPipeError):
-        os.write(status, b"%d\n" % number)
+    with sender, suppress(ConnectionError):
+        sender.send(b"%d" % os.waitstatus_to_exitcode(code))
 
 
 def _run(request: dict[str, object], outputs: list[int]) -> NoReturn:

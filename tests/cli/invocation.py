@@ -8,12 +8,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from inspect import signature
 
 from click import ClickException
 from click.testing import CliRunner, Result
 
 from emulator.cli.commands import cli
-from emulator.cli.output import CliError
+from emulator.domain.user_error import UserError
 from tests.cli.processes import COMMAND, REPOSITORY, environment, run_program
 
 END_OF_OUTPUT = b"\0"
@@ -23,7 +24,10 @@ HEALTHY = (200, b'{"status":"ok","version":"0"}')
 
 
 def invoke(*arguments: str, variables: dict[str, str] | None = None) -> Result:
-    return CliRunner().invoke(cli, arguments, env=variables, standalone_mode=False)
+    # click 8.1 separates standard error on request, and later versions always do.
+    is_optional = "mix_stderr" in signature(CliRunner).parameters
+    runner = CliRunner(**{"mix_stderr": False} if is_optional else {})
+    return runner.invoke(cli, arguments, env=variables, standalone_mode=False)
 
 
 def output(*arguments: str, variables: dict[str, str] | None = None) -> tuple[int, str]:
@@ -40,7 +44,7 @@ def output(*arguments: str, variables: dict[str, str] | None = None) -> tuple[in
 def usage_error(*arguments: str) -> str:
     """The error message of a command that prints nothing and ends with exit code 2."""
     result = invoke(*arguments)
-    assert isinstance(result.exception, ClickException), result.output
+    assert isinstance(result.exception, ClickException | UserError), result.output
     assert result.exception.exit_code == 2
     assert result.stdout == ""
     return error_line(result)
@@ -48,7 +52,7 @@ def usage_error(*arguments: str) -> str:
 
 def error_line(result: Result) -> str:
     """The only line of the error message."""
-    if isinstance(result.exception, CliError):
+    if isinstance(result.exception, UserError):
         [line] = result.exception.lines
         return line
     assert isinstance(result.exception, ClickException), result.output

@@ -21,7 +21,6 @@ from tempfile import TemporaryFile
 from types import MappingProxyType
 from typing import IO, Any
 
-from tests.benchmarks.servers import free_ports
 from tests.cli.fork_server import IS_SUPPORTED, PYTHON_VARIABLES, ForkedProcess, fork
 from tests.world import TEST_KEY, headers, order
 
@@ -33,7 +32,7 @@ Process = subprocess.Popen[str] | ForkedProcess
 AS_NOBODY = (
     sys.executable,
     "-c",
-    "import encodings.idna, os, uvloop, emulator.server.app.server, emulator.scenarios.problems\n"
+    "import encodings.idna, os, emulator.cli.program, emulator.cli.serve\n"
     "if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
     "from emulator.cli import main; main()",
 )
@@ -49,7 +48,7 @@ FREE_PORTS = ("--port", "0", "--checkout-port", "0")
 HANGS_AFTER_S = 200
 # Of a server that the tests of a module share.
 SHARED_HANGS_AFTER_S = 600
-MAX_POLLS = 5_000
+POLL_S = 0.01
 # In the last paragraph of the banner; an empty line ends that.
 _LAST_NAME = "Database"
 
@@ -251,18 +250,32 @@ def serving(
         yield server
 
 
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    return free_ports(1)[0]
+def free_port(port: int = 0) -> int:
+    """A port of 127.0.0.1 for one server; it refuses connections while the server does not listen.
+
+    Raises OSError if the port is in use. No other program gets the port while this process runs: on
+    Linux, a socket that is bound and does not listen excludes all but servers with SO_REUSEADDR.
+    """
+    held = socket.socket()
+    try:
+        held.bind(("127.0.0.1", port))
+        # Only now: otherwise another process could hold the same port.
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound = int(held.getsockname()[1])
+        if sys.platform == "linux":
+            held.detach()  # The descriptor stays open until this process ends.
+        return bound
+    finally:
+        held.close()
 
 
 def wait_for(process: Process, is_so: Callable[[], bool]) -> None:
     """Poll a condition while the process runs."""
-    for _ in range(MAX_POLLS):
+    for _ in range(int(HANGS_AFTER_S / POLL_S)):
         if is_so():
             return
         with suppress(subprocess.TimeoutExpired):
-            process.wait(0.01)
+            process.wait(POLL_S)
             raise AssertionError("the process has ended")
     raise AssertionError("the condition was never true")
 
@@ -271,7 +284,7 @@ def answers(port: int) -> bool:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HANGS_AFTER_S)
     try:
         return ask(connection, "GET", "/_emulator/health").status == http.client.OK
-    except OSError:
+    except (OSError, http.client.HTTPException):
         return False
     finally:
         connection.close()

@@ -1,11 +1,15 @@
 """The banner that `serve` prints when it can answer requests."""
 
+import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from emulator.clock import RealClock
 from emulator.settings import data_directory
 from tests.cli.processes import (
     COMMAND,
@@ -179,3 +183,92 @@ def test_a_server_whose_banner_is_not_read_answers(tmp_path: Path) -> None:
         assert process.wait(HANGS_AFTER_S) == 0
     assert "Traceback" not in stderr_path.read_text()
     assert "BrokenPipe" not in stderr_path.read_text()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_banner_for_which_there_is_no_space_is_one_line_on_stderr(tmp_path: Path) -> None:
+    port, stderr_path = free_port(), tmp_path / "stderr"
+    with Path("/dev/full").open("w") as full, stderr_path.open("w") as stderr:
+        process = start("--port", str(port), stdout=full.fileno(), stderr=stderr)
+    with ended(process):
+        wait_for(process, lambda: answers(port))
+        wait_for(process, lambda: "cannot be printed" in stderr_path.read_text())
+        process.terminate()
+        assert process.wait(HANGS_AFTER_S) == 0
+    assert stderr_path.read_text() == (
+        "WARNING the addresses and keys cannot be printed: [Errno 28] No space left on device\n"
+    )
+
+
+NO_DESCRIPTORS = """
+import asyncio, os, resource
+from emulator.cli.serve import announce
+from emulator.server.app.server import serve
+from emulator.settings import resolve
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+def announce_without_descriptors(app):
+    taken = []
+    try:
+        while True:
+            taken.append(os.dup(0))
+    except OSError:
+        announce(app)
+    for descriptor in taken:
+        os.close(descriptor)
+
+flags = {"port": os.environ["PORT"], "checkout-port": 0}
+asyncio.run(serve(resolve(flags, {}), announce=announce_without_descriptors))
+"""
+
+
+def test_without_a_free_descriptor_the_server_starts_and_ends(tmp_path: Path) -> None:
+    port, stderr_path = free_port(), tmp_path / "stderr"
+    with stderr_path.open("w") as stderr:
+        process = subprocess.Popen(
+            [sys.executable, "-c", NO_DESCRIPTORS],
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            env={**os.environ, "PORT": str(port)},
+        )
+    try:
+        deadline = RealClock().monotonic_ms() + 1000 * HANGS_AFTER_S
+        # A connection before that would find no descriptor either.
+        while not (stderr_path.read_text().endswith("\n") and answers(port)):
+            assert process.poll() is None
+            assert RealClock().monotonic_ms() < deadline
+        process.terminate()
+        assert process.wait(HANGS_AFTER_S) == 0
+    finally:
+        process.kill()
+    [line] = stderr_path.read_text().splitlines()
+    assert line.startswith("WARNING the addresses and keys cannot be printed: ")
+    assert "Too many open files" in line
+
+
+def test_the_banner_as_json_has_facts_and_no_words(tmp_path: Path) -> None:
+    given = ("--strict", "--rate-limit", "100/s", "--webhook-url", "http://127.0.0.1:9/")
+    json_log = ("--log-format", "json", "--clock", "x60", "--seed", "5")
+    with serving(*json_log, *given, logs=tmp_path) as server:
+        [line] = [json.loads(line) for line in server.printed if line[0] == "{"]
+        secret = server.request("GET", "/_emulator/webhook_endpoints").json["data"][0]["secret"]
+    api, checkout = (f"http://127.0.0.1:{port}" for port in (server.api_port, server.checkout_port))
+    clock, numbers = line.pop("clock"), line.pop("test_numbers")
+    assert (clock["frozen"], clock["rate"]) == (False, 60)
+    assert numbers["completed"]["telebirr"] == "+251900000001"
+    assert line == {
+        "at": line["at"],
+        "level": "info",
+        "message": "ETB payments emulator 0.1.0",
+        "api": api,
+        "checkout": checkout,
+        "control_api": f"{api}/_emulator",
+        "open": f"{api}/",
+        "test_key": "test_demo_key",
+        "live_key": "live_demo_key",
+        "seed": 5,
+        "database": ":memory:",
+        "strict": True,
+        "rate_limit": {"requests": 100, "period_ms": 1000},
+        "webhooks": {"url": "http://127.0.0.1:9/", "secret": secret},
+    }

@@ -1,21 +1,43 @@
 """Control characters from outside are escaped; the program's own colours are not."""
 
 import json
+import re
 import socket
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from emulator.cli.output import own_mark, terminal_text, write
-from emulator.reporting import Paint
+from emulator.cli.output import write
+from emulator.reporting import Paint, verdict_lines
+from emulator.scenarios.runner.diff import side_by_side
+from emulator.scenarios.runner.results import Mismatch
+from emulator.scenarios.values import VariantKind
+from emulator.tools.doctor.report import Perspective, problem, section_lines
+from emulator.tools.explore import report as explore
+from emulator.tools.explore.judgement import HistoryFailure
+from emulator.tools.explore.observation import TracedStep
+from emulator.tools.explore.verdicts import Verdict
+from emulator.tools.rehearse import report as rehearse
+from emulator.tools.rehearse.rehearsal import RehearsalRun, Traffic, VariantResult
+from emulator.tools.rehearse.suite import SuiteRun
+from emulator.tools.rehearse.variants import Variant
+from emulator.tools.replay import console as replay
+from emulator.tools.verify.report import comparison_lines
 from tests.cli.processes import FREE_PORTS, answers, run, serving, wait_for
+from tests.tools.replay.sample_results import HERE, failed, failure, played
+from tests.tools.verify.test_report import UNSEEN, comparison
 
 EVIL = "\x1b]0;owned\x07\x1b[31m\x9b2J\u202e\u2028\x7f\r"
 SHOWN = "\\u001b]0;owned\\u0007\\u001b[31m\\u009b2J\\u202e\\u2028\\u007f\\u000d"
 
 
+# The sequences of Paint.
+COLOUR = re.compile(r"\x1b\[(?:0|1|2|31|32|33)m")
 LIVE_KEY = "live_of_another_program"
 
 LOG = """
@@ -52,6 +74,7 @@ def test_control_characters_in_the_json_log_are_escaped() -> None:
     text = logged("json")
     assert all(character.isprintable() for character in text.replace("\n", ""))
     warning, error = map(json.loads, text.splitlines())
+    del warning["at"]
     assert warning == {"level": "warning", "message": f"see {EVIL} and live_of…ram"}
     assert error["traceback"].endswith(f"ValueError: {EVIL} of test_de…key, test_case_1")
 
@@ -63,7 +86,8 @@ def redirecting(listening: socket.socket) -> None:
             connection, _ = listening.accept()
         except OSError:
             return
-        with connection:
+        # The server may end during the response.
+        with connection, suppress(ConnectionError):
             connection.recv(65_536)
             location = f"http://\x1b]0;owned\x07-{LIVE_KEY}-test_demo_key/hidden"
             head = f"HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n"
@@ -88,17 +112,59 @@ def test_control_characters_in_the_location_of_a_receiver_are_escaped(
         assert secret not in server.stderr
 
 
-def test_own_sequences_survive_and_those_from_outside_do_not() -> None:
-    paint = Paint(is_on=True, mark=own_mark())
-    erased = f"{own_mark()}\r\x1b[K"
-    assert terminal_text(f"{erased}{paint('red', 'FAILED')}  {EVIL}\n{paint('dim', EVIL)}\n") == (
-        f"\r\x1b[K\x1b[31mFAILED\x1b[0m  {SHOWN}\n\x1b[2m{SHOWN}\x1b[0m\n"
+def test_text_from_outside_is_escaped_before_colours_are_added() -> None:
+    paint = Paint(is_on=True)
+    assert paint("red", EVIL) == f"\x1b[31m{SHOWN}\x1b[0m"
+    assert verdict_lines(paint, ("dim", "--"), [EVIL, EVIL], width=3) == [
+        f"\x1b[2m--\x1b[0m {SHOWN}",
+        f"   {SHOWN}",
+    ]
+
+
+def test_all_control_characters_of_a_text_without_colours_are_escaped(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write(f"{EVIL}\n")
+    assert capsys.readouterr().out == f"{SHOWN}\n"
+
+
+def lines_of_reports(paint: Paint) -> dict[str, list[str]]:
+    """The lines of each report with colours; every text that can be from outside is EVIL."""
+    mismatch = Mismatch(
+        place=HERE, subject=EVIL, rows=side_by_side([EVIL, 1], [EVIL, 2]), note=EVIL
     )
+    why = failure(EVIL, mismatches=(mismatch, mismatch))
+    run = SuiteRun(exit_code=1, duration_ms=1, max_ms=1, last_lines=[EVIL], failed_tests=[EVIL])
+    variant = Variant(EVIL, VariantKind.DISTURBANCE, EVIL, Path(EVIL))
+    found = VariantResult(variant=variant, run=run, traffic=Traffic(api_requests=1))
+    suite: Any = SimpleNamespace(command=EVIL)
+    nothing: Any = None
+    rehearsal = RehearsalRun(
+        suite=suite, variants=[variant], emulator=nothing, wall=nothing, show=print, results=[found]
+    )
+    step = TracedStep(step=nothing, text=EVIL, result=EVIL)
+    observation: Any = SimpleNamespace(history=SimpleNamespace(title=EVIL), trace=(step,))
+    history = HistoryFailure(Verdict.NOT_CLOSED, 1, EVIL, EVIL, observation)
+    seen = comparison({"4.1.4": {"seen": EVIL}, "6.2": UNSEEN["6.2"] | {"seen": EVIL}})
+    return {
+        "replay": [
+            *replay.failure_lines(failed(why=why), why, paint),
+            replay.step_line(played(text=EVIL, outcome=EVIL, failure=why), paint),
+        ],
+        "rehearse": [*rehearse.table_lines(rehearsal, paint)],
+        "explore": explore.failure_lines(history, paint),
+        "verify": comparison_lines(seen, paint, 2_000),
+        "doctor": [*section_lines(Perspective.BROWSER, [problem(EVIL, EVIL)], paint)],
+    }
 
 
-def test_a_mark_lets_only_own_sequences_through(capsys: pytest.CaptureFixture[str]) -> None:
-    write(f"{own_mark()}\x1b]0;owned\x07{own_mark()}\n")
-    assert capsys.readouterr().out == "\\u001b]0;owned\\u0007\n"
+def test_text_from_outside_is_escaped_in_each_report_with_colours() -> None:
+    for name, lines in lines_of_reports(Paint(is_on=True)).items():
+        text = "".join(lines)
+        assert SHOWN in text or name == "verify", name
+        assert all(char.isprintable() for char in COLOUR.sub("", text)), name
+    for name, lines in lines_of_reports(Paint(is_on=False)).items():
+        assert all(char.isprintable() for char in "".join(lines)), name
 
 
 @pytest.mark.parametrize("command", ["check", "replay"])

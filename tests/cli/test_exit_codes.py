@@ -3,15 +3,22 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from xml.etree import ElementTree
 
 import click
 import pytest
+from msgspec.structs import replace
 
 from emulator.cli.commands import EXIT_CODES, cli
+from emulator.cli.explore import exit_code
+from emulator.tools.explore.exploration import Exploration, Limits
+from emulator.tools.explore.report import junit
+from emulator.tools.explore.summary import summary_lines
 from tests.cli.invocation import other_server
 from tests.cli.processes import Server, free_port, run, serving
 from tests.cli.test_json_results import WRONG_SECRET, explored
 from tests.tools.explore.small_shop import small_shop
+from tests.tools.explore.test_waiting import WaitingClock, sharing
 from tests.tools.rehearse.rehearsals import COMPLETE, HAPPY, SHOP_SUITE
 from tests.tools.traffic_import.recorded import created, har_file, payment
 from tests.world import OTHER_TEST_KEY, TEST_KEY
@@ -40,6 +47,12 @@ def script(directory: Path, status: str) -> str:
     return str(file)
 
 
+def unknown_method(directory: Path) -> str:
+    file = directory / "method.yaml"
+    file.write_text("version: 1\nname: a\noutcomes: [{when: {method: cash}, then: handset}]\n")
+    return str(file)
+
+
 def summary(directory: Path) -> str:
     file = directory / "explored.json"
     file.write_bytes(explored().encode())
@@ -53,6 +66,7 @@ def recorded(directory: Path) -> str:
 # The arguments of each command by its exit code, with the URL of an emulator and a directory.
 CASES: dict[tuple[str, int], Callable[[str, Path], Words]] = {
     ("check", 0): lambda _, directory: [script(directory, "pending")],
+    ("check", 1): lambda _, directory: [unknown_method(directory)],
     ("check", 2): lambda _, directory: [script(directory, "paid")],
     ("checklist", 0): lambda url, _: ["--url", url],
     ("checklist", 1): lambda url, _: ["--url", url, "--fail-on", "not_exercised"],
@@ -71,6 +85,7 @@ CASES: dict[tuple[str, int], Callable[[str, Path], Words]] = {
     ("import", 2): lambda _, directory: [script(directory, "paid"), "-o", "-"],
     ("openapi", 0): lambda *_: [],
     ("openapi", 2): lambda *_: ["--yaml"],
+    ("probe", 2): lambda url, _: [NOWHERE, "--url", url],
     ("record", 0): lambda url, _: ["--url", url],
     ("record", 2): lambda *_: ["--url", NOWHERE],
     ("rehearse", 2): lambda *_: ["--", sys.executable, "-c", "raise SystemExit(1)"],
@@ -91,7 +106,10 @@ CASES: dict[tuple[str, int], Callable[[str, Path], Words]] = {
 OWN_TESTS = {
     ("serve", 0): "test_serve_ends_with_0_after_a_signal",
     ("explore", 0): "test_explore_ends_with_1_after_a_failure_and_with_0_without",
+    ("explore", 3): "test_explore_ends_with_3_before_the_required_size_is_complete",
     ("explore", 1): "test_explore_ends_with_1_after_a_failure_and_with_0_without",
+    ("probe", 0): "test_probe_ends_with_1_after_a_wrong_answer_and_with_0_without",
+    ("probe", 1): "test_probe_ends_with_1_after_a_wrong_answer_and_with_0_without",
     ("rehearse", 0): "test_rehearse_ends_with_1_after_a_finding_and_with_0_without",
     ("rehearse", 1): "test_rehearse_ends_with_1_after_a_finding_and_with_0_without",
     ("trigger", 1): "test_trigger_ends_with_1_if_an_endpoint_fails",
@@ -128,6 +146,43 @@ def test_explore_ends_with_1_after_a_failure_and_with_0_without(tmp_path: Path) 
         flags = (shop.write(tmp_path), *shop.flags, "--depth", "0", "--save", str(tmp_path))
         assert run("explore", *flags, "--webhook-secret", WRONG_SECRET).returncode == 1
         assert run("explore", *flags).returncode == 0
+
+
+def test_probe_ends_with_1_after_a_wrong_answer_and_with_0_without(server: Server) -> None:
+    # The bodies that are broken or empty come last.
+    for answers, code in (((200, b""),), 1), (((200, b""),) * 5 + ((400, b""),), 0):
+        with other_server(*answers) as handler:
+            flags = ("--url", url(server), "--webhook-format", "unsigned")
+            assert run("probe", handler, *flags).returncode == code
+
+
+async def test_explore_ends_with_3_before_the_required_size_is_complete(tmp_path: Path) -> None:
+    clock = WaitingClock()
+
+    def pass_time(order: int) -> None:
+        clock.waited_ms += 1_000 * (order == 2)
+
+    with small_shop() as shop:
+        shop.on_start = pass_time
+        async with sharing(shop, tmp_path, clock) as session:
+            limits = Limits(
+                depth=1, seed=1, max_failures=1, max_time_ms=500, max_required_time_ms=500
+            )
+            exploration = Exploration(session, replace(limits, required_depth=1), lambda _: None)
+            await exploration.run()
+    assert (exploration.failures, exit_code(exploration)) == ([], 3)
+    first, ran, missing, *_ = summary_lines(exploration)
+    assert (first[:5], first.partition(" histories ")[2]) == (
+        "1 of ",
+        "with at most one anomaly: none failed",
+    )
+    assert ran.startswith("1 ran in 1.")
+    assert missing.endswith(
+        " histories up to --require-depth 1 did not run; allow more time with --max-time"
+    )
+    [suite] = ElementTree.fromstring(junit("shop", exploration))  # noqa: S314 - our own text
+    assert [case[0].tag for case in suite if len(case)] == ["error"]
+    assert suite.get("errors") == "1"
 
 
 @pytest.mark.deep

@@ -41,14 +41,14 @@ def test_a_method_that_is_unknown_is_a_warning_of_check_and_at_start(tmp_path: P
     known = "telebirr, mpesa and bank_transfer; did you mean 'telebirr'?"
     warning = f"scenario 'methods': the method 'telebir' is not among {known}\n"
     ended = run("check", str(file))
-    assert (ended.returncode, ended.stdout) == (0, f"warning: {warning}1 file: no mistakes\n")
+    assert (ended.returncode, ended.stdout) == (1, f"warning: {warning}1 file: no mistakes\n")
     ended = run("check", "--methods", "telebir,mpesa", str(file))
     assert (ended.returncode, ended.stdout) == (0, "1 file: no problems\n")
     ended = run("check", "--methods", "A", str(file))
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith("payments-emulator: flag --methods: found 'A', expected ")
     with serving("--scenarios", str(file), logs=tmp_path) as server:
-        wait_for(server.process, server.stderr_path.read_text)
+        wait_for(server.process, lambda: server.stderr.endswith("\n"))
         assert server.stderr_path.read_text() == f"WARNING {warning}"
 
 

@@ -3,7 +3,7 @@
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,8 @@ def answering(answer: bytes) -> Iterator[int]:
 
     def answer_once() -> None:
         connection, _ = listener.accept()
-        with connection:
+        # A client that closes the connection before it has read everything resets it.
+        with connection, suppress(ConnectionError):
             connection.recv(4096)
             if answer:
                 connection.sendall(answer)
@@ -45,6 +46,26 @@ def test_a_server_that_responds_is_healthy(host: str, tmp_path: Path) -> None:
     with serving("--host", host, logs=tmp_path) as server:
         ended = run("health", "--host", host, "--port", str(server.api_port))
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_a_server_is_named_by_its_url(tmp_path: Path) -> None:
+    with serving(logs=tmp_path) as server:
+        url = f"http://127.0.0.1:{server.api_port}"
+        for given in (url, f"{url}/"):
+            # The settings of another server do not matter.
+            ended = run("health", "--url", given, variables={"EMULATOR_PORT": "0"})
+            assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+        assert run("health", "--url", f"{url}/other").returncode == 1
+    ended = run("health", "--url", url)
+    assert ended.returncode == 1
+    assert f"no response from {url}/_emulator/health: " in ended.stderr
+    for given in ("localhost", url + "?", ""):
+        ended = run("health", "--url", given)
+        assert ended.returncode == 1
+        assert f"flag --url: found '{given}', expected an absolute http" in ended.stderr
+    ended = run("health", "--url", url, "--port", "1")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "flag --port: expected no --url" in ended.stderr
 
 
 def test_its_settings_are_those_of_the_server(tmp_path: Path) -> None:

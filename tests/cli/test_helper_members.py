@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from emulator.cli import helper as package
-from emulator.cli.helper.members import CONVENTIONS, MEMBERS
 from emulator.pytest_plugin.account import PaymentsAccount
 from emulator.pytest_plugin.emulator import PaymentsEmulator
 from emulator.pytest_plugin.webhooks import Webhook
 from tests.docs.document import REPOSITORY
+from tests.docs.helper_members import CONVENTIONS, MEMBERS
 
 SOURCES = Path(package.__file__).parent
 SUITES = REPOSITORY / "tests" / "interop" / "helper"

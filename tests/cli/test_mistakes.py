@@ -1,10 +1,12 @@
 """A user's mistake is one line on standard error and exit code 2."""
 
+import json
 import os
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -51,7 +53,9 @@ def database_mistake(path: Path | str, command: Sequence[str] | None = None) -> 
 # The start of the line that is printed.
 @pytest.mark.parametrize(("arguments", "expected"), rows(__file__, "command lines"))
 def test_a_mistake_on_the_command_line_is_one_line(arguments: str, expected: str) -> None:
-    assert mistake(*arguments.split()).startswith(expected)
+    # Early versions of click write the option without quotation marks.
+    line = mistake(*arguments.split()).replace("option: --nope", "option '--nope'")
+    assert line.startswith(expected)
 
 
 def test_a_wrong_variable_is_named() -> None:
@@ -95,6 +99,7 @@ def test_a_port_in_use_is_named_with_its_option(tmp_path: Path) -> None:
     reason="every user may listen on every port here",
 )
 @pytest.mark.parametrize("option", ["--port", "--checkout-port"])
+@pytest.mark.deep
 def test_a_privileged_port_is_named_with_its_option(option: str) -> None:
     line = serve_mistake(option, "80", command=AS_NOBODY)
     assert line == port_mistake("Permission denied", option, 80)
@@ -157,11 +162,41 @@ def test_a_database_of_another_schema_is_refused(database: Path) -> None:
     assert line.endswith("; use the emulator that wrote it, or a new file")
 
 
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("CREATE TRIGGER spy AFTER INSERT ON payments BEGIN SELECT 1; END", "trigger"),
+        ("CREATE VIEW spy AS SELECT * FROM payments", "view"),
+        ("CREATE TABLE spy (a)", "table"),
+        ("CREATE UNIQUE INDEX spy ON payments (amount_minor)", "index"),
+    ],
+)
+def test_a_database_with_more_than_our_schema_is_refused(
+    database: Path, statement: str, found: str
+) -> None:
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute(statement)
+    assert database_mistake(database) == (
+        f"the database {database} has a {found} of another program, 'spy'; drop the {found}, or"
+        " use a new file"
+    )
+
+
+def test_the_statistics_of_sqlite_are_no_foreign_table(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("ANALYZE")
+    with serving("--database", str(database), logs=database.parent) as server:
+        assert server.request("GET", "/v1/payments").status == 200
+
+
 def test_a_damaged_database_is_refused(database: Path) -> None:
     content = database.read_bytes()
     for damaged_from in (2048, 4096):
         database.write_bytes(content[:damaged_from] + b"\x99" * (len(content) - damaged_from))
-        assert database_mistake(database).endswith("database disk image is malformed"), damaged_from
+        assert database_mistake(database) == (
+            f"the database {database} is damaged: database disk image is malformed;"
+            " use a copy or a new file"
+        ), damaged_from
 
 
 def test_a_database_that_another_emulator_uses_is_refused(tmp_path: Path) -> None:
@@ -188,6 +223,7 @@ LIMITED = (
 )
 
 
+@pytest.mark.deep
 def test_a_full_disk_is_one_line_at_the_start_too(tmp_path: Path) -> None:
     path = tmp_path / "database"
     with serving("--database", str(path), logs=tmp_path) as server:
@@ -201,7 +237,8 @@ def test_a_full_disk_is_one_line_at_the_start_too(tmp_path: Path) -> None:
 
 
 @has_users
-@pytest.mark.parametrize("path", ["unreadable", "/etc/database"])
+@pytest.mark.sampled
+@pytest.mark.parametrize("path", usually(["unreadable"], deep=["unreadable", "/etc/database"]))
 def test_a_database_without_permission_is_refused(path: str) -> None:
     if path == "unreadable":
         path = "/root/database" if os.geteuid() == 0 else "/etc/shadow"
@@ -217,6 +254,52 @@ def test_each_mistake_in_scenario_files_has_its_line(tmp_path: Path) -> None:
     places = [f"{first}:3:1", f"{second}:1:10", f"{second}:2:7"]
     assert [line.split(": ")[0] for line in lines] == places
     assert "outcomes" in lines[0]
+
+
+def test_a_failed_start_with_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("version: 2\nname: UPPER\n")
+    for options in (("--database", str(tmp_path)), ("--scenarios", str(tmp_path))):
+        failed = run("serve", *FREE_PORTS, "--log-format", "json", *options)
+        assert (failed.returncode, failed.stdout) == (2, "")
+        for line in map(json.loads, failed.stderr.splitlines()):
+            assert line["level"] == "error"
+            assert line["at"].endswith("Z")
+            assert str(tmp_path) in line["message"]
+
+
+def test_mistakes_of_options_and_of_scenario_files_are_reported_at_once(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("version: 2\nname: UPPER\n")
+    failed = run("serve", "--scenarios", str(tmp_path), "--seed", "x", "--clock", "y")
+    places = ["flag --seed", "flag --clock", f"{tmp_path}/a.yaml:1:10", f"{tmp_path}/a.yaml:2:7"]
+    assert [line.split(": ")[1] for line in failed.stderr.splitlines()] == places
+    assert failed.returncode == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["serve", "--scenarios"],
+        ["serve", "--seed", "x", "--scenarios"],
+        ["replay"],
+        ["rehearse", "--variants"],
+    ],
+    ids=["serve", "serve-and-option", "replay", "rehearse"],
+)
+def test_mistakes_of_a_webhook_form_and_of_a_scenario_are_reported_at_once(
+    tmp_path: Path, words: list[str]
+) -> None:
+    form, scenario, config = (tmp_path / f"{name}.yaml" for name in ("form", "a", "config"))
+    form.write_text("version: 2\nname: UPPER\n")
+    scenario.write_text("version: 2\nname: UPPER\n")
+    config.write_text(f"webhook-format: {form}\n")
+    option = ["--webhook-format", str(form)]
+    if words[0] == "rehearse":
+        option = ["--config", str(config), "--", "true"]
+    failed = run(*words, str(scenario), *option)
+    for file in (form, scenario):
+        assert f"{file}:1:10: " in failed.stderr
+        assert f"{file}:2:7: " in failed.stderr
+    assert (failed.returncode, failed.stdout) == (2, "")
 
 
 def test_a_mistake_leaves_the_ports_free(tmp_path: Path) -> None:
@@ -247,7 +330,7 @@ def test_every_command_prints_its_help_in_a_new_interpreter_too() -> None:
         assert (ended.returncode, ended.stderr) == (0, ""), call
         assert ended.stdout.startswith("Usage: payments-emulator"), call
         printed[call] = ended.stdout
-    for call in usually(CALLS[:2], deep=CALLS):
+    for call in usually(CALLS[:1], deep=CALLS):
         ended = run(*call, "--help", command=COMMAND)
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, printed[call], ""), call
 
@@ -264,7 +347,8 @@ PRINTING = ["openapi", "replay scenarios/refund.yaml", "schema", "check scenario
 
 @pytest.mark.sampled
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize("arguments", usually(PRINTING[:2], deep=PRINTING))
+@pytest.mark.parametrize("arguments", usually(PRINTING[:1], deep=PRINTING))
+@pytest.mark.deep
 def test_output_that_cannot_be_printed_is_a_mistake(arguments: str) -> None:
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(

@@ -1,8 +1,6 @@
 """The command `trigger`."""
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -49,15 +47,11 @@ def test_each_event_is_delivered(server: Server, key: str, event: str) -> None:
     assert server.request("GET", "/_emulator/clock", key=key).json["now"] == f"{START[:-1]}.000Z"
 
 
-def test_the_password_of_an_endpoint_is_not_printed(
-    server: Server, key: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "results.json"
+def test_the_password_of_an_endpoint_is_not_printed(server: Server, key: str) -> None:
     with other_server((200, b"")) as url:
         register(server, key, url.replace("//", "//user:secret@") + "/hook")
-        code, text = output("trigger", "payment.created", "--json", str(file), *flags(server, key))
+        code, text = output("trigger", "payment.created", *flags(server, key))
     assert (code, text.splitlines()[1]) == (0, f"{url}/hook: 200")
-    assert json.loads(file.read_text())["results"][0]["url"] == f"{url}/hook"
 
 
 def test_an_event_that_a_format_does_not_send_has_no_receiver(server: Server, key: str) -> None:

@@ -69,6 +69,37 @@ def test_an_unused_plugin_imports_only_itself() -> None:
     assert ran.stdout.split() == [PLUGIN]
 
 
+TEST_OF_IMPORTS = """\
+import sys
+
+from kiosk import create_payment
+
+BEFORE = set(sys.modules)
+
+
+def test_a_payment(payments_emulator, payments_account):
+    payment = create_payment(payments_account)["id"]
+    payments_account.deliver_to("http://127.0.0.1:9/hook")
+    payments_account.pay(payment)
+    payments_account.advance("1h")
+    assert all(webhook.is_verified for webhook in payments_account.webhooks)
+    payments_account.checklist()
+    payments_account.reset()
+    imported = {name.partition(".")[0] for name in set(sys.modules) - BEFORE}
+    assert "etb_payments_emulator" in imported
+    assert imported - sys.stdlib_module_names == {"etb_payments_emulator"}
+"""
+
+
+@pytest.mark.deep
+def test_a_used_plugin_imports_only_the_standard_library(
+    tmp_path: Path, payments_emulator: PaymentsEmulator
+) -> None:
+    write(tmp_path, {"test_kiosk.py": TEST_OF_IMPORTS})
+    ran = run(tmp_path, "--payments-emulator-url", payments_emulator.base_url)
+    assert "1 passed" in ran.stdout, ran.stdout + ran.stderr
+
+
 MERCHANT_OF_AN_EMULATOR = {
     "emulator/__init__.py": "OWNER = 'the merchant'\n",
     "emulator/domain/__init__.py": "",
@@ -385,6 +416,7 @@ payments_emulator_options = --strict --scenarios cases
 """
 
 
+@pytest.mark.deep
 def test_the_server_has_the_configured_options(run_here: Run) -> None:
     files = {"pytest.ini": INI, "cases/stays-in-processing.yaml": PAYMENT_STAYS}
     files |= {"tests/test_kiosk.py": TESTS_OF_OPTIONS, "conftest.py": ""}
@@ -392,6 +424,7 @@ def test_the_server_has_the_configured_options(run_here: Run) -> None:
     assert code == pytest.ExitCode.OK, printed
 
 
+@pytest.mark.deep
 def test_a_wrong_option_is_explained_as_by_the_command(run_here: Run) -> None:
     options = ("-o", "payments_emulator_options=--strictly")
     code, printed = run_here({"test_kiosk.py": A_TEST}, *options)

@@ -1,6 +1,7 @@
 """The server of a test run: shared by its processes, and ended when the last releases it."""
 
 import socket
+import sys
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -8,6 +9,7 @@ from threading import Thread
 
 import pytest
 
+from emulator.http import program_variables
 from emulator.http.blocking_client import BlockingEmulator
 from emulator.http.emulator_calls import HEALTH, PaymentsEmulatorError
 from emulator.pytest_plugin import server_process
@@ -53,11 +55,38 @@ def test_a_server_that_has_ended_is_replaced(tmp_path: Path, is_complete: bool) 
     assert server.base_url in file.read_text()
 
 
+@pytest.mark.deep
 def test_a_server_that_cannot_start_is_explained(tmp_path: Path) -> None:
     with pytest.raises(PaymentsEmulatorError, match=r"did not start: .*nowhere\.yaml"):
         start(("--scenarios", "nowhere.yaml"), tmp_path, tmp_path / "server")
 
 
+@pytest.mark.deep
+def test_a_command_may_start_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "start"
+    script.write_text(f'#!/bin/sh\n"{sys.executable}" -m emulator "$@"\nexit $?\n')
+    script.chmod(0o755)
+    for command in (f" {sys.executable} -m emulator ", str(script)):
+        monkeypatch.setenv(program_variables.COMMAND, command)
+        lease = start((), tmp_path, tmp_path / "server")
+        BlockingEmulator(base_url=lease.server.base_url).call(HEALTH)
+        port = int(lease.server.base_url.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=HANGS_AFTER_S) as connection:
+            lease.release()
+            assert connection.recv(1) == b"", "the server has ended"
+        lease.wait(is_shared=True)
+
+
+def test_a_command_that_cannot_start_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(program_variables.COMMAND, "no-such-command --option")
+    message = "did not start: PAYMENTS_EMULATOR_COMMAND: cannot start 'no-such-command': No such"
+    with pytest.raises(PaymentsEmulatorError, match=message):
+        start((), tmp_path, tmp_path / "server")
+
+
+@pytest.mark.deep
 def test_a_server_may_use_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(SELF_SIGNED))
     pair = ("--tls-cert", str(SELF_SIGNED), "--tls-key", str(SELF_SIGNED))

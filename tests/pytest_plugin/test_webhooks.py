@@ -3,18 +3,19 @@
 import asyncio
 import json
 from asyncio import StreamReader, StreamWriter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
 
 import httpx
 import pytest
-from etb_payments_emulator_pytest import PaymentsAccount
+from etb_payments_emulator_pytest import PaymentsAccount, PaymentsEmulatorError
 from standardwebhooks import Webhook as Library
 from standardwebhooks import WebhookVerificationError
 
+from emulator.pytest_plugin.account import failure_report
+from tests.cli.invocation import running
 from tests.pytest_plugin.merchant import create
 
 PAID_TYPES = ["payment.created", "payment.processing", "payment.completed"]
@@ -96,24 +97,80 @@ def test_a_webhook_can_be_passed_to_a_test_client(account: PaymentsAccount) -> N
     assert [event["type"] for event in events] == PAID_TYPES
 
 
-async def test_an_application_on_the_event_loop_of_the_test_receives_webhooks_while_a_thread_waits(
-    account: PaymentsAccount,
-) -> None:
+@asynccontextmanager
+async def application_on_this_loop() -> AsyncIterator[tuple[str, list[str]]]:
+    """The URL of an application, and the first lines of the requests to it."""
     requests = []
 
-    async def application(reader: StreamReader, writer: StreamWriter) -> None:
+    async def respond(reader: StreamReader, writer: StreamWriter) -> None:
         requests.append((await reader.readline()).decode().strip())
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n")
         await writer.drain()
         writer.close()
 
-    async with await asyncio.start_server(application, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-        account.deliver_to(f"http://127.0.0.1:{port}/hook", events=["payment.created"])
+    async with await asyncio.start_server(respond, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook", requests
+
+
+async def test_an_application_on_the_event_loop_of_the_test_receives_webhooks_while_a_thread_waits(
+    account: PaymentsAccount,
+) -> None:
+    async with application_on_this_loop() as (url, requests):
+        account.deliver_to(url, events=["payment.created"])
         create(account)
         await asyncio.to_thread(account.advance, "1s")
         assert requests == ["POST /hook HTTP/1.1"]
+
+
+WAITS: list[Callable[[PaymentsAccount, str], object]] = [
+    lambda account, payment_id: account.pay(payment_id),
+    lambda account, payment_id: account.transition(payment_id, "expired"),
+    lambda account, _: account.advance("1s"),
+    lambda account, _: account.advance("next"),
+    lambda account, _: account.webhooks,
+    lambda account, _: account.deliveries,
+    lambda account, _: account.checklist(),
+]
+
+
+async def test_a_call_that_would_block_the_event_loop_of_the_application_is_refused(
+    account: PaymentsAccount,
+) -> None:
+    async with application_on_this_loop() as (url, requests):
+        payment_id = create(account)
+        account.deliver_to(url)
+        for wait in WAITS:
+            with pytest.raises(PaymentsEmulatorError) as raised:
+                wait(account, payment_id)
+            assert url in str(raised.value)
+            assert "await asyncio.to_thread(payments_account.pay, payment_id)" in str(raised.value)
+        assert account.payment(payment_id)["status"] == "pending", "nothing has happened"
+        await asyncio.to_thread(account.pay, payment_id)
+        assert len(requests) == len(PAID_TYPES) - 1
+
+
+async def test_calls_in_an_asynchronous_test_wait_for_applications_elsewhere(
+    account: PaymentsAccount,
+) -> None:
+    with application() as app:
+        account.deliver_to(app.url)
+        async with application_on_this_loop():
+            account.pay(create(account))
+            assert len(app.bodies) == len(account.webhooks) == len(PAID_TYPES)
+
+
+def test_a_report_does_not_wait_for_an_application_whose_event_loop_has_stopped(
+    account: PaymentsAccount,
+) -> None:
+    with asyncio.Runner() as runner:
+        server = application_on_this_loop()
+        url, _ = runner.run(server.__aenter__())
+        account.deliver_to(url)
+        create(account)
+        report = failure_report(account)
+        runner.run(server.__aexit__(None, None, None))
+    assert report.splitlines()[-1].startswith("webhooks  payment.created to ")
 
 
 @dataclass
@@ -137,15 +194,9 @@ def application(*statuses: int) -> Iterator[Application]:
             self.send_response_only(app.statuses.pop(0) if app.statuses else 200)
             self.end_headers()
 
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        app.url = f"http://127.0.0.1:{server.server_port}/webhooks"
-        thread = Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield app
-        finally:
-            server.shutdown()
-            thread.join()
+    with running(HTTPServer(("127.0.0.1", 0), Handler)) as url:
+        app.url = f"{url}/webhooks"
+        yield app
 
 
 def test_an_application_receives_the_webhooks_of_the_test(account: PaymentsAccount) -> None:

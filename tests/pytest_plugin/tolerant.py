@@ -8,6 +8,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from emulator.clock import RealClock
+from emulator.domain.variant_effects import UNKNOWN_CODE
 from emulator.pytest_plugin.account import PaymentsAccount
 
 Json = dict[str, Any]
@@ -17,6 +18,9 @@ ORDER = {
     "success_url": "https://shop.example/paid",
     "cancel_url": "https://shop.example/cart",
 }
+
+
+CODES = {401: "invalid_api_key", 404: "payment_not_found", 409: "idempotency_key_reused"}
 
 
 class Answer(NamedTuple):
@@ -88,7 +92,9 @@ class Client:
 def refusal(answer: Answer) -> tuple[int, str, str | None]:
     error = answer.json["error"]
     assert isinstance(error["message"], str)
-    return answer.status, error["code"], error.get("param")
+    # A client decides by the status where it does not know the code.
+    code = CODES[answer.status] if error["code"] == UNKNOWN_CODE else error["code"]
+    return answer.status, code, error.get("param")
 
 
 def play(account: PaymentsAccount) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from emulator.domain.instants import parse_instant
+from emulator.domain.user_error import UserError
 from emulator.tools.recorded_traffic import (
     MAX_BYTES,
     MAX_ENTRIES,
     RecordedExchange,
-    UnusableTraffic,
     api_of,
     read_traffic,
 )
@@ -39,7 +39,7 @@ def exchanges(tmp_path: Path, *entries: Any) -> list[RecordedExchange]:
 
 
 def error(*paths: Path) -> str:
-    with pytest.raises(UnusableTraffic) as raised:
+    with pytest.raises(UserError) as raised:
         read_traffic(paths)
     return str(raised.value).replace(f"{paths[0].parent}/", "")
 
@@ -175,10 +175,10 @@ def test_the_api_is_found_below_any_prefix_and_chosen_among_several(tmp_path: Pa
     one = exchanges(tmp_path, entry("https://a.example/x/v1/payments/pay_1?a=b"), entry("ftp://b"))
     assert api_of(one) == "https://a.example/x"
     two = [*one, *exchanges(tmp_path, entry(f"{URL}?a"), entry("https://c.example/v1/paymentsx"))]
-    with pytest.raises(UnusableTraffic, match=r"several APIs, .*: add --base-url"):
+    with pytest.raises(UserError, match=r"several APIs, .*: add --base-url"):
         api_of(two)
     assert api_of(two, "https://api.example") == "https://api.example"
-    with pytest.raises(UnusableTraffic, match="no exchange of https://c"):
+    with pytest.raises(UserError, match="no exchange of https://c"):
         api_of(two, "https://c.example")
-    with pytest.raises(UnusableTraffic, match="no exchange with an address of /v1/payments"):
+    with pytest.raises(UserError, match="no exchange with an address of /v1/payments"):
         api_of([])

@@ -200,7 +200,10 @@ public final class PaymentsEmulator {
             received.clear();
         }
 
-        /** Pays as on the checkout page, with a phone or bank whose payments succeed. */
+        /**
+         * Pays as on the checkout page, with a phone or bank whose payments succeed. A {@code bank_transfer}
+         * stays {@code processing} until {@code answer}.
+         */
         public Map<String, Object> pay(String id) { return pay(id, Map.of()); }
 
         /** Pays by "method", "phone" or "bank", such as {@code Map.of("phone", "0900000002")}. */
@@ -214,8 +217,6 @@ public final class PaymentsEmulator {
         /** Presses the page's cancel button, which leaves the payment pending. */
         public Map<String, Object> cancel(String id) { return act(id, "cancel", null); }
 
-        public Map<String, Object> refund(String id) { return transition(id, "refunded"); }
-
         /** Sets a status by any legal transition, also before it is due. */
         public Map<String, Object> transition(String id, String status) {
             return act(id, "transition", Map.of("status", status));
@@ -227,11 +228,6 @@ public final class PaymentsEmulator {
             if (advanced.get("settled").equals(true)) return withoutInbox(Json.list(advanced.get("effects")));
             throw new PaymentsEmulatorError(
                 "the clock stopped at " + advanced.get("now") + ": a webhook receiver is too slow");
-        }
-
-        /** Enables one of the emulator's scenarios. */
-        public Map<String, Object> useScenario(String name) {
-            return control("PUT", "/scenarios/" + encoded(name) + "/enabled", Map.of("enabled", true));
         }
 
         /** Makes one request fail: {@code fault("create_payment", Map.of("drop", true, "point", "after_commit"))}. */
@@ -277,9 +273,6 @@ public final class PaymentsEmulator {
         public Map<String, Object> payment(String id) {
             return Json.map(control("GET", "/payments/" + encoded(id), null).get("payment"));
         }
-
-        /** The requests of the merchant's code and their responses, the oldest first. */
-        public List<Map<String, Object>> requests() { return listed("/requests"); }
 
         /** What the merchant's integration does right and wrong, without the webhooks of the test. */
         public List<Map<String, Object>> checklist() {
@@ -336,7 +329,7 @@ public final class PaymentsEmulator {
     public record Webhook(
         String id, String type, String payment, Map<String, String> headers, byte[] body, boolean isVerified
     ) {
-        private static final Pattern PLACEHOLDER = Pattern.compile("\\{([a-z_.]+)\\}");
+        private static final Pattern PLACEHOLDER = Pattern.compile("\\{([^{}]+)\\}");
 
         // Reads a webhook in the form of its endpoint.
         private static Webhook read(Endpoint endpoint, Headers all, byte[] body) {
@@ -402,6 +395,24 @@ public final class PaymentsEmulator {
                 && Math.abs(System.currentTimeMillis() / 1_000 - Long.parseLong(text)) <= 300;
         }
 
+        // The value at a placeholder, or the one that follows from the values at others.
+        private static Object value(Map<String, Object> values, String name) {
+            if (values.containsKey(name)) return values.get(name);
+            if (name.equals("event.id")) return values.get("id");
+            if (name.equals("payment.amount_birr")) {
+                String cents = String.format("%3s", text(value(values, "payment.amount"))).replace(' ', '0');
+                int end = cents.length() - 2;
+                return cents.substring(0, end) + "." + cents.substring(end);
+            }
+            String whole = name.startsWith("payment.metadata.") ? "payment.metadata" : "payment";
+            if (!name.startsWith(whole + ".")) return null;
+            return value(values, whole) instanceof Map<?, ?> all ? all.get(name.substring(whole.length() + 1)) : null;
+        }
+
+        private static String text(Object value) {
+            return value == null ? "" : value instanceof String text ? text : Json.text(value);
+        }
+
         private static boolean isSigned(Endpoint endpoint, Map<String, Object> values, byte[] body) {
             var form = Json.map(endpoint.format().get("signature"));
             String algorithm = ((String) form.get("algorithm")).replace("-", ""), secret = endpoint.secret();
@@ -411,10 +422,14 @@ public final class PaymentsEmulator {
                 case "hex" -> HexFormat.of().parseHex(secret);
                 default -> secret.getBytes(UTF_8);
             };
-            // In ISO 8859-1, each byte of the body is a character.
-            values.put("body", new String(body, ISO_8859_1));
-            String signed = PLACEHOLDER.matcher((String) form.get("content"))
-                .replaceAll(match -> Matcher.quoteReplacement("" + values.get(match.group(1))));
+            if (algorithm.equals("token")) return MessageDigest.isEqual(
+                ("" + values.get("signature")).getBytes(UTF_8), (form.get("prefix") + secret).getBytes(UTF_8));
+            // In ISO 8859-1, each byte is a character.
+            String signed = PLACEHOLDER.matcher((String) form.get("content")).replaceAll(match -> {
+                boolean isBody = match.group(1).equals("body");
+                byte[] bytes = isBody ? body : text(value(values, match.group(1))).getBytes(UTF_8);
+                return Matcher.quoteReplacement(new String(bytes, ISO_8859_1));
+            });
             byte[] digest;
             try {
                 Mac mac = Mac.getInstance(algorithm);
@@ -501,8 +516,8 @@ public final class PaymentsEmulator {
                 .map(member -> text(member.getKey()) + ":" + text(member.getValue())).collect(joining(",", "{", "}"));
             if (value instanceof List<?> items) return items.stream().map(Json::text).collect(joining(",", "[", "]"));
             if (!(value instanceof String text)) return "" + value;
-            return text.chars().mapToObj(each -> each < ' ' || each == '"' || each == '\\'
-                ? String.format("\\u%04x", each) : "" + (char) each).collect(joining("", "\"", "\""));
+            return text.chars().mapToObj(each -> each < ' ' ? String.format("\\u%04x", each)
+                : (each == '"' || each == '\\' ? "\\" : "") + (char) each).collect(joining("", "\"", "\""));
         }
 
         private Object value() {

@@ -18,7 +18,8 @@ final class PaymentsEmulatorError extends RuntimeException
 /** A received webhook: header names are lower case, and `body` has the signed bytes. */
 final class PaymentsWebhook
 {
-    private const PLACEHOLDER = '/\{([a-z_.]+)\}/';
+    private const PLACEHOLDER = '/\{([^{}]+)\}/';
+    private const JSON = JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_LINE_TERMINATORS;
 
     /** @var array<string, string> */
     public readonly array $headers;
@@ -65,13 +66,43 @@ final class PaymentsWebhook
             'hex' => hex2bin($secret),
             'text' => $secret,
         };
-        $value = fn (array $match) => $match[1] === 'body' ? $body : $values[$match[1]] ?? '';
-        $signed = preg_replace_callback(self::PLACEHOLDER, $value, $form['content']);
-        $digest = hash_hmac(substr($form['algorithm'], strlen('hmac-')), $signed, $key, true);
-        $expected = $form['prefix'] . ($form['encoding'] === 'hex' ? bin2hex($digest) : base64_encode($digest));
+        $value = fn (array $match) => $match[1] === 'body' ? $body : self::text(self::value($values, $match[1]));
+        $expected = $form['prefix'] . $secret;
+        if ($form['algorithm'] !== 'token') {
+            $signed = preg_replace_callback(self::PLACEHOLDER, $value, $form['content']);
+            $digest = hash_hmac(substr($form['algorithm'], strlen('hmac-')), $signed, $key, true);
+            $expected = $form['prefix'] . ($form['encoding'] === 'hex' ? bin2hex($digest) : base64_encode($digest));
+        }
         $sent = $values['signature'] ?? '';
         $given = $form['separator'] ? explode($form['separator'], $sent) : [$sent];
         return (bool) array_filter($given, fn (string $each) => hash_equals($expected, $each));
+    }
+
+    /** The value at a placeholder, or the one that follows from the values at others. */
+    private static function value(array $values, string $name): mixed
+    {
+        if (array_key_exists($name, $values)) {
+            return $values[$name];
+        }
+        if ($name === 'event.id') {
+            return $values['id'];
+        }
+        if ($name === 'payment.amount_birr') {
+            $cents = str_pad((string) self::value($values, 'payment.amount'), 3, '0', STR_PAD_LEFT);
+            return substr($cents, 0, -2) . '.' . substr($cents, -2);
+        }
+        $whole = str_starts_with($name, 'payment.metadata.') ? 'payment.metadata' : 'payment';
+        $isPart = str_starts_with($name, "$whole.");
+        return $isPart ? self::value($values, $whole)[substr($name, strlen($whole) + 1)] ?? null : null;
+    }
+
+    private static function text(mixed $value): string
+    {
+        if ($value === null || is_string($value)) {
+            return (string) $value;
+        }
+        // An empty mapping is an empty array in PHP.
+        return $value === [] ? '{}' : str_replace('"metadata":[]', '"metadata":{}', json_encode($value, self::JSON));
     }
 
     /** The values at the placeholders of a template, in what was received. */
@@ -124,7 +155,10 @@ final class PaymentsAccount
         $this->first = count($emulator->received($this->id));
     }
 
-    /** Pays as on the checkout page. The default is a phone or bank whose payments succeed. */
+    /**
+     * Pays as on the checkout page. The default is a phone or bank whose payments succeed.
+     * A `bank_transfer` stays `processing` until `answer`.
+     */
     public function pay(string $id, ?string $method = null, ?string $phone = null, ?string $bank = null): array
     {
         return $this->act($id, 'pay', ['method' => $method, 'phone' => $phone, 'bank' => $bank]);
@@ -138,8 +172,6 @@ final class PaymentsAccount
 
     /** Presses the page's cancel button, which leaves the payment pending. */
     public function cancel(string $id): array { return $this->act($id, 'cancel'); }
-
-    public function refund(string $id): array { return $this->transition($id, 'refunded'); }
 
     /** Sets a status by any legal transition, also before it is due. */
     public function transition(string $id, string $status): array
@@ -160,12 +192,6 @@ final class PaymentsAccount
             throw new PaymentsEmulatorError("the clock stopped at {$advanced['now']}: a webhook receiver is too slow");
         }
         return $this->withoutInbox($advanced['effects']);
-    }
-
-    /** Enables one of the emulator's scenarios. */
-    public function useScenario(string $name): array
-    {
-        return $this->control('PUT', '/scenarios/' . rawurlencode($name) . '/enabled', ['enabled' => true]);
     }
 
     /** Makes one request fail: `fault('create_payment', ['drop' => true, 'point' => 'after_commit'])`. */
@@ -213,9 +239,6 @@ final class PaymentsAccount
     {
         return $this->control('GET', '/payments/' . rawurlencode($id))['payment'];
     }
-
-    /** The requests of the merchant's code and their responses, the oldest first. */
-    public function requests(): array { return $this->listed('/requests'); }
 
     /** What the merchant's integration does right and wrong, without the webhooks of the test. */
     public function checklist(): array

@@ -17,7 +17,7 @@ _FILES = {
     "go": _HERE / "paymentsemulator.go",
     "agent": data_directory("docs/guides") / "agents.md",
 }
-_OWN_HELPER = " For another language, see docs/guides/own-helper.md"
+_OWN_HELPER = " For another language, see docs/reference/test-helpers.md"
 # The declarations of types in the TypeScript file, which are JSDoc in JavaScript.
 _INTERFACE = re.compile(
     r"^/\*\* (?P<text>.*) \*/\nexport interface (?P<name>\w+) \{\n(?P<members>(?:  .*\n)+)\}$",

@@ -38,19 +38,17 @@ export interface PaymentsAccount {
   id: string; baseUrl: string; testKey: string; liveKey: string;
   /** The secret that verifies `webhooks()`. */
   webhookSecret: string;
-  /** Pays as on the checkout page. The default is a phone or bank whose payments succeed. */
+  /** Pays as on the checkout page. The default is a phone or bank whose payments succeed. A
+   *  `bank_transfer` stays `processing` until `answer`. */
   pay(id: string, by?: { method?: string; phone?: string; bank?: string }): Promise<Payment>;
   /** Answers on the phone or at the bank: "approve", "cancel", "wrong_pin" etc. */
   answer(id: string, answer: string): Promise<Payment>;
   /** Presses the page's cancel button, which leaves the payment pending. */
   cancel(id: string): Promise<Payment>;
-  refund(id: string): Promise<Payment>;
   /** Sets a status by any legal transition, also before it is due. */
   transition(id: string, status: Payment["status"]): Promise<Payment>;
   /** Advances the clock by "30s" or by 30 (seconds); returns what happened. */
   advance(span: string | number): Promise<any[]>;
-  /** Enables one of the emulator's scenarios. */
-  useScenario(name: string): Promise<any>;
   /** Makes one request fail: `fault("create_payment", { drop: true, point: "after_commit" })`. */
   fault(request: string, then: object): Promise<any>;
   /** The webhooks that the test received, in order of arrival. */
@@ -63,8 +61,6 @@ export interface PaymentsAccount {
   /** The webhooks that the merchant's application was sent, with all attempts, the oldest first. */
   deliveries(): Promise<any[]>;
   payment(id: string): Promise<Payment>;
-  /** The requests of the merchant's code and their responses, the oldest first. */
-  requests(): Promise<any[]>;
   /** What the merchant's integration does right and wrong, without the webhooks of the test. */
   checklist(): Promise<any[]>;
   /** Any call of the control API, such as `control("PUT", "/clock", { frozen: false })`. */
@@ -170,10 +166,7 @@ export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = a
       pay: (id, by = {}) => act(id, "pay", by),
       answer: (id, answer) => act(id, "answer", { answer }),
       cancel: (id) => act(id, "cancel"),
-      refund: (id) => act(id, "transition", { status: "refunded" }),
       transition: (id, status) => act(id, "transition", { status }),
-      useScenario: (name) =>
-        control("PUT", `/scenarios/${encodeURIComponent(name)}/enabled`, { enabled: true }),
       fault: (request, then) => control("POST", "/faults", { when: { request }, then, times: 1 }),
       deliveries: async () => {
         await advance(0);
@@ -181,7 +174,6 @@ export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = a
       },
       newWebhooks: async () => (await webhooks()).slice(seen, (seen = received.length)),
       payment: async (id) => (await control("GET", `/payments/${encodeURIComponent(id)}`)).payment,
-      requests: () => listed("/requests"),
       checklist: async () => {
         await advance(0);
         const query = isReached ? `?exclude_endpoint=${endpoint.id}` : "";
@@ -279,7 +271,7 @@ const read: (endpoint: Endpoint, all: http.IncomingHttpHeaders, body: Buffer) =>
   return { id: values["id"], type, payment: data.id, headers, body, isVerified: isVerified(endpoint, values, body) };
 };
 
-const PLACEHOLDER = /\{([a-z_.]+)\}/;
+const PLACEHOLDER = /\{([^{}]+)\}/;
 
 // The values at the placeholders of a template, in what was received.
 const valuesIn: (template: any, received: any) => Record<string, any> = (template, received) => {
@@ -296,6 +288,19 @@ const valuesIn: (template: any, received: any) => Record<string, any> = (templat
   return Object.assign({}, ...keys.map((key) => valuesIn(template[key], received[key])));
 };
 
+// The value at a placeholder, or the one that follows from the values at others.
+const valueOf: (values: Record<string, any>, name: string) => any = (values, name) => {
+  if (name in values) return values[name];
+  if (name === "event.id") return values["id"];
+  if (name === "payment.amount_birr") {
+    const cents = String(valueOf(values, "payment.amount")).padStart(3, "0");
+    return `${cents.slice(0, -2)}.${cents.slice(-2)}`;
+  }
+  const whole = name.startsWith("payment.metadata.") ? "payment.metadata" : "payment";
+  if (!name.startsWith(`${whole}.`)) return undefined;
+  return valueOf(values, whole)?.[name.slice(whole.length + 1)];
+};
+
 const isVerified: (endpoint: Endpoint, values: Record<string, any>, body: Buffer) => boolean = (
   { format, secret }, values, body,
 ) => {
@@ -304,10 +309,15 @@ const isVerified: (endpoint: Endpoint, values: Record<string, any>, body: Buffer
   const isOld = hasTime && !(Math.abs(Date.now() / 1_000 - values["timestamp"]) <= 300);
   if (algorithm === "none" || isOld) return false;
   const key = kind === "text" ? secret : Buffer.from(secret.replace(/^whsec_/, ""), kind);
-  const hmac = createHmac(algorithm.replace("hmac-", ""), key);
-  for (const [index, part] of content.split(PLACEHOLDER).entries())
-    hmac.update(index % 2 === 0 ? part : part === "body" ? body : String(values[part]));
-  const expected = Buffer.from(prefix + hmac.digest(encoding));
+  const signature: () => string = () => {
+    const hmac = createHmac(algorithm.replace("hmac-", ""), key);
+    for (const [index, part] of content.split(PLACEHOLDER).entries()) {
+      const value = index % 2 === 0 ? part : part === "body" ? body : valueOf(values, part) ?? "";
+      hmac.update(typeof value === "string" || value === body ? value : JSON.stringify(value));
+    }
+    return hmac.digest(encoding);
+  };
+  const expected = Buffer.from(prefix + (algorithm === "token" ? secret : signature()));
   const sent = String(values["signature"]);
   const given = (separator ? sent.split(separator) : [sent]).map((each) => Buffer.from(each));
   return given.some((each) => each.length === expected.length && timingSafeEqual(each, expected));

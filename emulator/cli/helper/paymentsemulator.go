@@ -331,7 +331,8 @@ type By struct {
 	Bank   string `json:"bank,omitempty"`
 }
 
-// Pay pays as on the checkout page. The default is a phone or bank whose payments succeed.
+// Pay pays as on the checkout page. The default is a phone or bank whose payments succeed. A
+// bank_transfer stays processing until Answer.
 func (a *Account) Pay(id string, by ...By) Payment {
 	a.t.Helper()
 	return a.act(id, "pay", append(by, By{})[0])
@@ -345,9 +346,6 @@ func (a *Account) Answer(id, answer string) Payment {
 
 // Cancel presses the page's cancel button, which leaves the payment pending.
 func (a *Account) Cancel(id string) Payment { a.t.Helper(); return a.act(id, "cancel", nil) }
-
-// Refund refunds a completed payment.
-func (a *Account) Refund(id string) Payment { a.t.Helper(); return a.Transition(id, "refunded") }
 
 // Transition sets a status by any legal transition, also before it is due.
 func (a *Account) Transition(id, status string) Payment {
@@ -363,12 +361,6 @@ func (a *Account) Advance(span time.Duration) []Object {
 		a.t.Fatalf("the clock stopped at %s: a webhook receiver is too slow", advanced["now"])
 	}
 	return a.withoutInbox(as[[]Object](advanced["effects"]))
-}
-
-// UseScenario enables one of the emulator's scenarios.
-func (a *Account) UseScenario(name string) Object {
-	a.t.Helper()
-	return a.must("PUT", "/scenarios/"+url.PathEscape(name)+"/enabled", Object{"enabled": true})
 }
 
 // Fault makes one request fail: Fault("create_payment", Object{"drop": true, "point": "after_commit"}).
@@ -425,9 +417,6 @@ func (a *Account) Payment(id string) Payment {
 	a.t.Helper()
 	return as[Payment](a.must("GET", "/payments/"+url.PathEscape(id), nil)["payment"])
 }
-
-// Requests returns the requests of the merchant's code and their responses, the oldest first.
-func (a *Account) Requests() []Object { a.t.Helper(); return a.listed("/requests") }
 
 // Checklist returns what the merchant's integration does right and wrong, without the webhooks of
 // the test.
@@ -537,7 +526,7 @@ func (a *Account) receive(all http.Header, body []byte) {
 	if values["id"] == nil {
 		values["id"] = values["event.id"]
 	}
-	text := func(name string) string { return as[string](values[name]) }
+	text := func(name string) string { return textOf(valueOf(values, name)) }
 	// The emulator's name of the type; that of the status where the form has none, or has it twice.
 	kind, status, names := text("event.type"), text("payment.status"), 0
 	for name, sent := range form.Events {
@@ -552,7 +541,7 @@ func (a *Account) receive(all http.Header, body []byte) {
 	a.received = append(a.received, Webhook{text("id"), kind, text("payment.id"), headers, body, isVerified})
 }
 
-var placeholder = regexp.MustCompile(`\{([a-z_.]+)\}`)
+var placeholder = regexp.MustCompile(`\{([^{}]+)\}`)
 
 // Collects the values at the placeholders of a template, in what was received.
 func collect(template, received any, values Object) {
@@ -585,6 +574,46 @@ func collect(template, received any, values Object) {
 	}
 }
 
+// Returns the value at a placeholder, or the one that follows from the values at others.
+func valueOf(values Object, name string) any {
+	if value, isFound := values[name]; isFound {
+		return value
+	}
+	if name == "event.id" {
+		return values["id"]
+	}
+	if name == "payment.amount_birr" {
+		cents := textOf(valueOf(values, "payment.amount"))
+		for len(cents) < 3 {
+			cents = "0" + cents
+		}
+		return cents[:len(cents)-2] + "." + cents[len(cents)-2:]
+	}
+	whole := "payment"
+	if strings.HasPrefix(name, "payment.metadata.") {
+		whole = "payment.metadata"
+	}
+	var members Object
+	if strings.HasPrefix(name, whole+".") {
+		members, _ = valueOf(values, whole).(Object)
+	}
+	return members[strings.TrimPrefix(name, whole+".")]
+}
+
+func textOf(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return value
+	case float64:
+		return strconv.FormatFloat(value, 'f', -1, 64)
+	}
+	// The names of a mapping are sorted, not in the order in which they were sent.
+	written, _ := json.Marshal(value)
+	return string(written)
+}
+
 func isRecent(headers map[string]string, timestamp string) bool {
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	age := time.Since(time.Unix(seconds, 0))
@@ -595,7 +624,9 @@ func isSigned(endpoint Endpoint, text func(string) string, body []byte) bool {
 	form := endpoint.Format.Signature
 	algorithms := map[string]func() hash.Hash{"hmac-sha1": sha1.New, "hmac-sha256": sha256.New, "hmac-sha512": sha512.New}
 	algorithm, isKnown := algorithms[form.Algorithm]
-	if !isKnown {
+	if form.Algorithm == "token" {
+		return hmac.Equal([]byte(text("signature")), []byte(form.Prefix+endpoint.Secret))
+	} else if !isKnown {
 		return false
 	}
 	key := []byte(endpoint.Secret)

@@ -22,7 +22,7 @@ async def account_instant(emulator: ExaminedEmulator) -> Instant | None:
     """The time of the account's clock; None without an account."""
     if not emulator.has_account:
         return None
-    response = await replace(emulator.control, key=emulator.key).send(calls.CLOCK)
+    response = await replace(emulator.control, key=emulator.key).try_to_send(calls.CLOCK)
     now = response.member("now")
     return parse_instant(now) if isinstance(now, str) else None
 
@@ -42,7 +42,7 @@ def clock_findings(
         period = range(earliest - MAX_DIFFERENCE_MS, latest + MAX_DIFFERENCE_MS + 1)
         if instant is not None and instant not in period:
             text = (
-                f"The clock of {url} differs from that of the account: {format_instant(instant)}"
+                f"The clock of {url} differs from the account's clock: {format_instant(instant)}"
                 f" in its Date header, {format_instant(latest)} in the account"
             )
             findings.append(note(text, _ADVICE))

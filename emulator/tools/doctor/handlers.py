@@ -10,18 +10,17 @@ from emulator import ids
 from emulator.domain.hosts import ADD_DOCKER_HOST, DOCKER_HOST, PODMAN_HOST
 from emulator.http import emulator_calls as calls
 from emulator.http.addresses import host_with_port, without_password
-from emulator.http.emulator_client import TemporaryAccount
+from emulator.http.emulator_client import EmulatorClient, TemporaryAccount
 from emulator.http.received_webhooks import ReceivedRequest
 from emulator.http.receiver import WebhookReceiver
 from emulator.http.response import HttpResponse
 from emulator.tools.doctor.clocks import account_instant, clock_findings
-from emulator.tools.doctor.machine import ExaminedEmulator
+from emulator.tools.doctor.machine import ExaminedEmulator, response_items
 from emulator.tools.doctor.network import LocalNetwork
 from emulator.tools.doctor.report import DoctorFinding, Level, good, note, problem
-from emulator.tools.doctor.requests import TargetServer, describe, response_items
 
 LOOPBACK = "127.0.0.1"
-# An account may have only so many endpoints.
+# An account may have only a limited number of endpoints.
 MAX_CONCURRENT_PINGS = 8
 
 _NAME_DIGITS = 12
@@ -42,7 +41,7 @@ _FAILED = "See the handler's own log; it must return 2xx."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PingResult:
-    """The response to a ping; `status` is None without one, `cause` that of a failure.
+    """The response to a ping; `status` is None without a response, `cause` a failure's cause.
 
     `endpoint` is the endpoint to which the ping was sent, `date` the `Date` header of the response.
     """
@@ -58,40 +57,40 @@ class PingResult:
 class PingAccount(TemporaryAccount):
     """The account of an examination; `server` is the emulator with its key."""
 
-    def __init__(self, control: TargetServer) -> None:
+    def __init__(self, control: EmulatorClient) -> None:
         name = f"doctor {ids.stream_key(None).hex()[:_NAME_DIGITS]}"
-        super().__init__(control.send, {"name": name, "clock": "real"}, has_unique_name=True)
+        super().__init__(control.try_to_send, {"name": name, "clock": "real"}, has_unique_name=True)
         self._control = control
         self._ping_slots = asyncio.Semaphore(MAX_CONCURRENT_PINGS)
         # The `Date` headers of the merchant's servers, by their URL.
         self.dates: dict[str, str] = {}
 
     @property
-    def server(self) -> TargetServer:
+    def server(self) -> EmulatorClient:
         return replace(self._control, key=self.key)
 
     async def ping(self, url: str, secret: str | None = None, form: object = None) -> PingResult:
         """Make the emulator send a ping, by default in its usual form and with any secret.
 
-        The request is sent from the emulator's network, not from that of this program.
+        The request is sent from the emulator's network, not from this program's network.
         """
         server = self.server
         async with self._ping_slots:
             endpoint = {"url": url, "secret": secret, "format": form}
-            created = await server.send(calls.CREATE_ENDPOINT(body=endpoint))
+            created = await server.try_to_send(calls.CREATE_ENDPOINT(body=endpoint))
             if created.status != 201:
-                text = f"it could not be tried: {describe(created)}"
+                text = f"it could not be tried: {created.description}"
                 return PingResult(is_delivered=False, description=text)
             endpoint_id = str(created.member("id"))
-            response = await server.send(calls.PING_ENDPOINT(endpoint_id))
-            await server.send(calls.DELETE_ENDPOINT(endpoint_id))
+            response = await server.try_to_send(calls.PING_ENDPOINT(endpoint_id))
+            await server.try_to_send(calls.DELETE_ENDPOINT(endpoint_id))
         return replace(_parse_ping(response), endpoint=created.json)
 
 
 def _parse_ping(response: HttpResponse) -> PingResult:
     attempts = response.member("attempts")
     if response.status != 200 or not isinstance(attempts, list) or not attempts:
-        return PingResult(is_delivered=False, description=describe(response))
+        return PingResult(is_delivered=False, description=response.description)
     attempt: dict[str, Any] = attempts[-1]
     status, error = attempt.get("status"), attempt.get("error")
     received = attempt.get("response") or {}
@@ -154,10 +153,10 @@ async def _endpoints(
     """The endpoints of the account and mode, or a note why there is none."""
     if not emulator.has_account:
         return [], [note("The key has no account yet, and so no endpoints")]
-    response = await replace(emulator.control, key=emulator.key).send(calls.ENDPOINTS)
+    response = await replace(emulator.control, key=emulator.key).try_to_send(calls.ENDPOINTS)
     endpoints = response_items(response)
     if endpoints is None:
-        return [], [note(f"The endpoints cannot be listed: {describe(response)}")]
+        return [], [note(f"The endpoints cannot be listed: {response.description}")]
     if endpoints:
         return endpoints[::-1], []
     whose = "the first account, in test mode" if emulator.key is None else "the key"

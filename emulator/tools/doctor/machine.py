@@ -6,15 +6,10 @@ from typing import Any
 from emulator.domain.accounts import DEMO_TEST_KEY, mask_key
 from emulator.domain.hosts import is_ip_literal
 from emulator.http import emulator_calls as calls
+from emulator.http.emulator_client import EmulatorClient
+from emulator.http.response import HttpResponse
 from emulator.tools.doctor.report import DoctorFinding, good, note, problem
-from emulator.tools.doctor.requests import (
-    TargetServer,
-    Timeouts,
-    describe,
-    lookup,
-    response_items,
-)
-from emulator.tools.doctor.search import ProbeResult
+from emulator.tools.doctor.search import ProbeResult, Timeouts, lookup, server_at
 
 FIRST_PAGE = calls.LIST_PAYMENTS(limit=1)
 FORBIDDEN = "forbidden_origin"
@@ -24,8 +19,8 @@ _NOT_FORWARDED = (
 )
 _FAULTY = "A fault, a scenario or --rate-limit may cause this: see the journal."
 _KEYS = (
-    "`serve` prints those of the first account, POST /_emulator/accounts creates another one, and "
-    "--auto-provision accepts any test_ key."
+    "`serve` prints the first account's keys, POST /_emulator/accounts creates another account, "
+    "and --auto-provision accepts any test_ key."
 )
 
 
@@ -36,7 +31,7 @@ class ExaminedEmulator:
     Without a key it is the first account. A key that is unknown or new `has_account` false.
     """
 
-    control: TargetServer
+    control: EmulatorClient
     key: str | None
     has_account: bool
 
@@ -50,7 +45,7 @@ async def probe_machine(
     if found is not given:
         wrong = problem(f"{given.base_url}: {given.description}", f"Use {found.base_url}.")
         findings.insert(0, wrong)
-    api = TargetServer(base_url=found.base_url, timeout_s=timeouts.response_s)
+    api = server_at(found.base_url, timeouts.response_s)
     control, accounts, finding = await _probe_control(api)
     findings.append(finding)
     has_account, finding = await _probe_key(api, control, key, accounts)
@@ -61,61 +56,63 @@ async def probe_machine(
 
 
 async def _probe_control(
-    server: TargetServer,
-) -> tuple[TargetServer | None, list[dict[str, Any]], DoctorFinding]:
+    server: EmulatorClient,
+) -> tuple[EmulatorClient | None, list[dict[str, Any]], DoctorFinding]:
     """The control API by the host of the base URL or by an IP address of it, and the accounts."""
     base_url, host = server.base_url, server.base_url.host
-    response = await server.send(calls.ACCOUNTS)
+    response = await server.try_to_send(calls.ACCOUNTS)
     if response.status == 200:
         accounts = response_items(response) or []
         return server, accounts, good(f"The control API accepts requests for the host {host}")
     if response.error.get("code") != FORBIDDEN:
         finding = problem(
-            f"The control API does not list the accounts: {describe(response)}",
+            f"The control API does not list the accounts: {response.description}",
             _NOT_FORWARDED.format(calls.CONTROL),
         )
         return None, [], finding
     finding = problem(
-        f"The control API refuses requests for the host {host}: {describe(response)}",
+        f"The control API refuses requests for the host {host}: {response.description}",
         f"Start the emulator with --allowed-hosts {host} (EMULATOR_ALLOWED_HOSTS).",
     )
     if base_url.scheme == "http" and not is_ip_literal(host):
         for address in await lookup(host):
             server = replace(server, base_url=replace(base_url, host=address))
-            response = await server.send(calls.ACCOUNTS)
+            response = await server.try_to_send(calls.ACCOUNTS)
             if response.status == 200:
                 return server, response_items(response) or [], finding
     return None, [], finding
 
 
 async def _probe_key(
-    api: TargetServer,
-    control: TargetServer | None,
+    api: EmulatorClient,
+    control: EmulatorClient | None,
     given: str | None,
     accounts: list[dict[str, Any]],
 ) -> tuple[bool, DoctorFinding]:
     """Whether there is an account to examine, and whether the key works."""
     key = given or DEMO_TEST_KEY
     masked = mask_key(key)
-    response = await replace(api, key=key).send(FIRST_PAGE)
+    response = await replace(api, key=key).try_to_send(FIRST_PAGE)
     if response.status == 401:
         if given is None:
             text = f"The demo key {masked} is unknown to the emulator, so no key was tested"
             return True, note(text, "Give your key with --key.")
-        return False, problem(f"The key {masked} is unknown: {describe(response)}", _KEYS)
+        return False, problem(f"The key {masked} is unknown: {response.description}", _KEYS)
     is_new = control is not None and await _remove_created(control, masked, accounts)
     has_account = given is None or not is_new
     if response.status != 200:
         fix = _NOT_FORWARDED.format("/v1") if response.status == 404 else _FAULTY
         text = f"The key {masked} could not be tested with GET {FIRST_PAGE.path}"
-        return has_account, problem(f"{text}: {describe(response)}", fix)
+        return has_account, problem(f"{text}: {response.description}", fix)
     if is_new:
         text = f"The key {masked} is new: its first use creates an account"
         return has_account, good(text)
     return has_account, good(f"The key {masked} works: GET {FIRST_PAGE.path} returns 200")
 
 
-async def _remove_created(control: TargetServer, masked: str, before: list[dict[str, Any]]) -> bool:
+async def _remove_created(
+    control: EmulatorClient, masked: str, before: list[dict[str, Any]]
+) -> bool:
     """Remove the account that trying the key has created; whether there is one.
 
     When another key looks the same the account cannot be identified, and stays.
@@ -125,10 +122,18 @@ async def _remove_created(control: TargetServer, masked: str, before: list[dict[
     known = {account.get("id") for account in before}
     created = [
         account
-        for account in response_items(await control.send(calls.ACCOUNTS)) or ()
+        for account in response_items(await control.try_to_send(calls.ACCOUNTS)) or ()
         if account.get("test_key") == masked and account.get("id") not in known
     ]
     if len(created) != 1:
         return False
-    await control.send(calls.DELETE_ACCOUNT(str(created[0].get("id"))))
+    await control.try_to_send(calls.DELETE_ACCOUNT(str(created[0].get("id"))))
     return True
+
+
+def response_items(response: HttpResponse) -> list[dict[str, Any]] | None:
+    """The objects of a list; None when the response contains no list."""
+    data = response.member("data") if response.status == 200 else None
+    if not isinstance(data, list):
+        return None
+    return [entry for entry in data if isinstance(entry, dict)]

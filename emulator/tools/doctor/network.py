@@ -33,7 +33,7 @@ class NetworkInterface:
 
     @property
     def is_bridge(self) -> bool:
-        """Whether its name is that of a bridge to containers."""
+        """Whether it has the name of a bridge to containers."""
         return self.name.startswith(_BRIDGES)
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class LocalNetwork:
 def read_network() -> LocalNetwork:
     """Read the network of this process. It sends nothing and starts no program."""
     in_container = is_in_container(os.environ)
-    # Bridges first, since only so many interfaces are tried.
+    # Bridges first, since the number of interfaces that are tried is limited.
     interfaces = sorted(_interfaces(), key=lambda interface: not interface.is_bridge)
     routes = ""
     if in_container:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from emulator.domain.payment_methods import DEFAULT_METHODS, DEFAULT_ORDER
 from emulator.http.addresses import BaseUrl, is_loopback
 from emulator.http.emulator_calls import CHECKOUT_URL, CREATE_PAYMENT, EmulatorCall, any_json
+from emulator.http.emulator_client import EmulatorClient
 from emulator.settings import Settings
 from emulator.tools.doctor.machine import FORBIDDEN
 from emulator.tools.doctor.network import LocalNetwork, NetworkInterface
 from emulator.tools.doctor.report import DoctorFinding, good, note, problem
-from emulator.tools.doctor.requests import TargetServer, describe
 
 # On each checkout page.
 _PAGE_MARKER = b'data-testid="simulation"'
@@ -19,26 +19,26 @@ _NO_PAYMENT = "/c/x"
 
 
 async def probe_pages(
-    control: TargetServer,
-    account: TargetServer,
+    control: EmulatorClient,
+    account: EmulatorClient,
     network: LocalNetwork,
     reached: Sequence[NetworkInterface],
 ) -> list[DoctorFinding]:
     """Create a payment in the temporary account, and request its page."""
-    response = await control.send(CHECKOUT_URL)
+    response = await control.try_to_send(CHECKOUT_URL)
     url = response.member("url")
     if not isinstance(url, str):
-        text = f"The emulator does not return its checkout address: {describe(response)}"
+        text = f"The emulator does not return its checkout address: {response.description}"
         return [problem(text, "Does it have the version of this program?")]
     page = _Page(control=control, checkout_url=url, path=await _create_page(account, url))
     return await page.findings(network, reached)
 
 
-async def _create_page(account: TargetServer, checkout_url: str) -> str:
-    """The path of a new payment's page, or that of an unknown payment if none can be created."""
+async def _create_page(account: EmulatorClient, checkout_url: str) -> str:
+    """The path of a new payment's page, or an unknown payment's path if none can be created."""
     for method in DEFAULT_METHODS:
         order = {**DEFAULT_ORDER, "methods": [method]}
-        created = await account.send(CREATE_PAYMENT(body=order))
+        created = await account.try_to_send(CREATE_PAYMENT(body=order))
         url = created.member("checkout_url")
         if created.status == 201 and isinstance(url, str) and url.startswith(f"{checkout_url}/"):
             return url.removeprefix(checkout_url)
@@ -51,7 +51,7 @@ async def _create_page(account: TargetServer, checkout_url: str) -> str:
 class _Page:
     """One page, requested at the address of the checkout pages and at others."""
 
-    control: TargetServer
+    control: EmulatorClient
     checkout_url: str
     path: str
 
@@ -77,9 +77,9 @@ class _Page:
         return [problem(text, fix)]
 
     async def _failure_at(self, base_url: BaseUrl) -> str | None:
-        """Why an address is not that of the pages; None where it is."""
+        """Why an address does not serve the pages; None where it does."""
         call = EmulatorCall("GET", self.path, any_json)
-        response = await replace(self.control, base_url=base_url).send(call)
+        response = await replace(self.control, base_url=base_url).try_to_send(call)
         if _PAGE_MARKER in response.body:
             if response.status == (404 if self.path == _NO_PAYMENT else 200):
                 return None
@@ -88,8 +88,8 @@ class _Page:
         if response.error.get("code") == "route_not_found":
             return "this is the API of an emulator, not its checkout pages"
         if response.failure is not None or response.error:
-            return describe(response)
-        return f"another program responds ({describe(response)})"
+            return response.description
+        return f"another program responds ({response.description})"
 
     async def _for_other_machines(
         self, base_url: BaseUrl, reached: Sequence[NetworkInterface]
@@ -115,7 +115,7 @@ class _Page:
         )
 
     async def _alternative(self, base_url: BaseUrl) -> BaseUrl | None:
-        """Where the page opens: at the default port, or at the one after that of the API."""
+        """Where the page opens: at the default port, or at the port after the API's port."""
         api = self.control.base_url
         for port in dict.fromkeys((Settings().checkout_port, api.port + 1)):
             other = replace(api, port=port, path="")

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from emulator.domain.message_text import escape_controls
 from emulator.reporting import Paint, counted, verdict_lines
 
 
@@ -79,7 +78,7 @@ def section_lines(
     """The text form."""
     yield paint("bold", _TITLES[perspective])
     for finding in findings:
-        rows = [escape_controls(text) for text in (finding.text, finding.fix) if text is not None]
+        rows = [text for text in (finding.text, finding.fix) if text is not None]
         yield from verdict_lines(paint, _SIGNS[finding.level], rows, indent=2, width=4)
     yield ""
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from emulator.domain.user_error import UserError
 from emulator.http.addresses import BaseUrl
 from emulator.http.emulator_calls import ACCOUNTS
 from emulator.http.emulator_client import AccountNotCreated
@@ -11,8 +12,7 @@ from emulator.tools.doctor.machine import ExaminedEmulator, probe_machine
 from emulator.tools.doctor.network import LocalNetwork, NetworkInterface
 from emulator.tools.doctor.pages import probe_pages
 from emulator.tools.doctor.report import DoctorFinding, DoctorReport, Perspective, note, problem
-from emulator.tools.doctor.requests import Timeouts, describe
-from emulator.tools.doctor.search import ProbeResult, advice, probe_containers, search
+from emulator.tools.doctor.search import ProbeResult, Timeouts, advice, probe_containers, search
 
 OnSection = Callable[[Perspective, Sequence[DoctorFinding]], object]
 
@@ -27,20 +27,20 @@ class DoctorOptions:
     network: LocalNetwork
 
 
-class NoEmulator(Exception):
-    """No emulator is at the address, nor around this machine; `lines` are for the user."""
+class NoEmulator(UserError):
+    """No emulator is at the address, nor around this machine; `report` has the findings."""
 
     def __init__(
         self, given: ProbeResult, others: Sequence[ProbeResult], network: LocalNetwork
     ) -> None:
         fix = advice(given, network)
-        self.lines = [f"no emulator at {given.base_url}: {given.description}", fix]
-        super().__init__(self.lines[0])
-        sections = {Perspective.MACHINE: [problem(self.lines[0], fix)]}
+        lines = [f"no emulator at {given.base_url}: {given.description}", fix]
+        sections = {Perspective.MACHINE: [problem(lines[0], fix)]}
         if others:
             tried = "; ".join(f"{other.base_url}: {other.description}" for other in others)
-            self.lines.insert(1, f"no emulator at the other addresses: {tried}")
+            lines.insert(1, f"no emulator at the other addresses: {tried}")
             sections[Perspective.CONTAINER] = [other.finding for other in others]
+        super().__init__(*lines)
         self.report = DoctorReport(url=str(given.base_url), version=None, sections=sections)
 
 
@@ -68,7 +68,7 @@ async def run_probes(
         try:
             await _run_account_probes(options, emulator, reached, add)
         except AccountNotCreated as error:
-            skipped = f"no temporary account could be created: {describe(error.response)}"
+            skipped = f"no temporary account could be created: {error.response.description}"
     for perspective in Perspective:
         if perspective not in sections:
             add(perspective, [note(f"Not tried: {skipped}")])

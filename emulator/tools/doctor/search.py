@@ -4,22 +4,39 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from emulator.clock import SystemClock
 from emulator.domain.hosts import ADD_DOCKER_HOST, DOCKER_HOST
 from emulator.http.addresses import BaseUrl, is_loopback
+from emulator.http.client import HttpClient
 from emulator.http.emulator_calls import HEALTH
+from emulator.http.emulator_client import EmulatorClient
+from emulator.http.name_lookup import NameLookups
 from emulator.http.response import HttpResponse
 from emulator.tools.doctor.network import SERVICE, LocalNetwork, NetworkInterface
 from emulator.tools.doctor.report import DoctorFinding, good, note
-from emulator.tools.doctor.requests import TargetServer, Timeouts, describe, lookup
 
-# Every response of an emulator has one, those of other programs probably not.
+MAX_LOOKUP_S = 2.0
+# Every response of an emulator has one, responses of other programs probably not.
 _REQUEST_ID = "req_"
 
 _WRONG_ADDRESS = (
-    "Use the address that `serve` prints as API: its port is not that of the checkout "
+    "Use the address that `serve` prints as API: its port is not the port of the checkout "
     "pages, and it does not end in /v1."
 )
 _OTHER_PROGRAM = "Another program uses this port: pass the emulator's port in --url."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """How long to wait for a response, and the clock that measures durations.
+
+    `probe_s` is for any server; an emulator may take longer, since its first requests load modules,
+    and so may a merchant's handler.
+    """
+
+    clock: SystemClock
+    probe_s: float = 2.0
+    response_s: float = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +59,25 @@ class ProbeResult:
         return good(f"{self.base_url} responds: payments emulator {self.description}")
 
 
+def server_at(base_url: BaseUrl, timeout_s: float) -> EmulatorClient:
+    """A server that may be an emulator; each request has its own connection."""
+    http = HttpClient(keeps_connections=False)
+    return EmulatorClient(base_url, timeout_s=timeout_s, http=http)
+
+
+async def lookup(host: str) -> list[str]:
+    """The addresses of a name; none when it is unknown or the name server is slow."""
+    try:
+        async with asyncio.timeout(MAX_LOOKUP_S):
+            return await NameLookups().ip_addresses(host.encode("ascii"))
+    except (OSError, UnicodeError):  # TimeoutError is an OSError.
+        return []
+
+
 async def search(
     base_url: BaseUrl, network: LocalNetwork, timeouts: Timeouts
 ) -> tuple[ProbeResult, list[ProbeResult]]:
-    """Probe an address; without an emulator at a loopback address, also those of this machine."""
+    """Probe an address; if a loopback address has no emulator, also this machine's addresses."""
     given = await probe(base_url, timeouts)
     if given.is_emulator or not is_loopback(base_url.host):
         return given, []
@@ -64,8 +96,8 @@ async def probe_hosts(
 
 async def probe(base_url: BaseUrl, timeouts: Timeouts) -> ProbeResult:
     started_ms = timeouts.clock.monotonic_ms()
-    server = TargetServer(base_url=base_url, timeout_s=timeouts.probe_s)
-    is_emulator, description, fix = _identify(await server.send(HEALTH))
+    server = server_at(base_url, timeouts.probe_s)
+    is_emulator, description, fix = _identify(await server.try_to_send(HEALTH))
     return ProbeResult(
         base_url=base_url,
         is_emulator=is_emulator,
@@ -85,7 +117,7 @@ def _identify(response: HttpResponse) -> tuple[bool, str, str | None]:
     if response.status == 503 and status == "unavailable":
         advice = "Try again in a second; else see its log."
         return False, "an emulator that is starting or stopping, or has lost its database", advice
-    detail = f"(GET {HEALTH.path}: {describe(response)})"
+    detail = f"(GET {HEALTH.path}: {response.description})"
     if (response.header("request-id") or "").startswith(_REQUEST_ID):
         return False, f"an emulator, but this is not its base URL {detail}", _WRONG_ADDRESS
     return False, f"not an emulator {detail}", _OTHER_PROGRAM

@@ -1,25 +1,21 @@
 """Delivers the events of one payment, repeats failed deliveries, and forges webhooks."""
 
+import asyncio
 import json
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from emulator.clock import pause, poll
 from emulator.domain.payment import STATUS_OF_EVENT, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
-from emulator.domain.webhooks import WebhookResponse
-from emulator.http.diagnosis import (
-    FailedRequest,
-    diagnose_failure,
-    diagnose_response,
-    diagnose_timeout,
-)
-from emulator.http.failures import RequestStage
-from emulator.http.response import HttpResponse, timed_out
-from emulator.tools.explore.connections import MAX_RESPONSE_S, Request
-from emulator.tools.explore.judgement import Observation, Unacknowledged
+from emulator.http.diagnosis import cause_of
+from emulator.http.response import HttpResponse
+from emulator.tools.explore.observation import Observation, Unacknowledged
 from emulator.tools.explore.service import ServiceEvent
 from emulator.tools.explore.session import PAUSE_MS, ExploreSession
+from emulator.tools.explore.shop_client import MAX_RESPONSE_S, Request
 from emulator.tools.explore.steps import COMPLETED, READ_FAULTS, Manner
 
 MAX_ATTEMPTS = 5
@@ -31,34 +27,55 @@ RACING_REQUESTS = 4
 UNKNOWN_TYPE = "payment.disputed"
 
 
+class HeldDelivery(Struct):
+    """A delivery whose handler waits for its read of the payment, by a fault."""
+
+    event: ServiceEvent
+    response: asyncio.Task[HttpResponse]
+    fault: AsyncExitStack
+
+
 class HistoryDeliveries(Struct):
     """The deliveries of one history, whose results are observed.
 
-    While the webhook secret `is_rotated`, webhooks have two signatures.
+    While the webhook secret `is_rotated`, webhooks have two signatures. `encode` changes their
+    bodies. The `awaiting` events arrive together with the next one. `held` is the delivery whose
+    handler waits.
     """
 
     session: ExploreSession
     observed: Observation
     is_rotated: bool = False
+    encode: Callable[[bytes], bytes] = bytes
+    awaiting: list[ServiceEvent] = field(default_factory=list)
+    held: HeldDelivery | None = None
 
-    async def attempt(self, event: ServiceEvent, *, closes: bool = False) -> HttpResponse:
+    async def attempt(self, event: ServiceEvent) -> HttpResponse:
         """Deliver an event once, and store the result."""
-        response = await self.session.shop.send(self.webhook(event), closes=closes)
+        response = await self.session.shop.deliver(self.webhook(event))
         self.record(event, response)
         return response
 
+    async def attempt_together(self, event: ServiceEvent) -> list[HttpResponse]:
+        """Deliver the awaiting events and this one, at the same moment."""
+        events, self.awaiting = [*self.awaiting, event], []
+        responses = await self.race_requests(*map(self.webhook, events))
+        for each, response in zip(events, responses, strict=True):
+            self.record(each, response)
+        return responses
+
     def webhook(self, event: ServiceEvent, manner: Manner = Manner.USUAL) -> Request:
         """The request of an attempt to deliver an event, genuine or forged."""
-        request = self.session.shop.webhook(event, manner, is_rotated=self.is_rotated)
+        request = self.session.shop.webhook(
+            event, manner, is_rotated=self.is_rotated, encode=self.encode
+        )
         self.observed.sent += (request,)
         return request
 
     async def attempt_faulty(self, event: ServiceEvent, manner: Manner) -> HttpResponse:
         """Deliver an event while a read of the payment fails or is slow."""
         session, (nth, then) = self.session, READ_FAULTS[manner]
-        # The handler of an earlier event may still be about to read the payment.
-        await session.shop.finish_work()
-        await pause(session.wall, session.read_wait_ms())
+        await self._earlier_reads()
         # A handler may retrieve the payment, or list payments.
         async with session.service.fault("any", then, nth=nth) as has_applied:
             response = await self.attempt(event)
@@ -67,30 +84,68 @@ class HistoryDeliveries(Struct):
             await poll(session.wall, has_applied, every_ms=PAUSE_MS, within_ms=wait_ms)
         return response
 
-    async def race(self, event: ServiceEvent, other: Request | None = None) -> list[HttpResponse]:
-        """Deliver an event at the same moment as another request, or twice.
+    async def _earlier_reads(self) -> None:
+        """Wait: the handler of an earlier event may still be about to read the payment."""
+        await self.session.shop.finish_work()
+        await pause(self.session.wall, self.session.read_wait_ms())
 
-        The emulator is slow to answer the application meanwhile.
-        """
-        requests = [self.webhook(event), other or self.webhook(event)]
-        slow = {"latency": RACE_LATENCY}
-        async with self.session.service.fault("any", slow, RACING_REQUESTS):
-            responses = await self.session.shop.connections.send_together(requests)
+    async def hold(self, event: ServiceEvent) -> None:
+        """Deliver an event until its handler waits for a read of the payment, if it reads it."""
+        session, fault = self.session, AsyncExitStack()
+        await self._earlier_reads()
+        _, then = READ_FAULTS[Manner.OVERLAPPING]
+        does_wait = await fault.enter_async_context(session.service.fault("any", then))
+        response = asyncio.create_task(session.shop.deliver(self.webhook(event)))
+        self.held = HeldDelivery(event, response, fault)
+
+        async def has_ended() -> bool:
+            return response.done() or await does_wait()
+
+        max_ms = MAX_RESPONSE_S * 1_000
+        await poll(session.wall, has_ended, every_ms=PAUSE_MS, within_ms=max_ms)
+        # The application may respond before it reads.
+        wait_ms = session.read_wait_ms(expects_read=session.reads.get(event.type, 0) > 0)
+        await poll(session.wall, does_wait, every_ms=PAUSE_MS, within_ms=wait_ms)
+
+    async def release(self) -> str:
+        """Await the response of the handler that waits for its read, if there is one."""
+        if self.held is None:
+            return ""
+        held, self.held = self.held, None
+        response = await held.response
+        await held.fault.aclose()
+        self.record(held.event, response)
+        return response.text
+
+    async def overlap(self, delivery: Coroutine[None, None, str]) -> str:
+        """Deliver another event while a handler waits; an application may handle one at a time."""
+        text, first = await asyncio.gather(delivery, self.release())
+        return f"{text}; the earlier handler: {first}"
+
+    async def race(self, event: ServiceEvent, other: Request | None = None) -> list[HttpResponse]:
+        """Deliver an event at the same moment as another request, or twice."""
+        responses = await self.race_requests(self.webhook(event), other or self.webhook(event))
         self.observed.sent += () if other is None else (other,)
         self.record(event, *(responses if other is None else responses[:1]))
         return responses
+
+    async def race_requests(self, *requests: Request) -> list[HttpResponse]:
+        """Send requests at the same moment; meanwhile the emulator answers slowly."""
+        slow = {"latency": RACE_LATENCY}
+        async with self.session.service.fault("any", slow, RACING_REQUESTS):
+            return await self.session.shop.client.deliver(*requests)
 
     def record(self, event: ServiceEvent, *responses: HttpResponse) -> None:
         """Store the result of an attempt; an acknowledged delivery is not repeated."""
         if any(response.is_success for response in responses):
             self.observed.unacknowledged.pop(event.id, None)
             if event.type in STATUS_OF_EVENT:
-                self.observed.could_know.add(STATUS_OF_EVENT[event.type])
+                self.observed.could_know.add((event.payment, STATUS_OF_EVENT[event.type]))
             return
         first, new = responses[0], Unacknowledged(event, self.observed.number)
         stored = self.observed.unacknowledged.setdefault(event.id, new)
         stored.results.append(first.text)
-        stored.cause = _cause(first, self.session.shop.integration.webhook or "")
+        stored.cause = cause_of(first, self.session.shop.integration.webhook or "")
 
     async def retry(self, event_ids: list[str]) -> None:
         """Deliver events once more that are still not acknowledged, up to the usual number."""
@@ -107,19 +162,6 @@ class HistoryDeliveries(Struct):
             await self.retry(list(self.observed.unacknowledged))
 
 
-def _cause(response: HttpResponse, url: str) -> str:
-    """The likely cause of a failed attempt, or an empty text."""
-    at = FailedRequest(url=url, stage=RequestStage.AWAITING_RESPONSE, is_in_container=False)
-    if response.failure is None:
-        received = WebhookResponse(response.status, tuple(response.headers))
-        diagnosis = diagnose_response(received, url)
-    elif response == timed_out(MAX_RESPONSE_S):
-        diagnosis = diagnose_timeout(at, MAX_RESPONSE_S * 1_000)
-    else:
-        diagnosis = diagnose_failure(OSError(response.failure), at)
-    return "" if diagnosis is None else diagnosis.cause
-
-
 def forged_event(manner: Manner, genuine: ServiceEvent) -> ServiceEvent:
     """An event that the service has not sent, from a genuine one of the same payment."""
     event = json.loads(genuine.body)
@@ -133,4 +175,4 @@ def forged_event(manner: Manner, genuine: ServiceEvent) -> ServiceEvent:
     if manner is Manner.OTHER_MODE:
         event["mode"] = "live"
     body = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
-    return ServiceEvent(event["id"], event["type"], body)
+    return ServiceEvent(event["id"], event["type"], body, genuine.payment)

@@ -1,66 +1,55 @@
 """Executes a history: the customer's steps, the changes of the payment, the webhooks."""
 
-import asyncio
 from contextlib import nullcontext
 from functools import partial
+from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec.structs import replace
 
-from emulator.clock import pause, poll
+from emulator.clock import pause
 from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.http import emulator_calls as calls
-from emulator.http.response import HttpResponse
-from emulator.tools.explore.connections import Browser
+from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.deliveries import HistoryDeliveries, forged_event
+from emulator.tools.explore.encodings import encoded
 from emulator.tools.explore.histories import History
-from emulator.tools.explore.judgement import (
+from emulator.tools.explore.observation import (
     HAS_MONEY,
     HAS_NO_MONEY,
     Observation,
+    ObservedOrder,
     Sample,
     TracedStep,
-    is_settled,
 )
-from emulator.tools.explore.response_value import read_path
-from emulator.tools.explore.service import MAX_SHARED, Payment, ServiceEvent
-from emulator.tools.explore.session import PAUSE_MS, ExploreSession
-from emulator.tools.explore.shop import StartFailed, Values
+from emulator.tools.explore.order_starts import SERVER_ERROR, OrderStarts
+from emulator.tools.explore.service import Payment, ServiceEvent
+from emulator.tools.explore.session import AnomalyLeftOut, ExploreSession
+from emulator.tools.explore.settling import STATE_PAUSE_MS, end_payments, settled
+from emulator.tools.explore.shop import StateUnreadable, with_payment
 from emulator.tools.explore.steps import (
     CHANGES,
     COMPLETED,
-    CREATE_FAULTS,
     CREATED,
-    SLOW_READ_MS,
-    WAITING,
+    KILLS,
+    READ_FAULTS,
     HistoryStep,
     Manner,
     StepAction,
 )
 
-MAX_START_MS = 15_000
-# Real time between two looks at the state of an asynchronous application.
-STATE_PAUSE_MS = 20
+MAX_JOBS = 5
+CLIENT_ERROR = 400
 SLOW_ATTEMPT_S = 0.05
-# How long a handler may work after its attempt has timed out.
-MAX_WORK_MS = 500
 # How long after its response to a webhook a quick application may begin to read the payment.
 OBSERVED_MS = 50
 # A phone is answered within 30 s.
 SINCE_EXPIRY_MS = {StepAction.WAIT: -10_000, StepAction.PASS_EXPIRY: 5_000}
 OTHER_AMOUNTS_MINOR = (100, 200)
 # The application may mark the order as paid without a webhook.
-_NO_WEBHOOK = (StepAction.RETURN, StepAction.SETTLE)
+_NO_WEBHOOK = (StepAction.RETURN, StepAction.CANCEL, StepAction.SETTLE)
 _FORGED = (Manner.FORGED, Manner.STALE, Manner.UNSIGNED, Manner.UNTRUE)
-
-
-class ShopOrder(Struct):
-    """An order of the shop, its payment, and all payments that the shop created for it."""
-
-    id: str
-    payment: Payment
-    payments: list[Payment]
 
 
 class HistoryRun:
@@ -72,35 +61,74 @@ class HistoryRun:
         self._integration = session.shop.integration
         self._observed = Observation(history=history)
         self._deliveries = HistoryDeliveries(session, self._observed)
-        self._status: str = Status.PENDING
+        self._starts = OrderStarts(session, self._deliveries)
         # Whether a handler may still be working whose response was not awaited.
         self._is_working = False
         self._known_reads: set[str] = set()
-        self._order: ShopOrder
+        self._step = HistoryStep(StepAction.START)
+
+    @property
+    def _lines(self) -> dict[str, str]:
+        """The requests of the file, as steps have them in words."""
+        file = self._integration
+        named = {"job": file.settle, "again": file.again, "between": file.between}
+        lines = {name: "" if call is None else call.line for name, call in named.items()}
+        return {"start": file.start_line, **lines}
+
+    @property
+    def _order(self) -> ObservedOrder:
+        """The order of the step; the last one where that was refused."""
+        orders = self._observed.orders
+        return orders[min(self._step.order, len(orders) - 1)]
+
+    @property
+    def _payment(self) -> Payment:
+        """The payment of the step; the last one where that was refused."""
+        payments = self._order.payments
+        return payments[min(self._step.payment, len(payments) - 1)]
+
+    @property
+    def _status(self) -> str:
+        return self._order.statuses[self._payment["id"]]
 
     async def run(self) -> Observation:
-        """Execute the steps, then wait for the end. Raises ExploreError."""
+        """Execute the steps, then wait for the end. Raises UserError."""
         started_ms = self._session.wall.monotonic_ms()
-        async with self._session.clock if self._history.moves_clock else nullcontext():
-            for step in self._history.steps:
-                await self._execute(step)
-        await self._finish()
+        try:
+            async with self._session.clock if self._history.moves_clock else nullcontext():
+                for step in self._history.steps:
+                    if not self._starts.is_over and self._is_possible(step):
+                        await self._execute(step)
+            await self._finish()
+        except StateUnreadable as error:
+            if self._history.passes_time and error.response.status in (401, 403, 404):
+                raise AnomalyLeftOut(f"after that time, {error.lines[0]}") from None
+            raise
         self._observed.duration_ms = self._session.wall.monotonic_ms() - started_ms
         return self._observed
 
+    def _is_possible(self, step: HistoryStep) -> bool:
+        """Whether there are the order and the payment: both may be refused to the customer."""
+        orders = self._observed.orders
+        if step.action in (StepAction.START, StepAction.PASS_TIME):
+            return True
+        is_order = step.order < len(orders)
+        is_new = step.action is StepAction.AGAIN
+        return is_order and (is_new or step.payment < len(orders[step.order].payments))
+
     async def _execute(self, step: HistoryStep) -> None:
-        retried, settle = list(self._observed.unacknowledged), self._integration.settle
-        start, job = self._integration.start_line, "" if settle is None else settle.line
+        self._step = step
+        retried = list(self._observed.unacknowledged)
         # By name, such as `_deliver`: a table of methods would keep this object until a collection.
         began_ms = self._session.wall.monotonic_ms()
         execute = getattr(self, f"_{step.action.name.lower()}", self._change)
         result: str = await execute(step)
-        if step.action in _NO_WEBHOOK and self._status not in HAS_MONEY:
+        if step.action in _NO_WEBHOOK and self._order.money[1] not in HAS_MONEY:
             await self._sample(self._observed.number)
         if self._session.observes_reads:
             await self._count_reads(step)
         span = (began_ms, self._session.wall.monotonic_ms())
-        traced = TracedStep(step=step, text=step.text(start, job), result=result, span=span)
+        traced = TracedStep(step=step, text=step.text(self._lines), result=result, span=span)
         self._observed.trace += (traced,)
         await self._deliveries.retry(retried)
 
@@ -118,83 +146,26 @@ class HistoryRun:
 
     async def _new_reads(self) -> int:
         """The number of reads since the last call: of this payment, where histories overlap."""
-        path = f"/v1/payments/{self._order.payment['id']}" if self._session.is_shared else "/v1/*"
+        path = f"/v1/payments/{self._payment['id']}" if self._session.is_shared else "/v1/*"
         reads = await self._service.reads(path)
         count = len(reads - self._known_reads)
         self._known_reads |= reads
         return count
 
     async def _start(self, step: HistoryStep) -> str:
-        browser, manner = self._observed.browser, step.manner
-        is_usual = manner is Manner.USUAL
-        start = self._start_order if is_usual else partial(self._start_faulty, manner)
-        async with nullcontext() if is_usual or manner in WAITING else self._session.retrying:
-            self._order, result = await start(browser)
-        payment, self._observed.order = self._order.payment, self._order.id
-        self._observed.own_ids = payment["checkout_url"], payment["id"], self._order.id
-        return result
+        return await self._starts.start(step)
 
-    async def _start_order(self, browser: Browser) -> tuple[ShopOrder, str]:
-        """The order of a customer, and the result in words. Raises ExploreError."""
-        async with self._session.starting:
-            return await self._order_of(*await self._shop.start(browser))
+    async def _again(self, step: HistoryStep) -> str:
+        return await self._starts.again(step)
 
-    async def _start_faulty(self, manner: Manner, browser: Browser) -> tuple[ShopOrder, str]:
-        """Start an order; others may start as soon as the fault was applied.
+    async def _between(self, step: HistoryStep) -> str:
+        return await self._starts.between(step)
 
-        After an error the customer starts again.
-        """
-        session, is_early, early = self._session, manner is Manner.EARLY, ""
-        fault = session.service.fault("create_payment", CREATE_FAULTS[manner])
-        async with session.starting, fault as has_applied:
-            starting = asyncio.create_task(session.shop.start(browser, closes=is_early))
-
-            async def is_applied() -> bool:
-                return starting.done() or await has_applied()
-
-            try:
-                await poll(session.wall, is_applied, every_ms=PAUSE_MS, within_ms=MAX_START_MS)
-                if is_early:
-                    early = f"; {CREATED}: {await self._deliver_created()}"
-            except BaseException:
-                starting.cancel()
-                raise
-        try:
-            order, result = await self._order_of(*await starting)
-        except StartFailed as error:
-            await session.drop_payments()
-            order, again = await self._start_order(browser)
-            return order, f"{error.response.text}{early}; the customer starts again: {again}"
-        return order, result + early
-
-    async def _deliver_created(self) -> str:
-        """Deliver the created event while the response to create is held."""
-        payments = await self._service.call(calls.NEWEST_PAYMENTS(limit=1))
-        if not payments or payments[0]["id"] == self._session.newest_payment:
-            return "no payment was created"
-        event = await self._service.event(CREATED, payments[0]["id"])
-        return (await self._deliveries.attempt(event, closes=True)).text
-
-    async def _order_of(self, response: HttpResponse, values: Values) -> tuple[ShopOrder, str]:
-        """The order that was started, and the result. Raises StartFailed where there is none."""
-        integration, service = self._integration, self._service
-        member = next((name for name in ("payment", "checkout_url") if name in values), None)
-        key, value = "id" if member == "payment" else member, values.get(member or "")
-        payment = await self._session.find_payment(lambda each: key is None or each[key] == value)
-        if payment is None:
-            has = "" if member is None else f"the response has {value!r} as {member}; "
-            problem = f"the shop has created no such payment in the emulator at {service.base_url}"
-            raise StartFailed(f"{integration.start_line}: {has}{problem}", response)
-        place = next(call.order for call in integration.start if call.order)
-        number = read_path(place.payment, payment) if place.payment else values["order"]
-        if not isinstance(number, str | int) or isinstance(number, bool):
-            problem = f"the order at {place} is {number!r}, and no id"
-            raise StartFailed(f"{integration.start_line}: {problem}", response)
-        order = ShopOrder(str(number), payment, self._session.begin_order(payment))
-        return order, f"{response.status}, order {order.id}, {payment['id']}"
+    async def _pass_time(self, step: HistoryStep) -> str:
+        return await self._session.pass_time(step.manner)
 
     async def _change(self, step: HistoryStep) -> str:
-        payment, service = self._order.payment, self._service
+        payment, service = self._payment, self._service
         if step.action in (StepAction.APPROVE, StepAction.COMPLETE):
             await self._sample(self._observed.number - 1)
         match step.action:
@@ -202,6 +173,8 @@ class HistoryRun:
                 pass
             case StepAction.ROTATE:
                 self._deliveries.is_rotated = True
+            case StepAction.ENCODE:
+                self._deliveries.encode = partial(encoded, step.manner)
             case StepAction.WAIT | StepAction.PASS_EXPIRY:
                 instant = parse_instant(payment["expires_at"]) + SINCE_EXPIRY_MS[step.action]
                 await service.call(calls.ADVANCE(body={"until": format_instant(instant)}))
@@ -209,47 +182,74 @@ class HistoryRun:
                 await service.submit(payment)
             case StepAction.APPROVE | StepAction.DECLINE:
                 await service.answer(payment, approves=step.action is StepAction.APPROVE)
-            case StepAction.COMPLETE:
-                await service.change(payment["id"], Status.COMPLETED, unusual=True)
+            case StepAction.COMPLETE | StepAction.REVERSE | StepAction.TIME_OUT:
+                await service.change(payment["id"], CHANGES[step.action], unusual=True)
             case _:
                 await service.change(payment["id"], CHANGES[step.action])
-        self._status = CHANGES.get(step.action, self._status)
+        self._order.is_reversed |= step.action is StepAction.REVERSE
+        self._order.statuses[payment["id"]] = CHANGES.get(step.action, self._status)
         return f"payment {self._status}" if step.action in CHANGES else ""
 
     async def _deliver(self, step: HistoryStep) -> str:
+        delivery = self._deliver_event(step)
+        return await (self._deliveries.overlap(delivery) if self._deliveries.held else delivery)
+
+    async def _deliver_event(self, step: HistoryStep) -> str:
         deliveries, shop = self._deliveries, self._shop
-        event = await self._service.event(step.event, self._order.payment["id"])
+        event = await self._service.event(step.event, self._payment["id"])
         match step.manner:
             case Manner.AT_ONCE:
                 responses = await deliveries.race(event)
             case Manner.WITH_RETURN:
-                url = self._order.payment["success_url"]
-                page = shop.page_request(self._observed.browser, url)
+                url, browser = self._payment["success_url"], self._order.browser
+                page = shop.page_request(browser, url)
                 responses = await deliveries.race(event, page)
-                await shop.open(self._observed.browser, url, responses[1])
+                await shop.open(browser, url, responses[1])
             case Manner.WITH_SETTLE:
                 job = shop.settle_request(self._order.id)
                 responses = await deliveries.race(event, job)
             case Manner.SLOW:
                 # The application may respond before the connection is closed.
                 attempt = deliveries.webhook(event)
-                shop.connections.close()
-                left = await shop.connections.send(attempt, timeout_s=SLOW_ATTEMPT_S, closes=True)
+                [left] = await shop.client.deliver(attempt, timeout_s=SLOW_ATTEMPT_S)
                 self._is_working = left.failure is not None
                 response = await deliveries.attempt(event)
                 return f"no response in time, then {response.text}"
-            case Manner.READ_ERROR | Manner.SECOND_READ_ERROR | Manner.SLOW_READ:
+            case Manner.TOGETHER:
+                deliveries.awaiting.append(event)
+                return ""
+            case Manner.OVERLAPPING:
+                await deliveries.hold(event)
+                return ""
+            case manner if manner in KILLS:
+                return await self._deliver_killed(event, manner)
+            case manner if manner in READ_FAULTS:
                 responses = [await deliveries.attempt_faulty(event, step.manner)]
+            case _ if deliveries.awaiting:
+                responses = await deliveries.attempt_together(event)
             case _:
                 responses = [await deliveries.attempt(event)]
-        if step.manner is Manner.KILLED and self._session.restart is not None:
-            await self._session.restart()
         return " and ".join(response.text for response in responses)
+
+    async def _deliver_killed(self, event: ServiceEvent, manner: Manner) -> str:
+        """Kill the application when it has acknowledged the event, or while it handles it."""
+        deliveries, restart = self._deliveries, self._session.restart
+        assert restart is not None  # noqa: S101 - no such step otherwise
+        if manner is Manner.KILLED_IN_HANDLER:
+            await deliveries.hold(event)
+            await restart()
+            first = await deliveries.release()
+        else:
+            first = (await deliveries.attempt(event)).text
+            await restart()
+        if manner is Manner.KILLED:
+            return first
+        return f"{first}, then {(await deliveries.attempt(event)).text}"
 
     async def _forge(self, step: HistoryStep) -> str:
         before = await self._sample(self._observed.number - 1)
         event = await self._forged_event(step.manner)
-        response = await self._shop.send(self._deliveries.webhook(event, step.manner))
+        response = await self._shop.deliver(self._deliveries.webhook(event, step.manner))
         if step.manner in (Manner.UNKNOWN_TYPE, Manner.OTHER_ORDER) and not response.is_success:
             self._deliveries.record(event, response)
         if self._session.unexpected_wait_ms:
@@ -260,9 +260,9 @@ class HistoryRun:
         return response.text
 
     async def _forged_event(self, manner: Manner) -> ServiceEvent:
-        payment = self._order.payment
+        payment = self._payment
         if manner is Manner.OTHER_ORDER:
-            other = (await self._start_order(Browser()))[0].payment
+            other = await self._other_payment()
         elif manner is Manner.OTHER_AMOUNT:
             amount = next(each for each in OTHER_AMOUNTS_MINOR if each != payment["amount"])
             members = ("currency", "success_url", "cancel_url", "metadata")
@@ -272,92 +272,119 @@ class HistoryRun:
                 other = await self._service.call(calls.CREATE_PAYMENT(body=order))
                 await self._session.refresh()
                 self._session.take_payments(other)
+            await self._service.pay(other)
         else:
             return forged_event(manner, await self._service.event(CREATED, payment["id"]))
-        await self._service.submit(other)
-        await self._service.answer(other, approves=True)
         return await self._service.event(COMPLETED, other["id"])
 
-    async def _return(self, _: HistoryStep) -> str:
-        could_know, url = self._observed.could_know, self._order.payment["success_url"]
-        # Where nothing else reports the completed payment, the application may ask for it.
-        may_ask = self._integration.settle is None and self._status not in could_know
-        if may_ask:
-            await self._new_reads()
-        page = await self._shop.open(self._observed.browser, url)
-        if may_ask and await self._new_reads():
-            could_know.add(self._status)
+    async def _other_payment(self) -> Payment:
+        """The completed payment of another customer's order."""
+        order, _ = await self._starts.start_order(Browser())
+        [payment] = order.payments
+        await self._service.pay(payment)
+        order.statuses[payment["id"]] = Status.COMPLETED
+        self._observed.others.append(order)
+        return payment
+
+    async def _cancel(self, _: HistoryStep) -> str:
+        """Open `cancel_url`. Raises AnomalyLeftOut for a host that the file does not name."""
+        url = self._payment["cancel_url"]
+        if (host := urlsplit(url).netloc) not in self._integration.hosts:
+            raise AnomalyLeftOut(f"cancel_url is on {host}, a host that the file does not name")
+        page = await self._shop.open(self._order.browser, url)
+        self._starts.note(page, "cancel_url is answered", limit=SERVER_ERROR)
         return page.text
 
-    async def _settle(self, _: HistoryStep) -> str:
-        response = await self._shop.send(self._shop.settle_request(self._order.id))
-        # A job looks at open orders, and need not look at refunds.
-        if response.is_success and self._status != Status.REFUNDED:
-            self._observed.could_know.add(self._status)
-        return response.text
+    async def _return(self, step: HistoryStep) -> str:
+        payment, could_know = self._payment, self._observed.could_know
+        url = payment["success_url"]
+        if step.manner is Manner.FOREIGN:
+            url = with_payment(url, payment["id"], (await self._other_payment())["id"])
+        known = payment["id"], self._status
+        # Where nothing else reports the completed payment, the application may ask for it.
+        may_ask = self._integration.settle is None and known not in could_know
+        if may_ask:
+            await self._new_reads()
+        page = await self._shop.open(self._order.browser, url)
+        is_strict = self._is_plain and self._status == Status.COMPLETED
+        limit = CLIENT_ERROR if is_strict else SERVER_ERROR
+        has_failed = self._starts.note(page, "success_url is answered", limit=limit)
+        if may_ask and (await self._new_reads() or has_failed):
+            could_know.add(known)
+        return page.text
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether nothing disturbs the application."""
+        return not self._history.anomalies
+
+    async def _settle(self, step: HistoryStep) -> str:
+        shop, url, browser = self._shop, self._payment["success_url"], self._order.browser
+        job = shop.settle_request(self._order.id)
+        match step.manner:
+            case Manner.JOB_TWICE:
+                responses = await self._deliveries.race_requests(job, replace(job))
+            case Manner.JOB_WITH_RETURN:
+                page = shop.page_request(browser, url)
+                responses = await self._deliveries.race_requests(job, page)
+                await shop.open(browser, url, responses.pop())
+            case _:
+                responses = [await shop.send(job)]
+        limit = CLIENT_ERROR if self._is_plain else SERVER_ERROR
+        failed = [self._starts.note(each, "the job is answered", limit=limit) for each in responses]
+        if any(failed) or any(response.is_success for response in responses):
+            # A job looks at open orders, and need not look at refunds and reversals.
+            orders = [self._order] if self._integration.settles_each else self._observed.orders
+            usual = (order for order in orders if not order.is_reversed)
+            found = (each for order in usual for each in order.statuses.items())
+            self._observed.could_know.update(each for each in found if each[1] != Status.REFUNDED)
+        return " and ".join(response.text for response in responses)
 
     async def _sample(self, step: int) -> Sample:
-        """Read the order after a step; store it with the payment's status."""
-        observed = self._observed
-        sample = await self._shop.read_state(self._order.id, observed.browser, step, self._status)
-        observed.samples.append(sample)
+        """Read the order after a step; store it with the status of its money."""
+        sample = await self._shop.read_state(self._order, step)
+        self._order.samples.append(sample)
         return sample
 
     async def _finish(self) -> None:
+        await self._deliveries.release()
         await self._deliveries.retry_in_the_end()
-        if self._integration.settle is not None:
-            await self._execute(HistoryStep(StepAction.SETTLE))
-        state, could_know = self._integration.state, self._observed.could_know
-        could_know -= set() if state.closed else {*HAS_NO_MONEY}
-        could_know -= set() if state.refunded else {Status.REFUNDED}
-        await self._settled()
+        orders = self._observed.orders
+        if self._integration.settles_each:
+            for number in range(len(orders)):
+                await self._execute(HistoryStep(StepAction.SETTLE, order=number))
+        elif self._integration.settle is not None:
+            await self._settle_all()
+        state, unjudged = self._integration.state, set[str]()
+        unjudged |= set() if state.closed else {*HAS_NO_MONEY}
+        unjudged |= set() if state.refunded else {Status.REFUNDED}
+        self._observed.unjudged = frozenset(unjudged)
+        await settled(self._session, self._observed, is_working=self._is_working)
         if self._session.observes_reads:
             self._session.reads_later |= await self._new_reads() > 0
-        await self._end_payments()
+        await self._session.refresh()
+        # Those that belong to no order, as far as is known, are those of the first one.
+        for order in reversed(orders):
+            await end_payments(self._session, order, is_only=order is orders[0])
 
-    async def _settled(self) -> None:
-        """Wait until the order has reached its end, or has had the time for it."""
-        session, wall, is_late = self._session, self._session.wall, False
-        started_ms = wall.monotonic_ms()
-        is_slow = any(step.manner is Manner.SLOW_READ for step in self._history.steps)
-        while True:
-            await self._sample(self._observed.number - 1)
-            elapsed_ms = wall.monotonic_ms() - started_ms
-            if not is_settled(self._observed):
-                is_late = True
-                wait_ms = self._integration.state.max_wait_ms + is_slow * SLOW_READ_MS
-            else:
-                # Histories that run at the same time delay each other.
-                if is_late and not (self._is_working or session.is_shared or is_slow):
-                    session.lag_ms = max(session.lag_ms, int(elapsed_ms))
-                is_late, wait_ms = False, 0 if self._is_quick else session.unexpected_wait_ms
-            if elapsed_ms >= max(wait_ms, MAX_WORK_MS if self._is_working else 0):
+    async def _settle_all(self) -> None:
+        """Run the job: where it pays several orders, until it pays none, or often enough."""
+        orders, paid = self._observed.orders, -1
+        for _ in range(MAX_JOBS):
+            await self._execute(HistoryStep(StepAction.SETTLE))
+            if len(orders) == 1:
                 return
+            before, paid = paid, await self._paid(more_than=max(paid, 0))
+            if paid in (before, len(orders)):
+                return
+
+    async def _paid(self, more_than: int) -> int:
+        """The number of orders that are paid, as soon as it has grown, or had the time for it."""
+        wall, shop, orders = self._session.wall, self._shop, self._observed.orders
+        started_ms, wait_ms = wall.monotonic_ms(), self._integration.state.max_wait_ms
+        while True:
+            states = [await shop.read_state(each, self._observed.number) for each in orders]
+            paid = sum(state.is_paid for state in states)
+            if paid > more_than or wall.monotonic_ms() - started_ms >= wait_ms:
+                return paid
             await pause(wall, STATE_PAUSE_MS)
-            self._observed.samples.pop()
-
-    @property
-    def _is_quick(self) -> bool:
-        """Whether the first settled state counts: nothing was delivered that could be one too many.
-
-        Otherwise a second effect may follow later.
-        """
-        deliveries = [step for step in self._history.steps if step.action is StepAction.DELIVER]
-        events = {step.event for step in deliveries if step.manner is Manner.USUAL}
-        return not self._is_working and len(events) == len(deliveries)
-
-    async def _end_payments(self) -> None:
-        """Note which payments may still complete; expire those that wait for their customer."""
-        order, session = self._order, self._session
-        await session.refresh()
-        payments = [*order.payments, *session.take_payments(order.payment)]
-        own, others = order.payment["id"], [each["id"] for each in payments]
-        others.remove(own)
-        call = calls.NEWEST_PAYMENTS(limit=MAX_SHARED)
-        newest = await self._service.call(call) if others else ()
-        statuses = {**{each["id"]: each["status"] for each in newest}, own: self._status}
-        live = (each for each in (own, *others) if statuses.get(each) not in HAS_NO_MONEY)
-        self._observed.live_payments = tuple(live)
-        for each in others:
-            if statuses.get(each) == Status.PENDING:
-                await self._service.change(each, Status.EXPIRED)

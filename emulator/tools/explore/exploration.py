@@ -1,17 +1,19 @@
 """Runs histories in the order of their size, and collects the failures."""
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Iterable
-from itertools import combinations, islice
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import combinations
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from emulator.clock import pause
+from emulator.domain.user_error import UserError
 from emulator.domain.webhook_forms import STANDARD, WebhookForm
-from emulator.http.emulator_calls import PaymentsEmulatorError
-from emulator.tools.explore.executor import STATE_PAUSE_MS, HistoryRun
+from emulator.tools.explore.anomalies import left_out
+from emulator.tools.explore.ends import Ends
+from emulator.tools.explore.executor import HistoryRun
 from emulator.tools.explore.histories import (
     History,
     build_history,
@@ -23,18 +25,22 @@ from emulator.tools.explore.histories import (
 from emulator.tools.explore.integration import Integration
 from emulator.tools.explore.judgement import (
     HistoryFailure,
-    Observation,
-    compare_ends,
-    is_order_free,
     judge,
 )
-from emulator.tools.explore.service import ExploreError
-from emulator.tools.explore.session import ExploreSession
+from emulator.tools.explore.observation import Observation
+from emulator.tools.explore.session import AnomalyLeftOut, ExploreSession
 from emulator.tools.explore.steps import Capabilities, Steps
 
 MAX_CONCURRENT = 64
-
+# How many times `within` a failed history may take when it runs once more, alone.
+PATIENCE = 2
+MAX_BEFORE = 50
+# A race may end well by chance.
+RACE_RUNS = 5
+# The titles of the histories that show what a file may declare.
+USUAL = ("paid", "failed", "refunded")
 Progress = Callable[["Exploration"], None]
+_Running = deque[asyncio.Task[Observation | None]]
 
 
 class Result(Struct, frozen=True, kw_only=True):
@@ -46,73 +52,111 @@ class Result(Struct, frozen=True, kw_only=True):
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """When an exploration ends; random histories larger than `depth` follow if it `draws` them."""
+    """When an exploration ends; random histories larger than `depth` follow if it `draws` them.
+
+    Until all histories up to `required_depth` ran, the limit is `max_required_time_ms`.
+    """
 
     depth: int
     seed: int
     max_failures: int
     max_time_ms: int | None
+    required_depth: int = 0
+    max_required_time_ms: int | None = None
     draws: bool = False
 
 
-def capabilities(integration: Integration, form: WebhookForm = STANDARD) -> Capabilities:
+def capabilities(
+    integration: Integration, form: WebhookForm = STANDARD, *, no_clock: str = ""
+) -> Capabilities:
     """What the merchant's application has, by its file and the form of its webhooks."""
     return Capabilities(
         form=form,
+        no_clock=no_clock,
         has_webhook=integration.webhook is not None,
         has_return=integration.return_to is not None,
         has_settle=integration.settle is not None,
         is_durable=integration.run is not None and integration.run.durable,
+        has_again=integration.again is not None,
+        has_between=integration.between is not None,
+        has_tamper=any(call.tamper for call in integration.start),
+        names_payment=integration.names_payment,
+        settles_all=integration.settle is not None and not integration.settles_each,
+        is_unusual=integration.unusual,
     )
 
 
 class Exploration:
-    """Explores one integration, and counts its histories: what became of those that exist."""
+    """Explores one integration, and counts its histories.
 
-    def __init__(self, session: ExploreSession, limits: Limits, progress: Progress) -> None:
-        self.existing = self.ran = self.equivalent = self.containing_failure = 0
+    `existing` and `done` are by size; a history is done if it ran, or differs from one that ran
+    only in the order of independent steps. `usual` has the observations of the smallest histories
+    by title. The time counts from `started_ms`.
+    """
+
+    def __init__(
+        self,
+        session: ExploreSession,
+        limits: Limits,
+        progress: Progress,
+        *,
+        started_ms: float | None = None,
+    ) -> None:
+        self.existing, self.done = Counter[int](), Counter[int]()
+        self.ran = self.equivalent = self.containing_failure = self.held_alone = 0
         self.complete_size: int | None = None
+        self.usual: dict[str, Observation] = {}
         self.results: list[Result] = []
         self.failures: list[HistoryFailure] = []
-        self.can = capabilities(session.shop.integration, session.shop.form)
+        self.can = capabilities(
+            session.shop.integration, session.shop.form, no_clock=session.no_clock
+        )
         self.can_overlap = False
-        self._session, self._limits, self._progress = session, limits, progress
-        self._started_ms = session.wall.monotonic_ms()
+        self.limits = limits
+        self._session, self._progress = session, progress
+        self._started_ms = session.wall.monotonic_ms() if started_ms is None else started_ms
         self._reads = session.max_reads
         self._kind = (False, False)
+        self._width, self._settled_ms = 1, list[float]()
         self._seen: set[Steps] = set()
-        self._ends: dict[Steps, Observation] = {}
+        self._impossible: list[tuple[History, str]] = []
+        self._ends = Ends(session, self.can)
 
     @property
     def duration_ms(self) -> float:
         return self._session.wall.monotonic_ms() - self._started_ms
 
     @property
-    def not_run(self) -> int:
-        """How many had no time left, or too many others had failed."""
-        return self.existing - self.ran - self.equivalent - self.containing_failure
+    def integration(self) -> Integration:
+        return self._session.shop.integration
 
     @property
     def is_complete(self) -> bool:
         """Whether all histories up to the depth ran; random ones never end."""
-        return self.complete_size == self._limits.depth
+        return self.complete_size == self.limits.depth
+
+    @property
+    def is_sufficient(self) -> bool:
+        """Whether all histories ran that are required."""
+        return self.complete_size is not None and self.complete_size >= self.limits.required_depth
 
     @property
     def is_over(self) -> bool:
         """Whether a limit is reached."""
-        limits = self._limits
-        has_time = limits.max_time_ms is None or self.duration_ms < limits.max_time_ms
+        limits = self.limits
+        max_ms = limits.max_time_ms if self.is_sufficient else limits.max_required_time_ms
+        has_time = max_ms is None or self.duration_ms < max_ms
         return len(self.failures) >= limits.max_failures or not has_time
 
     async def run(self) -> None:
-        """Run all histories up to the depth, then random ones. Raises ExploreError."""
-        session, limits = self._session, self._limits
+        """Run all histories up to the depth, then random ones. Raises UserError."""
+        session, limits = self._session, self.limits
+        by_size = [histories_of_size(size, self.can) for size in range(limits.depth + 1)]
+        self.existing.update({size: len(histories) for size, histories in enumerate(by_size)})
         await session.drop_payments()
         # Which payment is new is only known of one order at a time.
         is_known = session.shop.integration.names_payment
         self.can_overlap = is_known and await session.shop.serves_several()
-        by_size = [histories_of_size(size, self.can) for size in range(limits.depth + 1)]
-        self.existing = sum(len(histories) for histories in by_size)
         session.observes_reads, session.reads_later = True, False
         for size, histories in enumerate(by_size):
             await self._explore_all(histories)
@@ -122,31 +166,37 @@ class Exploration:
             if session.observes_reads:
                 session.observes_reads, self._reads = False, session.max_reads
                 self._seen = {normal_form(history.steps, self._reads) for history in histories}
+                for history in histories:
+                    await self._ends.calibrate(history, self.observe)
         if limits.draws:
             await self._explore_all(random_histories(limits.seed, limits.depth, self.can))
+
+    @property
+    def not_compared(self) -> list[str]:
+        """The places of the state at which equal histories differ."""
+        return sorted(self._ends.unstable)
 
     async def _explore_all(self, histories: Iterable[History]) -> None:
         """Run the histories whose results are not known, and judge them in order.
 
         Those that share the account overlap: an asynchronous application, or one that waits itself,
-        needs no more time for several. A retry after a wait must not meet the fault of another
-        history, so those that wait end before others begin. The clock moves for one at a time.
+        needs no more time for several; their number follows the slowest. A retry after a wait must
+        not meet the fault of another history, so those that wait end before others begin. The clock
+        moves for one at a time.
         """
-        running: deque[asyncio.Task[Observation]] = deque()
+        running: _Running = deque()
         try:
             for history in histories:
-                # The number of random ones is not known before.
-                self.existing += len(history.anomalies) > self._limits.depth
                 shares, kind = self._shares(history), (history.waits, history.moves_clock)
-                is_full = history.waits and len(running) == MAX_CONCURRENT
+                is_full = history.waits and len(running) >= self._width
                 is_alone = not shares or kind != self._kind or is_full
-                await self._end_oldest(running, leaving=0 if is_alone else MAX_CONCURRENT - 1)
+                await self._end_oldest(running, leaving=0 if is_alone else self._width - 1)
                 if self.is_over:
                     return
                 if not self._is_new(history):
                     continue
                 self._session.is_shared, self._kind = shares, kind
-                running.append(asyncio.create_task(self._observe(history)))
+                running.append(asyncio.create_task(self._observe_possible(history)))
                 if not shares:
                     await self._end_oldest(running, leaving=0)
             await self._end_oldest(running, leaving=0)
@@ -159,34 +209,139 @@ class Exploration:
     def _shares(self, history: History) -> bool:
         """Whether a history can overlap with others, and it saves time."""
         saves_time = not history.moves_clock if history.waits else self._session.lag_ms > 0
-        can_overlap = self.can_overlap and self._session.names_orders
+        account = self._session.shop.integration.account
+        has_common_account = account is not None and account.is_common
+        can_overlap = self.can_overlap and self._session.names_orders and not has_common_account
         return can_overlap and not history.runs_alone and saves_time
 
-    async def _end_oldest(self, running: "deque[asyncio.Task[Observation]]", leaving: int) -> None:
+    async def _end_oldest(self, running: _Running, leaving: int) -> None:
         """Judge the oldest histories until this number is left."""
         while len(running) > leaving:
             observation = await running[0]
             del running[0]
-            history = observation.history
-            if self.is_over or self._contains_failure(history):
+            if observation is None or self.is_over:
                 continue
-            result = await self._judge(observation)
-            if result.failure is not None and len(history.anomalies) > self._limits.depth:
-                await asyncio.gather(*running, return_exceptions=True)  # its parts may run alone
-                result = await self._reduced(result)
+            history = observation.history
+            if self._contains_failure(history):
+                continue
+            self._adapt(observation.settled_ms)
+            result = await self.judge(observation)
+            if result.failure is not None:
+                await asyncio.gather(*running, return_exceptions=True)
+                result = await self._confirmed(result, result.failure)
             self.results.append(result)
             self.failures += [] if result.failure is None else [result.failure]
             self.ran += 1
+            self.done[len(history.anomalies)] += 1
+            if history.title in USUAL:
+                self.usual[history.title] = observation
             self._progress(self)
+
+    def _adapt(self, settled_ms: float) -> None:
+        """Double the number of histories that run together, or halve it, after as many."""
+        self._settled_ms.append(settled_ms)
+        if len(self._settled_ms) >= self._width:
+            is_quick = max(self._settled_ms) <= self.integration.state.within_ms / 2
+            self._width = (
+                min(MAX_CONCURRENT, 2 * self._width) if is_quick else self._width // 2 or 1
+            )
+            self._settled_ms.clear()
+
+    async def _confirmed(self, result: Result, failure: HistoryFailure) -> Result:
+        """A failed history after it ran alone: passed where only its end was late before."""
+        before = tuple(each.history.name for each in self.results[-MAX_BEFORE:])
+        try:
+            with self._alone():
+                result, again = await self._repeated(result, failure)
+        except UserError as error:
+            again = replace(failure, runs=f"not repeated: {error.lines[0]}")
+        self.held_alone += again is None
+        return replace(result, failure=again and replace(again, before=before))
+
+    async def _repeated(
+        self, result: Result, failure: HistoryFailure
+    ) -> tuple[Result, HistoryFailure | None]:
+        """Run the smallest part of a history that fails once more. Raises UserError."""
+        if len(result.history.anomalies) > self.limits.depth:
+            result = await self._reduced(result)
+        failure = result.failure or failure
+        again = await self.rerun(result.history, failure.reference)
+        if again is None and failure.is_seen_fact:
+            third = await self.rerun(result.history, failure.reference)
+            again = replace(failure, runs=f"seen in {1 + (third is not None)} of 3 runs")
+        return result, again
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        session = self._session
+        is_shared, session.is_shared, session.patience = session.is_shared, False, PATIENCE
+        try:
+            yield
+        finally:
+            session.is_shared, session.patience = is_shared, 1
+
+    async def rerun(self, history: History, reference: History | None) -> HistoryFailure | None:
+        """Run a history once more, after the one with whose end its end is compared."""
+        await self._session.drop_payments()
+        other = None if reference is None else await self.observe(reference)
+        observation = await self.observe(history)
+        failure = judge(observation)
+        if failure is None and other is not None:
+            failure = await self._ends.difference(observation, other)
+        return failure
+
+    async def replay(
+        self, history: History, reference: History | None = None, before: Iterable[History] = ()
+    ) -> Result:
+        """Run a saved history: alone, and if it holds, once more after others.
+
+        The usual history of its outcome shows first how the application works.
+        """
+        session, started_ms = self._session, self._session.wall.monotonic_ms()
+        await session.drop_payments()
+        session.observes_reads, session.reads_later = True, False
+        for usual in filter(None, [build_history(history.outcome, (), self.can)]):
+            await self._ends.calibrate(usual, self.observe, is_brief=reference is None)
+        session.observes_reads = False
+        with self._alone():
+            failure = await self._replayed(history, reference or self._same_facts(history), before)
+        duration_ms = session.wall.monotonic_ms() - started_ms
+        return Result(history=history, duration_ms=duration_ms, failure=failure)
+
+    async def _replayed(
+        self, history: History, reference: History | None, before: Iterable[History]
+    ) -> HistoryFailure | None:
+        """The failure; its `before` is empty if the history fails alone."""
+        for _ in range(RACE_RUNS if history.is_race else 1):
+            if failure := await self.rerun(history, reference):
+                return failure
+        names = []
+        for each in before:
+            with suppress(AnomalyLeftOut):
+                await self.observe(each)
+                names.append(each.name)
+        failure = await self.rerun(history, reference) if names else None
+        return failure and replace(failure, before=tuple(names))
+
+    def _same_facts(self, history: History) -> History | None:
+        """The smallest part of a history that has the same facts in another order."""
+        sizes, own = range(len(history.anomalies)), facts(history.steps)
+        parts = (part for size in sizes for part in combinations(history.anomalies, size))
+        others = (build_history(history.outcome, part, self.can) for part in parts)
+        return next((each for each in others if each and facts(each.steps) == own), None)
 
     def _is_new(self, history: History) -> bool:
         """Whether the result of a history is not known yet; counts it otherwise."""
+        if any(history.contains(each) for each, _ in self._impossible):
+            self.existing[len(history.anomalies)] -= 1
+            return False
         if self._contains_failure(history):
             return False
         steps = normal_form(history.steps, self._reads)
         is_new = steps not in self._seen
         self._seen.add(steps)
         self.equivalent += not is_new
+        self.done[len(history.anomalies)] += not is_new
         return is_new
 
     def _contains_failure(self, history: History) -> bool:
@@ -194,57 +349,48 @@ class Exploration:
         self.containing_failure += contains
         return contains
 
-    async def _observe(self, history: History) -> Observation:
+    async def observe(self, history: History) -> Observation:
+        """Run a history. Raises UserError, and AnomalyLeftOut."""
         try:
             return await HistoryRun(self._session, history).run()
-        except (ExploreError, PaymentsEmulatorError) as error:
-            text = error.line if isinstance(error, PaymentsEmulatorError) else error
-            raise ExploreError(f"{text} (in the history: {history.title})") from None
+        except AnomalyLeftOut:
+            raise
+        except UserError as error:
+            raise UserError(f"{error.lines[0]} (in the history: {history.title})") from None
 
-    async def _judge(self, observation: Observation) -> Result:
+    async def _observe_possible(self, history: History) -> Observation | None:
+        """Run a history; None where the application turns out not to have one of its anomalies."""
+        try:
+            return await self.observe(history)
+        except AnomalyLeftOut as error:
+            self._impossible.append((history, error.lines[0]))
+            self.existing[len(history.anomalies)] -= 1
+            return None
+
+    @property
+    def left_out(self) -> dict[str, list[str]]:
+        """The anomalies that did not occur, by the reason."""
+        problems = left_out(self.can)
+        for history, reason in self._impossible:
+            names = problems.setdefault(reason, [])
+            names += (each for each in history.name.anomalies if each not in names)
+        return problems
+
+    async def judge(self, observation: Observation) -> Result:
         """Judge a history, also by the ends of earlier ones."""
         failure = judge(observation)
-        if failure is None and is_order_free(observation):
-            failure = await self._compare(observation)
+        if failure is None:
+            failure = await self._ends.compare(observation)
         history, duration_ms = observation.history, observation.duration_ms
         return Result(history=history, duration_ms=duration_ms, failure=failure)
-
-    async def _compare(self, observation: Observation) -> HistoryFailure | None:
-        """Compare the end with that of the same facts in another order, once there is one."""
-        shop, wall, key = self._session.shop, self._session.wall, facts(observation.history.steps)
-        reference = self._ends.get(key)
-        if reference is None:
-            final = [observation.final]
-            self._ends[key] = replace(observation, trace=(), sent=(), samples=final, forged=())
-            return None
-        state, started_ms = shop.integration.state, wall.monotonic_ms()
-        while True:
-            failure = compare_ends(observation, reference, state.ignore)
-            if failure is None or wall.monotonic_ms() - started_ms >= state.max_wait_ms:
-                return failure
-            await pause(wall, STATE_PAUSE_MS)
-            # The end of the first one may have been read too early, too.
-            for each in (observation, reference):
-                step, status = each.final.step, each.final.payment_status
-                each.samples[-1] = await shop.read_state(each.order, each.browser, step, status)
 
     async def _reduced(self, result: Result) -> Result:
         """The smallest part of a history that still fails."""
         outcome, anomalies = result.history.outcome, result.history.anomalies
-        for left_out in anomalies:
-            others = [each for each in anomalies if each is not left_out]
+        for one in anomalies:
+            others = [each for each in anomalies if each is not one]
             part = build_history(outcome, others, self.can)
-            smaller = part and await self._judge(await self._observe(part))
+            smaller = part and await self.judge(await self.observe(part))
             if smaller and smaller.failure:
                 return await self._reduced(smaller)
         return result
-
-    async def replay(self, history: History) -> Result:
-        """Run one history, after another order of its facts with which its end is compared."""
-        await self._session.drop_payments()
-        sizes, own = range(len(history.anomalies)), facts(history.steps)
-        parts = (part for size in sizes for part in combinations(history.anomalies, size))
-        others = (build_history(history.outcome, part, self.can) for part in parts)
-        for other in islice((each for each in others if each and facts(each.steps) == own), 1):
-            await self._judge(await self._observe(other))
-        return await self._judge(await self._observe(history))

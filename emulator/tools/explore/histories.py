@@ -1,6 +1,6 @@
 """Defines histories: what a customer does, what goes wrong, and in which order it happens.
 
-A history is an outcome and a set of anomalies. Its steps are those of the outcome, changed by each
+A history is an outcome and a set of anomalies. Its steps are the outcome's steps, changed by each
 anomaly in the order of the table ANOMALY_KINDS.
 """
 
@@ -17,7 +17,10 @@ from emulator import ids
 from emulator.tools.explore.anomalies import ANOMALIES, Anomaly
 from emulator.tools.explore.steps import (
     CHANGES,
+    KILLS,
     READ_FAULTS,
+    REPEATING,
+    SIMULTANEOUS,
     WAITING,
     Capabilities,
     HistoryStep,
@@ -26,13 +29,16 @@ from emulator.tools.explore.steps import (
     StepAction,
     Steps,
     base_steps,
+    outcomes,
 )
 
 # Random histories have up to this number of anomalies more than `--depth`.
 MAX_EXTRA_ANOMALIES = 3
 # Draws that yield no new history, after which there is probably none left.
 MAX_VAIN_DRAWS = 5_000
-_TOGETHER = {Manner.WITH_RETURN: StepAction.RETURN, Manner.WITH_SETTLE: StepAction.SETTLE}
+_AT_ONCE = {Manner.WITH_RETURN: StepAction.RETURN, Manner.WITH_SETTLE: StepAction.SETTLE}
+_ORDERS = (*_AT_ONCE, Manner.TOGETHER, Manner.OVERLAPPING)
+"""The manners that change the order of facts only."""
 
 
 class HistoryName(Struct, frozen=True, kw_only=True):
@@ -43,7 +49,7 @@ class HistoryName(Struct, frozen=True, kw_only=True):
 
 
 class History(Struct, frozen=True, kw_only=True):
-    """A history: its steps are those of the outcome, changed by the anomalies."""
+    """A history: its steps are the outcome's steps, changed by the anomalies."""
 
     outcome: Outcome
     anomalies: tuple[Anomaly, ...]
@@ -64,14 +70,24 @@ class History(Struct, frozen=True, kw_only=True):
         return any(step.manner in WAITING for step in self.steps)
 
     @property
+    def is_race(self) -> bool:
+        """Whether requests arrive at the same moment."""
+        return any(step.manner in SIMULTANEOUS for step in self.steps)
+
+    @property
     def moves_clock(self) -> bool:
         """Whether a step moves the clock, which all payments share."""
-        return any(step.action is StepAction.PASS_EXPIRY for step in self.steps)
+        return self.passes_time or any(s.action is StepAction.PASS_EXPIRY for s in self.steps)
+
+    @property
+    def passes_time(self) -> bool:
+        """Whether a step moves the clock of the application."""
+        return any(step.action is StepAction.PASS_TIME for step in self.steps)
 
     @property
     def runs_alone(self) -> bool:
-        """Whether no other history can run meanwhile: reads fail, or the shop is killed."""
-        return any(step.manner in (*READ_FAULTS, Manner.KILLED) for step in self.steps)
+        """Whether no other history can run meanwhile: reads fail, the shop ends, or time passes."""
+        return self.passes_time or any(step.manner in (*READ_FAULTS, *KILLS) for step in self.steps)
 
     def contains(self, other: "History") -> bool:
         """Whether another history is a part of this one."""
@@ -83,7 +99,10 @@ def build_history(
 ) -> History | None:
     """The history with these anomalies, or None where they do not fit together."""
     ordered = tuple(sorted(anomalies, key=ANOMALIES.index))
-    steps: Steps | None = base_steps(outcome, can)
+    kinds = [each.kind for each in ordered]
+    does_fit = all(outcome in kind.outcomes for kind in kinds) and outcome in outcomes(can)
+    does_fit &= len(kinds) == 1 or all(kind.is_combined for kind in kinds)
+    steps: Steps | None = base_steps(outcome, can) if does_fit else None
     for anomaly in ordered:
         steps = None if steps is None else anomaly.apply(steps, can)
     if steps is None:
@@ -99,7 +118,7 @@ def histories_of_size(size: int, can: Capabilities) -> list[History]:
     the clock come later, then those that run alone, and last those that wait.
     """
     groups = defaultdict[tuple[Any, ...], list[History]](list)
-    for outcome, chosen in product(Outcome, combinations(ANOMALIES, size)):
+    for outcome, chosen in product(outcomes(can), combinations(ANOMALIES, size)):
         history = build_history(outcome, chosen, can)
         if history is not None:
             phase = history.waits, history.runs_alone, history.moves_clock
@@ -118,7 +137,7 @@ def random_histories(seed: int, depth: int, can: Capabilities) -> Iterator[Histo
         return int(next(chances) * choices)
 
     while vain < MAX_VAIN_DRAWS:
-        outcome = list(Outcome)[draw(len(Outcome))]
+        outcome = outcomes(can)[draw(len(outcomes(can)))]
         size = depth + 1 + draw(MAX_EXTRA_ANOMALIES)
         chosen = {ANOMALIES[draw(len(ANOMALIES))] for _ in range(size)}
         history = build_history(outcome, list(chosen), can) if len(chosen) == size else None
@@ -156,6 +175,20 @@ def _is_unread(step: HistoryStep, reads: Mapping[str, int]) -> bool:
 
 def facts(steps: Steps) -> Steps:
     """What happens in a history, without its order."""
-    parts = [replace(s, manner=Manner.USUAL) if s.manner in _TOGETHER else s for s in steps]
-    parts += [HistoryStep(_TOGETHER[s.manner]) for s in steps if s.manner in _TOGETHER]
+    parts = [replace(s, manner=Manner.USUAL) if s.manner in _ORDERS else s for s in steps]
+    parts += [
+        HistoryStep(_AT_ONCE[s.manner], order=s.order, payment=s.payment)
+        for s in steps
+        if s.manner in _AT_ONCE
+    ]
     return tuple(sorted(parts))
+
+
+def without_repetitions(steps: Steps) -> Steps:
+    """The same steps, where each event and each page arrives once, and the job runs in the end."""
+    parts = (
+        replace(step, manner=Manner.USUAL) if step.manner in REPEATING else step
+        for step in steps
+        if step.action not in (StepAction.SETTLE, StepAction.PASS_TIME)
+    )
+    return tuple(dict.fromkeys(parts))

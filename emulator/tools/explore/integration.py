@@ -1,18 +1,20 @@
 """Holds an integration: how customers start orders, where their state is, where webhooks go."""
 
 import re
+from urllib.parse import urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from emulator.scenarios.values import Json
 from emulator.tools.explore.histories import HistoryName
-from emulator.tools.explore.response_value import Condition, Count, ResponseValue
+from emulator.tools.explore.response_value import Amount, Condition, Count, ResponseValue, Unit
 
 VALUE_NAME = re.compile(r"\{([a-z][a-z0-9_]{0,39})\}", re.ASCII)
 """A name in braces in a request or command; it stands for a value of an earlier response."""
 
 Pairs = tuple[tuple[str, str], ...]
-_VALUES = ("order", "payment", "checkout_url", "paid", "fulfilled", "closed", "refunded")
+_VALUES = ("order", "payment", "checkout_url", "paid", "fulfilled", "closed", "refunded", "amount")
 
 
 class ShopCall(Struct, frozen=True, kw_only=True):
@@ -50,6 +52,37 @@ class StartCall(ShopCall, frozen=True, kw_only=True):
     order: ResponseValue | None = None
     payment: ResponseValue | None = None
     checkout_url: ResponseValue | None = None
+    tamper: tuple[tuple[str, Json], ...] = ()
+    """Members of the body that a dishonest customer replaces."""
+
+    @property
+    def tampered(self) -> "StartCall":
+        """The call of a dishonest customer."""
+        form = {**dict(self.form), **{name: str(value) for name, value in self.tamper}}
+        if isinstance(self.json, dict):
+            return replace(self, json={**self.json, **dict(self.tamper)})
+        return replace(self, form=tuple(form.items())) if self.form else self
+
+
+class Account(ShopCall, frozen=True, kw_only=True):
+    """The call that reads a number beside the orders, which grows by what was paid.
+
+    With `by`, it grows by this for each payment.
+    """
+
+    path: str | None = None
+    match: str | None = None
+    unit: Unit = Unit.CENTS
+    by: int | None = None
+
+    @property
+    def value(self) -> Amount:
+        return Amount(path=self.path, match=self.match, unit=self.unit)
+
+    @property
+    def is_common(self) -> bool:
+        """Whether all orders have the same account."""
+        return not VALUE_NAME.search(repr((self.line, self.json, self.form, self.headers)))
 
 
 class State(ShopCall, frozen=True, kw_only=True):
@@ -62,9 +95,17 @@ class State(ShopCall, frozen=True, kw_only=True):
     fulfilled: Count | None = None
     closed: Condition | None = None
     refunded: Condition | None = None
+    amount: Amount | None = None
+    once: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     within_ms: int
     idle: str | None = None
+
+    @property
+    def declared(self) -> dict[str, ResponseValue]:
+        """What the file says about the state, by the key."""
+        once = {f"once[{index}]": Count(path=path) for index, path in enumerate(self.once)}
+        return {**self.found_values, **once}
 
     @property
     def max_wait_ms(self) -> int:
@@ -78,6 +119,7 @@ class Run(Struct, frozen=True, kw_only=True):
     command: str
     ready: str | None = None
     durable: bool = False
+    clock: bool = False
 
 
 class Integration(Struct, frozen=True, kw_only=True):
@@ -88,9 +130,15 @@ class Integration(Struct, frozen=True, kw_only=True):
     state: State
     webhook: str | None = None
     return_to: str | None = None
+    again: StartCall | None = None
+    between: ShopCall | None = None
+    account: Account | None = None
     settle: ShopCall | None = None
+    unusual: bool = False
     run: Run | None = None
     history: HistoryName | None = None
+    reference: HistoryName | None = None
+    before: tuple[HistoryName, ...] = ()
 
     @property
     def start_line(self) -> str:
@@ -102,6 +150,19 @@ class Integration(Struct, frozen=True, kw_only=True):
         """A URL of the application; empty where it only has commands."""
         urls = (*(call.url for call in (*self.start, self.state)), self.webhook)
         return next((url for url in urls if url and not url.startswith("{")), "")
+
+    @property
+    def hosts(self) -> set[str]:
+        """The hosts that the file names."""
+        calls = (*self.start, self.state, *([self.settle] if self.settle else []))
+        return {urlsplit(url).netloc for url in (*(each.url for each in calls), self.webhook or "")}
+
+    @property
+    def settles_each(self) -> bool:
+        """Whether the job is run for one order."""
+        call = self.settle
+        parts = () if call is None else (call.line, call.json, call.form, call.headers)
+        return "{order}" in repr(parts)
 
     @property
     def names_payment(self) -> bool:

@@ -11,10 +11,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from emulator.domain.hosts import ACCEPTED_URL
-from emulator.files.yaml_nodes import ListNode, MapNode
+from emulator.files.yaml_nodes import ListNode
 from emulator.files.yaml_tree import read_tree
 from emulator.http.addresses import is_web_url
-from emulator.scenarios.entries import Entry, FileContext, listed, read_items, with_others_in
+from emulator.scenarios.entries import Entry, FileContext, read_items, with_others_in
 from emulator.scenarios.kinds import (
     Boolean,
     Duration,
@@ -23,8 +23,8 @@ from emulator.scenarios.kinds import (
     Kind,
     ListOf,
     PairsOf,
-    Pattern,
     Text,
+    WholeNumber,
     Word,
 )
 from emulator.scenarios.loader import file_text
@@ -36,17 +36,27 @@ from emulator.tools.explore.anomalies import ANOMALY_BY_NAME
 from emulator.tools.explore.histories import HistoryName
 from emulator.tools.explore.integration import (
     VALUE_NAME,
+    Account,
     Integration,
     Run,
     ShopCall,
     StartCall,
     State,
 )
-from emulator.tools.explore.response_value import JSON_PATH, Condition, Count, ResponseValue
 from emulator.tools.explore.steps import Outcome
+from emulator.tools.explore.value_kinds import (
+    AMOUNT,
+    CONDITION,
+    COUNT,
+    MATCH_KEY,
+    PATH_KEY,
+    UNIT_KEY,
+    VALUE,
+    ValueKind,
+    path_kind,
+)
 
 ORDER = "{order}"
-_NO_VALUES = "in must have a value or more, or the condition is never true"
 MAX_START_CALLS = 20
 _HOST = " http://127.0.0.1:3000"
 _URL = re.compile(r"https?://[^\s/?#@]+(?:[/?][^\s#]*)?", re.ASCII)
@@ -131,71 +141,27 @@ def _needs_order(members: Members) -> None:
         entry.refuse(f"a {key} with {ORDER} in {place}, which stands for the order's id")
 
 
-def _path(or_else: str = "") -> Text:
-    """A path; `or_else` says in messages what else is accepted."""
-    expected = f"a path such as $.id or $.data[0].status{or_else}"
-    return Text(JSON_PATH, expected=expected, examples=["$.id"], accepts=bool)
+def _needs_members(members: Members) -> None:
+    body = members.values["json"]
+    if "tamper" in members.known and not (isinstance(body, dict) or members.values["form"]):
+        members.known["tamper"].note("tamper needs a json or form whose members it replaces")
 
 
-class ValueKind(Kind[ResponseValue]):
-    """A path, or a mapping that says where a response has a value."""
-
-    def __init__(self, **more: Key) -> None:
-        keys = {"path": _PATH_KEY, "header": _HEADER_KEY, "match": _MATCH_KEY, **more}
-        rules = (needs_one(*keys), excludes("header", "path"))
-        self._mapping = MappingOf(ResponseValue, keys, *rules)
-        self._path = _path(f", or a mapping with {listed(map(repr, [*keys][1:]), 'or')}")
-
-    def read(self, entry: Entry) -> ResponseValue | None:
-        if isinstance(entry.node, MapNode):
-            return self._mapping.read(entry)
-        path = self._path.read(entry)
-        return None if path is None else ResponseValue(path=path)
-
-    def schema(self) -> JsonSchema:
-        return {"anyOf": [self._path.schema(), self._mapping.schema()]}
-
-    def write(self, value: ResponseValue) -> Json:
-        return value.path if value == ResponseValue(path=value.path) else self._mapping.write(value)
+def _needs_amount(members: Members) -> None:
+    state = members.values["state"]
+    if "between" in members.known and state is not None and state.amount is None:
+        members.known["between"].note("between needs state.amount: the price of the order")
 
 
-_HEADER_NAME = Text(
-    re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII),
-    expected="the name of a header, such as location",
-    examples=["location"],
-)
-_PATH_KEY = Key(_path(), "The path of the value in the JSON of the response.")
-_HEADER_KEY = Key(_HEADER_NAME, "The header that has the value.")
-_MATCH_KEY = Key(Pattern(), "A regular expression; its first group, if it has one, is the value.")
-VALUE = ValueKind()
-CONDITION = MappingOf(
-    Condition,
-    {
-        "path": _PATH_KEY,
-        "match": _MATCH_KEY,
-        "in": Key(
-            ListOf(JsonValue(), "a list of values", "an entry of in"),
-            "The values for which the condition is true.",
-            field="values",
-            default=(True,),
-            default_text="true",
-        ),
-    },
-    needs_one("path", "match"),
-    excludes("match", "in"),
-    KeyRule(
-        check=lambda each: None if each.values["in"] != () else each.known["in"].note(_NO_VALUES)
-    ),
-)
-COUNT = MappingOf(Count, {"path": _PATH_KEY, "match": _MATCH_KEY}, needs_one("path", "match"))
 _WEB_ADDRESS = Text(_URL, expected=ACCEPTED_URL, examples=[_HOST[1:]], accepts=is_web_url)
 _ANOMALY = Text(
     expected="an anomaly that `explore --save` writes",
     accepts=lambda name: name in ANOMALY_BY_NAME,
 )
 _ANOMALIES = ListOf(_ANOMALY, "a list of anomalies", "an entry of anomalies")
-_PATHS = ListOf(_path(), "a list of paths", "an entry of ignore")
-_ORDER = ValueKind(payment=Key(_path(), "The path of the value in the payment."))
+_PATHS = ListOf(path_kind(), "a list of paths", "an entry of ignore")
+_COUNTS = ListOf(path_kind(), "a list of paths", "an entry of once")
+_ORDER = ValueKind(payment=Key(path_kind(), "The path of the value in the payment."))
 _CONTENT = {
     "json": Key(JsonValue(), "The JSON body.", default_text="no body"),
     "form": Key(PairsOf(Text()), "The fields of a form.", default=(), default_text="no body"),
@@ -225,8 +191,15 @@ _START_CALL = MappingOf(
             default=(),
             default_text="none",
         ),
+        "tamper": Key(
+            PairsOf(JsonValue()),
+            "Members that a dishonest customer replaces: refused, or without effect.",
+            default=(),
+            default_text="no such customer",
+        ),
     },
     *_ONE_CALL,
+    KeyRule(check=_needs_members),
 )
 _STATE = MappingOf(
     State,
@@ -238,6 +211,13 @@ _STATE = MappingOf(
         "fulfilled": Key(COUNT, "How often the order is fulfilled: a number, Boolean or list."),
         "closed": Key(CONDITION, "Whether the order is closed, as after `failed` and `expired`."),
         "refunded": Key(CONDITION, "Whether the order is refunded, as after `refunded`."),
+        "amount": Key(AMOUNT, "What the order costs; a paid order must have been paid with it."),
+        "once": Key(
+            _COUNTS,
+            "What happens at most once: numbers, Booleans or lists.",
+            default=(),
+            default_text="nothing",
+        ),
         "ignore": Key(_PATHS, "Values that are not compared.", default=(), default_text="none"),
         "within": Key(
             Duration(),
@@ -264,6 +244,44 @@ _SETTLE = MappingOf(
     },
     _ONE_BODY,
 )
+_AGAIN = MappingOf(
+    StartCall,
+    {
+        "request": Key(_line("POST /orders/{order}/pay"), "The request of the customer."),
+        "command": _COMMAND,
+        **_CONTENT,
+        **{key: _START_CALL.keys[key] for key in ("payment", "checkout_url")},
+    },
+    *_ONE_CALL,
+    excludes("checkout_url", "payment"),
+)
+_BETWEEN = MappingOf(
+    ShopCall,
+    {
+        "request": Key(_line("POST /cart"), "The request of the customer."),
+        "command": _COMMAND,
+        **_CONTENT,
+    },
+    *_ONE_CALL,
+)
+_ACCOUNT = MappingOf(
+    Account,
+    {
+        "request": Key(_line("GET /wallet"), "The request that reads the number."),
+        "command": _COMMAND,
+        **_CONTENT,
+        "path": PATH_KEY,
+        "match": MATCH_KEY,
+        "unit": UNIT_KEY,
+        "by": Key(
+            WholeNumber(at_least=-1_000, at_most=1_000),
+            "How much it grows for each completed payment, such as -1 for stock.",
+            default_text="the amount that was paid",
+        ),
+    },
+    *_ONE_CALL,
+    needs_one("path", "match"),
+)
 _RUN = MappingOf(
     Run,
     {
@@ -274,6 +292,11 @@ _RUN = MappingOf(
             default_text="a connection to the application's host",
         ),
         "durable": Key(Boolean(), "Whether `explore` may kill the application.", default=False),
+        "clock": Key(
+            Boolean(),
+            "Whether libfaketime moves its clock; in Python, 0.9.10 breaks `time.sleep`.",
+            default=False,
+        ),
     },
 )
 _HISTORY = MappingOf(
@@ -296,15 +319,38 @@ KEYS = {
         field="return_to",
         default_text="the browser opens nothing",
     ),
+    "again": Key(
+        _AGAIN, "How a customer pays an order once more.", default_text="only one payment"
+    ),
+    "between": Key(
+        _BETWEEN,
+        "What a customer may do between the start and the payment, such as a change of the cart.",
+        default_text="nothing",
+    ),
+    "account": Key(
+        _ACCOUNT,
+        "A number beside the orders, such as a balance, that grows by what was paid.",
+        default_text="no such number",
+    ),
     "settle": Key(_SETTLE, "A job at the end of each history.", default_text="no job"),
+    "unusual": Key(Boolean(), "Whether payments also change in unusual ways.", default=False),
     "run": Key(
         _RUN,
         "The merchant's application, started before and stopped after.",
         default_text="the application is already running",
     ),
     "history": Key(_HISTORY, "The history that `--replay` runs.", default_text="no history"),
+    "reference": Key(
+        _HISTORY, "The history with whose end the end is compared.", default_text="no history"
+    ),
+    "before": Key(
+        ListOf(_HISTORY, "a list of histories", "an entry of before"),
+        "The last histories before.",
+        default=(),
+        default_text="none",
+    ),
 }
-INTEGRATION = MappingOf(Integration, KEYS)
+INTEGRATION = MappingOf(Integration, KEYS, KeyRule(check=_needs_amount))
 
 
 def read_integration(file: Path) -> Integration:

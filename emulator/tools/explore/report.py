@@ -5,44 +5,56 @@ A failed history is drawn as a sequence diagram, with the handlers of the shop a
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from urllib.parse import urlsplit
 
+import yaml
 from msgspec.structs import replace
 
-from emulator.diagrams import MIDDLE, Diagram, Line, Mark, TimedLine, sequence, with_bars
+from emulator.diagrams import (
+    CUSTOMER,
+    MIDDLE,
+    SHOP,
+    Diagram,
+    Line,
+    Mark,
+    TimedLine,
+    sequence,
+    with_bars,
+)
+from emulator.domain.message_text import escape_controls
 from emulator.domain.payment import Status
 from emulator.domain.webhook_forms import WebhookForm
 from emulator.reporting import (
     PLAIN,
     JUnitCase,
     Paint,
-    counted,
     html_report,
     junit_file,
-    progress_bar,
 )
 from emulator.scenarios.scenario_file import VERSION
-from emulator.settings import data_directory
-from emulator.tools.explore.anomalies import ANOMALY_BY_NAME, left_out
+from emulator.tools.explore.advice import ADVICE
+from emulator.tools.explore.anomalies import ANOMALY_BY_NAME
 from emulator.tools.explore.exploration import Exploration, Result, capabilities
-from emulator.tools.explore.histories import History, build_history
+from emulator.tools.explore.histories import History, HistoryName, build_history
 from emulator.tools.explore.integration import Integration
 from emulator.tools.explore.integration_file import INTEGRATION
-from emulator.tools.explore.judgement import HistoryFailure, Observation, TracedStep, Verdict
+from emulator.tools.explore.judgement import HistoryFailure
+from emulator.tools.explore.observation import Observation, TracedStep
 from emulator.tools.explore.steps import CHANGES, Manner, StepAction
+from emulator.tools.explore.summary import insufficient_lines, summary_lines
+from emulator.tools.explore.verdicts import Verdict
 from emulator.tools.json_results import ExploredHistory, ExploreResults, digest
 
-GUIDE = "docs/guides/explore.md"
-_HISTORIES = ("history", "histories")
-CUSTOMER, SHOP = 1, 3
-PARTIES = ("Customer", "Payments service", "Your shop")
 # Who acts, and on whom; other steps are texts.
 _SENDERS = {
     StepAction.START: (CUSTOMER, SHOP),
+    StepAction.BETWEEN: (CUSTOMER, SHOP),
+    StepAction.AGAIN: (CUSTOMER, SHOP),
     StepAction.RETURN: (CUSTOMER, SHOP),
+    StepAction.CANCEL: (CUSTOMER, SHOP),
     StepAction.SETTLE: (MIDDLE, SHOP),
     StepAction.SUBMIT: (CUSTOMER, MIDDLE),
     StepAction.APPROVE: (CUSTOMER, MIDDLE),
@@ -54,51 +66,22 @@ _SENDERS = {
 def failure_lines(failure: HistoryFailure, paint: Paint) -> list[str]:
     """The history as steps, with what was expected and seen after one of them."""
     trace, verdict = failure.observation.trace, failure.verdict.id
-    lines = [f"{paint('red', verdict)}: {failure.observation.history.title}"]
+    head = f"{paint('red', verdict)}: {escape_controls(failure.observation.history.title)}"
+    lines = []
     width = len(str(len(trace)))
     outcome = (f"expected: {failure.expected}", f"seen: {failure.seen}")
     for number, step in enumerate(trace, 1):
         lines.append(f"  {number:>{width}}  {_step_text(step)}")
         if number == min(failure.step, len(trace)):
             lines += (f"{'':{width + 4}}{line}" for line in outcome)
-    return [*lines, f"  what to do: {GUIDE}#{verdict}"]
+    notes = [f"  {failure.runs}"] if failure.runs else []
+    first, *others = ADVICE[verdict]
+    advice = [f"  what to do: {first}", *(f"    {line}" for line in others)]
+    return [head, *map(escape_controls, lines), *notes, *advice]
 
 
 def _step_text(step: TracedStep) -> str:
     return f"{step.text} → {step.result}" if step.result else step.text
-
-
-def count_lines(exploration: Exploration) -> Iterator[str]:
-    """How many histories exist, ran and were skipped, and why."""
-    ran, equivalent, not_run = exploration.ran, exploration.equivalent, exploration.not_run
-    exist = counted(exploration.existing, *_HISTORIES)
-    yield f"{exist} exist: {ran} ran, {exploration.existing - ran} skipped"
-    reasons = (
-        (equivalent, "differ from one that ran only in the order of independent steps"),
-        (exploration.containing_failure, "contain one that failed"),
-        (not_run, "were not run, because a limit was reached or the run was interrupted"),
-    )
-    for count, reason in reasons:
-        if count:
-            yield f"  {count} {reason}"
-    size = exploration.complete_size
-    up_to = "none" if size is None else f"up to {counted(size, 'anomaly', 'anomalies')}"
-    yield f"complete sizes: {up_to}"
-    yield from left_out(exploration.can)
-
-
-def summary_line(exploration: Exploration) -> str:
-    """The result in one line."""
-    ran = counted(exploration.ran, *_HISTORIES)
-    result = f"{len(exploration.failures) or 'none'} failed"
-    return f"{ran} in {exploration.duration_ms / 1000:.1f} s: {result}"
-
-
-def progress_text(exploration: Exploration) -> str:
-    """A bar of the histories that are done."""
-    done = exploration.existing - exploration.not_run
-    failed = len(exploration.failures)
-    return f"{progress_bar(done, exploration.existing)} histories, {failed} failed"
 
 
 def report(name: str, exploration: Exploration, saved: Mapping[str, str]) -> bytes:
@@ -112,12 +95,13 @@ def report(name: str, exploration: Exploration, saved: Mapping[str, str]) -> byt
         for anomaly in result.history.name.anomalies or ("no anomaly",)
     ]
     failed = Counter((anomaly, each.verdict) for anomaly, each in rows if each is not None)
+    first, *counts = summary_lines(exploration)
     return html_report(
         "explore",
         {"quote": quote},
         name=name,
-        summary=summary_line(exploration),
-        counts=list(count_lines(exploration)),
+        summary=first,
+        counts=counts,
         failures=[
             (each, failure_diagram(each), what_to_do(each.verdict)) for each in exploration.failures
         ],
@@ -134,12 +118,15 @@ def results(
     entries: Sequence[ExploredHistory],
     *,
     is_complete: bool,
+    is_sufficient: bool = True,
     complete_size: int | None = None,
 ) -> ExploreResults:
     """The results for `--json`."""
-    inputs = [INTEGRATION.write(replace(each, history=None)) for each in integrations]
+    found = [replace(each, history=None, reference=None, before=()) for each in integrations]
+    inputs = [INTEGRATION.write(each) for each in found]
     return ExploreResults(
         is_complete=is_complete,
+        is_sufficient=is_sufficient,
         seed=seed,
         digest=digest(inputs, seed, [entry.history for entry in entries]),
         complete_size=complete_size,
@@ -165,10 +152,18 @@ def explored(file: Path, result: Result, saved: Mapping[str, str] | None = None)
     )
 
 
+def not_judged(file: Path, integration: Integration, reason: str) -> ExploredHistory:
+    """A saved history that could not be replayed."""
+    name = integration.history
+    title = "" if name is None else ", ".join((name.outcome, *name.anomalies))
+    return ExploredHistory(
+        file=str(file), history=title, result="not_judged", duration_ms=0, what_to_do=reason
+    )
+
+
 def what_to_do(verdict: Verdict) -> str:
-    """The section of the guide about a verdict, in one line."""
-    guide = (data_directory("docs/guides") / "explore.md").read_text(encoding="utf-8")
-    return " ".join(guide.partition(f"\n### {verdict.id}\n")[2].partition("\n#")[0].split())
+    """The advice about a verdict, in one line."""
+    return " ".join(ADVICE[verdict.id])
 
 
 def junit(name: str, exploration: Exploration) -> bytes:
@@ -184,18 +179,23 @@ def junit(name: str, exploration: Exploration) -> bytes:
         )
         for result in exploration.results
     ]
+    if not (exploration.is_sufficient or exploration.failures):
+        title, (message,) = "all required histories", insufficient_lines(exploration)
+        case = JUnitCase(name=title, class_name=name, duration_ms=0, failure=message)
+        cases.append(replace(case, is_error=True))
     return junit_file("explore", cases, duration_ms=exploration.duration_ms)
 
 
 def saved_file(integration: Integration, failure: HistoryFailure) -> str:
     """The text of the file."""
-    import yaml
-
-    history = failure.observation.history.name
-    document = INTEGRATION.write(replace(integration, history=history))
+    history, reference = failure.observation.history.name, failure.reference
+    saved = replace(integration, history=history, before=failure.before)
+    document = INTEGRATION.write(replace(saved, reference=reference and reference.name))
     comment = "".join(f"# {line}\n" for line in failure_lines(failure, PLAIN))
     document = {"version": VERSION, **document}
-    return f"{comment}\n{yaml.safe_dump(document, sort_keys=False, allow_unicode=True)}"
+    # Lists without lists are in one line.
+    text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, default_flow_style=None)
+    return f"{comment}\n{text}"
 
 
 def saved_name(integration: Integration, failure: HistoryFailure) -> str:
@@ -207,7 +207,12 @@ def saved_name(integration: Integration, failure: HistoryFailure) -> str:
 
 def saved_history(integration: Integration, form: WebhookForm) -> History | None:
     """The history of a saved file; None where it fits neither the integration nor the form."""
-    if (name := integration.history) is None:
+    return named(integration.history, integration, form)
+
+
+def named(name: HistoryName | None, integration: Integration, form: WebhookForm) -> History | None:
+    """The history with a name; None without one, and where it does not fit."""
+    if name is None:
         return None
     known = [ANOMALY_BY_NAME[each] for each in name.anomalies]
     return build_history(name.outcome, known, capabilities(integration, form))
@@ -226,7 +231,7 @@ def failure_diagram(failure: HistoryFailure) -> Diagram:
     lines = with_bars(parts)
     # A webhook that is never acknowledged is not a failure of the order.
     step = None if failure.verdict is Verdict.NEVER_ACKNOWLEDGED else failure.step
-    for sample in observation.samples:
+    for sample in (sample for order in observation.orders for sample in order.samples):
         number = _last_line(lines, observation, sample.step)
         lines[number] = replace(lines[number], state=Mark(sample.text, sample.step == step))
     number = _last_line(lines, observation, failure.step)
@@ -234,7 +239,8 @@ def failure_diagram(failure: HistoryFailure) -> Diagram:
         Line(text=f"expected: {failure.expected}"),
         Line(text=f"seen: {failure.seen}", is_failed=True),
     ]
-    return sequence(PARTIES, lines, state_title=f"Order {observation.order}", has_instants=False)
+    title = f"Order {', '.join(order.id for order in observation.orders)}"
+    return sequence(lines, state_title=title, has_instants=False)
 
 
 def _step_parts(traced: TracedStep, begin: float) -> list[Line | TimedLine]:

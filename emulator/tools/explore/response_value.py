@@ -7,13 +7,15 @@ import html
 import json
 import re
 import signal
+from decimal import Decimal
+from enum import StrEnum
 from typing import NoReturn
 
 from msgspec import Struct
 
+from emulator.domain.user_error import UserError
 from emulator.http.response import HttpResponse
 from emulator.scenarios.values import Json
-from emulator.tools.explore.service import ExploreError
 
 MAX_SHOWN_MEMBERS = 20
 MAX_SHOWN_TEXT = 80
@@ -22,14 +24,15 @@ JSON_PATH = re.compile(rf"\$(?:{_STEP.pattern})*")
 MAX_TEXT_CHARACTERS = 256 * 1024
 # CPU time of this process, so that other load does not count.
 MAX_SEARCH_S = 0.5
+_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
 # A longer number is no count.
 MAX_COUNT_DIGITS = 9
 
 
 class ResponseValue(Struct, frozen=True, kw_only=True):
-    """Where a response has a value; `match` is searched in that of the path or header, if given.
+    """Where a response has a value; `match` is searched in the path's or header's value, if given.
 
-    A match is its first group, if it has one. With `payment`, the value is that of a path of the
+    A match is its first group, if it has one. With `payment`, the value is at a path of the
     payment, and no response has it.
     """
 
@@ -45,11 +48,11 @@ class ResponseValue(Struct, frozen=True, kw_only=True):
         return f"a match of {self.match!r} in {where}" if self.match else where
 
     def read(self, response: HttpResponse) -> Json:
-        """The value; None where there is none. Raises ExploreError when a search takes too long."""
+        """The value; None where there is none. Raises UserError when a search takes too long."""
         return next(iter(self.matches(response)), None) if self.match else self._whole(response)
 
     def matches(self, response: HttpResponse) -> list[str]:
-        """What the pattern matches, each time. Raises ExploreError when this takes too long."""
+        """What the pattern matches, each time. Raises UserError when this takes too long."""
         whole = self._whole(response)
         return [] if whole is None or self.match is None else _search(self.match, str(whole))
 
@@ -84,6 +87,13 @@ class Condition(ResponseValue, frozen=True, kw_only=True):
         value = self.read(response)
         return any(type(value) is type(each) and value == each for each in self.values)
 
+    def shown(self, response: HttpResponse) -> str:
+        """The value, beside those that make the condition true."""
+        if self.match is not None:
+            return f"no match of {self.match!r}"
+        accepted = ", ".join(map(repr, self.values))
+        return f"`{self.path}` is {self._whole(response)!r:.{MAX_SHOWN_TEXT}}; `in` has {accepted}"
+
 
 class Count(ResponseValue, frozen=True, kw_only=True):
     """A value of the order's state that counts: a number, a Boolean, a list, or matches."""
@@ -99,19 +109,49 @@ class Count(ResponseValue, frozen=True, kw_only=True):
             return len(value)
         return int(value) if isinstance(value, int | float) else 0
 
+    def exact(self, response: HttpResponse) -> int:
+        """The number. Raises UserError where the value is none, and no list."""
+        value = self.read(response)
+        if isinstance(value, str | dict):
+            raise UserError(f"{self} is {value!r}, and neither a number, a Boolean nor a list")
+        return self.count(response)
+
+
+class Unit(StrEnum):
+    """What a number of an amount counts."""
+
+    CENTS = "cents"
+    BIRR = "birr"
+
+
+class Amount(ResponseValue, frozen=True, kw_only=True):
+    """An amount of money: a number, or a text that is a number."""
+
+    unit: Unit = Unit.CENTS
+
+    def minor(self, response: HttpResponse) -> int:
+        """The amount in cents. Raises UserError where the value is none."""
+        value = self.read(response)
+        text = "" if isinstance(value, bool) else str(value)
+        if _NUMBER.fullmatch(text):
+            amount = Decimal(text) * (100 if self.unit is Unit.BIRR else 1)
+            if amount == int(amount):
+                return int(amount)
+        raise UserError(f"{self} is {value!r}, and no amount in {self.unit}")
+
 
 def _search(pattern: str, text: str) -> list[str]:
     """The first group of each match, or the match; `^` and `$` match at each line.
 
     Some patterns need exponential time on some texts: a timer of CPU time ends the search, which
-    checks for signals. Raises ExploreError then, and for a text that is too long.
+    checks for signals. Raises UserError then, and for a text that is too long.
     """
 
     def end(*_: object) -> NoReturn:
         raise TimeoutError
 
     if len(text) > MAX_TEXT_CHARACTERS:
-        raise ExploreError(
+        raise UserError(
             f"match: {pattern!r}: no text of more than {MAX_TEXT_CHARACTERS:,} characters is"
             f" searched (got {len(text):,})"
         )
@@ -123,7 +163,7 @@ def _search(pattern: str, text: str) -> list[str]:
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     except TimeoutError:
-        raise ExploreError(
+        raise UserError(
             f"match: {pattern!r} needs more than {MAX_SEARCH_S:g} s for a text of {len(text):,}"
             " characters; write a pattern with fewer repetitions"
         ) from None

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from emulator.domain.payment_methods import customer_submission
+from emulator.domain.user_error import UserError
 from emulator.http import emulator_calls as calls
 from emulator.http.emulator_client import EmulatorClient
 
@@ -22,16 +23,13 @@ NEWEST = (8, MAX_SHARED)
 NEWEST_EVENTS = (*NEWEST, 1_000)
 
 
-class ExploreError(Exception):
-    """The shop or the emulator cannot be used; the message is one line for the user."""
-
-
 class ServiceEvent(Struct, frozen=True):
-    """An event, in the bytes that are delivered."""
+    """An event of a payment, in the bytes that are delivered."""
 
     id: str
     type: str
     body: bytes
+    payment: str
 
 
 class _EventPage(msgspec.Struct):
@@ -54,15 +52,15 @@ class Service:
         self._submission: Mapping[str, str] = {}
 
     async def event(self, event_type: str, payment_id: str) -> ServiceEvent:
-        """An event of a payment. Raises ExploreError."""
+        """An event of a payment. Raises UserError."""
         for limit in NEWEST_EVENTS:
             for raw in await self.call(_EVENTS(limit=limit)):
                 # Most events are of other payments, and are not parsed.
                 if payment_id.encode() in (body := bytes(raw)):
                     event = json.loads(body)
                     if (event["type"], event["data"]["id"]) == (event_type, payment_id):
-                        return ServiceEvent(event["id"], event_type, body)
-        raise ExploreError(f"the payment {payment_id} has no {event_type}")
+                        return ServiceEvent(event["id"], event_type, body, payment_id)
+        raise UserError(f"the payment {payment_id} has no {event_type}")
 
     async def submit(self, payment: Payment) -> None:
         """The customer submits a method that the payment offers: the last one, if it is offered."""
@@ -77,6 +75,11 @@ class Service:
         no = "decline" if "bank" in self._submission else "cancel"
         body = {"answer": "approve" if approves else no}
         await self.call(calls.ANSWER(payment["id"], body=body))
+
+    async def pay(self, payment: Payment) -> None:
+        """The customer pays."""
+        await self.submit(payment)
+        await self.answer(payment, approves=True)
 
     async def change(self, payment_id: str, status: str, **more: bool) -> None:
         """Change the payment's status from outside."""

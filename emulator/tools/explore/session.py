@@ -8,10 +8,14 @@ from itertools import takewhile
 from msgspec import Struct, field
 
 from emulator.clock import SystemClock
+from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.payment import EVENT_TYPES
+from emulator.domain.user_error import UserError
 from emulator.http import emulator_calls as calls
 from emulator.tools.explore.service import MAX_SHARED, NEWEST, Payment, Service
 from emulator.tools.explore.shop import Shop
+from emulator.tools.explore.shop_time import ShopTime, instant_after
+from emulator.tools.explore.steps import Manner
 
 # An effect too many may take this many times as long as the slowest expected one so far.
 LAG_FACTOR = 5
@@ -23,12 +27,20 @@ MAX_READ_MS = 200
 PAUSE_MS = 5
 
 
+class AnomalyLeftOut(UserError):
+    """An anomaly that the application turns out not to have; the message is the reason."""
+
+
 class ExploreSession(Struct):
     """What the histories of an exploration share."""
 
     shop: Shop
     service: Service
     wall: SystemClock
+    shop_time: ShopTime | None = None
+    """Moves the clock of the application; None where it cannot be moved."""
+    no_clock: str = ""
+    """Why the clock of the application cannot be moved."""
     restart: Callable[[], Awaitable[None]] | None = None
     """Kills the application, and starts it again; only where the file has its command."""
     observes_reads: bool = False
@@ -37,6 +49,8 @@ class ExploreSession(Struct):
     """The most reads of the payment by event, as far as they were counted."""
     reads_later: bool = True
     """Whether the application may read the payment after its response, until that was observed."""
+    patience: int = 1
+    """How many times `within` an expected state may take."""
     is_shared: bool = False
     """Whether other histories run at the same time."""
     starting: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -56,7 +70,12 @@ class ExploreSession(Struct):
     @property
     def unexpected_wait_ms(self) -> int:
         """How long to wait for an effect that must not occur; not where effects are immediate."""
-        return min(self.shop.integration.state.max_wait_ms, LAG_FACTOR * self.lag_ms)
+        return min(self.max_wait_ms, LAG_FACTOR * self.lag_ms)
+
+    @property
+    def max_wait_ms(self) -> int:
+        """How long to wait for an expected state."""
+        return self.patience * self.shop.integration.state.max_wait_ms
 
     @property
     def max_reads(self) -> dict[str, int]:
@@ -75,24 +94,40 @@ class ExploreSession(Struct):
         is_awaited = not self.shop.integration.state.idle and (self.reads_later or expects_read)
         return max(self.unexpected_wait_ms, MAX_READ_MS * is_awaited)
 
+    async def pass_time(self, manner: Manner) -> str:
+        """Move the clocks of the account and of the application. Raises AnomalyLeftOut."""
+        shop = self.shop
+        if self.shop_time is None:
+            raise AnomalyLeftOut(self.no_clock)
+        now = parse_instant((await self.service.call(calls.CLOCK()))["now"])
+        instant = instant_after(manner, max(now, shop.now_ms))
+        await self.service.call(calls.ADVANCE(body={"until": format_instant(instant)}))
+        shop.ahead_ms = instant - self.wall.system_ms()
+        self.shop_time.move(shop.ahead_ms)
+        if not await shop.has_time():
+            self.shop_time, shop.ahead_ms = None, 0
+            self.no_clock = "the `Date` of the shop's responses does not follow libfaketime"
+            raise AnomalyLeftOut(self.no_clock)
+        return format_instant(instant)
+
     async def find_payment(self, is_wanted: Callable[[Payment], bool]) -> Payment | None:
         """The newest payment that fits, among those that no order has."""
         await self.refresh()
         return next(filter(is_wanted, reversed(self._recent)), None)
 
-    def begin_order(self, payment: Payment) -> list[Payment]:
+    def begin_order(self, payment: Payment, *, is_only: bool = True) -> list[Payment]:
         """The new payments of a new order, by one of them."""
         metadata = payment["metadata"]
         self.names_orders &= bool(metadata) and metadata != self._last_metadata
         self._last_metadata = metadata
-        return self.take_payments(payment)
+        return self.take_payments(payment, is_only=is_only)
 
-    def take_payments(self, payment: Payment) -> list[Payment]:
-        """The new payments of the order of a payment: by their metadata, or all if there is one."""
+    def take_payments(self, payment: Payment, *, is_only: bool = True) -> list[Payment]:
+        """The new payments of the order of a payment: by their metadata, or all of the only one."""
 
         def is_own(each: Payment) -> bool:
             is_same = each["id"] == payment["id"] or each["metadata"] == payment["metadata"] != {}
-            return is_same or not self.is_shared
+            return is_same or (is_only and not self.is_shared)
 
         own = list(filter(is_own, self._recent))
         for each in own:

@@ -10,7 +10,9 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
-from emulator.clock import SystemClock
+from emulator.clock import SystemClock, poll
+from emulator.domain.instants import Instant
+from emulator.domain.user_error import UserError
 from emulator.domain.webhook_forms import STANDARD, WebhookForm
 from emulator.domain.webhooks import Tamper
 from emulator.http.addresses import is_web_url
@@ -18,16 +20,21 @@ from emulator.http.response import HttpResponse, timed_out
 from emulator.http.webhook_messages import Message, foreign_secret, webhook_request
 from emulator.scenarios.values import Json
 from emulator.tools.child_process import MAX_OUTPUT_BYTES, run_command
-from emulator.tools.explore.connections import MAX_RESPONSE_S, Browser, Connections, Request
-from emulator.tools.explore.integration import VALUE_NAME, Integration, ShopCall
-from emulator.tools.explore.judgement import Sample
-from emulator.tools.explore.service import ExploreError, ServiceEvent
+from emulator.tools.explore.browser import Browser
+from emulator.tools.explore.integration import VALUE_NAME, Account, Integration, ShopCall
+from emulator.tools.explore.observation import ObservedOrder, Sample
+from emulator.tools.explore.response_value import Condition, Count
+from emulator.tools.explore.service import ServiceEvent
+from emulator.tools.explore.shop_client import MAX_RESPONSE_S, Request, ShopClient
+from emulator.tools.explore.shop_time import MAX_DATE_LAG_MS, has_date
 from emulator.tools.explore.steps import Manner
 
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 Values = dict[str, Json]
+Started = tuple[HttpResponse, Values]
 MAX_REDIRECTS = 5
 MAX_SHOWN_CHARACTERS = 200
+DATE_PAUSE_MS = 100
 _TAMPERS = {
     Manner.FORGED: Tamper.SIGNATURE,
     Manner.STALE: Tamper.STALE,
@@ -35,43 +42,76 @@ _TAMPERS = {
 }
 
 
-class StartFailed(ExploreError):
-    """The customer has no order; the last response is the reason."""
+class RequestFailed(UserError):
+    """A response is the reason of a failure."""
 
     def __init__(self, message: str, response: HttpResponse) -> None:
         super().__init__(message)
         self.response = response
 
 
+class StartFailed(RequestFailed):
+    """The customer has no order."""
+
+
+class StateUnreadable(RequestFailed):
+    """The state of an order cannot be read."""
+
+
 class Shop(Struct):
     """The merchant's application; `variables` are added to the environment of commands.
 
-    `form` and `secret` are those of its webhooks.
+    Its webhooks have `form` and `secret`. Its clock is `ahead_ms` ahead of real time.
     """
 
     integration: Integration
-    connections: Connections
+    client: ShopClient
     secret: str
     wall: SystemClock
     variables: Mapping[str, str]
     form: WebhookForm = STANDARD
+    ahead_ms: int = 0
     _has_read_state: bool = False
+
+    @property
+    def now_ms(self) -> Instant:
+        """The present time of the application."""
+        return self.wall.system_ms() + self.ahead_ms
+
+    async def has_time(self) -> bool:
+        """Whether the application has this present time, by the `Date` header of its responses."""
+        url = urljoin(self.integration.url, "/")
+        if not is_web_url(url):
+            return False
+
+        async def has_followed() -> bool:
+            response = await self.send(Request(method="GET", url=url))
+            return has_date(response, self.now_ms)
+
+        return await poll(
+            self.wall, has_followed, every_ms=DATE_PAUSE_MS, within_ms=MAX_DATE_LAG_MS
+        )
 
     async def serves_several(self) -> bool:
         """Whether the application serves a connection while another one is idle."""
         url = urljoin(self.integration.url, "/")
         request = Request(method="GET", url=url)
-        return is_web_url(url) and await self.connections.serves_several(request)
+        return is_web_url(url) and await self.client.serves_several(request)
 
-    async def start(self, browser: Browser, *, closes: bool = False) -> tuple[HttpResponse, Values]:
-        """A new customer starts an order: the last response, and the values of all responses.
+    async def start(
+        self, browser: Browser, *, is_new: bool = True, is_tampered: bool = False
+    ) -> Started:
+        """A customer starts an order: the last response, and the values of all responses.
 
-        Raises StartFailed, or ExploreError when no connection is possible.
+        A new customer has no cookies; one who tampers sends other members. Raises StartFailed, or
+        UserError when no connection is possible.
         """
         response, values = HttpResponse(), Values()
-        browser.cookies.clear()
-        for call in self.integration.start:
-            response = await self._call(call, values, browser, closes=closes)
+        if is_new:
+            browser.cookies.clear()
+        for each in self.integration.start:
+            call = each.tampered if is_tampered else each
+            response = await self.call(call, values, browser)
             if not 200 <= response.status < 400:
                 problem = f"the order cannot be started: {call.line}: {_shown(response)}"
                 raise StartFailed(problem, response)
@@ -91,46 +131,71 @@ class Shop(Struct):
         if (idle := self.integration.state.idle) is not None:
             response = await self.send(_request(ShopCall(request=idle), {}, Browser()))
             if not response.is_success:
-                raise ExploreError(f"state.idle: {idle}: {_shown(response)}")
+                raise UserError(f"state.idle: {idle}: {_shown(response)}")
 
-    async def read_state(self, order: str, browser: Browser, step: int, status: str) -> Sample:
-        """Read an order when its background work is done. Raises ExploreError."""
+    async def read_state(self, order: ObservedOrder, step: int) -> Sample:
+        """Read an order when its background work is done. Raises UserError."""
         await self.finish_work()
         state = self.integration.state
-        response = await self._call(state, {"order": order}, browser)
-        needs_json = any(value.path is not None for value in state.found_values.values())
+        response = await self.call(state, {"order": order.id}, order.browser)
+        needs_json = any(value.path is not None for value in state.declared.values())
         if not response.is_success or (needs_json and response.json is None):
             seen = "no JSON" if response.is_success else response.text
-            raise ExploreError(f"cannot read the state of order {order}: {state.line}: {seen}")
-        for key, value in () if self._has_read_state else state.found_values.items():
+            problem = f"cannot read the state of order {order.id}: {state.line}: {seen}"
+            raise StateUnreadable(problem, response)
+        for key, value in () if self._has_read_state else state.declared.items():
             if (found := value.missing_in(response)) is not None:
-                raise ExploreError(
-                    f"state.{key}.path: {value.path} does not exist in the state of order {order},"
-                    f" where {found}; correct the path in the file of the integration"
+                raise UserError(
+                    f"state.{key}.path: {value.path} does not exist in the state of order"
+                    f" {order.id}, where {found}; correct the path in the file of the integration"
                 )
         self._has_read_state = True
         sample = Sample(
             step=step,
-            payment_status=status,
+            money=order.money[1],
             is_paid=state.paid.holds(response),
             is_closed=state.closed is not None and state.closed.holds(response),
             is_refunded=state.refunded is not None and state.refunded.holds(response),
             fulfilled=None if state.fulfilled is None else state.fulfilled.count(response),
             state=response.body,
+            shown={
+                key: value.shown(response)
+                for key, value in state.found_values.items()
+                if isinstance(value, Condition)
+            },
+            amount=None if state.amount is None else state.amount.minor(response),
+            once=tuple((path, Count(path=path).exact(response)) for path in state.once),
         )
         # Pages differ in tokens and times.
         is_page = response.json is None
         return replace(sample, state=json.dumps(sample.summary).encode()) if is_page else sample
 
-    async def _call(
-        self, call: ShopCall, values: Mapping[str, Json], browser: Browser, *, closes: bool = False
+    async def read_account(self, values: Mapping[str, Json], browser: Browser) -> int:
+        """The account beside the orders. Raises UserError."""
+        account = self._account
+        response = await self.call(account, values, browser)
+        if not response.is_success:
+            raise UserError(f"account: {account.line}: {_shown(response)}")
+        return account.value.minor(response)
+
+    def account_key(self, values: Mapping[str, Json]) -> str:
+        """Equal for orders with the same account."""
+        return repr(_filled([self._account.line, self._account.json], values))
+
+    @property
+    def _account(self) -> Account:
+        assert self.integration.account is not None  # noqa: S101 - not read otherwise
+        return self.integration.account
+
+    async def call(
+        self, call: ShopCall, values: Mapping[str, Json], browser: Browser
     ) -> HttpResponse:
-        """Send a request of the customer, or run a command. Raises ExploreError."""
+        """Send a request of the customer, or run a command. Raises UserError."""
         if call.command is not None:
             return await self._run(_filled(call.command, values, shlex.quote))
         request = _request(call, values, browser)
-        response = await self.send(request, closes=closes)
-        browser.store(request.url, response, now_ms=self.wall.system_ms())
+        response = await self.send(request)
+        browser.store(request.url, response, now_ms=self.now_ms)
         return response
 
     async def _run(self, command: str) -> HttpResponse:
@@ -158,14 +223,14 @@ class Shop(Struct):
         """Open a page as a browser does, with its redirects, unless it was requested already."""
         response = response or await self.send(self.page_request(browser, url))
         for _ in range(MAX_REDIRECTS):
-            browser.store(url, response, now_ms=self.wall.system_ms())
+            browser.store(url, response, now_ms=self.now_ms)
             location = response.header("location")
             if not 300 <= response.status < 400 or location is None:
                 break
             url = urljoin(url, location)
             if urlsplit(url).scheme not in {"http", "https"}:
                 break
-            response = await self.connections.send(self.page_request(browser, url))
+            response = await self.client.send(self.page_request(browser, url))
         return response
 
     @staticmethod
@@ -173,31 +238,53 @@ class Shop(Struct):
         headers = {"accept": "text/html", **browser.headers(url, from_other_site=True)}
         return Request(method="GET", url=url, headers=headers)
 
-    def webhook(self, event: ServiceEvent, manner: Manner, *, is_rotated: bool) -> Request:
+    def webhook(
+        self,
+        event: ServiceEvent,
+        manner: Manner,
+        *,
+        is_rotated: bool,
+        encode: Callable[[bytes], bytes],
+    ) -> Request:
         """The request of an attempt to deliver an event, with the present time.
 
-        `is_rotated`: the secret is being replaced by another one.
+        `is_rotated`: the secret is being replaced by another one. `encode` changes the body.
         """
         # The newest secret comes first.
         secrets = [foreign_secret(self.secret, self.form)] * is_rotated + [self.secret]
-        now_s = self.wall.system_ms() // 1000
+        now_s = self.now_ms // 1000
         sent = webhook_request(
             Message(event_id=event.id, timestamp_s=now_s, body=event.body),
             form=self.form,
             url=self.integration.webhook or "",
             secrets=secrets,
             tamper=_TAMPERS.get(manner),
+            rewrite=encode,
         )
         headers, title = dict(sent.headers), event.type
         return Request(method="POST", url=sent.url, headers=headers, body=sent.body, title=title)
 
-    async def send(self, request: Request, *, closes: bool = False) -> HttpResponse:
-        """Send a request. Raises ExploreError when no connection is possible."""
-        response = await self.connections.send(request, closes=closes)
-        if response.is_refused:
-            line = f"{request.method} {request.url}"
-            raise ExploreError(f"cannot reach the shop: {line}: {response.failure}")
-        return response
+    async def send(self, request: Request) -> HttpResponse:
+        """Send a request. Raises UserError when no connection is possible."""
+        return _reached(request, await self.client.send(request))
+
+    async def deliver(self, webhook: Request) -> HttpResponse:
+        """Send a webhook. Raises UserError when no connection is possible."""
+        [response] = await self.client.deliver(webhook)
+        return _reached(webhook, response)
+
+
+def with_payment(url: str, own: str, other: str) -> str:
+    """A page's URL with another payment's id in place of its own, or as `payment_id`."""
+    query = f"{'&' if urlsplit(url).query else '?'}payment_id={other}"
+    return url.replace(own, other) if own in url else f"{url}{query}"
+
+
+def _reached(request: Request, response: HttpResponse) -> HttpResponse:
+    if response.is_refused:
+        line = f"{request.method} {request.url}"
+        raise UserError(f"cannot reach the shop: {line}: {response.failure}")
+    return response
 
 
 def _filled(value: Json, values: Mapping[str, Json], quoted: Callable[[str], str] = str) -> Json:
@@ -214,13 +301,13 @@ def _filled(value: Json, values: Mapping[str, Json], quoted: Callable[[str], str
 
 
 def _request(call: ShopCall, values: Mapping[str, Json], browser: Browser) -> Request:
-    """The request of a call. Raises ExploreError where a value is no URL."""
+    """The request of a call. Raises UserError where a value is no URL."""
     method, _, target = call.line.partition(" ")
     is_value = VALUE_NAME.fullmatch(target) is not None
     url = _filled(target, values, str if is_value else partial(quote, safe=""))
     url = urljoin(browser.url, url)
     if not is_web_url(url):
-        raise ExploreError(f"{call.line}: {url!r} is no http or https URL")
+        raise UserError(f"{call.line}: {url!r} is no http or https URL")
     headers = browser.headers(url, from_other_site=False)
     body = b""
     if call.json is not None:

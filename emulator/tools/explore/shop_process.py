@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from emulator.clock import SystemClock, pause
-from emulator.http.addresses import host_and_port
-from emulator.http.client import NoConnection
+from emulator.domain.user_error import UserError
+from emulator.http.addresses import BaseUrl, host_and_port
+from emulator.http.client import MAX_CONNECT_S
 from emulator.tools.child_process import kill, running_command
-from emulator.tools.explore.connections import Connections, Request
 from emulator.tools.explore.integration import Run
-from emulator.tools.explore.service import ExploreError
+from emulator.tools.explore.shop_client import Request, ShopClient
 
 MAX_START_S = 30
 MAX_END_MS = 3_000
@@ -35,7 +35,7 @@ class ShopProcess:
     run: Run
     url: str
     variables: Mapping[str, str]
-    connections: Connections
+    client: ShopClient
     wall: SystemClock
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _process: asyncio.subprocess.Process = field(init=False)
@@ -43,9 +43,9 @@ class ShopProcess:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run the application during the block. Raises ExploreError, also where it ended."""
+        """Run the application during the block. Raises UserError, also where it ended."""
         if await self._listens():
-            raise ExploreError(
+            raise UserError(
                 f"another program listens on {host_and_port(self.url)}, the address of the"
                 " shop; stop it, or leave out 'run' to explore it"
             )
@@ -54,7 +54,7 @@ class ShopProcess:
                 try:
                     await self._start()
                     yield
-                except ExploreError:
+                except UserError:
                     # The system reports an end a moment later.
                     await pause(self.wall, END_PAUSE_MS)
                     if (code := self._process.returncode) is None:
@@ -62,10 +62,9 @@ class ShopProcess:
                     raise self._error(f"the shop ended with code {code}") from None
 
     async def restart(self) -> None:
-        """Kill the application, and start it again. Raises ExploreError."""
+        """Kill the application, and start it again. Raises UserError."""
         await kill(self._process)
         await self._stack.aclose()
-        self.connections.close()
         # Its other processes end a moment later.
         until_ms = self.wall.monotonic_ms() + MAX_END_MS
         while await self._listens() and self.wall.monotonic_ms() < until_ms:
@@ -73,14 +72,14 @@ class ShopProcess:
         await self._start()
 
     async def _start(self) -> None:
-        """Start the application, and wait until it is ready. Raises ExploreError."""
+        """Start the application, and wait until it is ready. Raises UserError."""
         words = ("/bin/sh", "-c", self.run.command)
         command = running_command(words, self.variables, self._output, self.wall)
         self._process = await self._stack.enter_async_context(command)
         until_ms = self.wall.monotonic_ms() + MAX_START_S * 1_000
         while missing := await self._missing():
             if self._process.returncode is not None:
-                raise ExploreError(missing)
+                raise UserError(missing)
             if self.wall.monotonic_ms() >= until_ms:
                 raise self._error(f"the shop is not ready after {MAX_START_S} s, {missing}")
             await pause(self.wall, READY_PAUSE_MS)
@@ -92,25 +91,27 @@ class ShopProcess:
             return "" if is_ready else f"nothing listens on {host_and_port(self.url)}"
         method, _, url = self.run.ready.partition(" ")
         request = Request(method=method, url=url)
-        response = await self.connections.send(request, timeout_s=MAX_READY_S, closes=True)
+        response = await self.client.send(request, timeout_s=MAX_READY_S)
         return "" if response.is_success else f"{self.run.ready}: {response.text}"
 
     async def _listens(self) -> bool:
         """Whether a program listens on the address of the application."""
         if not self.url:
             return False
+        server = BaseUrl.parse(self.url)
         try:
-            connection = await self.connections.connect(Request(method="GET", url=self.url).server)
-        except NoConnection:
+            async with asyncio.timeout(MAX_CONNECT_S):
+                _, writer = await asyncio.open_connection(server.host, server.port)
+        except OSError:  # TimeoutError is an OSError.
             return False
-        connection.transport.close()
+        writer.close()
         return True
 
-    def _error(self, seen: str) -> ExploreError:
+    def _error(self, seen: str) -> UserError:
         """An error with the last lines that the application printed, of a long one the end."""
         output = self._output
         start = max(0, output.seek(0, os.SEEK_END) - SHOWN_OUTPUT_BYTES)
         output.seek(start)
         text = ("…" if start else "") + output.read().decode("utf-8", "replace")
         shown = "".join(f"\n  {line}" for line in text.splitlines()[-SHOWN_OUTPUT_LINES:])
-        return ExploreError(f"{seen}: {self.run.command}{shown}")
+        return UserError(f"{seen}: {self.run.command}{shown}")

@@ -2,12 +2,13 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from msgspec import Struct, field
 
 from emulator.clock import SystemClock
+from emulator.domain.user_error import UserError
 from emulator.reporting import progress_bar
 from emulator.scenarios.values import VariantKind
 from emulator.tools.rehearse.suite import Suite, SuiteRun
@@ -22,18 +23,26 @@ _API_REQUEST = re.compile(r" /v1/[^ ]* ")
 _OWN_SCENARIO = re.compile(r" PUT /_emulator/(?:payments/[^ /]+/scenario|scenarios/[^ ]+) 2")
 
 
-class RehearsalError(Exception):
-    """The suite cannot be rehearsed; the arguments are the message, and the end of its output."""
+class RehearsalError(UserError):
+    """The suite cannot be rehearsed; `last_lines` are the end of its output."""
+
+    def __init__(
+        self, message: str, last_lines: Sequence[str], failed_tests: Sequence[str] = ()
+    ) -> None:
+        super().__init__(message, *(f"failed: {name}" for name in failed_tests))
+        self.last_lines = last_lines
 
 
 class Traffic(Struct):
     """What a suite requests from its emulator, read from the lines of the request log.
 
-    `own_scenarios` counts how often a test sets a scenario, which precedes that of the variant.
+    `own_scenarios` counts how often a test sets a scenario, which precedes the variant's scenario.
+    `variants` are the variants of `--vary` that responses and webhooks had.
     """
 
     api_requests: int = 0
     own_scenarios: int = 0
+    variants: Collection[str] = ()
 
     def add_lines(self, text: str) -> None:
         self.api_requests += len(_API_REQUEST.findall(text))
@@ -57,11 +66,17 @@ class VariantResult(Struct, frozen=True, kw_only=True):
         """Whether the suite has missed a false answer, or the shop has not survived."""
         return self.run.has_passed is (self.variant.kind is VariantKind.FALSE_ANSWER)
 
+    @property
+    def is_applicable(self) -> bool:
+        """Whether a response or a webhook could show the variant; scenarios are not observed."""
+        names = self.variant.vary.split(",")
+        return self.variant.file is not None or any(name in self.traffic.variants for name in names)
+
 
 class RehearsalRun(Struct, kw_only=True):
     """A rehearsal: its parts, and its results so far, in the order of the variants.
 
-    Without a maximum time of each run, the first run sets that of the others.
+    Without a maximum time of each run, the first run sets the maximum time of the others.
     """
 
     suite: Suite
@@ -142,7 +157,8 @@ class RehearsalRun(Struct, kw_only=True):
         elif not traffic.api_requests:
             problem = "the suite sends no request to the address in PAYMENTS_EMULATOR_URL"
         if problem is not None:
-            raise RehearsalError(f"{problem}: {self.suite.command}", run.last_lines)
+            message = f"{problem}: {self.suite.command}"
+            raise RehearsalError(message, run.last_lines, run.failed_tests)
         return MAX_DURATION_FACTOR * run.duration_ms + MAX_DELAYS_MS if own_ms is None else own_ms
 
     async def _run(self, variant: Variant | None, max_ms: float) -> tuple[SuiteRun, Traffic]:

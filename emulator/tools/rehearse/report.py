@@ -1,11 +1,13 @@
-"""Writes a rehearsal for a terminal, and as JSON, JUnit and HTML."""
+"""Writes a rehearsal for a terminal, and as JSON and JUnit."""
 
 from collections.abc import Iterator
 
-from emulator.reporting import JUnitCase, Paint, counted, html_report, junit_file
+from emulator.domain.message_text import escape_controls
+from emulator.reporting import JUnitCase, Paint, counted, junit_file
 from emulator.scenarios.values import VariantKind
 from emulator.tools.json_results import RehearsedVariant, RehearseResults
 from emulator.tools.rehearse.rehearsal import RehearsalRun, VariantResult
+from emulator.tools.rehearse.variants import Variant
 
 MAX_TESTS = 5
 _FINDINGS = {
@@ -14,7 +16,9 @@ _FINDINGS = {
 }
 _ADVICE = {
     VariantKind.FALSE_ANSWER: "Add a test that fails with",
-    VariantKind.DISTURBANCE: "Change the shop until the tests pass with",
+    VariantKind.DISTURBANCE: (
+        "Change the shop, or your test if it calls the handler directly, until the tests pass with"
+    ),
 }
 
 
@@ -22,12 +26,19 @@ def tables(run: RehearsalRun) -> Iterator[tuple[str, list[VariantResult]]]:
     """The two tables: the title, and the results so far."""
     for kind, title in _FINDINGS.items():
         results = [result for result in run.results if result.variant.kind is kind]
-        yield f"{title}: {sum(each.is_finding for each in results)} of {len(results)}", results
+        applicable = [result for result in results if result.is_applicable]
+        yield f"{title}: {sum(each.is_finding for each in results)} of {len(applicable)}", results
+
+
+def what_to_do(variant: Variant) -> str:
+    return f"{_ADVICE[variant.kind]} `rehearse --only {variant.name}`."
 
 
 def details(result: VariantResult) -> Iterator[str]:
     """What is known of a finding: its failed tests or last lines, and its scenario file."""
     run = result.run
+    if run.has_passed:
+        yield "the suite passed"
     for name in run.failed_tests[:MAX_TESTS]:
         yield f"failed: {name}"
     if (others := len(run.failed_tests) - MAX_TESTS) > 0:
@@ -37,6 +48,7 @@ def details(result: VariantResult) -> Iterator[str]:
         yield from (f"  {line}" for line in run.last_lines)
     if own := result.traffic.own_scenarios:
         yield f"{counted(own, 'scenario')} that the tests set had precedence"
+    yield what_to_do(result.variant)
     yield f"{'option' if result.variant.file is None else 'scenario'}: {result.variant.by_hand}"
 
 
@@ -45,10 +57,13 @@ def table_lines(run: RehearsalRun, paint: Paint) -> Iterator[str]:
     for title, results in tables(run):
         yield paint("bold", title)
         for result in filter(lambda result: result.is_finding, results):
-            yield f"  {paint('red', result.variant.name)}: {result.variant.description}"
-            yield from (f"      {line}" for line in details(result))
+            description = escape_controls(result.variant.description)
+            yield f"  {paint('red', result.variant.name)}: {description}"
+            yield from (f"      {escape_controls(line)}" for line in details(result))
+        if names := ", ".join(each.variant.name for each in results if not each.is_applicable):
+            yield f"  not applicable: {names}; no response and no webhook could show them"
         yield ""
-    yield summary_line(run)
+    yield escape_controls(summary_line(run))
 
 
 def summary_line(run: RehearsalRun) -> str:
@@ -69,12 +84,13 @@ def _entry(result: VariantResult) -> RehearsedVariant:
         rehearsal=kind.value,
         scenario=scenario,
         is_finding=result.is_finding,
+        is_applicable=result.is_applicable,
         exit_code=result.run.exit_code,
         duration_ms=round(result.run.duration_ms),
         failed_tests=result.run.failed_tests,
         last_lines=result.run.last_lines,
         own_scenarios=result.traffic.own_scenarios,
-        what_to_do=f"{_ADVICE[kind]} {scenario}." if result.is_finding else None,
+        what_to_do=what_to_do(result.variant) if result.is_finding else None,
     )
 
 
@@ -92,9 +108,3 @@ def junit(run: RehearsalRun) -> bytes:
         for result in run.results
     ]
     return junit_file("rehearse", cases, duration_ms=run.duration_ms)
-
-
-def report(run: RehearsalRun) -> bytes:
-    """The HTML file: both tables, with all variants."""
-    values = {"tables": list(tables(run)), "details": details, "failed": run.has_findings}
-    return html_report("rehearse", {}, summary=summary_line(run), **values)

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 from msgspec import Struct
 
 from emulator.clock import SystemClock
+from emulator.domain.durations import span_text
 from emulator.files import open_regular
 from emulator.tools.child_process import run_command
 
@@ -22,7 +23,7 @@ MAX_NAME_CHARACTERS = 300
 MAX_JUNIT_BYTES = 16 * 1024 * 1024
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-# A line of each test runner; `name` is that of the test.
+# A line of each test runner; `name` is the name of the test.
 _RUNNERS = (
     # pytest; PHPUnit, which numbers the failures
     re.compile(r"^(?:FAILED|ERROR|[0-9]+\)) (?P<name>[^ ]+::.*)"),
@@ -41,10 +42,11 @@ _DURATION = re.compile(r"(?<! ) +\(?[0-9.]+ ?m?s\)?$")
 
 
 class SuiteRun(Struct, frozen=True, kw_only=True):
-    """A run of the command; the exit code is None where it did not end in time."""
+    """A run of the command; the exit code is None where it did not end within `max_ms`."""
 
     exit_code: int | None
     duration_ms: float
+    max_ms: float
     last_lines: Sequence[str]
     failed_tests: Sequence[str]
 
@@ -56,7 +58,7 @@ class SuiteRun(Struct, frozen=True, kw_only=True):
     def end(self) -> str:
         """How it ended, in words."""
         if self.exit_code is None:
-            return f"it did not end within {self.duration_ms / 1_000:.0f} s"
+            return f"it did not end within {span_text(self.max_ms)}"
         return f"exit code {self.exit_code}"
 
 
@@ -79,6 +81,7 @@ class Suite:
             return SuiteRun(
                 exit_code=exit_code,
                 duration_ms=self._wall.monotonic_ms() - started_ms,
+                max_ms=max_ms,
                 last_lines=[line[:MAX_LINE_CHARACTERS] for line in lines[-MAX_LAST_LINES:]],
                 failed_tests=failed_tests(junit, lines) if exit_code else [],
             )

@@ -1,4 +1,4 @@
-"""The variants of a rehearsal: scenario files, shipped or the merchant's, and those of `--vary`."""
+"""The variants of a rehearsal: shipped scenario files, the merchant's files, and `--vary`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,9 +28,11 @@ class Variant(NamedTuple):
 
     @property
     def by_hand(self) -> str:
-        """The option of `serve` that has the same effect, or the path of the scenario."""
+        """The option of `serve` with the same effect, or the scenario: its name or own path."""
         if self.file is None:
             return f"--vary {self.vary}"
+        if self.file.parent == data_directory("scenarios") / "rehearsal":
+            return self.name
         absolute, here = self.file.absolute(), Path.cwd()
         return str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute)
 
@@ -45,7 +47,7 @@ def combination(variants: Sequence[Variant]) -> Variant:
 def read_variants(
     paths: Sequence[Path], form: WebhookForm = STANDARD
 ) -> tuple[list[Variant], list[Problem]]:
-    """The shipped variants and those of files and directories, false answers first; all problems.
+    """The variants, shipped or in files and directories, false answers first; all problems.
 
     A file without a problem has a rule and is on, so that it is a variant of something. A shipped
     one that webhooks in the form cannot have is left out.

@@ -5,20 +5,18 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from emulator.diagrams import MIDDLE, Diagram, Line, Mark, sequence
+from emulator.diagrams import CUSTOMER, MIDDLE, SHOP, Diagram, Line, Mark, sequence
 from emulator.domain.instants import Instant, parse_instant
 from emulator.domain.payment import STATUS_OF_EVENT
 from emulator.scenarios import values
+from emulator.scenarios.runner.results import CaseResult, copy_texts
 from emulator.tools.replay.event_attribution import moments_of
-from emulator.tools.replay.results import CaseResult, copy_texts
 
-MERCHANT, CUSTOMER = 1, 3
-PARTIES = ("Merchant", "Payments service", "Customer")
 # The lane of who takes a step; the service itself is in the middle.
 _SENDERS: dict[type, int] = {
-    values.Create: MERCHANT,
-    values.Retrieve: MERCHANT,
-    values.List: MERCHANT,
+    values.Create: SHOP,
+    values.Retrieve: SHOP,
+    values.List: SHOP,
     values.Pay: CUSTOMER,
     values.CustomerAnswer: CUSTOMER,
     values.Cancel: CUSTOMER,
@@ -35,7 +33,7 @@ def case_diagram(result: CaseResult) -> Diagram | None:
     """The diagram of a case; None if it has no events."""
     placed = [*_step_lines(result), *_status_lines(result), *_webhook_lines(result)]
     lines = [line for _, line in sorted(placed, key=lambda pair: pair[0])]
-    return sequence(PARTIES, _merged(lines)) if lines else None
+    return sequence(_merged(lines)) if lines else None
 
 
 def _step_lines(result: CaseResult) -> Iterator[tuple[_Place, Line]]:
@@ -76,7 +74,7 @@ def _webhook_lines(result: CaseResult) -> Iterator[tuple[_Place, Line]]:
         line = Line(
             text=f"`{webhook.type}`{of}",
             at=_instant(webhook.at),
-            target=MERCHANT,
+            target=SHOP,
             marks=(Mark("genuine" if webhook.is_genuine else "forged", not webhook.is_genuine),),
             is_failed=not webhook.is_genuine,
             note="copies" if copy else "",

@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from emulator.scenarios.loader import Forms, Reading, files_of, name_taken, read_file
 from emulator.scenarios.problems import Problem
-from emulator.tools.replay.results import Case
+from emulator.scenarios.runner.case_runner import account_word
+from emulator.scenarios.runner.results import Case
 
 
 class Cases(Struct, frozen=True, kw_only=True):
@@ -55,11 +56,6 @@ def _add(case: Case, cases: dict[str, Case], problems: list[Problem], reading: R
         problems.append(
             Problem(source=case.source, line=reading.line, column=reading.column, message=message)
         )
-
-
-def account_word(name: str) -> str:
-    """The form of a case's name that API keys may contain; unique within a run."""
-    return name.replace("-", "_")
 
 
 def _files(paths: Sequence[Path], problems: list[Problem]) -> dict[Path, bool]:

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
+from emulator.domain.message_text import escape_controls
 from emulator.reporting import ERASE_LINE, Paint, counted, verdict_lines
+from emulator.scenarios.runner.diff import Row, RowMark
+from emulator.scenarios.runner.results import Case, CaseResult, Failure, Mismatch, PlayedStep
 from emulator.scenarios.values import Repeat, Step
 from emulator.tools.replay.coverage import Coverage, Group
-from emulator.tools.replay.diff import Row, RowMark
-from emulator.tools.replay.results import Case, CaseResult, Failure, Mismatch, PlayedStep
 
 MAX_FAILURE_LINES = 40
 GROUPS_PER_ROW = 2
@@ -48,8 +49,8 @@ def step_line(step: PlayedStep, paint: Paint, width: int | None = None) -> str:
     if width is not None and step.failure is None:
         available = width - _MARGIN - _VERDICT_WIDTH - len(indent) - len(tail)
         text = _cut(text, max(available, MIN_STEP_WIDTH))
-    row = f"{indent}{text}{paint('dim', tail)}"
-    return _verdict_line(row, paint, has_passed=step.failure is None, indent=_MARGIN)
+    line = _verdict_line(indent + text, paint, has_passed=step.failure is None, indent=_MARGIN)
+    return line + paint("dim", tail)
 
 
 def _verdict_line(row: str, paint: Paint, *, has_passed: bool, indent: int = 0) -> str:
@@ -79,11 +80,12 @@ def failure_lines(result: CaseResult, failure: Failure, paint: Paint) -> list[st
     """Why a case failed, in at most MAX_FAILURE_LINES lines."""
     source, mismatches = result.case.source, failure.mismatches
     place = mismatches[0].place if len(mismatches) == 1 else failure.place
-    lines = [f"  {source}:{place.line}:{place.column}: {failure.message}"]
+    lines = [escape_controls(f"  {source}:{place.line}:{place.column}: {failure.message}")]
     for mismatch in mismatches:
         if len(mismatches) > 1:
             place = mismatch.place
-            lines += ["", f"  {source}:{place.line}:{place.column}: {mismatch.subject}"]
+            subject = f"  {source}:{place.line}:{place.column}: {mismatch.subject}"
+            lines += ["", escape_controls(subject)]
         lines += _mismatch_lines(mismatch, paint)
     if len(lines) > MAX_FAILURE_LINES:
         left_out = len(lines) - MAX_FAILURE_LINES + 1
@@ -96,10 +98,10 @@ def _mismatch_lines(mismatch: Mismatch, paint: Paint) -> Iterator[str]:
     width = max(len(row.expected) for row in (titles, *mismatch.rows))
     yield paint("bold", _row_line(titles, width))
     for row in mismatch.rows:
-        line = _row_line(row, width)
-        yield line if row.mark in (RowMark.SAME, RowMark.LEFT_OUT) else paint("red", line)
+        line, is_same = _row_line(row, width), row.mark in (RowMark.SAME, RowMark.LEFT_OUT)
+        yield escape_controls(line) if is_same else paint("red", line)
     if mismatch.note is not None:
-        yield f"      {mismatch.note}"
+        yield f"      {escape_controls(mismatch.note)}"
 
 
 def _row_line(row: Row, width: int) -> str:
@@ -158,7 +160,7 @@ class Printer:
     """Prints concurrent cases one after the other.
 
     With `shows_steps` it prints a line for each step; otherwise a line for each case, and the
-    steps of failed cases at the end. `width` is that of a terminal: then the line of a case
+    steps of failed cases at the end. `width` is a terminal's width: then the line of a case
     changes while it is played, and long lines are cut, except for the step that failed.
     """
 
@@ -174,7 +176,6 @@ class Printer:
         self._cases = cases
         self._write = write
         self._paint = paint
-        self._erase = paint.mark + ERASE_LINE
         self._shows_steps = shows_steps
         self._width = width
         self._next = 0
@@ -195,7 +196,7 @@ class Printer:
                 self._print_pending(case)
         elif self._width is not None and is_next:
             line = f"        {case.name}  step {step.number} of {self._step_counts[case.name]}"
-            self._write(self._erase + line[: self._width - 1])
+            self._write(ERASE_LINE + line[: self._width - 1])
 
     def case_ended(self, result: CaseResult) -> None:
         self._ended[result.case.name] = result
@@ -225,7 +226,7 @@ class Printer:
 
     def _print_ended(self, case: Case, result: CaseResult) -> None:
         if not self._shows_steps:
-            erase = "" if self._width is None else self._erase
+            erase = "" if self._width is None else ERASE_LINE
             self._print(erase + case_line(result, self._paint))
             return
         self._print_pending(case)
@@ -242,7 +243,7 @@ class Printer:
         pending.clear()
 
     def _title(self, case: Case) -> str:
-        return f"{self._paint('bold', case.name)}  {case.source}"
+        return f"{self._paint('bold', case.name)}  {escape_controls(case.source)}"
 
     def _print(self, *lines: str) -> None:
         self._write("".join(f"{line}\n" for line in lines))

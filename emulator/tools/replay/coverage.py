@@ -6,9 +6,9 @@ from msgspec import Struct
 
 from emulator.domain.outcomes import RedirectMoment
 from emulator.domain.payment import EVENT_TYPES, Reason, Status
-from emulator.domain.transitions import TRANSITIONS
+from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.scenarios import faults, webhook_faults
-from emulator.tools.replay.results import Trace
+from emulator.scenarios.runner.results import Trace
 
 NONE = "(none)"
 _CREATED = EVENT_TYPES[Status.PENDING]
@@ -55,7 +55,10 @@ def edge(since: Status | None, to: Status) -> str:
 
 # By the title of their group.
 NAMES: dict[str, tuple[str, ...]] = {
-    "Transitions": (edge(None, Status.PENDING), *(edge(since, to) for since, to in TRANSITIONS)),
+    "Transitions": (
+        edge(None, Status.PENDING),
+        *(edge(*pair) for pair, kind in TRANSITIONS.items() if kind is not Edge.UNUSUAL),
+    ),
     "Reasons": tuple(Reason),
     "Faults": faults.COVERAGE_NAMES,
     "Webhooks": webhook_faults.COVERAGE_NAMES,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from emulator.domain.payment import EVENT_TYPES, Status
 from emulator.scenarios import values
-from emulator.tools.replay.results import CaseResult, PlayedStep, TracedEvent
+from emulator.scenarios.runner.results import CaseResult, PlayedStep, TracedEvent
 
 _SUBMITTED = EVENT_TYPES[Status.PROCESSING]
 _CREATED = EVENT_TYPES[Status.PENDING]

@@ -11,8 +11,15 @@ from typing import Any
 from emulator.diagrams import Diagram
 from emulator.domain.payment import STATUS_OF_EVENT
 from emulator.reporting import PLAIN, JUnitCase, html_report, junit_file
+from emulator.scenarios.runner.diff import RowMark
+from emulator.scenarios.runner.results import (
+    CaseResult,
+    PlayedStep,
+    TracedRequest,
+    TracedWebhook,
+    copy_texts,
+)
 from emulator.scenarios.values import Json
-from emulator.tools.json_results import ReplayedCase, ReplayResults
 from emulator.tools.replay.case_diagram import case_diagram
 from emulator.tools.replay.console import (
     failure_lines,
@@ -22,14 +29,6 @@ from emulator.tools.replay.console import (
     turn_text,
 )
 from emulator.tools.replay.coverage import coverage_of
-from emulator.tools.replay.diff import RowMark
-from emulator.tools.replay.results import (
-    CaseResult,
-    PlayedStep,
-    TracedRequest,
-    TracedWebhook,
-    copy_texts,
-)
 
 MAX_SHOWN = 200
 MAX_BODY_CHARACTERS = 16_384
@@ -127,34 +126,6 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
     "event_kind": _event_kind,
     "turn_text": turn_text,
 }
-
-
-def replay_results(
-    results: Sequence[CaseResult], *, skipped: int, is_complete: bool
-) -> ReplayResults:
-    """The results for `--json`."""
-    return ReplayResults(
-        is_complete=is_complete,
-        skipped=skipped,
-        coverage_percent=coverage_of(result.trace for result in results).percent,
-        results=[_entry(result) for result in results],
-    )
-
-
-def _entry(result: CaseResult) -> ReplayedCase:
-    failure, place = result.failure, None
-    if failure is not None:
-        place = f"{result.case.source}:{failure.place.line}:{failure.place.column}"
-    return ReplayedCase(
-        case=result.case.name,
-        file=result.case.source,
-        has_passed=result.has_passed,
-        steps=len(result.steps),
-        duration_ms=round(result.duration_ms),
-        place=place,
-        message=None if failure is None else failure.message,
-        what_to_do=None if place is None else f"Correct the integration, or the step at {place}.",
-    )
 
 
 def junit(results: Sequence[CaseResult], *, duration_ms: float) -> bytes:

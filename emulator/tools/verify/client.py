@@ -1,6 +1,6 @@
 """HTTP client with retries, a limit on waiting after 429, and a limit on lost responses.
 
-    Unreachable     the service has no connection, or loses its responses again and again
+    UserError       the service has no connection, or loses its responses again and again
     CheckStopped    a request has no complete response: its check cannot continue
       RateLimited   the service refuses requests with 429 for longer than the client waits
 
@@ -12,22 +12,21 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import ceil
 from typing import Any, Protocol, Self
 from urllib.parse import urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
 from emulator import __version__
 from emulator.clock import SystemClock, pause
 from emulator.domain.instants import Instant
-from emulator.http.client import NoConnection
-from emulator.http.failures import connection_failure
-from emulator.http.tls import tls_context
+from emulator.domain.user_error import UserError
+from emulator.http.client import HttpClient
 
 MAX_RESPONSE_S = 20
-MAX_CONNECT_S = 10
 MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 MAX_TOTAL_WAIT_S = 60
 # The wait after a 429 that names no seconds, or 0: so that waiting ends.
@@ -41,16 +40,16 @@ _TOO_MANY_REQUESTS = 429
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", re.ASCII)
 
 
-class Unreachable(Exception):
-    """The service cannot be compared; the message is one line for the user."""
-
-
 class CheckStopped(Exception):
     """A check cannot continue; the message is the reason, for the report."""
 
 
 class RateLimited(CheckStopped):
     """The service refuses requests with 429, and the maximum wait is used up."""
+
+
+class NoConnection(Exception):
+    """No connection to the service is possible; the message is the reason."""
 
 
 class LostResponse(Exception):
@@ -183,7 +182,7 @@ class ServiceResponse:
 
     @property
     def retry_after_s(self) -> float | None:
-        """The number of seconds in `Retry-After` (contract, sections 7 and 8); None without one."""
+        """The number of seconds in `Retry-After` (contract, sections 7 and 8), or None."""
         text = self.headers.get("retry-after", "")
         return float(text) if _NUMBER.fullmatch(text) else None
 
@@ -237,19 +236,15 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """Transport over HTTP, which follows no redirects and keeps no cookies.
+    """Transport over HTTP.
 
     A proxy of the environment is used only for https, where it cannot read the requests.
     """
 
     def __init__(self, base_url: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self.base_url = base_url
-        scheme = base_url.partition(":")[0]
-        self._http = httpx.AsyncClient(
-            transport=transport,
-            trust_env=scheme == "https",
-            verify=tls_context(verifies=scheme == "https"),
-            timeout=httpx.Timeout(MAX_RESPONSE_S, connect=MAX_CONNECT_S),
+        self._http = HttpClient(
+            proxy=_proxy(base_url), max_response_bytes=MAX_RESPONSE_BYTES, transport=transport
         )
 
     async def __aenter__(self) -> Self:
@@ -259,48 +254,30 @@ class HttpTransport:
         await self._http.aclose()
 
     async def send(self, request: ServiceRequest) -> ServiceResponse:
-        try:
-            # Limits the whole response; httpx limits each part of it.
-            async with asyncio.timeout(MAX_RESPONSE_S):
-                return await self._exchange(request)
-        except httpx.ConnectTimeout:
-            raise NoConnection(f"no connection within {MAX_CONNECT_S} s") from None
-        except httpx.ProxyError as error:
-            raise NoConnection(str(error)) from None
-        except httpx.ConnectError as error:
-            host = urlsplit(self.base_url).hostname or ""
-            raise NoConnection(connection_failure(error, host=host)) from None
-        except (TimeoutError, httpx.TimeoutException):
-            raise LostResponse(f"no response within {MAX_RESPONSE_S} s") from None
-        except httpx.TransportError:
-            raise LostResponse("the connection was closed before the end of the response") from None
-
-    async def _exchange(self, request: ServiceRequest) -> ServiceResponse:
         query = f"?{urlencode(request.query)}" if request.query else ""
-        url = _url(f"{self.base_url}{request.path}{query}")
-        message = httpx.Request(request.method, url, headers=request.headers, content=request.body)
-        response = await self._http.send(message, stream=True, auth=None, follow_redirects=False)
-        body = bytearray()
-        try:
-            async for part in response.aiter_bytes():
-                body += part
-                if len(body) > MAX_RESPONSE_BYTES:
-                    raise LostResponse(f"the response is larger than {MAX_RESPONSE_BYTES:,} bytes")
-        finally:
-            await response.aclose()
-        headers = {
-            name.decode("latin-1").lower(): text.decode("latin-1")
-            for name, text in response.headers.raw
-        }
+        url = f"{self.base_url}{request.path}{query}"
+        response = await self._http.send(
+            request.method, url, request.headers, request.body or b"", timeout_s=MAX_RESPONSE_S
+        )
+        if response.failure is not None:
+            error = NoConnection if response.is_refused else LostResponse
+            raise error(response.failure)
         return ServiceResponse(
-            request=request, status=response.status_code, headers=headers, body=bytes(body)
+            request=request,
+            status=response.status,
+            headers=dict(response.headers),
+            body=response.body,
         )
 
 
-@lru_cache(maxsize=64)
-def _url(text: str) -> httpx.URL:
-    """Parsing takes a third of the time of a request, and most requests have the same few URLs."""
-    return httpx.URL(text)
+def _proxy(base_url: str) -> str | None:
+    """The proxy of the environment for a service with https, if there is one."""
+    url = urlsplit(base_url)
+    if url.scheme != "https" or proxy_bypass(url.hostname or ""):
+        return None
+    proxies = getproxies()
+    proxy = proxies.get("https", proxies.get("all"))
+    return proxy if proxy is None or "://" in proxy else f"http://{proxy}"
 
 
 class ServiceClient:
@@ -332,7 +309,7 @@ class ServiceClient:
         self._waiting = asyncio.Lock()
 
     async def send(self, request: ServiceRequest) -> ServiceResponse:
-        """Raises Unreachable and CheckStopped, RateLimited included."""
+        """Raises UserError and CheckStopped, RateLimited included."""
         if self.is_stopped:
             raise CheckStopped(INTERRUPTED)
         self._check_rate_limit()
@@ -376,11 +353,11 @@ class ServiceClient:
         try:
             return await self._transport.send(request)
         except NoConnection as error:
-            raise Unreachable(f"cannot reach {self.base_url}: {error}") from None
+            raise UserError(f"cannot reach {self.base_url}: {error}") from None
         except LostResponse as error:
             self.lost_count += 1
             if self.lost_count >= MAX_LOST_RESPONSES:
-                raise Unreachable(
+                raise UserError(
                     f"{self.base_url} does not respond: {error}, {MAX_LOST_RESPONSES} times"
                 ) from None
             raise CheckStopped(str(error)) from None

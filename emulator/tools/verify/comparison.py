@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from emulator.domain.accounts import mask_key
 from emulator.domain.clauses import CLAUSES
 from emulator.domain.instants import Instant
+from emulator.domain.user_error import UserError
 from emulator.tools.verify.checks import CHECKS
 from emulator.tools.verify.client import (
     INTERRUPTED,
@@ -54,16 +55,13 @@ _NOT_REACHED = "the check ended before this clause"
 _ENVELOPE = {"data", "has_more", "next_cursor"}
 
 
-class NotTheService(Exception):
-    """The server cannot be compared; the message is one line for the user."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """The result of comparing a service with the contract. Keys are masked.
 
     `began_at` is real time. `refusal` is why the service refused the remaining requests with 429;
-    None if it did not. `is_interrupted` means that Ctrl-C ended the comparison.
+    None if it did not. `hidden_errors` is the number of 5xx after which a retry succeeded.
+    `is_interrupted` means that Ctrl-C ended the comparison.
     """
 
     base_url: str
@@ -73,6 +71,7 @@ class Comparison:
     results: tuple[ClauseResult, ...]
     requests: int
     payments: int
+    hidden_errors: int = 0
     refusal: str | None = None
     is_interrupted: bool = False
 
@@ -101,7 +100,7 @@ async def compare(
     """Run every check, one after the other; after a cancellation without further requests.
 
     `report_progress` receives the number of completed checks and of all checks. Raises
-    Unreachable, NotTheService.
+    UserError.
     """
     await check_service(session)
     findings = unchecked_findings()
@@ -141,13 +140,14 @@ def comparison_of(
         results=tuple(results(findings, accepted=accepted, variants=session.variants)),
         requests=len(session.client.responses),
         payments=len(session.created) + len(session.created_by_other),
+        hidden_errors=session.hidden_errors,
         refusal=session.client.refusal,
         is_interrupted=session.client.is_stopped,
     )
 
 
 async def check_service(session: Session) -> None:
-    """Request a list with each key. Raises NotTheService, Unreachable."""
+    """Request a list with each key. Raises UserError."""
     base_url = session.client.base_url
     for option, key in (("--key", session.key), ("--other-key", session.other_key)):
         if key is None:
@@ -155,10 +155,10 @@ async def check_service(session: Session) -> None:
         try:
             response = await session.page(of_key=key, limit=1)
         except CheckStopped as error:
-            raise NotTheService(f"{base_url}: {error}") from None
+            raise UserError(f"{base_url}: {error}") from None
         problem = _problem(response, base_url, f"{mask_key(key)} ({option})")
         if problem is not None:
-            raise NotTheService(session.masked(problem))
+            raise UserError(session.masked(problem))
 
 
 def _problem(response: ServiceResponse, base_url: str, key: str) -> str | None:

@@ -9,7 +9,8 @@ from typing import Any
 
 from emulator.domain.clauses import SECTIONS, Basis
 from emulator.domain.instants import format_instant
-from emulator.reporting import Paint, html_report, verdict_lines
+from emulator.domain.message_text import escape_controls
+from emulator.reporting import Paint, counted, html_report, verdict_lines
 from emulator.tools.verify.comparison import Comparison
 from emulator.tools.verify.findings import ClauseResult, Verdict
 
@@ -36,7 +37,7 @@ def comparison_lines(comparison: Comparison, paint: Paint, width: int) -> list[s
     keys = f"key {comparison.key}"
     if comparison.other_key is not None:
         keys = f"keys {comparison.key} and {comparison.other_key}"
-    lines = [f"Comparison of {comparison.base_url} with the contract ({keys})"]
+    lines = [escape_controls(f"Comparison of {comparison.base_url} with the contract ({keys})")]
     if comparison.drifts:
         lines += ["", paint("bold", "Drifts")]
         for result in comparison.drifts:
@@ -65,7 +66,7 @@ def _unseen_lines(comparison: Comparison, paint: Paint, width: int) -> Iterator[
     if numbers:
         yield from ("", paint("bold", "Unseen clauses"))
     for reason, clauses in numbers.items():
-        text = f"{reason}: {', '.join(clauses)}"
+        text = escape_controls(f"{reason}: {', '.join(clauses)}")
         yield from wrap(
             text, max(width, _MARGIN), initial_indent=_INDENT, subsequent_indent=_INDENT * 2
         )
@@ -126,10 +127,12 @@ def summary_line(comparison: Comparison) -> str:
         if comparison.refusal is not None
         else ""
     )
+    hidden = comparison.hidden_errors
+    retried = f"; a retry hid {counted(hidden, 'error')} of the service" if hidden else ""
     return (
         f"{counts['clauses']} clauses: {counts['holds']} hold, {counts['drift']} drift{note},"
         f" {counts['unseen']} unseen{left_out};"
-        f" {counts['requests']} requests, {counts['payments']} payments created"
+        f" {counts['requests']} requests, {counts['payments']} payments created{retried}"
     )
 
 
@@ -157,6 +160,7 @@ def _counts(comparison: Comparison) -> dict[str, int]:
         "rate_limited": comparison.left_out,
         "requests": comparison.requests,
         "payments": comparison.payments,
+        "hidden_errors": comparison.hidden_errors,
     }
 
 

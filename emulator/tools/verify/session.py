@@ -23,20 +23,16 @@ from emulator.tools.verify.client import (
     ServiceRequest,
     ServiceResponse,
 )
+from emulator.tools.verify.contract import MAX_LIMIT, METHODS, MIN_AMOUNT
 
 PAYMENTS = "/v1/payments"
 _ROOT = "/v1/"
-MIN_AMOUNT = 100
 # For a service that refuses the smallest amount of the contract.
 LARGER_AMOUNT = 1_000
 EXPIRES_IN_S = 600
 # For a service that refuses such a short expiry; different from the default.
 LONGER_EXPIRES_IN_S = 2_700
-# The values that the contract names; a real service need not know others of the emulator.
-METHODS = ("telebirr", "mpesa", "bank_transfer")
 MADE_BY = "payments-emulator verify"
-MAX_PAIRS = 20
-MAX_LIMIT = 100
 # The margin around the payments of this run: the rounding of bounds does not matter.
 MARGIN_MS = 2_000
 # A repeated beginning of a key is masked if it has at least this length.
@@ -94,7 +90,7 @@ class PayingCustomer(Protocol):
         """Print what the customer does next."""
 
     async def ask(self, question: str) -> str | None:
-        """The line that the customer enters; None without one."""
+        """The line that the customer enters, or None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +137,14 @@ class Session:
     def responses(self) -> list[ServiceResponse]:
         """All responses below `/v1/`, the root that the contract describes."""
         return [each for each in self.client.responses if each.request.path.startswith(_ROOT)]
+
+    @property
+    def hidden_errors(self) -> int:
+        """The number of 5xx after which a retry had another response."""
+        last = {id(response.request): response.status for response in self.responses}
+        return sum(
+            response.status >= 500 > last[id(response.request)] for response in self.responses
+        )
 
     @property
     def variants(self) -> set[str]:

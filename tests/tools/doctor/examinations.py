@@ -1,21 +1,23 @@
 """Emulators and other servers to examine, all on loopback addresses of this machine."""
 
 import asyncio
-import socket
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 from emulator.clock import RealClock
 from emulator.http.addresses import BaseUrl
+from emulator.http.client import HttpClient
 from emulator.http.emulator_calls import EmulatorCall, any_json
+from emulator.http.emulator_client import EmulatorClient
 from emulator.server.app.server import private_emulator
 from emulator.settings import resolve
 from emulator.tools.doctor.network import LocalNetwork, NetworkInterface
 from emulator.tools.doctor.report import DoctorReport, Level, Perspective
-from emulator.tools.doctor.requests import TargetServer, Timeouts
 from emulator.tools.doctor.runner import DoctorOptions, run_probes
+from emulator.tools.doctor.search import Timeouts
+from tests.cli.processes import free_port
 from tests.server.webhooks.receiver import PATH, Received, Reply, receiving, serving
 
 OK, PROBLEM, NOTE = Level.OK, Level.PROBLEM, Level.NOTE
@@ -118,9 +120,10 @@ async def examine(url: str, **changes: Any) -> DoctorReport:
 
 
 def server_at(
-    url: str, kind: type[TargetServer] = TargetServer, *, key: str | None = None
-) -> TargetServer:
-    return kind(base_url=BaseUrl.parse(url), timeout_s=TIMEOUTS.response_s, key=key)
+    url: str, kind: type[EmulatorClient] = EmulatorClient, *, key: str | None = None
+) -> EmulatorClient:
+    http = HttpClient(keeps_connections=False)
+    return kind(BaseUrl.parse(url), key, TIMEOUTS.response_s, http)
 
 
 async def call(
@@ -128,7 +131,7 @@ async def call(
 ) -> Any:
     """The response of the emulator to a call that must succeed."""
     call = EmulatorCall(method, path, any_json, value)
-    response = await server_at(url, key=key).send(call)
+    response = await server_at(url, key=key).try_to_send(call)
     assert not response.is_error, (response.failure, response.body)
     return response.json
 
@@ -163,13 +166,9 @@ def fixes(report: DoctorReport, perspective: Perspective) -> str:
 
 
 def neighbouring_ports() -> tuple[int, int]:
-    """A port and the one after it, both free a moment ago."""
+    """A port and the one after it, both free."""
     for _ in range(100):
-        with socket.create_server(("127.0.0.1", 0)) as first:
-            port = int(first.getsockname()[1])
-            try:
-                socket.create_server(("127.0.0.1", port + 1)).close()
-            except (OSError, OverflowError):
-                continue
-            return port, port + 1
+        port = free_port()
+        with suppress(OSError, OverflowError):
+            return port, free_port(port + 1)
     raise AssertionError("no two neighbouring ports are free")

@@ -48,6 +48,6 @@ async def test_a_server_with_the_clock_of_the_account_gets_no_note(
 )
 async def test_another_clock_is_a_note(url: str, date: str, instant: str) -> None:
     found, advice = await notes(url, date)
-    text = "The clock of URL differs from that of the account"
+    text = "The clock of URL differs from the account's clock"
     assert found == [f"{text}: {instant} in its Date header, {SHOWN}"]
     assert "--clock-file" in advice

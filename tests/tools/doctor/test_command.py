@@ -10,7 +10,7 @@ import pytest
 
 from emulator import __version__
 from emulator.cli.doctor import doctor, run_doctor
-from emulator.cli.output import CliError
+from emulator.domain.user_error import UserError
 from emulator.reporting import Paint
 from emulator.tools.doctor.report import problem, section_lines
 from tests.cli.processes import (
@@ -68,10 +68,10 @@ def test_no_emulator_is_exit_code_2_and_a_sentence(
     is_json: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = f"http://127.0.0.1:{free_port()}"
-    with pytest.raises(CliError) as raised:
+    with pytest.raises(UserError) as raised:
         run_doctor(options_for(url), is_json=is_json)
     assert raised.value.exit_code == 2
-    assert raised.value.message.startswith(f"no emulator at {url}: connection refused")
+    assert str(raised.value).startswith(f"no emulator at {url}: connection refused")
     printed = capsys.readouterr().out
     assert (json.loads(printed)["ok"] is False) if is_json else (printed == "")
 
@@ -86,10 +86,10 @@ def test_no_emulator_is_exit_code_2_and_a_sentence(
     ],
 )
 def test_a_wrong_option_is_refused_before_any_request(options: list[str], expected: str) -> None:
-    with pytest.raises(CliError) as raised:
+    with pytest.raises(UserError) as raised:
         doctor.main(options, standalone_mode=False)
     assert (raised.value.exit_code, len(raised.value.lines)) == (2, 1)
-    assert raised.value.message.startswith(expected)
+    assert str(raised.value).startswith(expected)
 
 
 def test_control_characters_of_other_servers_are_not_printed() -> None:
@@ -103,6 +103,7 @@ def test_a_terminal_gets_colours() -> None:
     assert "\x1b[31m!!\x1b[0m  text" in "\n".join(lines)
 
 
+@pytest.mark.deep
 def test_the_program_can_be_run_as_a_file() -> None:
     """`http` beside the file is not that of the standard library."""
     file = str(REPOSITORY / "emulator" / "__main__.py")
@@ -119,6 +120,7 @@ def test_other_commands_do_not_import_it() -> None:
         assert f"emulator.{module}" not in ended.stderr
 
 
+@pytest.mark.deep
 def test_ctrl_c_ends_it_quietly() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(HANGS_AFTER_S)

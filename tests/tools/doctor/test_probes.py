@@ -16,9 +16,8 @@ from emulator.tools.doctor.network import (
     read_network,
 )
 from emulator.tools.doctor.report import Level, good
-from emulator.tools.doctor.requests import Timeouts
 from emulator.tools.doctor.runner import NoEmulator
-from emulator.tools.doctor.search import probe_containers
+from emulator.tools.doctor.search import Timeouts, probe_containers
 from tests.cli.processes import free_port
 from tests.server.webhooks.receiver import NEVER, receiving, replies
 from tests.tools.doctor.examinations import (
@@ -112,7 +111,7 @@ async def test_another_response_than_health_is_explained(
     status: int, body: bytes, found: str, advice: str
 ) -> None:
     async with responding({"*": (status, body)}, media_type="text/x") as url:
-        assert (await failed(url)).lines == [f"no emulator at {url}: {found}", advice]
+        assert (await failed(url)).lines == (f"no emulator at {url}: {found}", advice)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +232,7 @@ async def test_a_fault_is_reported_with_the_key(url: str) -> None:
 
 async def test_a_server_without_a_response_is_a_failure_after_the_timeout() -> None:
     async with receiving(replies(NEVER)) as silent:
-        response = await replace(server_at(silent.url), timeout_s=0.05).send(HEALTH)
+        response = await replace(server_at(silent.url), timeout_s=0.05).try_to_send(HEALTH)
     assert response.failure == "timed out after 0.05 s"
 
 

@@ -9,7 +9,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from emulator.http.emulator_calls import EmulatorCall
-from emulator.http.emulator_client import AccountNotCreated
+from emulator.http.emulator_client import AccountNotCreated, EmulatorClient
 from emulator.http.response import HttpResponse
 from emulator.tools.doctor.handlers import (
     HandlerRoutes,
@@ -19,7 +19,6 @@ from emulator.tools.doctor.handlers import (
 )
 from emulator.tools.doctor.network import LocalNetwork, NetworkInterface
 from emulator.tools.doctor.report import Level, Perspective
-from emulator.tools.doctor.requests import TargetServer
 from emulator.tools.doctor.runner import run_probes
 from tests.cli.processes import free_port
 from tests.server.webhooks.receiver import NEVER, Reply, receiving, replies
@@ -102,13 +101,13 @@ async def test_an_unregistered_handler_is_reached(url: str, status: int, expecte
     assert "hush" not in str(report)
 
 
-class ImpatientServer(TargetServer):
+class ImpatientServer(EmulatorClient):
     """A server with a short timeout for pings alone."""
 
-    async def send(self, call: EmulatorCall[object]) -> HttpResponse:
+    async def try_to_send(self, call: EmulatorCall[object]) -> HttpResponse:
         timeout_s = 0.2 if call.path.endswith("/ping") else self.timeout_s
-        server = TargetServer(base_url=self.base_url, timeout_s=timeout_s, key=self.key)
-        return await server.send(call)
+        server = EmulatorClient(self.base_url, self.key, timeout_s, self.http)
+        return await server.try_to_send(call)
 
 
 async def test_the_endpoint_of_a_handler_without_a_response_is_removed(url: str) -> None:
@@ -232,11 +231,11 @@ async def test_an_account_that_cannot_be_deleted_is_a_problem_with_its_name() ->
     assert account.undeleted.startswith("doctor ")
 
 
-class SilentServer(TargetServer):
+class SilentServer(EmulatorClient):
     """A server that executes a POST, but whose response is lost."""
 
-    async def send(self, call: EmulatorCall[object]) -> HttpResponse:
-        response = await super().send(call)
+    async def try_to_send(self, call: EmulatorCall[object]) -> HttpResponse:
+        response = await EmulatorClient.try_to_send(self, call)
         assert not response.is_error
         return HttpResponse(failure="timed out after 2 s") if call.method == "POST" else response
 

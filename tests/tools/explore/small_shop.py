@@ -9,12 +9,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 from emulator.clock import RealClock
-from tests.cli.processes import free_port
+from tests.cli.invocation import running
+from tests.cli.processes import HANGS_AFTER_S, free_port
+from tests.tools.explore.arrivals import Arrivals, ShopHandler, ShopServer
 
 KEY = "test_small_shop"
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g"  # noqa: S105 - that of a test
@@ -35,6 +37,7 @@ class SmallShop:
 
     port: int
     api_port: int
+    arrivals: Arrivals
     has_race: bool = False
     repeats: bool = False
     lag_s: float = 0
@@ -83,6 +86,8 @@ class SmallShop:
     def webhook(self, event: dict[str, Any]) -> None:
         if self.has_race:
             is_new = event["id"] not in self.seen or self.repeats
+            # A request that was sent at the same moment checks before this one acts.
+            self.arrivals.wait()
             status = self.call("GET", f"/v1/payments/{event['data']['id']}")["status"]
         else:
             with self.lock:
@@ -132,7 +137,9 @@ class SmallShop:
         """Call the service; repeat the call while it fails."""
         headers = {"authorization": f"Bearer {KEY}", "content-type": "application/json"}
         for _ in range(self.calls):
-            connection = http.client.HTTPConnection("127.0.0.1", self.api_port, timeout=15)
+            connection = http.client.HTTPConnection(
+                "127.0.0.1", self.api_port, timeout=HANGS_AFTER_S
+            )
             try:
                 connection.request(method, path, body and json.dumps(body), headers)
                 response = connection.getresponse()
@@ -164,7 +171,7 @@ return: success_url
 def small_shop(*, has_race: bool = False, lag_s: float = 0) -> Iterator[SmallShop]:
     """A running shop, configured for an emulator on a free port."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(ShopHandler, BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -200,21 +207,16 @@ def small_shop(*, has_race: bool = False, lag_s: float = 0) -> Iterator[SmallSho
         def log_message(self, *_: object) -> None:
             pass
 
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, *_: object) -> None:
-            """A client that leaves is no error."""
-
-    with Server(("127.0.0.1", 0), Handler) as server:
+    server = ShopServer(Handler)
+    with running(server):
         shop = SmallShop(
-            port=server.server_port, api_port=free_port(), has_race=has_race, lag_s=lag_s
+            port=server.server_port,
+            api_port=free_port(),
+            arrivals=server.arrivals,
+            has_race=has_race,
+            lag_s=lag_s,
         )
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
-            yield shop
-        finally:
-            server.shutdown()
-            thread.join()
+        yield shop
 
 
 def is_genuine(headers: Any, body: bytes) -> bool:

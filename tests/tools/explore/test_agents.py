@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.benchmarks.servers import free_ports
-from tests.cli.processes import COMMAND, REPOSITORY, run_program
+from tests.cli.processes import COMMAND, REPOSITORY, free_port, run_program
 from tests.tools.explore.zoo.integration import integration
 from tests.tools.explore.zoo.table import SHOPS, Shop
 
@@ -64,7 +63,7 @@ def write_file(shop: Shop, directory: Path, port: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_shop_is_found_wrong_fixed_and_proved_by_json_alone(name: str, tmp_path: Path) -> None:
     shop = SHOPS[name]
-    [port] = free_ports(1)
+    port = free_port()
     write_shop(shop, tmp_path, port)
     write_file(shop, tmp_path, port)
     _, guide = run_emulator(tmp_path, "helper", "agent")

@@ -4,11 +4,13 @@ import asyncio
 import gc
 import json
 import os
+import re
 import select
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -16,8 +18,9 @@ from xml.etree import ElementTree
 import pytest
 
 from emulator.cli.explore import _limits
+from emulator.tools.explore.advice import ADVICE
 from tests.cli.invocation import error_line, invoke, output, run_on_terminal, usage_error
-from tests.cli.processes import COMMAND, free_port, serving
+from tests.cli.processes import COMMAND, HANGS_AFTER_S, free_port, serving
 from tests.server.checkout.browsing import CHROMIUM
 from tests.tools.explore.small_shop import KEY, SECRET, SmallShop, small_shop
 from tests.tools.replay.report_page import MAX_HEIGHT, check_page, problems_on_screens
@@ -41,12 +44,16 @@ def racy() -> Iterator[SmallShop]:
 def test_a_correct_shop_has_no_failure(correct: SmallShop, tmp_path: Path) -> None:
     code, printed = output("explore", correct.write(tmp_path), "--depth", "1", *correct.flags)
     first, *counts = printed.splitlines()
-    assert (code, first.endswith("none failed")) == (0, True), printed
-    assert counts == [
-        "121 histories exist: 97 ran, 24 skipped",
-        "  24 differ from one that ran only in the order of independent steps",
-        "complete sizes: up to 1 anomaly",
-    ]
+    passed = r"small-shop: (\d+) of \1 histories with at most one anomaly: none failed"
+    assert (code, bool(re.fullmatch(passed, first))) == (0, True), printed
+    time, *lines = counts
+    pattern = r"\d+ ran in .+ s, \d+ differ from one of them only in the order of independent steps"
+    assert re.fullmatch(pattern, time)
+    [without_job] = [line for line in lines if line.startswith("left out: settle-at-once, ")]
+    assert without_job.endswith("; the file has no `settle`")
+    assert "not declared: `refunded`: `$.status` is 'refunded' after the refund" in lines
+    guide, _, section = lines[-1].removeprefix("what explore does not try: ").partition("#")
+    assert f"## {section.replace('-', ' ').capitalize()}\n" in Path(guide).read_text()
 
 
 def explored(shop: SmallShop, directory: Path, *flags: str) -> list[str]:
@@ -65,11 +72,19 @@ def test_a_race_is_found_saved_and_replayed(racy: SmallShop, tmp_path: Path) -> 
         "     expected: the order is fulfilled at most once",
         "     seen: it is fulfilled 2 times",
     ]
-    assert lines[delivered + 4] == "  what to do: docs/guides/explore.md#fulfilled-twice"
+    first, second = ADVICE["fulfilled-twice"]
+    assert lines[delivered + 4 :][:2] == [f"  what to do: {first}", f"    {second}"]
     [saved] = (tmp_path / "saved").iterdir()
     assert saved.name == "small-shop-fulfilled-twice-paid-at-once-payment-completed.yaml"
     code, printed = output("explore", "--replay", str(saved), *racy.flags)
     assert (code, printed.splitlines()[:2]) == (1, [f"FAILED {saved}", RACE])
+    unreachable = tmp_path / "unreachable.yaml"
+    unreachable.write_text(saved.read_text().replace(str(racy.port), str(free_port())))
+    code, printed = output("explore", "--replay", str(unreachable), *racy.flags)
+    assert (code, printed.startswith(f"NOT JUDGED {unreachable}: cannot reach the shop: ")) == (
+        2,
+        True,
+    )
     racy.has_race = False
     code, printed = output("explore", "--replay", str(saved), str(saved), *racy.flags)
     fixed = f"FIXED {saved}: paid, at-once payment.completed"
@@ -77,25 +92,11 @@ def test_a_race_is_found_saved_and_replayed(racy: SmallShop, tmp_path: Path) -> 
 
 
 @pytest.mark.deep
-def test_larger_histories_are_drawn_until_the_time_is_over(
-    correct: SmallShop, tmp_path: Path
-) -> None:
-    file = correct.write(tmp_path)
-    results = tmp_path / "run.json"
-    flags = (*correct.flags, "--max-time", "1500ms", "--json", str(results))
-    code, printed = output("explore", file, *flags)
-    assert (code, json.loads(results.read_text())["is_complete"]) == (0, False)
-    *_, not_run, size = printed.splitlines()
-    assert not_run.endswith("were not run, because a limit was reached or the run was interrupted")
-    assert size in ("complete sizes: none", "complete sizes: up to 0 anomalies")
-
-
-@pytest.mark.deep
 def test_the_results_are_written_as_junit_and_html(racy: SmallShop, tmp_path: Path) -> None:
     racy.repeats = True
     junit, report = tmp_path / "cases.xml", tmp_path / "report.html"
     files = ["--junit", str(junit), "--report", str(report)]
-    explored(racy, tmp_path, *files, "--depth", "1", "--max-failures", "2")
+    explored(racy, tmp_path, *files, "--depth", "1", "--max-failures", "3")
     [suite] = ElementTree.fromstring(junit.read_text())  # noqa: S314 - our own file
     failures = {case.get("name"): case[0].get("type") for case in suite if len(case)}
     assert failures["paid, at-once payment.completed"] == "fulfilled-twice"
@@ -104,10 +105,10 @@ def test_the_results_are_written_as_junit_and_html(racy: SmallShop, tmp_path: Pa
     assert "it is fulfilled 2 times" in page
     assert page.count('<span class="state bad">') == len(failures) > 1
     # The handlers that ran at once are bars side by side, with letters, and end after each other.
-    assert 'class="bar lane-3 place-2">B</span>' in page
+    assert 'class="bar lane-1 place-2">B</span>' in page
     assert page.count('<b class="letter">B</b></span> <span class="mark">200</span>') == 1
     # A handler that ran alone is one line with a bar.
-    assert 'class="bar lane-3 place-1 whole"></span>' in page
+    assert 'class="bar lane-1 place-1 whole"></span>' in page
     assert "explore --replay" in page
     assert "Two handlers, or a handler and its repetition" in page
     assert '<th scope="row">at-once payment.completed</th>' in page
@@ -152,35 +153,34 @@ def test_a_generated_secret_is_printed_for_the_shop(correct: SmallShop, tmp_path
 
 @pytest.mark.deep
 def test_histories_of_a_slow_shop_run_at_the_same_time(tmp_path: Path) -> None:
+    new: list[int] = []
     with small_shop(lag_s=0.1) as shop:
+        shop.on_start = lambda _: new.append(
+            sum(order["status"] == "new" for order in shop.orders.values())
+        )
         flags = [*shop.flags, "--depth", "1", "--save", str(tmp_path / "saved")]
         code, printed = output("explore", shop.write(tmp_path), *flags)
     assert code == 0, printed
-    in_turn_s = 121 * 0.4
-    assert float(printed.split(" histories in ")[1].split()[0]) < in_turn_s
+    # Later orders also have those that stay new for ever; if each ran alone, one would be new.
+    assert max(new[:20]) > 1
 
 
 @pytest.mark.deep
-def test_a_thousand_histories_leave_the_memory_flat(correct: SmallShop, tmp_path: Path) -> None:
+def test_six_hundred_histories_leave_the_memory_flat(correct: SmallShop, tmp_path: Path) -> None:
     objects: list[int] = []
 
     def count(order: int) -> None:
-        if order == 300:
-            # Objects that only a collection removes count, too.
+        if order in (250, 600):
+            # httpx leaves objects of each request that only a collection removes.
             gc.collect()
-            gc.disable()
-        if order in (300, 1_000):
             objects.append(sys.getallocatedblocks())
-        assert order < 1_000, "the shop ends"
+        assert order < 600, "the shop ends"
 
     correct.on_start = count
-    try:
-        result = invoke("explore", correct.write(tmp_path), *correct.flags, "--depth", "2")
-    finally:
-        gc.enable()
+    result = invoke("explore", correct.write(tmp_path), *correct.flags, "--depth", "2")
     assert str(result.exception).startswith("the order cannot be started: ")
-    assert result.stdout.endswith("complete sizes: up to 1 anomaly\n")
-    growth = (objects[1] - objects[0]) / 700
+    assert re.search(r": (\d+) of \1 histories with at most one anomaly, ", result.stdout)
+    growth = (objects[1] - objects[0]) / 350
     # The shop itself stores about 20 objects for each order.
     assert growth < 45, growth
 
@@ -192,6 +192,13 @@ def test_a_failure_is_printed_when_it_is_found_and_a_summary_after_ctrl_c(
     json_file, junit, report = (tmp_path / name for name in ("run.json", "run.xml", "run.html"))
     flags = (*racy.flags, "--save", str(tmp_path / "saved"), "--max-failures", "1000")
     flags += (f"--json={json_file}", f"--junit={junit}", f"--report={report}")
+    is_signalled = threading.Event()
+
+    def wait_after_two_failures(_: int) -> None:
+        if sum(order["shipments"] > 1 for order in racy.orders.values()) > 1:
+            is_signalled.wait(HANGS_AFTER_S)
+
+    racy.on_start = wait_after_two_failures
     process = subprocess.Popen(
         ["env", "--default-signal", *COMMAND, "explore", racy.write(tmp_path), *flags],
         stdout=subprocess.PIPE,
@@ -202,10 +209,10 @@ def test_a_failure_is_printed_when_it_is_found_and_a_summary_after_ctrl_c(
         assert process.stdout.readline() == f"{RACE}\n"
         process.send_signal(signal.SIGINT)
         printed = process.stdout.read()
+        is_signalled.set()
     assert process.returncode == 130
-    [summary] = [line for line in printed.splitlines() if " histories in " in line]
-    assert summary.partition(" s: ")[2] in ("1 failed", "2 failed")
-    assert printed.endswith("complete sizes: up to 0 anomalies\n")
+    [summary] = [line for line in printed.splitlines() if line.startswith("small-shop: ")]
+    assert summary.rpartition(": ")[2] in ("1 failed", "2 failed")
     document = json.loads(json_file.read_text())
     results = [result["result"] for result in document["results"]]
     assert (document["is_complete"], document["complete_size"]) == (False, 0)
@@ -218,10 +225,8 @@ def test_a_failure_is_printed_when_it_is_found_and_a_summary_after_ctrl_c(
 def test_progress_is_shown_on_a_terminal(correct: SmallShop, tmp_path: Path) -> None:
     file = correct.write(tmp_path)
     printed = run_on_terminal("explore", file, "--depth", "0", *correct.flags)
-    assert "2 of 3 histories, 0 failed" in printed
-    *_, counts, size = printed.splitlines()
-    assert counts == "3 histories exist: 3 ran, 0 skipped"
-    assert size == "complete sizes: up to 0 anomalies"
+    assert "2 of 4 histories, 0 failed" in printed
+    assert "small-shop: 4 of 4 histories without an anomaly: none failed" in printed
 
 
 def test_a_shop_that_works_in_a_queue_is_correct(tmp_path: Path) -> None:
@@ -230,7 +235,7 @@ def test_a_shop_that_works_in_a_queue_is_correct(tmp_path: Path) -> None:
     assert code == 0, printed
 
 
-REFUND = "history: {outcome: paid, anomalies: [refund, lost payment.processing]}\n"
+REFUND = "history: {outcome: refunded, anomalies: [lost payment.processing]}\n"
 REFUNDED = "  refunded: {path: $.status, in: [refunded]}\nwebhook:"
 
 
@@ -250,6 +255,7 @@ def test_a_refund_is_judged_only_where_the_file_says_what_refunded_is(
 
 
 @pytest.mark.parametrize("key", ["paid", "fulfilled", "closed", "refunded"])
+@pytest.mark.deep
 def test_a_path_that_the_state_does_not_have_is_a_mistake_of_the_file(
     key: str, correct: SmallShop, tmp_path: Path
 ) -> None:
@@ -270,18 +276,24 @@ def test_a_path_that_the_state_does_not_have_is_a_mistake_of_the_file(
 
 @pytest.mark.parametrize(
     ("depth", "max_time_ms", "used_ms", "draws"),
-    [(None, None, 2 * 60_000, True), (None, 5_000, 5_000, True), (2, None, None, False)],
+    [
+        (None, None, (2 * 60_000, 10 * 60_000), True),
+        (None, 5_000, (5_000, 5_000), True),
+        (2, None, (None, None), False),
+    ],
 )
 def test_without_a_depth_the_default_maximum_time_is_two_minutes(
-    depth: int | None, max_time_ms: int | None, used_ms: int | None, draws: bool
+    depth: int | None, max_time_ms: int | None, used_ms: tuple[int | None, int | None], draws: bool
 ) -> None:
-    limits = _limits(depth, max_time_ms, seed=1, max_failures=1)
-    assert (limits.max_time_ms, limits.draws, limits.depth) == (used_ms, draws, 2)
+    limits = _limits(depth, max_time_ms, None)
+    assert (limits.max_time_ms, limits.max_required_time_ms) == used_ms
+    assert (limits.draws, limits.depth, limits.required_depth) == (draws, 2, 1)
 
 
 FAILS = "python3 -c 'print(\"no database\"); raise SystemExit(3)'"
 
 
+@pytest.mark.deep
 def test_a_shop_that_does_not_start_ends_the_command(correct: SmallShop, tmp_path: Path) -> None:
     text = Path(correct.write(tmp_path)).read_text().replace(str(correct.port), str(free_port()))
     file = tmp_path / "other.yaml"
@@ -302,6 +314,7 @@ def test_of_a_long_line_of_a_shop_only_the_end_is_printed(
     assert (shown[:3], shown[-8:], len(shown.encode())) == ("…aa", "athe end", 4_096 + 2)
 
 
+@pytest.mark.deep
 def test_the_end_of_a_shop_during_the_run_is_reported(correct: SmallShop, tmp_path: Path) -> None:
     port = str(free_port())
     serve = f"s = socket.create_server(('127.0.0.1', {port})); s.accept(); s.accept(); os._exit(9)"
@@ -313,6 +326,7 @@ def test_the_end_of_a_shop_during_the_run_is_reported(correct: SmallShop, tmp_pa
     assert message == f"the shop ended with code 9: {command}"
 
 
+@pytest.mark.deep
 def test_the_histories_before_an_error_are_in_the_files(correct: SmallShop, tmp_path: Path) -> None:
     def end(order: int) -> None:
         assert order < 3, "the shop ends"
@@ -322,7 +336,7 @@ def test_the_histories_before_an_error_are_in_the_files(correct: SmallShop, tmp_
     flags = (*correct.flags, "--json", str(results))
     result = invoke("explore", correct.write(tmp_path), *flags)
     assert error_line(result).startswith("the order cannot be started: ")
-    assert "2 histories in" in result.stdout
+    assert "small-shop: 2 of " in result.stdout
     document = json.loads(results.read_text())
     assert (document["is_complete"], document["complete_size"]) == (False, None)
     assert [each["result"] for each in document["results"]] == ["passed", "passed"]
@@ -347,8 +361,8 @@ def test_no_process_of_the_shop_outlives_the_command(
     with pipe.open() as started:
         assert started.readline() == "started\n"
         process.send_signal(signal.Signals[f"SIG{name}"])
-        assert process.wait(30) == code
-        has_ended, _, _ = select.select([started], [], [], 30)
+        assert process.wait(HANGS_AFTER_S) == code
+        has_ended, _, _ = select.select([started], [], [], HANGS_AFTER_S)
         assert has_ended, "the pipe ends with the last process of the shop"
 
 
@@ -371,6 +385,7 @@ def test_another_program_at_the_address_of_the_shop_is_reported(
     )
 
 
+@pytest.mark.deep
 def test_a_shop_that_is_not_running_ends_the_command(tmp_path: Path) -> None:
     with small_shop() as shop:
         file = shop.write(tmp_path)
@@ -393,7 +408,9 @@ MISTAKES = [
     (("--key", "x"), "flag --key: expected test_ or live_ and 4 to 128"),
     (("--key", "test_demo_key"), "flag --key: expected --url"),
     (("--junit", "/no/such/directory/x"), "flag --junit: cannot write"),
+    (("--clock-file", "/no/directory/x"), "--clock-file: cannot write '/no/directory/x': "),
     (("--depth", "9"), "flag --depth: found '9', expected an integer from 0 to 5"),
+    (("--depth", "0", "--require-depth", "1"), "flag --require-depth: found '1', expected 0 to 0"),
     (("--replay",), "{file}: the file has no history that fits its integration; expected a"),
     (("{file}",), "expected one file of an integration; several are accepted with --replay"),
 ]
@@ -420,6 +437,7 @@ def test_the_mistakes_of_a_file_are_printed_with_their_positions(tmp_path: Path)
     assert len(result.stderr.splitlines()) == 3
 
 
+@pytest.mark.deep
 def test_background_work_is_finished_by_a_request_in_place_of_waiting(tmp_path: Path) -> None:
     with small_shop() as shop:
         shop.lag_reads = 1_000_000
@@ -427,7 +445,7 @@ def test_background_work_is_finished_by_a_request_in_place_of_waiting(tmp_path: 
         idle = f"  idle: POST {shop.url}/idle\nwebhook:"
         file.write_text(Path(shop.write(tmp_path)).read_text().replace("webhook:", idle, 1))
         code, printed = output("explore", str(file), "--depth", "0", *shop.flags)
-        assert (code, printed.splitlines()[0].endswith("none failed")) == (0, True), printed
+        assert (code, printed.splitlines()[0].endswith(": none failed")) == (0, True), printed
         code, _ = output(
             *("explore", shop.write(tmp_path), "--depth", "0", *shop.flags),
             *("--save", str(tmp_path)),
@@ -448,6 +466,7 @@ def test_the_payment_of_an_order_is_the_one_that_its_start_created(
     assert code == 0, printed
 
 
+@pytest.mark.deep
 def test_a_value_that_the_first_start_does_not_have_ends_the_command(
     correct: SmallShop, tmp_path: Path
 ) -> None:

@@ -18,12 +18,12 @@ import pytest
 import yaml
 
 from emulator.tools.explore.response_value import read_path
-from tests.benchmarks.servers import free_ports
 from tests.cli.processes import (
     HANGS_AFTER_S,
     REPOSITORY,
     SHARED_HANGS_AFTER_S,
     Server,
+    free_port,
     listens,
     serving,
     wait_for,
@@ -32,15 +32,12 @@ from tests.docs.document import Kind, sections_of
 from tests.docs.live import HANDLER_PORT, write_files
 from tests.docs.shops import HANDLERS, language, prepare
 from tests.tools.explore.small_shop import SECRET
-from tests.tools.explore.zoo.exploration import draw, run_explore
-from tests.tools.explore.zoo.integration import integration as zoo_integration
+from tests.tools.explore.zoo.exploration import explore, run_explore
 from tests.tools.explore.zoo.table import CORRECT_SHOPS, Shop
 from tests.world import TEST_KEY
 
 HANDLER_PAGE, EXPLORE_PAGE = "docs/guides/webhook-handlers.md", "docs/guides/explore.md"
 EXAMPLE_SHOP = REPOSITORY / "tests/examples/program.py"
-# Of each shop of the zoo; the test command runs several shops at the same time.
-ZOO_SECONDS, SEED = 20, 1
 # Without a disk, the transactions of a shop take no time.
 MEMORY = "/dev/shm"  # noqa: S108 - a new directory of it
 Integration = dict[str, Any]
@@ -65,10 +62,6 @@ def of_handler(handler: str) -> Prepare:
         return document
 
     return write
-
-
-def of_zoo(shop: Shop) -> Prepare:
-    return lambda directory, port, _: zoo_integration(shop, directory, port)
 
 
 def of_example(_directory: Path, port: int, _factory: pytest.TempPathFactory) -> Integration:
@@ -97,10 +90,7 @@ def of_example(_directory: Path, port: int, _factory: pytest.TempPathFactory) ->
 SHOPS = [
     *(pytest.param(of_handler(handler), id=language(handler)) for handler in HANDLERS),
     pytest.param(of_example, id="example"),
-    *(pytest.param(of_zoo(shop), id=shop.name) for shop in CORRECT_SHOPS),
 ]
-# The first are the shops of the guides and of the example.
-DOCUMENTED = len(HANDLERS) + 1
 
 
 @pytest.fixture
@@ -113,14 +103,14 @@ def directory() -> Iterator[Path]:
 def integration(
     write: Prepare, directory: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Integration:
-    [port] = free_ports(1)
+    port = free_port()
     return write(directory, port, tmp_path_factory)
 
 
 @pytest.mark.interop
-@pytest.mark.parametrize("write", SHOPS[:DOCUMENTED])
+@pytest.mark.parametrize("write", SHOPS)
 def test_explore_reports_nothing(integration: Integration, directory: Path) -> None:
-    """All histories of one anomaly; the shops of the zoo also have random ones of more."""
+    """All histories of one anomaly."""
     file = directory / "integration.yaml"
     file.write_text(yaml.safe_dump(integration, sort_keys=False), encoding="utf-8")
     finding = run_explore(str(file), "--depth=1", directory=directory)
@@ -130,11 +120,8 @@ def test_explore_reports_nothing(integration: Integration, directory: Path) -> N
 @pytest.mark.interop
 @pytest.mark.parametrize("shop", CORRECT_SHOPS, ids=lambda shop: shop.name)
 def test_explore_reports_nothing_about_a_shop_of_the_zoo(shop: Shop, directory: Path) -> None:
-    """All histories of one anomaly, and random ones of two to four for the rest of the time.
-
-    `python -m tests.tools.explore.zoo` runs all pairs, and random ones of many seeds for longer.
-    """
-    finding, _ = draw(shop, directory, seed=SEED, seconds=ZOO_SECONDS)
+    """All histories of one anomaly."""
+    finding = explore(shop, directory, depth=1)
     assert finding.code == 0, finding.output
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from emulator.domain.payment import EVENT_TYPES
 from emulator.domain.webhook_forms import STANDARD
 from emulator.scenarios.webhook_form_file import shipped_form
-from emulator.tools.explore.anomalies import ANOMALIES, ANOMALY_BY_NAME
+from emulator.tools.explore.anomalies import ANOMALIES, ANOMALY_BY_NAME, left_out
 from emulator.tools.explore.histories import (
     History,
     build_history,
@@ -16,13 +16,24 @@ from emulator.tools.explore.histories import (
     histories_of_size,
     normal_form,
     random_histories,
+    without_repetitions,
 )
 from emulator.tools.explore.steps import CREATED, PROCESSING, Capabilities, Outcome, StepAction
 
 ALL = Capabilities(has_webhook=True, has_return=True, has_settle=True, is_durable=True)
+FULL = replace(
+    ALL,
+    has_again=True,
+    has_between=True,
+    has_tamper=True,
+    names_payment=True,
+    settles_all=True,
+    is_unusual=True,
+)
 UNSIGNED = replace(ALL, form=shipped_form("unsigned"))
 NO_READS = dict.fromkeys(EVENT_TYPES.values(), 0)
 ONE_READ = dict.fromkeys(EVENT_TYPES.values(), 1)
+TIMES = ["later-1h", "later-3d", "night"]
 POLLS = Capabilities(has_webhook=False, has_return=False, has_settle=True)
 
 
@@ -42,6 +53,7 @@ def words(built: History) -> list[str]:
 
 
 BASE = "start", "deliver created", "submit", "deliver processing", "approve", "deliver completed"
+EXPIRY = "deliver created", "expire", "deliver expired"
 STEPS = [
     ("paid", [], [*BASE, "return"]),
     ("failed", [], [*BASE[:4], "decline", "deliver failed"]),
@@ -54,8 +66,8 @@ STEPS = [
         [*BASE[:3], "approve", "deliver processing", "deliver completed", "return"],
     ),
     (
-        "paid",
-        ["refund", "swapped payment.completed"],
+        "refunded",
+        ["swapped payment.completed"],
         [*BASE[:5], "return", "refund", "deliver refunded", "deliver completed"],
     ),
     (
@@ -71,6 +83,32 @@ STEPS = [
     ),
     ("paid", ["return-at-once"], [*BASE[:5], "deliver completed with return"]),
     (
+        "failed",
+        ["outage"],
+        [
+            *("start", "submit", "decline"),
+            *("deliver created together", "deliver processing together", "deliver failed"),
+        ],
+    ),
+    ("expired", ["amharic"], ["start", "encode amharic", *EXPIRY]),
+    ("expired", ["cancel-opened"], ["start", EXPIRY[0], "cancel", *EXPIRY[1:]]),
+    ("paid", ["cancel-opened-paid"], [*BASE, "return", "cancel"]),
+    (
+        "failed",
+        ["later-1h"],
+        [*BASE[:4], "decline", "deliver failed", "pass time an hour", "deliver failed"],
+    ),
+    (
+        "paid",
+        ["night"],
+        [
+            *("pass time night", "start", "lose created", "submit", "lose processing"),
+            *("approve", "lose completed", "return"),
+        ],
+    ),
+    ("paid", ["return-processing"], [*BASE[:4], "return", *BASE[4:], "return"]),
+    ("paid", ["job-twice-at-once"], [*BASE[:5], "settle job twice", BASE[5], "return"]),
+    (
         "paid",
         ["expiry-while-processing"],
         ["start", "deliver created", "wait", "submit", "pass expiry", *BASE[3:], "return"],
@@ -85,13 +123,88 @@ def test_anomalies_change_the_steps_of_the_outcome(
     assert words(history(outcome, *names)) == steps
 
 
+def numbered(built: History) -> list[str]:
+    """The steps with the numbers of their order and payment."""
+    numbers = ((step.order, step.payment) for step in built.steps)
+    return [f"{word} {o}.{p}" for word, (o, p) in zip(words(built), numbers, strict=True)]
+
+
+START = "start 0.0", "deliver created 0.0"
+SEVERAL = [
+    (
+        "failed-then-paid",
+        [],
+        [
+            *START,
+            *("submit 0.0", "deliver processing 0.0", "decline 0.0", "deliver failed 0.0"),
+            *("again 0.1", "deliver created 0.1", "submit 0.1", "deliver processing 0.1"),
+            *("approve 0.1", "deliver completed 0.1", "return 0.1"),
+        ],
+    ),
+    (
+        "paid",
+        ["two-tabs"],
+        [
+            *START,
+            "again second tab 0.1",
+            *("submit 0.0", "deliver processing 0.0", "approve 0.0", "deliver completed 0.0"),
+            "return 0.0",
+        ],
+    ),
+    (
+        "paid",
+        ["second-order"],
+        [
+            *(f"{word} 0.0" for word in (*BASE, "return")),
+            "start same customer 1.0",
+            *(f"{word} 1.0" for word in (*BASE[1:], "return")),
+        ],
+    ),
+    (
+        "paid",
+        ["two-orders"],
+        [
+            "start two customers 0.0",
+            *(f"{word} {order}.0" for word in (*BASE[1:], "return") for order in (0, 1)),
+        ],
+    ),
+    (
+        "paid",
+        ["twelve-orders"],
+        [f"{word} {order}.0" for order in range(12) for word in ("start", "submit", "approve")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("outcome", "names", "steps"), SEVERAL)
+def test_a_step_names_its_order_and_its_payment(
+    outcome: str, names: list[str], steps: list[str]
+) -> None:
+    assert numbered(history(outcome, *names, can=FULL)) == steps
+
+
+def test_a_repeated_fact_is_no_new_fact() -> None:
+    usual = history("paid").steps
+    for name in ("twice payment.completed", "read-500 payment.completed", "return-twice"):
+        assert without_repetitions(history("paid", name).steps) == usual
+    assert without_repetitions(history("paid", "settle-at-once").steps) == usual
+    lost = history("paid", "lost payment.created").steps
+    assert without_repetitions(lost) == lost != usual
+
+
 def test_anomalies_that_do_not_fit_together_are_no_history() -> None:
     pairs = [
         ("paid", "lost payment.completed", "twice payment.completed"),
         ("paid", "at-once payment.completed", "slow payment.completed"),
         ("paid", "create-429", "create-cut"),
         ("paid", "late-success"),
-        ("expired", "refund"),
+        ("failed", "create-slow"),
+        ("paid", "outage", "at-once payment.created"),
+        ("refunded", "late-success"),
+        ("failed", "second-order"),
+        ("paid", "twelve-orders", "create-cut"),
+        ("paid", "second-order", "two-orders"),
+        ("paid", "two-orders", "tampered"),
     ]
     for outcome, *names in pairs:
         anomalies = [ANOMALY_BY_NAME[name] for name in names]
@@ -99,12 +212,22 @@ def test_anomalies_that_do_not_fit_together_are_no_history() -> None:
 
 
 def test_small_histories_come_first_and_those_that_wait_last() -> None:
-    assert [h.title for h in histories_of_size(0, ALL)] == ["paid", "failed", "expired"]
+    outcomes = ["paid", "failed", "expired", "refunded"]
+    assert [h.title for h in histories_of_size(0, ALL)] == outcomes
+    more = ["failed-then-paid", "reversed", "expired-processing"]
+    assert [h.title for h in histories_of_size(0, FULL)] == outcomes + more
     singles = histories_of_size(1, ALL)
     assert {len(h.anomalies) for h in singles} == {1}
     assert [h.waits for h in singles] == sorted(h.waits for h in singles)
-    waiting = {f"{outcome}, create-{kind}" for outcome in Outcome for kind in ("429", "slow")}
-    assert {h.title for h in singles if h.waits} == {*waiting, "paid, slow-read payment.completed"}
+    waiting = (
+        "create-429",
+        "create-slow",
+        "overlapping payment.created",
+        "overlapping payment.processing",
+        "read-429 payment.completed",
+        "slow-read payment.completed",
+    )
+    assert {h.title for h in singles if h.waits} == {f"paid, {name}" for name in waiting}
 
 
 def test_histories_whose_start_fails_are_spread_among_the_others() -> None:
@@ -117,10 +240,18 @@ def test_histories_whose_start_fails_are_spread_among_the_others() -> None:
 
 def test_histories_that_concern_all_payments_are_known() -> None:
     alone = {h.anomalies[0].kind.name for h in histories_of_size(1, ALL) if h.runs_alone}
-    reads = {"read-500", "second-read-500", "slow-read"}
-    assert alone == {"killed", *reads}
+    reads = {"read-500", "second-read-500", "read-429", "read-cut", "slow-read"}
+    kills = {"killed", "killed-again", "killed-in-handler"}
+    assert alone == {"overlapping", *kills, *reads, *TIMES}
     moving = {h.anomalies[0].kind.name for h in histories_of_size(1, ALL) if h.moves_clock}
-    assert moving == {"expiry-while-processing"}
+    assert moving == {"expiry-while-processing", *TIMES}
+
+
+def test_time_passes_only_where_the_clock_of_the_shop_can_be_moved() -> None:
+    can = replace(ALL, no_clock="the file has no `run`")
+    assert left_out(can)["the file has no `run`"] == TIMES
+    titles = {h.anomalies[0].kind.name for h in histories_of_size(1, can)}
+    assert not titles & {*TIMES}
 
 
 def test_a_shop_is_killed_only_where_its_file_allows_that() -> None:
@@ -143,7 +274,7 @@ def test_an_event_that_the_form_does_not_send_is_in_no_history() -> None:
 
 
 def test_every_anomaly_occurs_and_is_found_by_its_name() -> None:
-    occurring = {a for size in (1, 2) for h in histories_of_size(size, ALL) for a in h.anomalies}
+    occurring = {a for size in (1, 2) for h in histories_of_size(size, FULL) for a in h.anomalies}
     occurring |= {a for h in histories_of_size(1, UNSIGNED) for a in h.anomalies}
     assert occurring == set(ANOMALIES)
     assert list(ANOMALY_BY_NAME.values()) == list(ANOMALIES)
@@ -185,7 +316,14 @@ def test_a_fault_on_a_read_that_does_not_occur_makes_no_other_history(
 
 
 def test_facts_are_equal_whatever_their_order() -> None:
-    orders = [(), ("late payment.completed",), ("return-at-once",), ("swapped payment.created",)]
+    others = (
+        "late payment.completed",
+        "return-at-once",
+        "swapped payment.created",
+        "outage",
+        "overlapping payment.processing",
+    )
+    orders = [(), *((name,) for name in others)]
     assert len({facts(history("paid", *names).steps) for names in orders}) == 1
     assert facts(history("paid", "no-return").steps) != facts(history("paid").steps)
 
@@ -199,5 +337,6 @@ def test_random_histories_are_larger_and_follow_from_the_seed() -> None:
     assert len(set(titles(1))) == 50
 
 
+@pytest.mark.deep
 def test_random_histories_end_when_none_is_left() -> None:
     assert len(list(random_histories(1, 7, POLLS))) < 1_000

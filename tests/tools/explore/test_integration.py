@@ -3,14 +3,13 @@
 import json
 from pathlib import Path
 
-import jsonschema
+import jsonschema_rs
 import pytest
 import yaml
 
 from emulator.clock import RealClock
 from emulator.domain.webhook_forms import STANDARD
 from emulator.scenarios.problems import ScenarioError
-from emulator.tools.explore.connections import Connections
 from emulator.tools.explore.integration_file import (
     INTEGRATION,
     integration_schema,
@@ -19,6 +18,7 @@ from emulator.tools.explore.integration_file import (
 )
 from emulator.tools.explore.response_value import ResponseValue, missing_at, read_path
 from emulator.tools.explore.shop import Shop
+from emulator.tools.explore.shop_client import ShopClient
 from tests.docs.document import sections_of
 from tests.tools.explore.small_shop import integration_text
 
@@ -249,7 +249,7 @@ def test_a_value_stands_at_the_request_that_has_or_uses_it(login: str, order: st
     assert using.values == ()
     written = INTEGRATION.write(parse_integration(text, "shop.yaml"))
     for each in (yaml.safe_load(text), {"version": 1, **written}):
-        jsonschema.validate(each, integration_schema())
+        jsonschema_rs.validate(integration_schema(), each)
 
 
 def test_every_mistake_is_reported() -> None:
@@ -289,7 +289,7 @@ def test_a_file_of_the_guide_is_valid_and_is_written_as_the_same_value(name: str
     integration = parse_integration(text, name)
     written = {"version": 1, **INTEGRATION.write(integration)}
     assert parse_integration(yaml.safe_dump(written), name) == integration
-    validator = jsonschema.Draft202012Validator(integration_schema())
+    validator = jsonschema_rs.Draft202012Validator(integration_schema())
     for document in (yaml.safe_load(text), written):
         assert validator.is_valid(document)
 
@@ -297,12 +297,12 @@ def test_a_file_of_the_guide_is_valid_and_is_written_as_the_same_value(name: str
 def test_a_header_replaces_the_usual_one_in_any_case() -> None:
     text = FULL.replace('{x-job: "1"}', "{Content-Type: text/json}, json: {}")
     wall = RealClock()
-    shop = Shop(parse_integration(text, "shop.yaml"), Connections(wall), "", STANDARD, wall, {})
+    shop = Shop(parse_integration(text, "shop.yaml"), ShopClient(wall), "", STANDARD, wall, {})
     assert shop.settle_request("7").headers == {"content-type": "text/json"}
 
 
 def test_the_schema_accepts_what_the_reader_accepts() -> None:
-    validator = jsonschema.Draft202012Validator(integration_schema())
+    validator = jsonschema_rs.Draft202012Validator(integration_schema())
     assert validator.is_valid(yaml.safe_load(FULL))
     for right, wrong in ((", order:", ", command: x, order:"), ("path: $.status, in", "in")):
         assert not validator.is_valid(yaml.safe_load(TEXT.replace(right, wrong)))

@@ -11,15 +11,16 @@ import pytest
 import yaml
 
 from emulator.clock import RealClock
+from emulator.domain.user_error import UserError
 from emulator.domain.webhook_forms import STANDARD
 from emulator.http.response import HttpResponse
 from emulator.tools.child_process import MAX_OUTPUT_BYTES
-from emulator.tools.explore.connections import MAX_COOKIES, Browser, Connections
+from emulator.tools.explore.browser import MAX_COOKIES, Browser
 from emulator.tools.explore.integration_file import parse_integration
-from emulator.tools.explore.judgement import Sample
+from emulator.tools.explore.observation import ObservedOrder, Sample
 from emulator.tools.explore.response_value import MAX_TEXT_CHARACTERS, Count, ResponseValue
-from emulator.tools.explore.service import ExploreError
 from emulator.tools.explore.shop import Shop, StartFailed, Values
+from emulator.tools.explore.shop_client import ShopClient
 
 HOST = "http://127.0.0.1:3000"
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -65,7 +66,7 @@ def shop(start: Any, state: Any = None, *, port: int = 3000, **variables: str) -
     integration = parse_integration(text, "shop.yaml")
     return Shop(
         integration,
-        Connections(RealClock()),
+        ShopClient(RealClock()),
         secret="",
         form=STANDARD,
         wall=RealClock(),
@@ -92,7 +93,8 @@ async def read(state: Any, response: bytes = b"", order: str = "7", **variables:
     start = {"request": f"POST {HOST}/", "order": "$.id"}
     async with serving({"/orders/7": response}) as server:
         explored = shop(start, state, port=server.port, **variables)
-        return await explored.read_state(order, Browser(), 1, "pending")
+        observed = ObservedOrder(id=order, statuses={"pay_1": "pending"})
+        return await explored.read_state(observed, 1)
 
 
 ORDER = {"request": f"POST {HOST}/", "order": "$.id"}
@@ -242,7 +244,7 @@ async def test_a_request_that_fails_ends_a_start() -> None:
 async def test_a_value_that_is_no_url_is_reported() -> None:
     follow = {"request": "GET {link}", "order": "$.id"}
     start = [{"request": f"GET {HOST}/login", "values": {"link": "$.link"}}, follow]
-    with pytest.raises(ExploreError, match="'mailto:x' is no http or https URL"):
+    with pytest.raises(UserError, match="'mailto:x' is no http or https URL"):
         await started(start, {"/login": OK + b'\r\n{"link": "mailto:x"}'})
 
 
@@ -276,7 +278,7 @@ def test_a_pattern_counts_by_its_number_or_by_its_matches(
 
 async def test_a_state_without_json_is_reported_where_a_path_needs_it() -> None:
     state = {"paid": {"path": "$.paid"}}
-    with pytest.raises(ExploreError, match=r"cannot read the state of order 7: GET .*: no JSON"):
+    with pytest.raises(UserError, match=r"cannot read the state of order 7: GET .*: no JSON"):
         await read(state, OK + b"\r\npaid")
 
 
@@ -316,14 +318,14 @@ SLOW = [
 @pytest.mark.parametrize(("pattern", "text"), SLOW)
 def test_a_search_that_takes_too_long_is_ended(pattern: str, text: str) -> None:
     response = HttpResponse(status=200, body=text.encode())
-    with pytest.raises(ExploreError, match=r"needs more than 0\.5 s .*; write a pattern with"):
+    with pytest.raises(UserError, match=r"needs more than 0\.5 s .*; write a pattern with"):
         ResponseValue(match=pattern).read(response)
     assert ResponseValue(match="[ab]").read(HttpResponse(status=200, body=b"xab")) == "a"
 
 
 def test_a_text_that_is_too_long_is_not_searched() -> None:
     response = HttpResponse(status=200, body=b"a" * (MAX_TEXT_CHARACTERS + 1))
-    with pytest.raises(ExploreError, match=r"no text of more than 262,144 .* \(got 262,145\)"):
+    with pytest.raises(UserError, match=r"no text of more than 262,144 .* \(got 262,145\)"):
         ResponseValue(match="b").read(response)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from emulator.cli.explore import exit_code
 from emulator.clock import RealClock
 from emulator.domain.instants import Instant
 from emulator.domain.payment_methods import DEFAULT_ORDER
@@ -16,14 +17,16 @@ from emulator.http.addresses import BaseUrl
 from emulator.http.emulator_client import EmulatorClient
 from emulator.server.app.server import private_emulator
 from emulator.settings import resolve
-from emulator.tools.explore.connections import Connections
 from emulator.tools.explore.executor import OBSERVED_MS
-from emulator.tools.explore.exploration import Exploration, Limits
-from emulator.tools.explore.integration_file import read_integration
+from emulator.tools.explore.exploration import MAX_BEFORE, Exploration, Limits
+from emulator.tools.explore.integration_file import parse_integration, read_integration
+from emulator.tools.explore.report import saved_file
 from emulator.tools.explore.service import MAX_SHARED, Service
 from emulator.tools.explore.session import ExploreSession
 from emulator.tools.explore.shop import Shop
+from emulator.tools.explore.shop_client import ShopClient
 from emulator.tools.explore.steps import StepAction
+from emulator.tools.explore.summary import summary_lines
 from tests.tools.explore.small_shop import KEY, SECRET, SmallShop, small_shop
 from tests.tools.explore.test_histories import history
 
@@ -64,7 +67,6 @@ async def sharing(
 ) -> AsyncIterator[ExploreSession]:
     flags = {"port": shop.api_port, "checkout-port": 0, "test-key": KEY, "clock": "frozen"}
     settings = resolve({**flags, "allow-http-localhost": True}, {})
-    connections = Connections(clock)
     integration = read_integration(Path(shop.write(directory)))
     async with (
         private_emulator(settings) as url,
@@ -72,12 +74,33 @@ async def sharing(
     ):
         yield ExploreSession(
             shop=Shop(
-                integration, connections, secret=SECRET, form=STANDARD, wall=clock, variables={}
+                integration,
+                ShopClient(clock),
+                secret=SECRET,
+                form=STANDARD,
+                wall=clock,
+                variables={},
             ),
             service=Service(client),
             wall=clock,
         )
-        connections.close()
+
+
+async def test_the_time_until_the_required_size_is_complete_is_a_limit_of_its_own(
+    tmp_path: Path,
+) -> None:
+    clock = WaitingClock()
+
+    def pass_time(order: int) -> None:
+        clock.waited_ms += 1_000 * (order == 2)
+
+    with small_shop() as shop:
+        shop.on_start = pass_time
+        async with sharing(shop, tmp_path, clock) as session:
+            limits = Limits(depth=1, seed=1, max_failures=1, max_time_ms=500)
+            exploration = Exploration(session, limits, lambda _: None)
+            await exploration.run()
+    assert (exploration.done[0], exploration.done[1], exit_code(exploration)) == (4, 0, 0)
 
 
 TITLES = [
@@ -95,8 +118,8 @@ async def test_nothing_waits_where_the_expected_state_is_there_at_once(tmp_path:
     with small_shop() as shop:
         async with exploring(shop, tmp_path, clock) as exploration:
             for outcome, *anomalies in TITLES:
-                result = await exploration.replay(history(outcome, *anomalies))
-                assert result.failure is None
+                observation = await exploration.observe(history(outcome, *anomalies))
+                assert (await exploration.judge(observation)).failure is None
     assert clock.waited_ms == 0
 
 
@@ -108,13 +131,75 @@ async def test_nothing_waits_for_a_failed_read_where_the_shop_reads_before_it_re
         async with exploring(shop, tmp_path, clock) as exploration:
             await exploration.run()
             waited_ms = clock.waited_ms
-            result = await exploration.replay(history("paid", "read-500 payment.completed"))
+            observation = await exploration.observe(history("paid", "read-500 payment.completed"))
+            result = await exploration.judge(observation)
     assert (result.failure, clock.waited_ms - waited_ms) == (None, 0)
     assert waited_ms == OBSERVED_MS * sum(
         step.action is StepAction.DELIVER
         for each in exploration.results
         for step in each.history.steps
     )
+
+
+async def test_an_order_that_is_late_in_one_run_only_is_no_failure(tmp_path: Path) -> None:
+    with small_shop() as shop:
+        shop.on_start = lambda order: setattr(shop, "lag_reads", 1_000_000 * (order == 1))
+        async with exploring(shop, tmp_path, WaitingClock()) as exploration:
+            await exploration.run()
+    assert (exploration.failures, exploration.held_alone, exploration.ran) == ([], 1, 4)
+    first, *_ = summary_lines(exploration)
+    assert first == "4 of 4 histories without an anomaly: none failed, 1 held alone"
+
+
+async def test_a_second_shipment_in_one_run_is_a_failure_although_two_others_hold(
+    tmp_path: Path,
+) -> None:
+    def repeat_until_it_shows(_: int) -> None:
+        shop.repeats = all(order["shipments"] < 2 for order in shop.orders.values())
+
+    with small_shop() as shop:
+        shop.on_start = repeat_until_it_shows
+        async with exploring(shop, tmp_path, WaitingClock(), depth=1) as exploration:
+            await exploration.run()
+            [failure] = exploration.failures
+            ran = [each.history.name for each in exploration.results[:-1]]
+            text = saved_file(exploration.integration, failure)
+    assert (failure.verdict.id, failure.runs) == ("fulfilled-twice", "seen in 1 of 3 runs")
+    assert exploration.held_alone == 0
+    saved = parse_integration(text, "saved")
+    assert (saved.history, saved.reference) == (failure.observation.history.name, None)
+    assert saved.before == tuple(ran[-MAX_BEFORE:])
+
+
+async def test_a_failure_is_not_lost_when_it_cannot_be_repeated(tmp_path: Path) -> None:
+    def lose_orders_after_the_failure(_: int) -> None:
+        if any(order["shipments"] > 1 for order in shop.orders.values()):
+            shop.orders.clear()
+
+    with small_shop() as shop:
+        shop.repeats, shop.on_start = True, lose_orders_after_the_failure
+        async with exploring(shop, tmp_path, WaitingClock(), depth=1) as exploration:
+            await exploration.run()
+    [failure] = exploration.failures
+    assert failure.verdict.id == "fulfilled-twice"
+    assert failure.runs.startswith("not repeated: cannot read the state of order")
+
+
+async def test_a_replay_runs_the_histories_before_where_the_history_alone_holds(
+    tmp_path: Path,
+) -> None:
+    def repeat_from_the_fifth(order: int) -> None:
+        shop.repeats = order > 4
+
+    with small_shop() as shop:
+        shop.on_start = repeat_from_the_fifth
+        async with exploring(shop, tmp_path, WaitingClock()) as exploration:
+            twice, usual = history("paid", "twice payment.completed"), history("failed")
+            fixed = await exploration.replay(twice)
+            result = await exploration.replay(twice, before=[usual])
+    assert fixed.failure is None
+    assert result.failure is not None
+    assert result.failure.before == (usual.name,)
 
 
 async def test_a_second_effect_is_awaited_where_effects_are_late(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from emulator.cli.private_settings import private_settings
 from emulator.cli.rehearse import _emulator
+from emulator.cli.settings_options import private_settings
 from emulator.clock import RealClock
 from emulator.scenarios.values import VariantKind
 from emulator.server.app.server import silence

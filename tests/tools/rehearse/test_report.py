@@ -7,13 +7,16 @@ import pytest
 
 from emulator.scenarios.values import VariantKind
 from emulator.tools.rehearse.rehearsal import Traffic, VariantResult
-from emulator.tools.rehearse.report import details, report
+from emulator.tools.rehearse.report import details
 from emulator.tools.rehearse.suite import SuiteRun
 from emulator.tools.rehearse.variants import Variant
-from tests.tools.rehearse.rehearsals import HAPPY, SHOP_SUITE, rehearse, shipped
-from tests.tools.replay.report_page import check_page, needs_chromium, problems_on_screens
 
 ELSEWHERE = Path("/variants/own.yaml")
+CHANGE = (
+    "Change the shop, or your test if it calls the handler directly, until the tests pass with"
+    " `rehearse --only own`."
+)
+ADD = "Add a test that fails with `rehearse --only own`."
 
 
 def result(
@@ -28,6 +31,7 @@ def result(
     run = SuiteRun(
         exit_code=exit_code,
         duration_ms=2_400,
+        max_ms=2_000,
         last_lines=last_lines,
         failed_tests=failed_tests,
     )
@@ -35,17 +39,29 @@ def result(
     return VariantResult(variant=Variant("own", kind, "", file), run=run, traffic=traffic)
 
 
+@pytest.mark.parametrize(
+    ("vary", "is_applicable"),
+    [("charset", True), ("tie-order", False), ("tie-order,charset", True)],
+)
+def test_a_variant_that_no_message_had_is_not_applicable(vary: str, is_applicable: bool) -> None:
+    variant = Variant("own", VariantKind.DISTURBANCE, "", vary=vary)
+    run = SuiteRun(exit_code=0, duration_ms=1, max_ms=2, last_lines=(), failed_tests=())
+    judged = VariantResult(variant=variant, run=run, traffic=Traffic(variants={"charset"}))
+    assert judged.is_applicable is is_applicable
+
+
 def test_the_last_lines_stand_for_tests_without_names() -> None:
     assert [*details(result(1))] == [
         "exit code 1; the last lines of the output:",
         "  one",
         "  two",
+        CHANGE,
         "scenario: /variants/own.yaml",
     ]
 
 
 def test_a_run_without_output_has_no_last_lines() -> None:
-    first, _ = details(result(1, last_lines=()))
+    first, *_ = details(result(1, last_lines=()))
     assert first == "exit code 1; no output"
 
 
@@ -55,6 +71,7 @@ def test_a_run_that_was_ended_has_the_tests_that_failed_until_then() -> None:
         "it did not end within 2 s; the last lines of the output:",
         "  one",
         "  two",
+        CHANGE,
         "scenario: /variants/own.yaml",
     ]
 
@@ -63,6 +80,7 @@ def test_the_first_five_failed_tests_are_named() -> None:
     assert [*details(result(1, failed_tests="abcdefg"))] == [
         *(f"failed: {name}" for name in "abcde"),
         "and 2 more",
+        CHANGE,
         "scenario: /variants/own.yaml",
     ]
 
@@ -70,7 +88,9 @@ def test_the_first_five_failed_tests_are_named() -> None:
 def test_scenarios_of_tests_are_mentioned() -> None:
     unnoticed = result(0, kind=VariantKind.FALSE_ANSWER, own_scenarios=2)
     assert [*details(unnoticed)] == [
+        "the suite passed",
         "2 scenarios that the tests set had precedence",
+        ADD,
         "scenario: /variants/own.yaml",
     ]
 
@@ -79,7 +99,7 @@ def test_the_path_begins_at_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    [line] = details(result(0, file=tmp_path / "variants" / "own.yaml"))
+    *_, line = details(result(0, file=tmp_path / "variants" / "own.yaml"))
     assert line == "scenario: variants/own.yaml"
 
 
@@ -98,15 +118,3 @@ def test_a_finding_is_an_unnoticed_false_answer_or_a_disturbance_that_fails(
     exit_code: int | None, kind: VariantKind, is_finding: bool
 ) -> None:
     assert result(exit_code, kind=kind).is_finding is is_finding
-
-
-@pytest.mark.deep
-@needs_chromium
-async def test_the_html_file_opens_with_findings_and_is_readable(tmp_path: Path) -> None:
-    variants = shipped(VariantKind.FALSE_ANSWER)
-    file = tmp_path / "report.html"
-    file.write_bytes(report(await rehearse([*SHOP_SUITE, *HAPPY], variants)))
-    page = check_page(file.read_text())
-    folded = page.text.index("Variants without a finding")
-    assert 0 < page.text.index("the suite passed") < folded < page.text.index("the suite failed")
-    assert await problems_on_screens(file, "rehearse") == []

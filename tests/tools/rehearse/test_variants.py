@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 from emulator.domain.variants import NAMES
 from emulator.scenarios.loader import load_paths

@@ -12,10 +12,10 @@ from emulator.http.addresses import BaseUrl
 from emulator.http.emulator_client import EmulatorClient
 from emulator.http.receiver import WebhookReceiver
 from emulator.scenarios.loader import parse_scenario
+from emulator.scenarios.runner.case_runner import RunContext, play
+from emulator.scenarios.runner.results import Case, CaseResult, PlayedStep
 from emulator.server.app.server import private_emulator
 from emulator.settings import resolve
-from emulator.tools.replay.case_runner import RunContext, play
-from emulator.tools.replay.results import Case, CaseResult, PlayedStep
 
 CLOCK = "frozen@2026-01-01T00:00:00Z"
 FLAGS = {

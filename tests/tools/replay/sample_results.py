@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.scenarios.loader import parse_scenario
-from emulator.scenarios.values import AdvanceStep, Place, Step
-from emulator.tools.replay.results import (
+from emulator.scenarios.runner.results import (
     Case,
     CaseResult,
     Failure,
@@ -15,6 +14,7 @@ from emulator.tools.replay.results import (
     TracedRequest,
     TracedWebhook,
 )
+from emulator.scenarios.values import AdvanceStep, Place, Step
 
 BEGIN = "2026-01-01T00:00:00.000Z"
 LATER = "2026-01-01T00:00:30.000Z"

@@ -6,6 +6,8 @@ from xml.etree import ElementTree
 import pytest
 
 from emulator.reporting import Paint
+from emulator.scenarios.runner.diff import side_by_side
+from emulator.scenarios.runner.results import Case, CaseResult, Mismatch, Trace
 from emulator.scenarios.scenario_file import step_name, step_text
 from emulator.tools.replay.console import (
     MAX_FAILURE_LINES,
@@ -15,9 +17,7 @@ from emulator.tools.replay.console import (
     note_lines,
     summary_line,
 )
-from emulator.tools.replay.diff import side_by_side
 from emulator.tools.replay.report import junit
-from emulator.tools.replay.results import Case, CaseResult, Mismatch, Trace
 from tests.tools.replay.sample_results import HERE, case, failed, failure, played, result, step
 
 PLAIN = Paint(is_on=False)

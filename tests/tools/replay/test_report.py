@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from emulator.tools.replay.diff import side_by_side
+from emulator.scenarios.runner.diff import side_by_side
+from emulator.scenarios.runner.results import CaseResult, Mismatch, Trace
 from emulator.tools.replay.report import MAX_BODY_CHARACTERS, MAX_SHOWN, pretty, report
-from emulator.tools.replay.results import CaseResult, Mismatch, Trace
 from tests.tools.replay.report_page import (
     Page,
     check_contrast,
@@ -127,6 +127,7 @@ def test_passed_cases_are_folded_if_there_are_several_cases() -> None:
     assert len(Page(html(result(), result("other"))).all("details")) == 3
 
 
+@pytest.mark.deep
 def test_of_many_cases_the_first_have_details() -> None:
     page = html(*(detailed() for _ in range(MAX_SHOWN + 2)))
     assert page.count("<h3>What happened</h3>") == MAX_SHOWN

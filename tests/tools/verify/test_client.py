@@ -1,26 +1,23 @@
 """The client waits after a 429 and gives up on lost responses; a transport sends each once."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 
-from emulator.http.client import NoConnection
+from emulator.domain.user_error import UserError
 from emulator.tools.verify.client import (
     MAX_LOST_RESPONSES,
-    MAX_RESPONSE_BYTES,
     MAX_TOTAL_WAIT_S,
     CheckStopped,
     HttpTransport,
     LostResponse,
+    NoConnection,
     RateLimited,
     ServiceClient,
     ServiceRequest,
     ServiceResponse,
-    Unreachable,
 )
-from tests.cli.processes import free_port
 from tests.server.webhooks.receiver import SELF_SIGNED, Reply, receiving, self_signed
 from tests.tools.verify.runs import ImpatientClock
 from tests.world import ManualClock
@@ -146,7 +143,7 @@ async def test_a_lost_response_stops_its_check_and_several_end_the_run() -> None
     for _ in range(MAX_LOST_RESPONSES - 1):
         with pytest.raises(CheckStopped, match="it was cut"):
             await requests.status()
-    with pytest.raises(Unreachable) as raised:
+    with pytest.raises(UserError) as raised:
         await requests.status()
     assert str(raised.value) == "http://service.test does not respond: it was cut, 3 times"
     assert requests.client.responses == []
@@ -154,7 +151,7 @@ async def test_a_lost_response_stops_its_check_and_several_end_the_run() -> None
 
 async def test_a_missing_connection_is_not_retried() -> None:
     requests = Requests(NoConnection("refused"))
-    with pytest.raises(Unreachable) as raised:
+    with pytest.raises(UserError) as raised:
         await requests.status()
     assert str(raised.value) == "cannot reach http://service.test: refused"
     assert requests.count == 1
@@ -214,18 +211,8 @@ async def test_a_response_is_returned_unchanged_and_a_path_prefix_is_kept() -> N
     assert (response.headers["retry-after"], response.headers["x-odd"]) == ("3", "ü")
 
 
-async def test_cookies_are_not_kept_and_redirects_not_followed() -> None:
-    headers = {"Location": "http://elsewhere.test/", "Set-Cookie": "a=b"}
-    async with (
-        receiving(lambda _: Reply(status=307, headers=headers)) as receiver,
-        HttpTransport(receiver.url) as transport,
-    ):
-        assert [(await transport.send(REQUEST)).status for _ in range(2)] == [307, 307]
-        assert all("cookie" not in each.headers for each in receiver.received)
-
-
-CUT = "the connection was closed before the end of the response"
-LATE = "no response within 20 s"
+CUT = "connection closed without a response"
+LATE = "timed out after 20 s"
 
 
 @pytest.mark.parametrize(
@@ -233,7 +220,6 @@ LATE = "no response within 20 s"
     [
         (httpx.ReadError("x"), LostResponse, CUT),
         (httpx.RemoteProtocolError("x"), LostResponse, CUT),
-        (httpx.ReadTimeout("x"), LostResponse, LATE),
         (TimeoutError(), LostResponse, LATE),
         (httpx.ConnectTimeout("x"), NoConnection, "no connection within 10 s"),
     ],
@@ -245,30 +231,6 @@ async def test_a_failure_is_explained(
         with pytest.raises(expected) as raised:
             await transport.send(REQUEST)
     assert str(raised.value) == message
-
-
-async def test_an_endless_response_is_not_read_to_its_end() -> None:
-    class Endless(httpx.AsyncByteStream):
-        sent = 0
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            while True:
-                self.sent += 1_000_000
-                yield b" " * 1_000_000
-
-    stream = Endless()
-    http = FakeHttp(httpx.Response(200, stream=stream))
-    async with HttpTransport("http://service.test", http) as transport:
-        with pytest.raises(LostResponse, match="larger than"):
-            await transport.send(REQUEST)
-    assert stream.sent <= MAX_RESPONSE_BYTES + 1_000_000
-
-
-async def test_a_missing_connection_is_explained_without_error_numbers() -> None:
-    assert await connection_failure(f"http://127.0.0.1:{free_port()}") == "connection refused"
-    message = await connection_failure("http://nobody.invalid")
-    assert message
-    assert "Errno" not in message
 
 
 async def test_a_certificate_is_trusted_only_if_its_authority_is_configured(
@@ -284,13 +246,6 @@ async def test_a_certificate_is_trusted_only_if_its_authority_is_configured(
         async with HttpTransport(receiver.url) as transport:
             assert (await transport.send(REQUEST)).status == 200
         assert receiver.received[0].headers["authorization"] == f"Bearer {KEY}"
-
-
-@pytest.mark.usefixtures("environment")
-async def test_a_port_with_http_has_no_tls() -> None:
-    async with receiving() as receiver:
-        url = receiver.url.replace("http:", "https:")
-        assert "no TLS spoken there" in await connection_failure(url)
 
 
 async def test_a_proxy_is_used_only_for_https(environment: pytest.MonkeyPatch) -> None:

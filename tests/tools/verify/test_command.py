@@ -10,7 +10,6 @@ from emulator.cli.verify import VerifyOptions, VerifyProgress, run_comparison
 from emulator.domain.clauses import CLAUSES
 from tests.cli.invocation import (
     error_line,
-    imported_modules,
     invoke,
     output,
     run_on_terminal,
@@ -57,6 +56,7 @@ def test_a_drift_is_printed_and_has_exit_code_1(server: Server) -> None:
     assert max(map(len, lines)) <= 100
 
 
+@pytest.mark.deep
 def test_an_accepted_drift_has_exit_code_0(server: Server) -> None:
     accepted = ("--accept", "4.1.14", "--accept", "4.1.3")
     code, printed = output("verify", "--base-url", f"{url(server)}/v1/", *KEYS, *accepted)
@@ -65,6 +65,7 @@ def test_an_accepted_drift_has_exit_code_0(server: Server) -> None:
     assert " 1 drift (1 from our assumptions, 1 accepted), " in printed
 
 
+@pytest.mark.deep
 def test_the_result_is_written_to_files_or_printed_as_json(tmp_path: Path, server: Server) -> None:
     result, report = tmp_path / "result.json", tmp_path / "report.html"
     verify = ("verify", "--base-url", url(server), "--key", TEST_KEY, "--json")
@@ -79,6 +80,7 @@ def test_the_result_is_written_to_files_or_printed_as_json(tmp_path: Path, serve
     assert drift["number"] == "4.1.14"
 
 
+@pytest.mark.deep
 def test_a_live_key_needs_an_option(server: Server) -> None:
     message = "a live_ key processes real payments; use a test_ key, or add --i-know"
     base_url = ("verify", "--base-url", url(server))
@@ -125,6 +127,7 @@ def test_a_drift_counts_also_in_an_incomplete_comparison(server: Server) -> None
     assert ended.stderr.startswith("payments-emulator: the comparison is not complete: ")
 
 
+@pytest.mark.deep
 def test_the_progress_shows_checks_and_waits(server: Server) -> None:
     written: list[str] = []
     options = VerifyOptions(
@@ -189,7 +192,8 @@ def test_a_usage_error_is_one_line(options: tuple[str, ...], expected: str) -> N
 
 
 def test_the_service_and_a_key_are_required() -> None:
-    assert usage_error("verify").startswith("Missing option '--base-url'")
+    missing = "Missing option '--base-url', or '--har' for a recording"
+    assert usage_error("verify").startswith(missing)
     without_key = usage_error("verify", "--base-url", NO_SERVER)
     assert without_key.startswith("Missing option '--key'")
 
@@ -206,6 +210,7 @@ def test_a_server_that_cannot_be_compared_is_explained(server: Server) -> None:
     assert usage_error("verify", *limited) == f"{url(server)}: {TOO_LONG}"
 
 
+@pytest.mark.deep
 def test_the_result_is_printed_although_a_file_cannot_be_written(
     tmp_path: Path, server: Server
 ) -> None:
@@ -217,22 +222,18 @@ def test_the_result_is_printed_although_a_file_cannot_be_written(
     assert "Drifts" in ended.stdout
 
 
+@pytest.mark.deep
 def test_a_closed_pipe_does_not_change_the_exit_code(server: Server) -> None:
     ended = run_with_closed_pipe("verify", "--base-url", url(server), "--key", TEST_KEY)
     assert (ended.returncode, ended.stderr) == (1, "")
 
 
+@pytest.mark.deep
 def test_on_a_terminal_there_are_colours_and_the_progress(server: Server) -> None:
     pytest.importorskip("pty")
     written = run_on_terminal("verify", "--base-url", url(server), "--key", TEST_KEY)
     assert "\r\x1b[Kcheck 1 of " in written
     assert "\x1b[33mDRIFT\x1b[0m" in written
-
-
-def test_a_usage_error_imports_only_what_it_needs() -> None:
-    modules = imported_modules("verify", "--base-url", NO_SERVER, "--key", LIVE_KEY)
-    assert "emulator.cli.output" in modules
-    assert not modules & {"httpx", "jinja2", "asyncio", "uvicorn"}
 
 
 def recording(directory: Path, **fields: object) -> str:

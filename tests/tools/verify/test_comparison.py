@@ -1,6 +1,7 @@
 """A complete comparison: its requests, the payments that it leaves behind, and its results."""
 
 import itertools
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,21 +11,21 @@ from emulator.clock import RealClock
 from emulator.domain.accounts import DEMO_TEST_KEY, OTHER_TEST_KEY, mask_key
 from emulator.domain.clauses import Basis
 from emulator.domain.instants import parse_instant
-from emulator.http.client import NoConnection
+from emulator.domain.user_error import UserError
 from emulator.server.app.server import private_emulator
 from emulator.settings import Settings
 from emulator.tools.verify.checks import CHECKS
 from emulator.tools.verify.client import (
     HttpTransport,
     LostResponse,
+    NoConnection,
     ServiceClient,
-    Unreachable,
     printable,
 )
-from emulator.tools.verify.comparison import Comparison, NotTheService, compare
+from emulator.tools.verify.comparison import Comparison, compare
 from emulator.tools.verify.findings import Verdict
+from emulator.tools.verify.report import comparison_json, summary_line
 from emulator.tools.verify.session import Session, basic_credentials
-from tests.depth import usually
 from tests.tools.verify.runs import OF_A_FULL_PAGE, USUALLY_UNSEEN, Runs, result_of, verdicts
 from tests.tools.verify.servers.creation import REFUSES_UNKNOWN_PARAMETERS
 from tests.tools.verify.servers.listing import limits
@@ -115,6 +116,7 @@ async def test_two_comparisons_are_equal(runs: Runs) -> None:
     assert replace(one, key="", other_key="") == replace(other, key="", other_key="")
 
 
+@pytest.mark.deep
 async def test_payments_of_others_make_no_difference(runs: Runs) -> None:
     """In a shared sandbox another client creates a payment between any two requests."""
     count = itertools.count()
@@ -137,8 +139,8 @@ async def test_payments_of_others_make_no_difference(runs: Runs) -> None:
     assert comparison.drifts == ()
 
 
-@pytest.mark.sampled
-@pytest.mark.parametrize("count", usually([3], deep=[1, 2, 3, 5, 8]))
+@pytest.mark.deep
+@pytest.mark.parametrize("count", [1, 3, 8])
 async def test_many_payments_of_others_between_requests_make_no_difference(
     runs: Runs, count: int
 ) -> None:
@@ -155,6 +157,7 @@ async def test_many_payments_of_others_between_requests_make_no_difference(
     assert result_of(comparison, "4.3.12").verdict is Verdict.HOLDS
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("age_ms", "unseen"), [(60_000, set()), (0, {"2.2.4"})])
 async def test_many_payments_hide_only_the_last_page_and_only_if_they_are_new(
     runs: Runs, age_ms: int, unseen: set[str]
@@ -168,6 +171,7 @@ async def test_many_payments_hide_only_the_last_page_and_only_if_they_are_new(
     assert result_of(comparison, "4.3.2").verdict is Verdict.HOLDS
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("count", "verdict"), [(20, Verdict.UNSEEN), (60, Verdict.DRIFT)])
 async def test_a_limit_that_is_capped_at_50_never_holds(
     runs: Runs, count: int, verdict: Verdict
@@ -180,6 +184,7 @@ async def test_a_limit_that_is_capped_at_50_never_holds(
     assert result_of(comparison, "4.3.2").verdict is verdict
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("step_s", [10, 45, 300])
 async def test_payments_that_expire_during_the_run_make_no_difference(
     runs: Runs, step_s: int
@@ -199,6 +204,7 @@ async def test_payments_that_expire_during_the_run_make_no_difference(
     assert_only_unseen(comparison)
 
 
+@pytest.mark.deep
 async def test_a_limit_on_created_payments_hides_only_the_default_page_size_and_shifts(
     runs: Runs,
 ) -> None:
@@ -217,6 +223,7 @@ async def test_a_limit_on_created_payments_hides_only_the_default_page_size_and_
     assert_only_unseen(comparison, "4.3.3", "4.3.16")
 
 
+@pytest.mark.deep
 async def test_an_accepted_drift_is_reported_and_does_not_count(runs: Runs) -> None:
     change = REFUSES_UNKNOWN_PARAMETERS
     strict = await runs.compare(change)
@@ -255,6 +262,7 @@ async def test_the_beginning_of_a_long_key_is_masked(runs: Runs) -> None:
     assert session.masked(f"{key} test_run_0") == f"{mask_key(key)} test_run_0"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("nth", [1, 2])
 @pytest.mark.parametrize("point", ["before_commit", "after_commit"])
 async def test_a_create_call_that_fails_once_is_no_drift_of_the_contract(
@@ -311,7 +319,7 @@ async def test_a_service_without_a_connection_ends_the_run(runs: Runs) -> None:
             raise NoConnection("gone")
         return await serve(request)
 
-    with pytest.raises(Unreachable, match=f"cannot reach {BASE_URL}: gone"):
+    with pytest.raises(UserError, match=f"cannot reach {BASE_URL}: gone"):
         await runs.compare(going)
 
 
@@ -338,6 +346,7 @@ async def test_a_500_and_then_a_refusal_is_not_a_successful_retry(runs: Runs) ->
         ),
     ],
 )
+@pytest.mark.deep
 async def test_a_second_error_is_a_drift(
     runs: Runs, replies: list[Reply], drifts: set[str]
 ) -> None:
@@ -346,6 +355,7 @@ async def test_a_second_error_is_a_drift(
 
 
 @pytest.mark.parametrize("status", [502, 503, 504])
+@pytest.mark.deep
 async def test_a_single_error_of_a_gateway_is_not_an_error_of_the_service(
     runs: Runs, status: int
 ) -> None:
@@ -353,6 +363,19 @@ async def test_a_single_error_of_a_gateway_is_not_an_error_of_the_service(
     assert comparison.drifts == ()
     failed = result_of(comparison, "7.12")
     assert (failed.verdict, failed.seen) == (Verdict.HOLDS, "1, served after a retry")
+    assert summary_line(comparison).endswith("; a retry hid 1 error of the service")
+    assert json.loads(comparison_json(comparison))["counts"]["hidden_errors"] == 1
+
+
+async def test_a_limit_that_the_lists_do_not_reach_is_no_evidence(runs: Runs) -> None:
+    run = await runs.run()
+    found = {
+        (finding.number, finding.verdict)
+        for of_check in run.findings
+        for finding in of_check
+        if finding.seen.startswith(("there are only ", "`limit` 100: 200"))
+    }
+    assert found == {("4.3.15", Verdict.UNSEEN), ("8.5", Verdict.UNSEEN)}
 
 
 async def test_without_error_objects_their_members_are_unseen(runs: Runs) -> None:
@@ -437,14 +460,14 @@ async def test_a_server_that_is_not_the_service_is_explained(
         return reply
 
     async with runs.session(other) as session:
-        with pytest.raises(NotTheService) as raised:
+        with pytest.raises(UserError) as raised:
             await compare(session, began_at=0)
     assert str(raised.value) == BASE_URL + message.replace("KEY", mask_key(session.key))
 
 
 async def test_the_refused_key_is_named(runs: Runs) -> None:
     session = runs.session_of(DEMO_TEST_KEY, "test_somebody_unknown")
-    with pytest.raises(NotTheService) as raised:
+    with pytest.raises(UserError) as raised:
         await compare(session, began_at=0)
     assert str(raised.value) == (
         f"{BASE_URL} refuses the key test_so…own (--other-key): 401 `invalid_api_key`"

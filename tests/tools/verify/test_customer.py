@@ -64,7 +64,7 @@ def test_ctrl_c_ends_the_command_with_a_report_of_what_was_judged(server: Server
     with verifying(server, "--webhook-port", "0") as person:
         hook = person.reads(r"Register (http://127\.0\.0\.1:\d+/\d+) ")
         endpoint = server.request("POST", "/_emulator/webhook_endpoints", {"url": hook}).json
-        person.reads("(secret) of the endpoint.*: ")
+        person.reads("endpoint's (secret).*: ")
         person.enters(endpoint["secret"])
         token = person.reads(r"Open http://\S+/c/(\w+)\n")
         phone = person.reads(r"first test number \(the emulator's is (\S+)\)\.\n")
@@ -96,6 +96,7 @@ def test_a_redirect_may_only_have_more_parameters_than_the_url() -> None:
     assert not _is_at(url, "https://shop.example/ok?payment=pay_1")
 
 
+@pytest.mark.deep
 def test_without_payments_in_time_the_command_ends(server: Server) -> None:
     with verifying(server, "--max-time", "1ms") as person:
         printed, _ = person.process.communicate(input="")
@@ -104,6 +105,7 @@ def test_without_payments_in_time_the_command_ends(server: Server) -> None:
     assert unpaid.startswith("1.6, 1.7, 3.2, 3.4, 4.4.1, 4.4.2, 4.4.3, 4.4.4, 4.4.5, 4.4.7, 8.6 ")
 
 
+@pytest.mark.deep
 def test_webhooks_without_a_signature_need_no_secret(server: Server) -> None:
     options = ("--webhook-port", "0", "--webhook-format", "unsigned")
     with verifying(server, *options) as person:
@@ -113,9 +115,10 @@ def test_webhooks_without_a_signature_need_no_secret(server: Server) -> None:
     assert "secret" not in printed
 
 
+@pytest.mark.deep
 def test_a_secret_that_does_not_fit_the_format_is_refused(server: Server) -> None:
     with verifying(server, "--webhook-port", "0", "--webhook-format", "form-fields") as person:
-        person.reads("(secret) of the endpoint.*: ")
+        person.reads("endpoint's (secret).*: ")
         person.enters("whsec_MDEy")
         _, errors = person.process.communicate()
     assert person.process.returncode == 2

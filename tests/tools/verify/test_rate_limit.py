@@ -51,6 +51,7 @@ def refusing_from(place: int, *, only_create_calls: bool = False) -> Change:
 
 
 @pytest.mark.parametrize("place", [3, 5, 7, 10, 40, 60])
+@pytest.mark.deep
 async def test_the_clauses_that_are_left_out_are_reported(runs: Runs, place: int) -> None:
     complete = await runs.compare()
     waits = len(runs.clock.waits_ms)

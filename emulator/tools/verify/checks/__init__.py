@@ -1,4 +1,4 @@
-"""Lists the checks of a service and those of a recording, in the order in which they run."""
+"""Lists the checks of a service and the checks of a recording, in the order in which they run."""
 
 from emulator.tools.verify.checks import (
     creation,

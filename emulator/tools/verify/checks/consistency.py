@@ -1,6 +1,6 @@
 """Checks of the retrieve call, and that each payment is equal in all responses.
 
-The responses are those of create, retrieve and list calls (contract, sections 4.1 to 4.3). Members
+The calls are create, retrieve and list (contract, sections 4.1 to 4.3). Members
 that the contract does not name may differ.
 """
 
@@ -8,7 +8,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from emulator.domain.wire import PAYMENT_MEMBERS
+from emulator.domain.payment import PAYMENT_MEMBERS
 from emulator.tools.verify.checks.refusals import (
     ExpectedRefusal,
     expectation,

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from emulator.tools.verify.client import ServiceResponse, member_text
+from emulator.tools.verify.contract import DEFAULT_EXPIRES_IN_S, MAX_PAIRS
 from emulator.tools.verify.findings import Findings, assumed, stated, unseen
-from emulator.tools.verify.session import MAX_PAIRS, Payment, parse_instant
+from emulator.tools.verify.session import Payment, parse_instant
 
-DEFAULT_EXPIRES_IN_S = 1_800
 # A service may determine the two instants one after the other.
 _SLACK_MS = 1_000
 RETURNED_FIELDS = {"success_url": "2.1.9", "cancel_url": "2.1.10", "metadata": "2.1.11"}

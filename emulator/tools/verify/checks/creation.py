@@ -19,15 +19,13 @@ from emulator.tools.verify.checks.refusals import (
     expectation,
 )
 from emulator.tools.verify.client import CheckStopped, ServiceResponse
+from emulator.tools.verify.contract import MAX_PAIRS, METHODS, MIN_AMOUNT
 from emulator.tools.verify.findings import Check, Findings, assumed, stated
 from emulator.tools.verify.session import (
     EXPIRES_IN_S,
     LARGER_AMOUNT,
     LONGER_EXPIRES_IN_S,
     MADE_BY,
-    MAX_PAIRS,
-    METHODS,
-    MIN_AMOUNT,
     OwnPayment,
     Session,
 )
@@ -85,7 +83,7 @@ async def _first_response(session: Session) -> tuple[ServiceResponse, dict[str, 
     """The response to a create call that the service accepts, and earlier refusals by parameter.
 
     An account may have fewer methods, and a service only longer expiries; no other check would
-    have a payment. The refusals are those of values that the contract allows.
+    have a payment. The contract allows the values that were refused.
     """
     refusals: dict[str, str] = {}
     response = await _try_first(session, refusals)
@@ -159,10 +157,20 @@ async def _required_parameters(session: Session) -> Findings:
     findings = assumed(response.is_success, f"{what}: {response.summary}", "4.1.13")
     if not response.is_success:
         return findings
+    findings += await _found_at_once(session, response.members.get("id"))
     findings += created(response) + requested_fields(body, response.members)
     is_new = response.members.get("id") not in {each.id for each in earlier}
     findings += stated(is_new, "two payments, two ids", "2.1.1", otherwise="one id twice")
     return findings + separate_checkouts([response.members, *(each.payment for each in earlier)])
+
+
+async def _found_at_once(session: Session, payment_id: object) -> Findings:
+    """The next request after a create call finds the payment."""
+    if not isinstance(payment_id, str):
+        return []
+    response = await session.retrieve(payment_id)
+    seen = f"at once after its creation: {response.summary}"
+    return stated(response.is_success, seen, "4.2.1")
 
 
 async def _unknown_parameter(session: Session) -> Findings:
@@ -287,7 +295,7 @@ CHECKS = (
         run=_required_parameters,
         states=(
             *("1.4", "2.1.1", "2.1.3", "2.1.6", "2.1.8", "2.1.9", "2.1.10", "2.1.14"),
-            *("4.1.12", "4.1.15", "4.1.16", "7.6", "8.3", "8.4"),
+            *("4.1.12", "4.1.15", "4.1.16", "4.2.1", "7.6", "8.3", "8.4"),
         ),
         assumes=("2.1.5", "2.1.11", "4.1.13", "4.1.16", "8.4"),
     ),

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 from emulator.clock import pause
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.tools.verify.client import CheckStopped, json_text, member_text
+from emulator.tools.verify.contract import TIMEOUT_MS
 from emulator.tools.verify.findings import Check, Findings, assumed, stated, unseen
 from emulator.tools.verify.session import Payment, Session
 
@@ -20,7 +21,6 @@ from emulator.tools.verify.session import Payment, Session
 POLL_MS = 2_000
 # A payment that ends within this time ends at once.
 MAX_IMMEDIATE_MS = 5_000
-TIMEOUT_MS = 30_000
 _SLACK_MS = 2_000
 _ENDED = ("completed", "failed", "expired", "refunded")
 _ADDRESS = (

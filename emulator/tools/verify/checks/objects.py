@@ -6,21 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from emulator.domain.payment import Status
-from emulator.domain.wire import PAYMENT_MEMBERS
+from emulator.domain.payment import PAYMENT_MEMBERS, Status
 from emulator.reporting import counted
-from emulator.tools.verify.checks.pages import DEFAULT_LIMIT
 from emulator.tools.verify.client import CheckStopped, ServiceResponse, json_text, member_text
+from emulator.tools.verify.contract import CURRENCY, DEFAULT_LIMIT, MAX_LIMIT, MAX_PAIRS, METHODS
 from emulator.tools.verify.findings import Check, Findings, Verdict, assumed, none, stated, unseen
-from emulator.tools.verify.session import (
-    MAX_LIMIT,
-    MAX_PAIRS,
-    METHODS,
-    PAYMENTS,
-    Payment,
-    Session,
-    parse_instant,
-)
+from emulator.tools.verify.session import PAYMENTS, Payment, Session, parse_instant
 
 _OUR_ID = re.compile(r"pay_[A-Za-z0-9]{24}", re.ASCII)
 # The contract asks for ISO 8601 and for no particular form of it.
@@ -80,7 +71,7 @@ RULES = (
     FieldRule("id", ("2.1.1",), _is_id, _OUR_ID),
     FieldRule("object", ("2.1.2",), lambda value: value == "payment"),
     FieldRule("amount", ("2.1.3",), _is_amount),
-    FieldRule("currency", ("2.1.4", "9.2"), lambda value: value == "ETB"),
+    FieldRule("currency", ("2.1.4", "9.2"), lambda value: value == CURRENCY),
     FieldRule("status", ("2.1.5", "3.1"), lambda value: value in list(Status)),
     FieldRule("method", ("2.1.6",), lambda value: value is None or isinstance(value, str)),
     FieldRule("checkout_url", ("2.1.7",), _is_url),

@@ -7,16 +7,17 @@ served in any order, so what depends on their order is not judged.
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import pairwise
+from urllib.parse import unquote
 
 from emulator.domain.instants import DAY_MS
-from emulator.domain.payment import Status
+from emulator.domain.payment import PAYMENT_MEMBERS, Status
 from emulator.domain.transitions import TRANSITIONS, Edge
-from emulator.domain.wire import PAYMENT_MEMBERS
 from emulator.reporting import counted
 from emulator.tools.verify.checks import consistency, create_responses, creation, pages, refusals
 from emulator.tools.verify.client import ServiceResponse, json_text, member_text, printable
+from emulator.tools.verify.contract import DEFAULT_LIMIT, MAX_LIMIT
 from emulator.tools.verify.findings import Check, Findings, assumed, stated
-from emulator.tools.verify.session import MAX_LIMIT, PAYMENTS, Payment, Session, parse_instant
+from emulator.tools.verify.session import PAYMENTS, Payment, Session, parse_instant
 
 # The precision of the instants of a service.
 _SLACK_MS = 1_000
@@ -106,14 +107,17 @@ async def _created(session: Session) -> Findings:
 
 
 async def _without_payment(session: Session) -> Findings:
-    """Create and retrieve calls that succeed return a payment."""
-    return [
-        finding
-        for call, response, _ in _own(session)
-        if call in _PAYMENT and response.is_success
-        if not isinstance(response.members.get("id"), str)
-        for finding in stated(False, f"no payment: {response.summary}", _PAYMENT[call])
-    ]
+    """Create and retrieve calls that succeed return a payment: a retrieve, the one of its path."""
+    findings: Findings = []
+    for call, response, id_ in _own(session):
+        if call in _PAYMENT and response.is_success:
+            returned, named = response.members.get("id"), unquote(id_)
+            if not isinstance(returned, str):
+                findings += stated(False, f"no payment: {response.summary}", _PAYMENT[call])
+            elif call == "retrieve" and returned != named:
+                seen = f"`id`: {json_text(returned)} in the response to {json_text(named)}"
+                findings += stated(False, seen, _PAYMENT[call])
+    return findings
 
 
 async def _repeated(session: Session) -> Findings:
@@ -242,7 +246,7 @@ def _page(page: ServiceResponse, filters: Mapping[str, str]) -> Findings:
     has_next, count, query = page.has_next_page, len(page.data), page.request.query
     findings = pages.before_next_page(page) if has_next else pages.cursor_of_last_page(page)
     findings += stated(page.status == 200, page.summary, "7.5")
-    limit = int(query.get("limit", pages.DEFAULT_LIMIT))
+    limit = int(query.get("limit", DEFAULT_LIMIT))
     if has_next or count >= limit:
         numbers = ("4.3.15", "8.5") if "limit" in query else ("4.3.3", "8.5")
         seen = f"`limit` {limit}: {counted(count, 'payment')}"

@@ -16,14 +16,9 @@ from emulator.tools.verify.client import (
     member_text,
     printable,
 )
+from emulator.tools.verify.contract import CURRENCY, MAX_PAIRS, MIN_AMOUNT, OPTIONAL
 from emulator.tools.verify.findings import Check, Findings, assumed, stated
-from emulator.tools.verify.session import (
-    MAX_PAIRS,
-    MIN_AMOUNT,
-    PAYMENTS,
-    Session,
-    basic_credentials,
-)
+from emulator.tools.verify.session import PAYMENTS, Session, basic_credentials
 
 FIELD = "7.7"
 """The clause that a 400 names the field."""
@@ -113,7 +108,7 @@ def expectation(
 def sent(**fields: Any) -> Send:
     """Send a request with these fields, or with these functions of the session as fields.
 
-    The key is that of the session if no other is given.
+    The default key is the session's key.
     """
 
     def send(session: Session) -> Awaitable[ServiceResponse]:
@@ -249,8 +244,8 @@ _RULES: Mapping[str, tuple[_Rule, ...]] = {
         _Rule(lambda value: value < MIN_AMOUNT, ("4.1.3", "8.1")),
     ),
     "currency": (
-        _Rule(lambda value: value != "ETB" == str(value).upper(), (), ("4.1.4",)),
-        _Rule(lambda value: value != "ETB", ("4.1.4", "9.2")),
+        _Rule(lambda value: value != CURRENCY == str(value).upper(), (), ("4.1.4",)),
+        _Rule(lambda value: value != CURRENCY, ("4.1.4", "9.2")),
     ),
     "methods": (_Rule(lambda value: not (value and isinstance(value, list)), ("4.1.5",)),),
     "success_url": (_Rule(_is_not_https, ("4.1.6",)),),
@@ -272,7 +267,6 @@ _RULES: Mapping[str, tuple[_Rule, ...]] = {
         _Rule(lambda value: value <= 0, (), ("8.9",)),
     ),
 }
-_OPTIONAL = {"metadata", "idempotency_key", "expires_in"}
 PARAMETERS = tuple(_RULES)
 
 
@@ -281,7 +275,7 @@ def wrong_parameter(param: str, value: object, note: str = "") -> WrongParameter
     if value is ...:
         stated_clauses = ("4.1.5",) if param == "methods" else ()
         absent = WrongParameter(param, value, stated_clauses, () if stated_clauses else ("4.1.13",))
-        return None if param in _OPTIONAL else absent
+        return None if param in OPTIONAL else absent
     rule = next((rule for rule in _RULES[param] if rule.is_broken(value)), None)
     return None if rule is None else WrongParameter(param, value, rule.states, rule.assumes, note)
 
@@ -289,7 +283,7 @@ def wrong_parameter(param: str, value: object, note: str = "") -> WrongParameter
 _NOT_HTTPS = "http://example.com/made-by-payments-emulator-verify"
 _TOO_MANY_PAIRS = {f"pair_{number}": "" for number in range(MAX_PAIRS + 1)}
 _WRONG_VALUES: tuple[tuple[str, object] | tuple[str, object, str], ...] = (
-    *(("amount", value) for value in (99, 0, -100, 100.5, "100", 100.0)),
+    *(("amount", value) for value in (MIN_AMOUNT - 1, 0, -100, 100.5, "100", 100.0)),
     *(("currency", value) for value in ("USD", "etb")),
     ("methods", ...),
     ("methods", []),

@@ -17,6 +17,7 @@ from emulator.tools.verify.findings import Check, Findings, assumed, none, state
 from emulator.tools.verify.session import Session
 
 STATUSES = {200, 201, 400, 401, 404, 409, 429, 500}
+_NO_ANSWER = "no response is one of the service"
 _GATEWAY_ERRORS = {502, 503, 504}
 _MEMBERS = {"code", "message", "param"}
 _WITH_PARAM = {400, 409}
@@ -54,6 +55,8 @@ def _where(response: ServiceResponse) -> str:
 
 async def _all_json(session: Session) -> Findings:
     responses = _answers(session)
+    if not responses:
+        return unseen(_NO_ANSWER, "1.2")
     for each in responses:
         if not each.is_json:
             kind = f"`Content-Type` {member_text(each.headers, 'content-type')}"
@@ -68,6 +71,8 @@ async def _all_json(session: Session) -> Findings:
 
 async def _statuses(session: Session) -> Findings:
     statuses = sorted({response.status for response in _answers(session)})
+    if not statuses:
+        return unseen(_NO_ANSWER, "1.3")
     known = ", ".join(map(str, statuses))
     standard = {status.value for status in HTTPStatus}
     strange = [str(status) for status in statuses if status not in standard]
@@ -111,14 +116,19 @@ async def _members_of_errors(session: Session) -> Findings:
     named = [each for each in errors if "param" in each.error]
     other = [each for each in named if each.param is not None and not _is_text(each.param)]
     wrong = [_member(each, "param") for each in other]
-    findings += stated(*none(wrong, "a string where there is one"), "7.4")
-    null = [f"null in a {each.status}" for each in named if each.param is None]
-    findings += assumed(*none(null, "never null"), "7.4")
-    wrong = [_member(each, "param") for each in named if each.status not in _WITH_PARAM]
-    findings += assumed(*none(wrong, "absent where no field is at fault"), "7.4")
+    if named:
+        findings += stated(*none(wrong, "a string where there is one"), "7.4")
+        null = [f"null in a {each.status}" for each in named if each.param is None]
+        findings += assumed(*none(null, "never null"), "7.4")
+    else:
+        findings += unseen("no error has a `param`", "7.4")
+    without = [each for each in errors if each.status not in _WITH_PARAM]
+    if without:
+        wrong = [_member(each, "param") for each in without if "param" in each.error]
+        findings += assumed(*none(wrong, "absent where no field is at fault"), "7.4")
     codes = [each.code for each in errors if isinstance(each.code, str)]
     wrong = [json_text(code) for code in codes if not _OUR_CODE.fullmatch(code)]
-    return findings + assumed(*none(wrong, "lower-case letters and `_`"), "7.2")
+    return findings + (assumed(*none(wrong, "lower-case letters and `_`"), "7.2") if codes else [])
 
 
 async def _challenges(session: Session) -> Findings:

@@ -51,7 +51,7 @@ async def _webhooks(session: Session) -> Findings:
 
 
 def _other_type(webhook: ReceivedWebhook, form: WebhookForm) -> str | None:
-    """The type that differs from those of the form; None where it does not differ."""
+    """The type that differs from the form's types; None where it does not differ."""
     has_type = "{event.type}" in f"{form.body_json}{form.headers}"
     if webhook.sent_type is None:
         return "no type" if has_type else None
@@ -83,7 +83,7 @@ def _is_about(webhook: ReceivedWebhook, id_: str, status: str) -> bool:
 def _other_members(
     template: Any, value: Any, payment: Mapping[str, Any], path: str = ""
 ) -> Iterator[str]:
-    """The members that differ from those of the form, or from those of other responses."""
+    """The members that differ from the form's members, or from members of other responses."""
     is_payment = template == "{payment}"
     if not (is_payment or isinstance(template, dict)):
         return

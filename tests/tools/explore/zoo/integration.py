@@ -11,8 +11,9 @@ from tests.tools.explore.zoo.table import NODE, PHP, PYTHON, Shop
 
 DIRECTORY = Path(__file__).parent
 PHP_WORKERS = 4
+_MONEY = [sys.executable, "-m", "tests.tools.explore.zoo.money_shop"]
 _COMMANDS = {
-    PYTHON: [sys.executable, str(DIRECTORY / "shop.py")],
+    PYTHON: [sys.executable, str(DIRECTORY / "python_shop.py")],
     NODE: ["node", str(DIRECTORY / "shop.mjs")],
 }
 
@@ -55,7 +56,35 @@ def integration(shop: Shop, directory: Path, port: int) -> dict[str, Any]:
         document["settle"] = {"request": f"POST {url}/jobs/{{order}}"}
     if "durable" in shop.ways:
         document["run"]["durable"] = True
-    return document
+    if "clock" in shop.ways:
+        document["run"]["clock"] = True
+    return document | (_money(document, url, shop) if shop.is_money else {})
+
+
+def _money(document: dict[str, Any], url: str, shop: Shop) -> dict[str, Any]:
+    """The keys for a shop of `money_shop.py`; it has no account where `ways` has `undeclared`."""
+    start = {**document["start"], "json": {"price": 15_000}, "tamper": {"price": 100}}
+    accounts: dict[str, Any] = {
+        "wallet": {"request": f"GET {url}/wallets/{{customer}}", "path": "$.balance"},
+        "stock": {"request": f"GET {url}/stock", "path": "$.left", "by": -1},
+    }
+    accounts["wallet"]["unit"] = "birr"
+    found = {name: account for name, account in accounts.items() if name in shop.ways}
+    declared = {"amount": {"path": "$.price"}, "once": ["$.mails"]}
+    return {
+        "start": start | {"values": {"customer": "$.customer"}},
+        "state": document["state"] | (declared if found else {}),
+        "again": {"request": f"POST {url}/orders/{{order}}/pay", "payment": "$.payment_id"},
+        "settle": {"request": f"POST {url}/jobs"},
+        "unusual": True,
+    } | (
+        {
+            "account": next(iter(found.values())),
+            "between": {"request": f"POST {url}/cart/{{order}}"},
+        }
+        if found
+        else {}
+    )
 
 
 def _command(shop: Shop, directory: Path, port: int) -> str:
@@ -69,7 +98,7 @@ def _command(shop: Shop, directory: Path, port: int) -> str:
         "PHP_CLI_SERVER_WORKERS": PHP_WORKERS,
     }
     assignments = [f"{name}={shlex.quote(str(value))}" for name, value in variables.items()]
-    program = _COMMANDS.get(shop.language)
+    program = _MONEY if shop.is_money else _COMMANDS.get(shop.language)
     if program is None:
         assert shop.language == PHP
         program = ["php", "-S", f"127.0.0.1:{port}", str(DIRECTORY / "shop.php")]

@@ -3,8 +3,10 @@
 // `LAG` delays the effect of webhooks (ms).
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { subscribe } from 'node:diagnostics_channel'
+import { once, EventEmitter } from 'node:events'
 import { createServer } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 
 const { PORT, PAYMENTS_EMULATOR_URL, BUG = '' } = process.env
 const WAYS = (process.env.WAYS ?? 'webhook return job').split(' ')
@@ -16,6 +18,10 @@ const NAMES = { failed: 'cancelled', expired: 'cancelled', completed: 'paid', re
 const IS_DURABLE = WAYS.includes('durable')
 const orders = new Map(IS_DURABLE && existsSync(process.env.DATABASE) ? JSON.parse(readFileSync(process.env.DATABASE)) : [])
 const seen = new Set()
+const unsent = [] // until the next request
+const arriving = new Set() // connections whose first request has not checked yet
+const reads = new EventEmitter()
+subscribe('undici:request:headers', () => reads.emit('received'))
 const bug = (name) => BUG === name
 
 function save() {
@@ -35,7 +41,7 @@ async function createPayment(order) {
   const url = `${BASE}/return?order=${order.id}`
   const body = {
     amount: order.amount, currency: 'ETB', methods: ['telebirr'], success_url: url,
-    cancel_url: url, metadata: { order: order.id }, idempotency_key: order.id,
+    cancel_url: `${BASE}/cancelled`, metadata: { order: order.id }, idempotency_key: order.id,
   }
   for (let attempt = 0; attempt < 3; attempt += 1) {
     if (bug('new-key-on-retry')) body.idempotency_key = randomUUID()
@@ -70,8 +76,18 @@ function apply(order, status) {
   save()
 }
 
-async function applyFresh(order) {
-  if (order.status === 'paid' && bug('job-and-webhook-race')) return
+// Requests that were sent at the same moment have checked, too.
+async function meet(request) {
+  arriving.delete(request.socket)
+  await turn()
+  while (arriving.size) await sleep(1)
+}
+
+async function applyFresh(order, request) {
+  if (bug('job-and-webhook-race')) {
+    if (order.status === 'paid') return
+    await meet(request)
+  }
   const { status } = await retrieve(order.payment)
   if (bug('job-and-webhook-race') && status === 'completed') {
     order.status = 'paid' // Another request may have done this during the retrieve.
@@ -108,15 +124,18 @@ async function webhook(request, body) {
     seen.add(event.id)
   }
   if (bug('seen-before-done') && status === 'completed') {
-    await sleep(300)
+    await Promise.race([once(request.socket, 'close'), sleep(500)])
     if (request.socket.destroyed) return 499 // The framework cancels the handler with its request.
   }
   if (bug('fails-in-background') && status === 'completed') {
+    const received = once(reads, 'received')
     applyFresh(order).catch(() => {}) // Nobody repeats it.
+    await received // Else the read could be after the fault.
   } else if (bug('error-is-failure')) await applyFresh(order).catch(() => apply(order, 'failed'))
-  else if ((bug('remembers-before-read') && status === 'completed') || WAYS.includes('read')) await applyFresh(order)
-  else if (bug('job-and-webhook-race') && status === 'completed') await applyFresh(order)
-  else if (LAG || (bug('loses-queue') && status === 'completed')) setTimeout(() => apply(order, data.status), LAG || 300)
+  else if ((bug('remembers-before-read') && status === 'completed') || WAYS.includes('read')) await applyFresh(order, request)
+  else if (bug('job-and-webhook-race') && status === 'completed') await applyFresh(order, request)
+  else if (bug('loses-queue') && status === 'completed') unsent.push([order, status])
+  else if (LAG) setTimeout(() => apply(order, data.status), LAG)
   else apply(order, data.status)
   return 200
 }
@@ -130,6 +149,7 @@ async function start({ amount }) {
 }
 
 async function answer(request, body) {
+  while (unsent.length) apply(...unsent.pop())
   const url = new URL(request.url, BASE)
   const name = url.pathname.split('/').pop()
   if (url.pathname === '/webhooks') return [await webhook(request, body), {}]
@@ -138,11 +158,11 @@ async function answer(request, body) {
     return [201, { id: order.id, payment_id: order.payment }]
   }
   if (url.pathname === '/return') {
-    if (WAYS.includes('return')) await applyFresh(orders.get(url.searchParams.get('order')))
+    if (WAYS.includes('return')) await applyFresh(orders.get(url.searchParams.get('order')), request)
     return [200, {}]
   }
   if (request.method === 'POST') {
-    await applyFresh(orders.get(name))
+    await applyFresh(orders.get(name), request)
     return [200, {}]
   }
   const order = orders.get(name)
@@ -151,11 +171,18 @@ async function answer(request, body) {
   return [200, { id, status, shipments, payment }]
 }
 
-createServer(async (request, response) => {
+const server = createServer(async (request, response) => {
+  if (!/^\/(webhooks|return|jobs)/.test(request.url)) arriving.delete(request.socket)
   const parts = []
   for await (const part of request) parts.push(part)
   const [status, body] = await answer(request, Buffer.concat(parts)).catch(() => [502, {}])
+  arriving.delete(request.socket)
   const headers = { 'content-type': 'application/json' }
   if (status === 308) headers.location = `${request.url}/`
   response.writeHead(status, headers).end(JSON.stringify(body))
-}).listen(Number(PORT), '127.0.0.1')
+})
+server.on('connection', (socket) => {
+  arriving.add(socket)
+  socket.on('close', () => arriving.delete(socket))
+})
+server.listen(Number(PORT), '127.0.0.1')

@@ -66,7 +66,7 @@ function create_payment(string $order, int $amount): ?string
 {
     $url = 'http://127.0.0.1:' . getenv('PORT') . "/return?order=$order";
     $body = ['amount' => $amount, 'currency' => 'ETB', 'methods' => ['telebirr'], 'success_url' => $url,
-        'cancel_url' => $url, 'metadata' => ['order' => $order], 'idempotency_key' => "order-$order"];
+        'cancel_url' => 'http://127.0.0.1:' . getenv('PORT') . '/cancelled', 'metadata' => ['order' => $order], 'idempotency_key' => "order-$order"];
     for ($attempt = 0; $attempt < 3; $attempt++) {
         [$status, $payment, $wait] = call('POST', '/v1/payments', $body);
         if ($status === 201) {

@@ -16,10 +16,12 @@ import threading
 import time  # noqa: TID251 - a shop has its own time
 from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlsplit
+
+from tests.tools.explore.arrivals import ShopHandler, ShopServer
 
 PORT = int(os.environ["PORT"])
 BASE = f"http://127.0.0.1:{PORT}"
@@ -43,6 +45,8 @@ NEW_KEY_AFTER = {
     "new-key-after-500": "500",
 }
 FORGETS_AFTER = {"forgets-order-after-500": 500, "forgets-order-after-429": 429}
+# The paths beside that of webhooks whose requests race with another one.
+AWAITED = {"races-webhook": ("/return", "/jobs"), "ships-after-job": ("/jobs",)}
 CANCELLED_BY_JOB = {"cancels-pending": "pending", "cancels-processing": "processing"}
 
 Json = dict[str, Any]
@@ -50,11 +54,13 @@ orders: dict[str, Json] = {}
 sessions: dict[str, str] = {}
 cache: dict[str, str] = {}
 lock = threading.RLock()
+racing = threading.Lock()
 jobs: "queue.Queue[tuple[Json, Json]]" = queue.Queue()
 local = threading.local()
 seen: set[str] = set()
 busy: set[str] = set()
 strange: set[str] = set()
+unsent: list[tuple[Json, str]] = []
 
 
 def bug(name: str) -> bool:
@@ -83,7 +89,8 @@ def create(order: Json) -> Json:
     """Create the payment of an order; repeat the request with the same key where it fails."""
     url = f"{BASE}/return?order={order['id']}"
     body = {"amount": order["amount"], "currency": "ETB", "methods": ["telebirr"]}
-    body |= {"success_url": url, "cancel_url": url, "metadata": {"order": order["id"]}}
+    body |= {"success_url": url, "cancel_url": f"{BASE}/cancel?order={order['id']}"}
+    body["metadata"] = {"order": order["id"]}
     if not bug("new-payment-on-retry"):
         body["idempotency_key"] = order["id"]
     for _ in range(ATTEMPTS):
@@ -157,11 +164,9 @@ def apply_slowly(order: Json) -> None:
     """The bugs in which time passes between the check and the effect."""
     if order["status"] == "paid":
         return
-    if bug("settles-at-once"):
-        retrieve(order["payment"])
-        order["shipments"] += 1
-    else:  # repeats-slow-effect
-        order["shipments"] += 1
+    server.arrivals.wait()
+    order["shipments"] += 1
+    if bug("repeats-slow-effect"):
         time.sleep(0.15)
     order["status"], order["known"] = "paid", "completed"
 
@@ -250,7 +255,7 @@ def event_of(body: bytes) -> Json:
 def webhook(headers: Any, body: bytes) -> int:
     if not is_genuine(headers, body):
         return 400
-    event = event_of(body)
+    event = PARSERS.get(BUG, event_of)(body)
     payment = event["data"]
     order = orders.get(payment["metadata"].get("order", ""))
     if order is not None and event["type"] == "payment.created":
@@ -290,7 +295,8 @@ def handle(order: Json, event: Json) -> None:
         status = "expired"
     if bug("ships-on-both-paths") and status == "completed":
         return deliver(order, "webhook")
-    if BUG in ("settles-at-once", "repeats-slow-effect") and status == "completed":
+    is_paid = status == "completed" and order["known"] != "refunded"
+    if BUG in ("settles-at-once", "repeats-slow-effect") and is_paid:
         return apply_slowly(order)
     return apply(order, status)
 
@@ -340,14 +346,21 @@ def pays_then_fails(order: Json, _: Json) -> None:
 
 
 def fails_in_background(order: Json, event: Json) -> None:
+    """The webhook is acknowledged when the read was answered, so the read is before that."""
+    is_answered = threading.Event()
+
     def refresh() -> None:
         try:
-            apply(order, retrieve(order["payment"]))
+            status = retrieve(order["payment"])
         except OSError:
-            """Nobody repeats it."""
+            return  # Nobody repeats it.
+        finally:
+            is_answered.set()
+        apply(order, status)
 
     if event["data"]["status"] == "completed":
         threading.Thread(target=refresh, daemon=True).start()
+        is_answered.wait(TIMEOUT_S)
     else:
         apply(order, event["data"]["status"])
 
@@ -369,7 +382,7 @@ def timeout_is_failure(order: Json, _: Json) -> None:
 def loses_queue(order: Json, event: Json) -> None:
     status = event["data"]["status"]
     if status == "completed":
-        threading.Timer(0.3, apply, (order, status)).start()
+        unsent.append((order, status))  # until the next request
     else:
         apply(order, status)
 
@@ -407,8 +420,8 @@ def ignores_only_parallel(order: Json, event: Json) -> None:
         if event["id"] in busy:
             return
         busy.add(event["id"])
-    if event["data"]["status"] == "completed":
-        time.sleep(0.1)
+    if event["data"]["status"] == "completed" and order["known"] != "refunded":
+        server.arrivals.wait()
         order["status"] = "paid"
         order["shipments"] += 1
     else:
@@ -417,16 +430,22 @@ def ignores_only_parallel(order: Json, event: Json) -> None:
 
 
 def races_webhook(order: Json, event: Json) -> None:
-    with lock:
+    if not racing.acquire(blocking=False):
+        server.arrivals.end()  # The handler that has the lock must not wait for this one.
+        racing.acquire()
+    try:
         if event["data"]["status"] == "completed":
             ship_after_read(order)
         else:
             apply(order, event["data"]["status"])
+    finally:
+        racing.release()
 
 
 def ship_after_read(order: Json) -> None:
     """Another handler may do the same meanwhile."""
     if order["status"] != "paid":
+        server.arrivals.wait()
         status = retrieve(order["payment"])
         if status == "completed":
             order["shipments"] += 1
@@ -456,6 +475,10 @@ def ships_after_job(order: Json, event: Json) -> None:
             order["status"], order["known"] = "paid", "completed"
 
 
+Query = dict[str, list[str]]
+PARSERS: dict[str, Callable[[bytes], Json]] = {}
+PAGES: dict[tuple[str, str], Callable[[Json, Query], None]] = {}
+JOBS: dict[str, Callable[[Json], None]] = {}
 HANDLERS: dict[str, Callable[[Json, Json], None]] = {
     "remembers-before-read": remembers_before_read,
     "ships-then-fails": ships_then_fails,
@@ -501,8 +524,15 @@ def returned(order: Json) -> None:
         apply(order, status)
 
 
+def open_page(order: Json, query: Query) -> None:
+    if query["path"] == ["/return"]:
+        (ship_after_read if bug("races-webhook") else returned)(order)
+
+
 def job(order: Json) -> None:
     busy.add(order["id"])
+    if bug("ships-after-job"):
+        server.arrivals.wait()
     status = retrieve(order["payment"])
     is_open = bug("cancels-while-paying") and status in ("pending", "processing")
     if is_open or CANCELLED_BY_JOB.get(BUG) == status:
@@ -517,20 +547,27 @@ def work() -> None:
         handle(*jobs.get())
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(ShopHandler, BaseHTTPRequestHandler):
+    awaited_paths = ("/webhooks", *AWAITED.get(BUG, ()))
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1
 
+    def parse_request(self) -> bool:
+        while unsent:
+            apply(*unsent.pop())
+        return super().parse_request()
+
     def do_GET(self) -> None:
         url = urlsplit(self.path)
         name = url.path.rpartition("/")[2]
-        if url.path == "/return":
-            name = parse_qs(url.query)["order"][0]
+        if url.path in ("/return", "/cancel"):
+            query = parse_qs(url.query)
+            name = query["order"][0]
             if bug("loses-session"):
                 name = sessions.get(self.headers.get("cookie", ""), "")
             if name in orders:
-                (ship_after_read if bug("races-webhook") else returned)(orders[name])
+                PAGES.get((BUG, url.path), open_page)(orders[name], {**query, "path": [url.path]})
             self.answer(200, {})
         elif name in orders:
             members = ("id", "status", "shipments", "points", "payment")
@@ -555,7 +592,7 @@ class Handler(BaseHTTPRequestHandler):
                 status = 500
             return self.answer(status, {})
         order = orders[self.path.rpartition("/")[2]]
-        (ship_after_read if bug("races-webhook") else job)(order)
+        JOBS.get(BUG, ship_after_read if bug("races-webhook") else job)(order)
         return self.answer(200, {})
 
     def answer(self, status: int, body: Json, cookie: str = "") -> None:
@@ -573,16 +610,11 @@ class Handler(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
-class Server(ThreadingHTTPServer):
-    request_queue_size = 64
-    daemon_threads = True
-
-    def handle_error(self, *_: object) -> None:
-        """A client that leaves is no error."""
+server = ShopServer(Handler, PORT)
 
 
-if __name__ == "__main__":
+def serve() -> None:
     if "durable" in WAYS and DATABASE.exists():
         orders.update(json.loads(DATABASE.read_text()))
     threading.Thread(target=work, daemon=True).start()
-    Server(("127.0.0.1", PORT), Handler).serve_forever()
+    server.serve_forever()

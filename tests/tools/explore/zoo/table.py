@@ -43,6 +43,11 @@ class Shop:
     has_one_verdict: bool = False
 
     @property
+    def is_money(self) -> bool:
+        """Whether the shop is one of `money_shop.py`: with prices and several payments."""
+        return "money" in self.ways
+
+    @property
     def link(self) -> str:
         return GITHUB + self.source
 

@@ -185,6 +185,15 @@ FIELDS = {
 PLACES = {
     **{name: edit for field in OTHER for name, edit in _with_other(field).items()},
     "retrieves with 202: 7.5 (1.3)": statuses(202, retrieved),
+    "is one request behind: 4.2.1": replying(
+        NOT_FOUND,
+        lambda request: (
+            request.is_retrieve
+            and bool(request.earlier)
+            and request.earlier[-1][0].is_create
+            and request.earlier[-1][0].key == request.key
+        ),
+    ),
     "retrieves nothing: 4.2.1 4.2.2 7.5": answering(NOT_FOUND, retrieved),
     "retrieves no method: 2.1.6 2.1.15 4.2.3": fields(retrieved, method=...),
     "retrieves another id: 4.2.3": fields(retrieved, id=f"pay_{'A' * 24}"),

@@ -1,0 +1,66 @@
+"""Runs a command with usable standard streams, and prints the errors of the user."""
+
+import io
+import os
+import sys
+
+import click
+
+from emulator.cli.commands import cli
+from emulator.cli.output import PROGRAM, print_errors, stop_printing, unprinted
+from emulator.domain.user_error import UserError
+
+_STANDARD_ERROR = 2
+
+
+def run() -> int:
+    """Run the command of the arguments and return the exit code.
+
+    Raises what is no error of the user, and KeyboardInterrupt.
+    """
+    _take_standard_descriptors()
+    _never_fail_to_print()
+    try:
+        result = cli.main(prog_name=PROGRAM, standalone_mode=False)
+    except UserError as error:
+        return print_errors(*error.lines, code=error.exit_code)
+    except click.ClickException as error:
+        return print_errors(_usage_line(error))
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # From text that click prints itself, such as its help.
+        stop_printing()
+        return print_errors(unprinted(error))
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    return result if isinstance(result, int) else 0
+
+
+def _take_standard_descriptors() -> None:
+    """Open closed standard descriptors, so that no socket or database gets their numbers."""
+    descriptor = os.open(os.devnull, os.O_RDWR)
+    while descriptor <= _STANDARD_ERROR:
+        descriptor = os.open(os.devnull, os.O_RDWR)
+    os.close(descriptor)
+
+
+def _never_fail_to_print() -> None:
+    """Print `?` where the encoding of the terminal lacks a character, and each text completely."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if not isinstance(stream, io.TextIOWrapper):
+            continue
+        stream.reconfigure(errors="replace")
+        if isinstance(stream.buffer, io.RawIOBase):
+            # With PYTHONUNBUFFERED, Python loses what a terminal does not take at once.
+            encoding, buffer = stream.encoding, io.BufferedWriter(stream.detach())
+            setattr(sys, name, io.TextIOWrapper(buffer, encoding, "replace", line_buffering=True))
+
+
+def _usage_line(error: click.ClickException) -> str:
+    line = " ".join(error.format_message().split()).rstrip(".")
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        see = " See" if line.endswith(("?", "?)")) else "; see"
+        line = f"{line}{see} {error.ctx.command_path} --help"
+    return line
