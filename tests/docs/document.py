@@ -10,9 +10,12 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = "README.md"
-_AT_THE_TOP = (README, "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+_AT_THE_TOP = (
+    *(README, "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "FIGURES.md", "SECURITY.md"),
+)
 
 _FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_EXAMPLE = re.compile(r"\]\((?:\.\./)?examples/(?P<name>[\w.-]+)\)")
 _HEADING = re.compile(r"^## (?P<title>.+)$", re.MULTILINE)
 _ROW = re.compile(r"^\|(?P<cells>.+)\|$", re.MULTILINE)
 _PARAGRAPH_OR_ITEM = re.compile(r"\n\n|\n(?=(?:-|\d+\.) )")
@@ -126,7 +129,7 @@ def part(page: str, title: str) -> str:
 
 def shown_file(name: str) -> Block:
     """The one file of that name that the documents show."""
-    shown = [sections_of(page)[0].files.get(name) for page in pages()]
+    shown = {sections_of(page)[0].files.get(name) for page in pages()} - {None}
     [block] = [block for block in shown if block is not None]
     return block
 
@@ -170,6 +173,10 @@ def _with_fences_dotted(text: str) -> str:
 
 
 def _blocks(text: str) -> Iterator[Block]:
+    """The fenced blocks with a purpose, and the files of `docs/examples` that the text links."""
+    for name in dict.fromkeys(match["name"] for match in _EXAMPLE.finditer(text)):
+        example = REPOSITORY / "docs/examples" / name
+        yield Block(kind=Kind.FILE, text=example.read_text(encoding="utf-8"), name=name)
     for match in _FENCE.finditer(text):
         _, _, purpose = match["info"].partition(" ")
         if purpose:

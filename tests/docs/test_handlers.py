@@ -19,16 +19,10 @@ from tests.docs.shops import HANDLERS, language, marks, missing_for, prepare, va
 from tests.world import LIVE_KEY, TEST_KEY
 
 PAGE = "docs/guides/webhook-handlers.md"
-LIBRARY_PAGE = "docs/guides/webhooks.md"
 FAULTS_PAGE = "docs/guides/faults.md"
 EXPLORE_PAGE = "docs/guides/explore.md"
 FILES = sections_of(PAGE)[0].files
-PHP_FILES = {
-    name: block
-    for page in (PAGE, LIBRARY_PAGE)
-    for name, block in sections_of(page)[0].files.items()
-    if name.endswith(".php")
-}
+PHP_FILES = {name: block for name, block in FILES.items() if name.endswith(".php")}
 APPROVES, HAS_TOO_LITTLE = "0900000001", "0900000002"
 
 each_handler = pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.cli import PROGRAM
+from emulator.cli.output import PROGRAM
 from tests.docs.document import README, REPOSITORY, command_after, pages, part, text_of
 from tests.docs.generated.action import action
 

@@ -5,6 +5,7 @@ import re
 from emulator.cli.replay import DEFAULT_CLOCK
 from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.scenarios.loader import load_paths, parse_scenario
+from emulator.scenarios.runner.assertions import REFUSAL_CHECKS
 from emulator.scenarios.script import MAX_EXECUTED_STEPS, MAX_SCRIPT_STEPS, SCRIPT_STEPS
 from emulator.server.control.requests import RequestQuery
 from emulator.server.control.types import DEFAULT_LIMIT, MAX_LIMIT
@@ -16,12 +17,11 @@ from emulator.server.engine.state.journal import (
     MAX_STORED_BODY_BYTES,
 )
 from emulator.settings import data_directory
-from emulator.tools.replay.assertions import REFUSAL_CHECKS
 from tests.docs.document import part, rows, text_of
 
 FORMAT = "docs/reference/scenario-format.md"
 SCENARIOS = "docs/guides/scenarios.md"
-SCRIPTS = "docs/guides/scripts.md"
+SCRIPTS = SCENARIOS
 FAULTS = "docs/guides/faults.md"
 REQUESTS = "docs/guides/inspecting-requests.md"
 SNAPSHOTS = "docs/guides/snapshots.md"

@@ -29,7 +29,8 @@ REGISTRIES = re.compile(
     re.IGNORECASE,
 )
 TOP_LEVEL = {
-    *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "llms.txt"),
+    *("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "FIGURES.md", "LICENSE"),
+    *("README.md", "SECURITY.md", "llms.txt"),
     *("Dockerfile", "action.yml", "pyproject.toml"),
     *("docs", "emulator", "scenarios", "templates", "tests"),
 }

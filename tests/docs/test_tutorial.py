@@ -46,4 +46,4 @@ def test_the_first_screen_of_the_readme_names_explore() -> None:
 
 def test_the_time_that_the_tests_take_is_stated() -> None:
     for page in (README, "CONTRIBUTING.md"):
-        assert re.search(r"three\s+minutes\s+on\s+two\s+cores", text_of(page)), page
+        assert re.search(r"two\s+minutes\s+on\s+two\s+cores", text_of(page)), page

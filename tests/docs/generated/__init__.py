@@ -7,10 +7,11 @@ from tests.docs.document import REPOSITORY
 from tests.docs.generated import (
     action,
     control_api,
+    dependencies,
     error_codes,
     explore,
     helpers,
-    modules,
+    index,
     pages,
     program,
     scenario_format,
@@ -23,11 +24,12 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     **control_api.TABLES,
     **error_codes.TABLES,
     **action.TABLES,
-    **modules.TABLES,
+    **dependencies.TABLES,
     **pages.TABLES,
     **scenario_format.TABLES,
     **explore.TABLES,
     **helpers.TABLES,
+    **index.TABLES,
     **webhook_form.TABLES,
 }
 

@@ -1,5 +1,6 @@
 """The tables of the control API's page, generated from its OpenAPI document."""
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any
@@ -14,7 +15,7 @@ _Json = dict[str, Any]
 _HEAD = ("call", "query or body", "returns", "does")
 # Parameters of almost every call; the page describes them once.
 _COMMON_QUERY = {"account", "mode"}
-# Schemas with a reference page of their own are named, not listed.
+# Schemas that are described elsewhere are named, not listed.
 _NAMED = {
     "Stream": "server-sent events",
     "Payment": "the payment",
@@ -24,7 +25,7 @@ _JSON = "application/json"
 
 
 def calls_table(tag: str) -> str:
-    """All calls with a tag: method and path, query or body, response, description."""
+    """All calls with a tag: method and path, query or body, response, first sentence."""
     rows = [_row(path, method, call) for path, method, call in _calls() if tag in call["tags"]]
     return table(_HEAD, rows)
 
@@ -51,9 +52,15 @@ def _row(path: str, method: str, call: _Json) -> tuple[str, ...]:
         f"`{method.upper()} {path}`",
         "; ".join([*_query(call), *_body(call)]),
         _returns(call),
-        call["description"],
+        _first_sentence(call["description"]),
     )
     return tuple(cell.replace("|", r"\|").replace("*", r"\*") for cell in cells)
+
+
+def _first_sentence(description: str) -> str:
+    """The OpenAPI document has the others."""
+    sentence, stop, _ = description.partition(". ")
+    return f"{sentence}{stop}".strip()
 
 
 def _query(call: _Json) -> Iterator[str]:
@@ -94,8 +101,20 @@ def _content(response: _Json) -> str:
         schema = content["schema"]
         [schema, *_] = schema.get("anyOf", [schema])
         name = schema.get("$ref", "").rpartition("/")[2]
-        return _NAMED.get(name) or f"`{_members(_resolved(schema))}`"
+        if name in _NAMED:
+            return _NAMED[name]
+        if name in _listed():
+            return "the " + re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower()
+        return f"`{_members(_resolved(schema))}`"
     return ""
+
+
+@cache
+def _listed() -> frozenset[str]:
+    """The schemas whose members the row of a list shows."""
+    lists = (each.get("properties", {}) for each in _document()["components"]["schemas"].values())
+    items = (each.get("data", {}).get("items", {}) for each in lists)
+    return frozenset(each["$ref"].rpartition("/")[2] for each in items if "$ref" in each)
 
 
 def _members(schema: _Json) -> str:

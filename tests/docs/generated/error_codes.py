@@ -13,9 +13,10 @@ from emulator.domain import errors
 from emulator.domain.errors import InvalidField, Refusal
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import MAX_ENDPOINTS
-from emulator.server.api import parameters, queries
 from emulator.server.api.bodies import MAX_BODY_BYTES
 from emulator.server.api.errors import ANSWERS, INTERNAL_ERROR_BODY, INTERNAL_ERROR_CAUSE, code_of
+from emulator.server.api.parameter_types import ParameterRules
+from emulator.server.api.parameters import CREATE, LIST, check_order, page_query
 from emulator.server.control.app import documents
 from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS
@@ -85,12 +86,12 @@ def _cause(kind: type[Refusal]) -> str:
 
 def _field_causes() -> dict[str, str]:
     """By code, what the validation accepts according to its own messages."""
-    rules = parameters.CreateRules(methods=DEFAULT_METHODS, allow_http_localhost=False)
-    bodies = [order(**{name: _INVALID_MEMBERS.get(name, [])}) for name in parameters.KNOWN]
-    texts = [{name: ""} for name in queries.KNOWN if name != "after"]
+    rules = ParameterRules(methods=DEFAULT_METHODS, allow_http_localhost=False)
+    bodies = [order(**{name: _INVALID_MEMBERS.get(name, [])}) for name in CREATE.names]
+    texts = [{name: ""} for name in LIST.names if name != "after"]
     checks: list[Callable[[], object]] = [
-        *(partial(parameters.check_order, body, rules, []) for body in bodies),
-        *(partial(queries.page_query, text, DEFAULT_METHODS, []) for text in texts),
+        *(partial(check_order, body, rules, []) for body in bodies),
+        *(partial(page_query, text, rules, []) for text in texts),
     ]
     # The engine validates the cursor.
     cursor = asyncio.run(_refused_cursor())
@@ -144,6 +145,9 @@ def _in_words(accepted: dict[str, list[str]], operations: list[str]) -> str:
         [text] = accepted
         return text
     assert {*tried} == {*operations}, f"_REFUSED needs a wrong value for {operations}"
+    if len(accepted) == 1:
+        [text] = accepted
+        return text
     return " ".join(
         f"{', '.join(f'`{each}`' for each in dict.fromkeys(calls))}: {text}"
         for text, calls in accepted.items()

@@ -1,18 +1,17 @@
-"""The tables of the guide to `explore` and of the integration format."""
+"""The tables of the guide to `explore`, of the verdicts and of the integration format."""
 
 from collections.abc import Callable
 from typing import Any
 
 from emulator.tools.explore.anomalies import ANOMALY_KINDS, AnomalyKind
 from emulator.tools.explore.integration_file import integration_schema
-from emulator.tools.explore.judgement import Verdict
+from emulator.tools.explore.report import what_to_do
 from emulator.tools.explore.response_value import JSON_PATH
-from tests.docs.generated.scenario_types import key_rows
+from emulator.tools.explore.verdicts import Verdict
+from tests.docs.generated.scenario_types import key_rows, key_table
 from tests.docs.markdown import table
-from tests.tools.explore.zoo.table import WRONG_SHOPS
 
 _GUIDE = "docs/guides/explore.md"
-_BUGS = "docs/reference/found-bugs.md"
 _FORMAT = "docs/reference/integration-format.md"
 _SCHEMA = integration_schema()
 _SECTIONS = ("start", "state", "settle", "run", "history")
@@ -29,35 +28,13 @@ def _title(kind: AnomalyKind) -> str:
 
 
 def verdicts_table() -> str:
-    return table(("id", "meaning"), [(f"`{each.id}`", each) for each in Verdict])
-
-
-def shops_of_anomalies_table() -> str:
-    """The shops with which each kind of anomaly is tested."""
-    rows = [
-        (f"`{kind.name}`", f"{shop.description} ({shop.language})", f"`{shop.verdict}`")
-        for kind in ANOMALY_KINDS
-        for shop in WRONG_SHOPS
-        if shop.only == kind.name
-    ]
-    return table(("anomaly", "a bug that only it shows", "verdict"), rows)
-
-
-def shops_of_verdicts_table() -> str:
-    """The shops with which each verdict is tested."""
-    rows = [
-        (f"`{verdict.id}`", f"{shop.description} ({shop.language})")
-        for verdict in Verdict
-        for shop in WRONG_SHOPS
-        if shop.has_one_verdict and shop.verdict == verdict.id
-    ]
-    return table(("verdict", "a bug that only it reports"), rows)
+    rows = [(f"`{each.id}`", each, what_to_do(each)) for each in Verdict]
+    return table(("id", "meaning", "what to do"), rows)
 
 
 def _keys(schema: dict[str, Any]) -> Callable[[], str]:
     def rows() -> str:
-        head = ("key", "type", "default", "meaning")
-        return table(head, [_row(schema, *row) for row in key_rows(schema)])
+        return key_table(_row(schema, *row) for row in key_rows(schema))
 
     return rows
 
@@ -84,9 +61,7 @@ def _row(schema: dict[str, Any], name: str, kind: str, *rest: str) -> tuple[str,
 
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     (_GUIDE, "anomalies"): anomalies_table,
-    (_GUIDE, "verdicts"): verdicts_table,
-    (_BUGS, "shops-of-anomalies"): shops_of_anomalies_table,
-    (_BUGS, "shops-of-verdicts"): shops_of_verdicts_table,
+    ("docs/reference/verdicts.md", "verdicts"): verdicts_table,
     (_FORMAT, "integration"): _keys(_SCHEMA),
     **{(_FORMAT, name): _keys(_section(name)) for name in _SECTIONS},
 }

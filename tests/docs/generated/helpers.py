@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from functools import partial
 
-from emulator.cli.helper.members import CONVENTIONS, MEMBERS, HelperMember
 from emulator.http.emulator_calls import CONTROL
+from tests.docs.helper_members import CONVENTIONS, MEMBERS, HelperMember
 from tests.docs.markdown import table
 
 PAGE = "docs/reference/test-helpers.md"

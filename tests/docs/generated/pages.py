@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 
 import click
 
 from emulator.cli.commands import EXIT_CODES, cli
 from emulator.settings import data_directory
+from tests.docs.generated.scenario_types import with_default
 from tests.docs.markdown import table
 
 _TEMPLATES = data_directory("templates") / "checkout"
@@ -66,7 +67,7 @@ def _page_names(sources: dict[str, str]) -> dict[str, str]:
 def _pages_with(templates: set[str], sources: dict[str, str]) -> str:
     """The pages that are one of these templates, or that extend or include one."""
     names = _page_names(sources)
-    pages = [name for page, name in names.items() if templates & {*_lineage(page, sources)}]
+    pages = [f"`{page}`" for page in names if templates & {*_lineage(page, sources)}]
     return "every page" if len(pages) == len(names) else ", ".join(pages)
 
 
@@ -74,17 +75,6 @@ def _lineage(template: str, sources: dict[str, str]) -> Iterator[str]:
     yield template
     for parent in _PARENT.findall(sources[template]):
         yield from _lineage(parent, sources)
-
-
-def commands_table() -> str:
-    """Every command, with the first sentence of its help."""
-    context = click.Context(cli)
-    commands = filter(None, (cli.get_command(context, name) for name in cli.list_commands(context)))
-    rows = [
-        (f"[`{command.name}`](#{command.name})", command.get_short_help_str(limit=100))
-        for command in commands
-    ]
-    return table(("command", "purpose"), rows)
 
 
 def _commands_with_options() -> Iterator[str]:
@@ -98,32 +88,58 @@ def _commands_with_options() -> Iterator[str]:
 
 
 def command_options_table(name: str) -> str:
-    """Every option of a command, from its `--help`."""
+    """Every option of a command that it does not share with another, from its `--help`."""
+    rows = [row for row in _options(name) if row not in _shared_options()]
+    return table(("option", "meaning"), rows)
+
+
+def shared_options_table() -> str:
+    """The options that several commands have, with the same default and meaning."""
+    rows = [
+        (*row, ", ".join(f"`{name}`" for name in names)) for row, names in _shared_options().items()
+    ]
+    return table(("option", "meaning", "commands"), rows)
+
+
+@cache
+def _shared_options() -> dict[tuple[str, str], list[str]]:
+    commands: dict[tuple[str, str], list[str]] = {}
+    for name in _commands_with_options():
+        for row in _options(name):
+            commands.setdefault(row, []).append(name)
+    return {row: names for row, names in commands.items() if len(names) > 1}
+
+
+def _options(name: str) -> list[tuple[str, str]]:
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
     context = click.Context(command)
     options = [option for option in command.params if isinstance(option, click.Option)]
-    return table(("option", "default", "meaning"), [_option(each, context) for each in options])
+    return [_option(each, context) for each in options]
 
 
-def _option(option: click.Option, context: click.Context) -> tuple[str, str, str]:
+def _option(option: click.Option, context: click.Context) -> tuple[str, str]:
     flags, text = option.get_help_record(context) or ("", "")
     meaning, _, details = text.partition("  [")
     default = "required" if option.required else "off" if option.is_flag else "none"
     if found := re.search(r"default: ([^\];]+)", details):
         # click writes a default that is a description, not a value, in parentheses.
         default = found[1][1:-1] if found[1].startswith("(") else f"`{found[1]}`"
-    return f"`{flags}`", default, meaning.replace("*", r"\*").replace("|", r"\|")
+    meaning = meaning.replace("*", r"\*").replace("|", r"\|")
+    return f"`{flags}`", with_default(default, meaning)
 
 
-def exit_codes_table(*names: str) -> str:
-    """The exit codes of all commands, or of those with these names."""
+def exit_codes_table(*names: str, is_linked: bool = False) -> str:
+    """The exit codes of all commands, or of some; with links to their sections."""
     commands = dict.fromkeys(name for name, _ in EXIT_CODES if not names or name in names)
     rows = [
-        (f"`{name}`", *(_flags_as_code(EXIT_CODES.get((name, code), "")) for code in range(3)))
+        (
+            f"[`{name}`](#{name})" if is_linked else f"`{name}`",
+            *(_flags_as_code(EXIT_CODES.get((name, code), "")) for code in range(4)),
+        )
         for name in commands
     ]
-    return table(("command", "0", "1", "2"), rows)
+    return table(("command", "0", "1", "2", "3"), rows)
 
 
 def _flags_as_code(text: str) -> str:
@@ -133,13 +149,14 @@ def _flags_as_code(text: str) -> str:
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/reference/test-ids.md", "test ids"): checkout_ids_table,
     ("docs/reference/test-ids.md", "pages"): pages_table,
-    ("docs/reference/commands.md", "commands"): commands_table,
-    ("docs/reference/exit-codes.md", "exit codes"): exit_codes_table,
+    ("docs/reference/commands.md", "exit codes"): partial(exit_codes_table, is_linked=True),
     ("docs/guides/agents.md", "exit codes"): partial(
-        exit_codes_table, "explore", "rehearse", "replay", "checklist", "trigger"
+        exit_codes_table, "explore", "rehearse", "probe", "replay", "checklist", "trigger"
     ),
+    ("docs/reference/commands.md", "shared options"): shared_options_table,
     **{
         ("docs/reference/commands.md", f"{name} options"): partial(command_options_table, name)
         for name in _commands_with_options()
+        if {*_options(name)} - {*_shared_options()}
     },
 }

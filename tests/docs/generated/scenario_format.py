@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from emulator.scenarios.scenario_file import scenario_schema
-from tests.docs.generated.scenario_types import WORDS, joined, key_rows, type_name
+from tests.docs.generated.scenario_types import WORDS, joined, key_rows, key_table, type_name
 from tests.docs.markdown import table
 
 _PAGE = "docs/reference/scenario-format.md"
@@ -16,12 +16,15 @@ _RULES = {
     for key in ("outcomes", "expiry", "checkout", "faults", "webhooks")
 }
 _STEPS = _SCHEMA["$defs"]["script_step"]["properties"]
-_HEAD = ("key", "type", "default", "meaning")
+# The page says these once.
+_UNCHECKED = " The value is sent without a check."
+_PARAMETERS = "The parameters of the call, which are sent without a check."
+_OF_RULES = ("from", "until")
 
 
 def _keys(mapping: dict[str, Any], without: Collection[str] = ()) -> Callable[[], str]:
     rows = [row for row in key_rows(mapping) if row[0].strip("`") not in without]
-    return lambda: table(_HEAD, rows)
+    return lambda: key_table(rows)
 
 
 def _mapping_of(step: dict[str, Any]) -> dict[str, Any]:
@@ -43,12 +46,12 @@ def top_level_table() -> str:
         (name, f"list of [rules](#{sections[name]})" if name in sections else kind, *rest)
         for name, kind, *rest in key_rows(_SCHEMA)
     ]
-    return table(_HEAD, rows)
+    return key_table(rows)
 
 
 def rules_table() -> str:
     (when, _, *rest), _, times = key_rows(_RULES["faults"])
-    return table(_HEAD, [(when, "mapping", *rest), times])
+    return key_table([(when, "mapping", *rest), times])
 
 
 def payment_conditions_table() -> str:
@@ -58,10 +61,9 @@ def payment_conditions_table() -> str:
 
 def steps_table() -> str:
     rows = [
-        (f"`{name}`", f"`{_example(name)}`", _keys_of(name), step["description"])
-        for name, step in _STEPS.items()
+        (f"`{name}`", f"`{_example(name)}`", step["description"]) for name, step in _STEPS.items()
     ]
-    return table(("step", "example", "keys", "meaning"), rows)
+    return table(("step", "example", "meaning"), rows)
 
 
 def _example(name: str) -> str:
@@ -70,29 +72,40 @@ def _example(name: str) -> str:
     return text.strip()[1:-1]
 
 
-def _keys_of(name: str) -> str:
-    if name == "expect":
-        return "see [Expectations](#expectations)"
-    keys = _mapping_of(_STEPS[name]).get("properties", ())
-    return ", ".join(f"`{key}`" for key in keys) or type_name(_STEPS[name])
-
-
 def step_keys_table() -> str:
     described = {key: _mapping_of(_STEPS[key]) for key in _STEPS if key not in ("fault", "expect")}
     rows = [row for key, keys in described.items() if keys for row in key_rows(keys, f"{key}.")]
-    return table(_HEAD, rows)
+    keys = [row for row in rows if not row[0].endswith(".payment`")]
+    # The parameters of the API, which are sent as they are, are one row for each step.
+    sent = [row for row in keys if row[-1].endswith(_UNCHECKED)]
+    steps = dict.fromkeys(row[0].partition(".")[0] for row in sent)
+    parameters = {
+        step: ", ".join(row[0] for row in sent if row[0].startswith(f"{step}.")) for step in steps
+    }
+    return key_table(
+        [
+            *((names, "any value", "none", _PARAMETERS) for names in parameters.values()),
+            *(row for row in keys if row not in sent),
+        ]
+    )
 
 
 def expectations_table() -> str:
+    """The members of a payment are one row."""
     expect = _STEPS["expect"]
+    payment: list[str] = []
     rows = []
     for key, schema in expect["properties"].items():
         meaning, _, other = schema["description"].partition(" Without `payment`: ")
+        if other == "This member of the last response.":
+            payment.append(f"`{key}`")
+            continue
         kind = type_name(schema)
         meaning = meaning if kind == "any value" else f"{meaning} Type: {kind}."
         cells = ("", meaning) if key in expect["then"]["properties"] else (meaning, other)
         rows.append((f"`{key}`", *cells))
-    return table(("key", "with `payment`", "without `payment`"), rows)
+    members = (", ".join(payment), "This member of the payment.", "Of the last response.")
+    return table(("key", "with `payment`", "without `payment`"), [rows[0], members, *rows[1:]])
 
 
 def _part(section: str, key: str) -> dict[str, Any]:
@@ -108,7 +121,7 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     (_PAGE, "outcome steps"): _keys(_part("outcomes", "then")["anyOf"][1]["items"]),
     (_PAGE, "expiry"): _keys(_RULES["expiry"], without=("when", "times")),
     (_PAGE, "redirects"): _keys(_part("checkout", "then")),
-    (_PAGE, "fault conditions"): _keys(_part("faults", "when")),
+    (_PAGE, "fault conditions"): _keys(_part("faults", "when"), without=_OF_RULES),
     (_PAGE, "fault effects"): _keys(_part("faults", "then")),
     (_PAGE, "event conditions"): _keys(_part("webhooks", "when")),
     (_PAGE, "webhook effects"): _keys(_part("webhooks", "then")),

@@ -10,6 +10,7 @@ from emulator.scenarios.conditions import BANK, METHOD, PAYMENT_NAME, PHONE, REA
 from emulator.scenarios.kinds import Duration, Kind
 from emulator.scenarios.scenario_file import FILE_KEYS
 from emulator.scenarios.script_steps import ANSWERS
+from tests.docs.markdown import table
 
 
 def _pattern(kind: Kind[Any]) -> str:
@@ -79,6 +80,24 @@ def _limited(schema: dict[str, Any], types: list[str]) -> str:
         above_0 = schema.get("minimum") == 1 or "exclusiveMinimum" in schema
         names[0] += f" above 0, up to {most:,}" if above_0 else f", {schema['minimum']} to {most:,}"
     return joined(names)
+
+
+def key_table(rows: Iterable[tuple[str, ...]]) -> str:
+    """The rows of keys; the meaning ends with the default, where there is one."""
+    return table(
+        ("key", "type", "meaning"),
+        [(name, kind, with_default(default, meaning)) for name, kind, default, meaning in rows],
+    )
+
+
+def with_default(default: str, meaning: str) -> str:
+    """A meaning that ends with the default, where there is one."""
+    match default:
+        case "required":
+            return f"Required. {meaning}"
+        case "none" | "empty" | "off":
+            return meaning
+    return f"{meaning} Default: {default}."
 
 
 def key_rows(mapping: dict[str, Any], prefix: str = "") -> list[tuple[str, str, str, str]]:

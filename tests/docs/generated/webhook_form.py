@@ -1,5 +1,7 @@
 """The tables of docs/reference/webhook-format.md."""
 
+from collections.abc import Collection
+
 from emulator.domain.webhook_forms import (
     BODY_PLACEHOLDERS,
     CONTENT_PLACEHOLDERS,
@@ -7,12 +9,11 @@ from emulator.domain.webhook_forms import (
     HEADER_PLACEHOLDERS,
 )
 from emulator.scenarios.webhook_form_file import webhook_form_schema
-from tests.docs.generated.scenario_types import key_rows
+from tests.docs.generated.scenario_types import key_rows, key_table
 from tests.docs.markdown import table
 
 _PAGE = "docs/reference/webhook-format.md"
 _SCHEMA = webhook_form_schema()
-_HEAD = ("key", "type", "default", "meaning")
 _MEANINGS = {
     "id": "The event's id.",
     "timestamp": "The time of the attempt, in seconds since 1970.",
@@ -23,15 +24,18 @@ _MEANINGS = {
     "event.timestamp": "The instant of the event, in ISO 8601.",
     "event.mode": "`test` or `live`.",
     "payment": "The payment, as the API returns it. Empty in a ping.",
+    "payment.amount_birr": "The amount in birr, with two decimals: `150.00`.",
+    "payment.metadata.NAME": "The value of one name, such as `{payment.metadata.order}`; an empty"
+    " text where a payment does not have it.",
 }
 
 
 def keys_table() -> str:
-    return table(_HEAD, key_rows(_SCHEMA))
+    return key_table(key_rows(_SCHEMA))
 
 
 def signature_table() -> str:
-    return table(_HEAD, key_rows(_SCHEMA["properties"]["signature"]))
+    return key_table(key_rows(_SCHEMA["properties"]["signature"]))
 
 
 def placeholders_table() -> str:
@@ -42,12 +46,19 @@ def placeholders_table() -> str:
     }
     names = ["id", "timestamp", "body", "signature", *EVENT_PLACEHOLDERS, "payment"]
     members = [name for name in BODY_PLACEHOLDERS if name.startswith("payment.")]
-    meanings = {**_MEANINGS, **dict.fromkeys(members, "A member of the payment.")}
-    rows = [
-        (f"`{{{name}}}`", ", ".join(key for key, known in places.items() if name in known), text)
-        for name, text in ((name, meanings[name]) for name in [*names, *members])
-    ]
+    known = {name: _in(places, name) for name in [*names, *members]}
+    rows = [(f"`{{{name}}}`", known[name], _MEANINGS[name]) for name in names]
+    plain = [name for name in members if name not in _MEANINGS]
+    for where in dict.fromkeys(known[name] for name in plain):
+        listed = ", ".join(f"`{{{name}}}`" for name in plain if known[name] == where)
+        rows.append((listed, where, "A member of the payment."))
+    others = [name for name in members if name not in plain]
+    rows += [(f"`{{{name}}}`", known[name], _MEANINGS[name]) for name in others]
     return table(("placeholder", "in", "value"), rows)
+
+
+def _in(places: dict[str, Collection[str]], name: str) -> str:
+    return ", ".join(key for key, known in places.items() if name in known)
 
 
 TABLES = {

@@ -1,7 +1,8 @@
-"""The table of the packages and modules, from the first sentences of their docstrings."""
+"""`python -m tests.docs.modules` prints the packages and modules, with the purpose of each."""
 
 import ast
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.docs.document import REPOSITORY
@@ -30,6 +31,5 @@ def _purpose(module: Path) -> str:
     return " ".join(text.partition("\n\n")[0].split())
 
 
-TABLES: dict[tuple[str, str], Callable[[], str]] = {
-    ("docs/explanation/modules.md", "modules"): module_table,
-}
+if __name__ == "__main__":
+    sys.stdout.write(module_table())
