@@ -1,6 +1,6 @@
 """Lays out sequence diagrams as plain values; `templates/sequence.html` draws them as text.
 
-A diagram has three lanes, which lines name by 1, 2 and 3. Lines are in the order of time.
+A diagram has the lanes `PARTIES`, which lines name by 1, 2 and 3. Lines are in the order of time.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,9 @@ from msgspec.structs import replace
 from emulator.domain.durations import span_text
 from emulator.domain.instants import format_instant
 
-MIDDLE = 2
+SHOP, MIDDLE, CUSTOMER = 1, 2, 3
+PARTIES = ("Your shop", "Payments service", "Customer")
+"""The lanes of all diagrams."""
 # A longer pause between two lines is a line of its own.
 MIN_GAP_MS = 5_000
 MAX_LINES = 300
@@ -35,10 +37,10 @@ def counted_marks(marks: Iterable[Mark]) -> list[tuple[Mark, int]]:
 class Line(Struct, frozen=True, kw_only=True):
     """An arrow from one lane to another; with one lane, a status or a text on the middle lane.
 
-    In `text`, code is between backquotes. A line with an `id` can be unfolded. `status` is that of
-    a payment, `note` less important than the text, and `state` is shown beside the lanes. A bar
-    lies on the target lane from the line that `begins` it to the line that `ends` it, which may be
-    the same; see `with_bars`. `item` is for the template.
+    In `text`, code is between backquotes. A line with an `id` can be unfolded. `status` is a
+    payment's status, `note` less important than the text, and `state` is shown beside the lanes. A
+    bar lies on the target lane from the line that `begins` it to the line that `ends` it, which may
+    be the same; see `with_bars`. `item` is for the template.
     """
 
     id: str = ""
@@ -87,7 +89,7 @@ class Bar(Struct, frozen=True):
 class DrawnLine(Struct, frozen=True, kw_only=True):
     """A line with the pause before it, the time since the first line, and the bars beside it.
 
-    `since` is empty where it is that of the line before, `own` is the bar that the line begins or
+    `since` is empty if the line before has the same time, `own` is the bar that the line begins or
     ends, and `is_whole` says that the line does both.
     """
 
@@ -101,13 +103,13 @@ class DrawnLine(Struct, frozen=True, kw_only=True):
 
 
 class Diagram(Struct, frozen=True, kw_only=True):
-    """What the template draws; `state_title` is that of the states beside the lanes."""
+    """What the template draws; `state_title` is the title of the states beside the lanes."""
 
-    lanes: tuple[str, str, str]
     lines: Sequence[DrawnLine]
     left_out: str
     state_title: str
     has_bars: bool
+    lanes: tuple[str, str, str] = PARTIES
 
 
 class TimedLine(Struct, frozen=True):
@@ -158,7 +160,6 @@ def _begin(part: Line | TimedLine) -> Line:
 
 
 def sequence(
-    lanes: tuple[str, str, str],
     lines: Iterable[Line],
     *,
     state_title: str = "",
@@ -190,7 +191,6 @@ def sequence(
         before, shown = at, since
     left_out = f"The first {MAX_LINES} of {len(every)} lines are drawn."
     return Diagram(
-        lanes=lanes,
         lines=drawn,
         left_out=left_out if len(every) > MAX_LINES else "",
         state_title=state_title,

@@ -11,9 +11,8 @@ from functools import lru_cache
 from hashlib import blake2b
 
 KEY_BYTES = 32
-# Of blake2b.
-MAX_KEY_BYTES = 64
 _LETTERS = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_BASE = len(_LETTERS)
 # Any byte as one of 62 letters and digits: 5.95 bits each, 142 in an id.
 _READABLE = bytes(_LETTERS[value % len(_LETTERS)] for value in range(256))
 _ID_LENGTH = 24
@@ -38,15 +37,7 @@ def _draw(key: bytes, kind: bytes, ordinal: int, length: int) -> str:
 
 
 def _digest(key: bytes, kind: bytes, ordinal: int, length: int) -> bytes:
-    # The copy of a hash is made faster than a new one.
-    digest = _hash(key, kind, length).copy()
-    digest.update(ordinal.to_bytes(8, "big"))
-    return digest.digest()
-
-
-@lru_cache(maxsize=256)
-def _hash(key: bytes, kind: bytes, length: int) -> blake2b:
-    return blake2b(key=key, person=kind, digest_size=length)
+    return blake2b(ordinal.to_bytes(8, "big"), key=key, person=kind, digest_size=length).digest()
 
 
 def checkout_token(key: bytes, ordinal: int) -> str:
@@ -69,19 +60,13 @@ def payment_id(token: str) -> str:
     return f"pay_{token[:_COUNT_LENGTH]}{digest.translate(_READABLE).decode('ascii')}"
 
 
-@lru_cache(maxsize=1024)
-def _high_digits(high: int) -> str:
-    letters = ""
-    for _ in range(_COUNT_LENGTH - 1):
-        high, digit = divmod(high, len(_LETTERS))
-        letters = chr(_LETTERS[digit]) + letters
-    return letters
-
-
 def _count(ordinal: int) -> str:
     """An ordinal in base 62, in the order of its characters; it starts over after 56 billion."""
-    high, digit = divmod(ordinal, len(_LETTERS))
-    return _high_digits(high) + chr(_LETTERS[digit])
+    letters = bytearray(_COUNT_LENGTH)
+    for place in range(_COUNT_LENGTH - 1, -1, -1):
+        letters[place] = _LETTERS[ordinal % _BASE]
+        ordinal //= _BASE
+    return letters.decode("ascii")
 
 
 def event_id(key: bytes, ordinal: int) -> str:
@@ -125,7 +110,7 @@ def delivery_ordinal(key: bytes, delivery: str) -> int | None:
         return None
     ordinal = 0
     for digit in digits:
-        ordinal = ordinal * len(_LETTERS) + _LETTERS.index(digit)
+        ordinal = ordinal * _BASE + _LETTERS.index(digit)
     return ordinal if delivery_id(key, ordinal) == delivery else None
 
 

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from emulator.domain.message_text import escape_controls
 from emulator.settings import data_directory
 
 if TYPE_CHECKING:
@@ -23,15 +25,13 @@ _ANSI = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
 
 
 class Paint(Struct, frozen=True, kw_only=True):
-    """Colours text if `is_on`; `mark` precedes each escape sequence."""
+    """Escapes the control characters of a text, and colours it if `is_on`."""
 
     is_on: bool
-    mark: str = ""
 
     def __call__(self, colour: str, text: str) -> str:
-        if not self.is_on or not text:
-            return text
-        return f"{self.mark}\x1b[{_ANSI[colour]}m{text}{self.mark}\x1b[0m"
+        escaped = escape_controls(text)
+        return f"\x1b[{_ANSI[colour]}m{escaped}\x1b[0m" if self.is_on and text else escaped
 
 
 PLAIN = Paint(is_on=False)
@@ -40,10 +40,14 @@ PLAIN = Paint(is_on=False)
 def verdict_lines(
     paint: Paint, verdict: tuple[str, str], rows: Sequence[str], *, width: int, indent: int = 0
 ) -> list[str]:
-    """Rows of a text to the right of a verdict, a colour and a word, in a column of `width`."""
+    """Rows of a text to the right of a verdict, a colour and a word, in a column of `width`.
+
+    Control characters of the text are escaped.
+    """
     colour, word = verdict
     head = f"{' ' * indent}{paint(colour, word)}{' ' * (width - len(word))}"
-    return [head + rows[0], *(" " * (indent + width) + row for row in rows[1:])]
+    first, *others = map(escape_controls, rows)
+    return [head + first, *(" " * (indent + width) + row for row in others)]
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
@@ -58,25 +62,27 @@ def progress_bar(done: int, total: int) -> str:
 
 
 class JUnitCase(Struct, frozen=True, kw_only=True):
-    """A case of a JUnit file; without a `failure`, which is one line, it has passed."""
+    """A case of a JUnit file; without a `failure`, which is one line, it has passed.
+
+    With `is_error`, it could not run.
+    """
 
     name: str
     class_name: str
     duration_ms: float
     failure: str | None = None
+    is_error: bool = False
     failure_type: str = ""
     failure_lines: Sequence[str] = ()
-    skipped: str | None = None
-    """Why the case was not judged."""
 
 
 def junit_file(suite_name: str, cases: Sequence[JUnitCase], *, duration_ms: float) -> bytes:
     """A JUnit file with one suite, for CI servers."""
-    from io import BytesIO
     from xml.etree import ElementTree
 
-    failed = sum(case.failure is not None for case in cases)
-    counts = {"tests": str(len(cases)), "failures": str(failed), "errors": "0"}
+    errors = sum(case.is_error for case in cases)
+    failed = sum(case.failure is not None for case in cases) - errors
+    counts = {"tests": str(len(cases)), "failures": str(failed), "errors": str(errors)}
     counts["time"] = _seconds(duration_ms)
     suites = ElementTree.Element("testsuites", counts)
     suite = ElementTree.SubElement(suites, "testsuite", {"name": suite_name, **counts})
@@ -89,10 +95,9 @@ def junit_file(suite_name: str, cases: Sequence[JUnitCase], *, duration_ms: floa
         element = ElementTree.SubElement(suite, "testcase", attributes)
         if case.failure is not None:
             attributes = {"message": _xml_text(case.failure), "type": case.failure_type}
-            failure = ElementTree.SubElement(element, "failure", attributes)
+            tag = "error" if case.is_error else "failure"
+            failure = ElementTree.SubElement(element, tag, attributes)
             failure.text = _xml_text("\n".join(case.failure_lines))
-        elif case.skipped is not None:
-            ElementTree.SubElement(element, "skipped", {"message": case.skipped})
     ElementTree.indent(suites)
     content = BytesIO()
     ElementTree.ElementTree(suites).write(content, encoding="utf-8", xml_declaration=True)
@@ -117,13 +122,12 @@ def html_report(folder: str, filters: Mapping[str, Callable[..., Any]], **values
 def template_environment(
     *folders: Path,
     filters: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
-    kind: "type[jinja2.Environment] | None" = None,
     **variables: Any,
 ) -> "jinja2.Environment":
     """The templates of folders; each of them may use the filters and the variables."""
-    import jinja2  # Only a page or a report needs it; it takes a third of the start of `replay`.
+    import jinja2
 
-    environment = (kind or jinja2.Environment)(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folders),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -131,7 +135,7 @@ def template_environment(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"marked": marked, "grouped": grouped, **filters}
+    environment.filters |= {"marked": marked, **filters}
     environment.globals |= variables
     return environment
 
@@ -143,11 +147,3 @@ def marked(text: str) -> "Markup":
     # A str: Markup would escape the elements that are inserted.
     escaped = str(escape(text))
     return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", escaped))  # noqa: S704 - it is escaped
-
-
-def grouped(item: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    """The evidence of an item of the checklist: what was seen, and the ids of all that show it."""
-    groups: dict[str, list[str]] = {}
-    for each in item["evidence"]:
-        groups.setdefault(each["seen"], []).extend(each["ids"])
-    return list(groups.items())

@@ -1,18 +1,20 @@
 """The contract, clause by clause: what it states, what the emulator does, what is assumed.
 
-The texts are in `clauses.json`, whose members are those of `Clause` and `Tolerance`. `WARNINGS`
+The texts are in `clauses.json`, with the members of `Clause` and `Tolerance`. `WARNINGS`
 lists the tolerated deviations, each with its error under `--strict` and its clause.
 
 Tests name the clauses that they prove with the marker `clause`.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from emulator.domain import payment
 from emulator.domain.variants import VARIANTS
 
 
@@ -78,7 +80,14 @@ class Tolerance(NamedTuple):
     strict_code: str | None = None
 
 
-_TEXTS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+# `$NAME` in a text is a limit of `payment.py`.
+_LIMIT = re.compile(r"\$([A-Z_]+)")
+_TEXTS = json.loads(
+    _LIMIT.sub(
+        lambda found: str(getattr(payment, found[1])),
+        Path(__file__).with_suffix(".json").read_text(encoding="utf-8"),
+    )
+)
 
 SECTIONS: Mapping[str, str] = _TEXTS["sections"]
 """The sections of the contract that have clauses, with their titles."""

@@ -8,7 +8,6 @@ Refusal
 │   └── InvalidApiKey
 ├── RateLimitExceeded
 ├── InvalidRequest                 the request as a whole, or one field of it
-│   ├── MalformedHttp
 │   ├── InvalidJson
 │   ├── InvalidRequestBody
 │   ├── UnsupportedContentType
@@ -41,6 +40,7 @@ Refusal
 │   ├── DeliveryNotPending
 │   ├── AccountIsPermanent
 │   ├── ScenarioIsPermanent
+│   ├── ScenarioWithoutScript
 │   ├── TooMuchToRecord
 │   └── LimitReached
 │       ├── TooManyEndpoints
@@ -80,7 +80,7 @@ class MissingApiKey(Unauthenticated):
 
 
 class InvalidApiKey(Unauthenticated):
-    """The API key is malformed or unknown."""
+    """The API key is malformed or unknown, or the `Authorization` header is repeated."""
 
     _ADVICE = "The emulator prints its test key at start: send that one, or one of another account."
     default_message = (
@@ -108,10 +108,6 @@ class RateLimitExceeded(Refusal):
 
 class InvalidRequest(Refusal):
     """The request is malformed (contract, section 7: status 400)."""
-
-
-class MalformedHttp(InvalidRequest):
-    """The request is not valid HTTP."""
 
 
 class InvalidJson(InvalidRequest):
@@ -324,6 +320,15 @@ class ScenarioIsPermanent(Conflict):
     def __init__(self, name: str) -> None:
         super().__init__(
             f"The scenario '{name}' comes from a file and cannot be deleted; disable it instead."
+        )
+
+
+class ScenarioWithoutScript(Conflict):
+    """The scenario has no script, so that nothing can be run."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The scenario '{name}' has no script; add a `script` section with steps to run it."
         )
 
 

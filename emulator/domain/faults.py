@@ -43,8 +43,8 @@ class RequestEffect(NamedTuple):
 
     `until_delivery` holds the computed response until a delivery has been answered. `delay_ms` is
     wire time. `status` replaces the normal response by an error, with a `Retry-After` of
-    `retry_after_s`. With `body`, it is that of a gateway in front of the service: a GatewayBody or
-    a text. `cut` ends the response early.
+    `retry_after_s`. With `body`, a gateway in front of the service sends the error: a GatewayBody
+    or a text. `cut` ends the response early.
     """
 
     until_delivery: bool = False

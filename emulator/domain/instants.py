@@ -67,24 +67,17 @@ class ClockSpec(NamedTuple):
     rate_thousandths: int = REAL_RATE
 
 
-@lru_cache(maxsize=1024)
 def format_instant(instant: Instant) -> str:
     """Write an instant as the contract does: `2026-01-01T00:00:00.000Z`."""
-    day, of_day_ms = divmod(instant, DAY_MS)
-    seconds, milliseconds = divmod(of_day_ms, 1000)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    return f"{_date(day)}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z"
-
-
-def http_date(instant: Instant) -> str:
-    """Write an instant as a `Date` header does: `Thu, 01 Jan 2026 00:00:00 GMT`."""
-    return (EPOCH + min(instant, _LAST_DATE) * MILLISECOND).strftime("%a, %d %b %Y %H:%M:%S GMT")
+    seconds, milliseconds = divmod(instant, 1000)
+    return f"{_second(seconds)}.{milliseconds:03}Z"
 
 
 @lru_cache(maxsize=64)
-def _date(day: int) -> str:
-    return (EPOCH + timedelta(days=min(day, _LAST_DATE // DAY_MS))).date().isoformat()
+def _second(seconds: int) -> str:
+    day, of_day = divmod(seconds, DAY_MS // 1000)
+    date = (EPOCH + timedelta(days=min(day, _LAST_DATE // DAY_MS))).date()
+    return f"{date.isoformat()}T{(EPOCH + timedelta(seconds=of_day)).time().isoformat()}"
 
 
 class ParsedTimestamp(NamedTuple):

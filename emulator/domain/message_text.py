@@ -4,13 +4,16 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
 from functools import lru_cache
 from itertools import groupby
 
 from emulator.domain.accounts import mask_keys
 from emulator.domain.errors import InvalidField
+from emulator.domain.instants import Instant, format_instant
 
 LINE_BREAK = "\n"
+_QUOTES = ('""', "''", "``", "“”", "‘’", "«»")
 MAX_SHOWN_LENGTH = 64
 # A key that begins within the shown part is masked as a whole.
 _MAX_READ_LENGTH = 4 * MAX_SHOWN_LENGTH
@@ -93,7 +96,7 @@ def _visible(found: re.Match[str]) -> str:
 
 
 def escape_controls(text: str, *, besides: str = "") -> str:
-    r"""A text with each control character, except those of `besides`, in the form `\u001b`.
+    r"""A text with each control character that is not in `besides` in the form `\u001b`.
 
     In a JSON string or a quoted YAML string this is the same character.
     """
@@ -108,6 +111,19 @@ def counted_runs(texts: Iterable[str]) -> str:
     return ", ".join(f"{text} ({number} times)" if number > 1 else text for text, number in runs)
 
 
+def copied_ends(secret: str) -> str:
+    """What surrounds a secret by mistake, as the end of a message that does not show it, or ""."""
+    for character, at in ((secret[-1:], "ends"), (secret[:1], "begins")):
+        if character in {"\n", "\r", "\u2028", "\u2029", "\x85"}:
+            return f"; the given text {at} with a line end"
+        if character.isspace():
+            return f"; the given text {at} with white space"
+        if character and not character.isprintable():
+            return f"; the given text {at} with a control character"
+    is_quoted = len(secret) > 1 and secret[0] + secret[-1] in _QUOTES
+    return "; the given text is in quotes" if is_quoted else ""
+
+
 def nearest_word(word: str, known: Iterable[str], *, similarity: float = 0.6) -> str | None:
     """The most similar known word, or None when none has this similarity, from 0 to 1."""
     return _nearest(word[:_MAX_COMPARED_CHARACTERS], tuple(known), similarity)
@@ -116,8 +132,6 @@ def nearest_word(word: str, known: Iterable[str], *, similarity: float = 0.6) ->
 # A client repeats its unknown parameters, and to find one takes a third of a create.
 @lru_cache(maxsize=256)
 def _nearest(word: str, known: tuple[str, ...], similarity: float) -> str | None:
-    from difflib import get_close_matches  # A start without mistakes does not need it.
-
     nearest = get_close_matches(word, known, n=1, cutoff=similarity)
     return nearest[0] if nearest else None
 
@@ -126,3 +140,9 @@ def nearest_word_hint(word: str, known: Iterable[str]) -> str:
     """A sentence with the most similar known word, after a blank, or nothing."""
     nearest = nearest_word(word, known)
     return "" if nearest is None else f" Did you mean '{nearest}'?"
+
+
+def json_line(at_ms: Instant, level: str, message: str, **members: object) -> str:
+    """A line of the log with the format json; `at_ms` is of the system clock."""
+    entry = {"at": format_instant(at_ms), "level": level, "message": message, **members}
+    return escape_controls(json.dumps(entry, ensure_ascii=False))

@@ -23,6 +23,17 @@ class Scripted(NamedTuple):
 
     steps: tuple[Step, ...]
 
+    @property
+    def starts_pending(self) -> bool:
+        """Whether the first step replaces the change to processing."""
+        first = self.steps[0] if self.steps else None
+        return first is not None and replaces_submit(first)
+
+
+def replaces_submit(step: Step) -> bool:
+    """Whether a first step starts from pending."""
+    return step.unusual and step.after_ms == 0 and step.status is not Status.PENDING
+
 
 @dataclass(frozen=True, slots=True)
 class Handset:

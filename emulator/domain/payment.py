@@ -1,9 +1,8 @@
 """A payment at one instant, its events, statuses and failure reasons."""
 
-import json
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from emulator.domain.instants import Instant
 
@@ -13,9 +12,18 @@ MIN_AMOUNT_MINOR = 100
 MAX_AMOUNT_MINOR = 2**53 - 1
 MAX_METADATA_PAIRS = 20
 DEFAULT_EXPIRES_IN_S = 1800
+MIN_EXPIRES_IN_S = 1
 MAX_EXPIRES_IN_S = 315_360_000
+# Beyond these, an accepted value gets a warning.
+USUAL_METADATA_KEY_LENGTH = 40
+USUAL_METADATA_VALUE_LENGTH = 500
+USUAL_URL_LENGTH = 2048
+USUAL_IDEMPOTENCY_KEY_LENGTH = 255
+MIN_USUAL_EXPIRES_IN_S = 60
+MAX_USUAL_EXPIRES_IN_S = 86_400
 DEFAULT_PAGE_LENGTH = 10
-PAGE_LENGTHS = range(1, 101)
+MIN_PAGE_LENGTH = 1
+MAX_PAGE_LENGTH = 100
 
 
 class Status(StrEnum):
@@ -27,6 +35,12 @@ class Status(StrEnum):
     FAILED = "failed"
     EXPIRED = "expired"
     REFUNDED = "refunded"
+
+
+# Of these, only an unusual change leads to another status.
+FINAL_STATUSES = frozenset({Status.FAILED, Status.EXPIRED, Status.REFUNDED})
+# The warning about a create that returns the first response for such a payment.
+REPLAYED_FINAL = "replayed-final-payment"
 
 
 class Reason(StrEnum):
@@ -41,36 +55,24 @@ class Reason(StrEnum):
     PROVIDER_ERROR = "provider_error"
 
 
-# The reason of a failure without one.
+# The reason of a failure if no reason is given.
 DEFAULT_REASON = Reason.PROVIDER_ERROR
 
 
+PAYMENT_MEMBERS = (
+    *("id", "object", "amount", "currency", "status", "method", "checkout_url", "success_url"),
+    *("cancel_url", "metadata", "created_at", "expires_at", "completed_at"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """The constant fields of a payment, stored as the JSON of its responses."""
+    """The constant members of a payment, except its amount and its methods."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    @cached_property
-    def _members(self) -> dict[str, Any]:
-        members: dict[str, Any] = json.loads(self.text)
-        return members
-
-    @property
-    def checkout_url(self) -> str:
-        return str(self._members["checkout_url"])
-
-    @property
-    def success_url(self) -> str:
-        return str(self._members["success_url"])
-
-    @property
-    def cancel_url(self) -> str:
-        return str(self._members["cancel_url"])
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        return dict(self._members["metadata"])
+    checkout_url: str
+    success_url: str
+    cancel_url: str
+    metadata: dict[str, str]
 
 
 class Payment(NamedTuple):
@@ -79,13 +81,14 @@ class Payment(NamedTuple):
     `position` is its place in the order of creation: owner and ordinal in one integer. `phone`
     (normalised) and `bank` are the payer's, after a method was submitted. It is a tuple because
     an advance may create a hundred thousand: a frozen dataclass takes three times as long.
+    `first_lifetime_ms` is set where `expires_at` has changed since the creation.
     """
 
     position: int
     id: str
     amount_minor: int
     methods: tuple[str, ...]
-    terms_json: str
+    terms: Terms
     created_at: Instant
     expires_at: Instant
     status: Status = Status.PENDING
@@ -94,17 +97,39 @@ class Payment(NamedTuple):
     completed_at: Instant | None = None
     phone: str | None = None
     bank: str | None = None
+    first_lifetime_ms: int | None = None
 
     @property
-    def terms(self) -> Terms:
-        return Terms(self.terms_json)
+    def lifetime_ms(self) -> int:
+        """The time from the creation to the first `expires_at`."""
+        return self.first_lifetime_ms or self.expires_at - self.created_at
+
+
+class PaymentState(NamedTuple):
+    """The fields of a payment that a change of status reads or writes.
+
+    A timer that fires reads no others, because an advance may fire a hundred thousand.
+    """
+
+    position: int
+    id: str
+    methods: tuple[str, ...]
+    status: Status
+    method: str | None
+    reason: Reason | None
+    completed_at: Instant | None
+    phone: str | None
+    bank: str | None
+
+
+AnyPayment = TypeVar("AnyPayment", Payment, PaymentState)
 
 
 class Event(NamedTuple):
     """A new status of a payment at an instant; `position` orders the account's events.
 
-    `request_id` is the `Request-Id` of the request that caused it, None for other causes. A failed
-    attempt to pay that was not the last is in the same order, but no event of the service.
+    `request_id` is the `Request-Id` of the request that caused it, None for other causes. A return
+    to `pending` is in the same order, but no event of the service.
     """
 
     position: int
@@ -121,12 +146,32 @@ class Event(NamedTuple):
         return EVENT_TYPES[self.status]
 
     @property
+    def is_return(self) -> bool:
+        """Whether the payment is pending again: by then it had a method, unlike a new payment."""
+        return self.status is Status.PENDING and self.method is not None
+
+    @property
     def is_failed_attempt(self) -> bool:
-        return self.status is Status.PENDING and self.reason is not None
+        """Whether it is pending again after an attempt to pay that was not the last."""
+        return self.is_return and self.reason is not None
 
 
 EVENT_TYPES = {
     status: f"payment.{'created' if status is Status.PENDING else status.value}"
     for status in Status
 }
+# The type of an event without a payment.
+PING = "ping"
+# Of an event of `--vary unknown-event`.
+UNKNOWN_EVENT_TYPE = "payment.reviewed"
 STATUS_OF_EVENT = {event_type: status for status, event_type in EVENT_TYPES.items()}
+
+
+def status_advice(word: str) -> str:
+    """A sentence about a word that other services have as a status, or nothing."""
+    if word.lower() not in {"cancelled", "canceled"}:
+        return ""
+    return (
+        "A cancelled checkout stays pending, and a cancel on the phone is failed with the reason"
+        " user_cancelled."
+    )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 class PaymentMethod(NamedTuple):
     """A payment method of the contract; `--methods` may offer others, without phone and bank.
 
-    Each of `phone_digits` begins national numbers that pay by this method, and may begin those of
+    Each of `phone_digits` begins national numbers that pay by this method, and may begin numbers of
     other methods; the checkout page has the texts `phone_hint_NAME` and `phone_need_NAME` for such
     a method. A method `at_bank` is confirmed at one of the simulated banks.
     """
@@ -67,12 +67,16 @@ def customer_submission(method: str) -> dict[str, str]:
 
 # The ways in which a customer writes an Ethiopian mobile number.
 _WRITTEN = re.compile(rf"(?:\+251|00251|251|0)?([{PHONE_DIGITS}][0-9]{{8}})", re.ASCII)
-_DROPPED = str.maketrans("", "", " -")
+PHONE_SEPARATOR = (
+    r"[- .()\[\]\u00a0\u00ad\u061c\u2000-\u2015\u202a-\u202f\u205f-\u2069\u2212\u3000\ufeff]"
+)
+"""Blanks, dashes, dots, brackets and direction marks: they may stand anywhere in a number."""
+_SEPARATOR = re.compile(PHONE_SEPARATOR)
 
 
 def normalise_phone(written: str) -> str:
     """Write a number as `+251…`. Raises ValueError unless it is an Ethiopian mobile number."""
-    match = _WRITTEN.fullmatch(written.translate(_DROPPED))
+    match = _WRITTEN.fullmatch(_SEPARATOR.sub("", written))
     if match is None:
         raise ValueError(f"{written!r} is not an Ethiopian mobile number, such as 0900000001")
     return f"+251{match[1]}"

@@ -2,12 +2,20 @@
 
 from collections.abc import Iterable
 from enum import Enum, StrEnum
+from itertools import permutations
 from typing import NamedTuple
 
 from emulator.domain.errors import IllegalTransition, InvalidField
 from emulator.domain.instants import Instant
 from emulator.domain.message_text import not_accepted, received
-from emulator.domain.payment import DEFAULT_REASON, Payment, Reason, Status
+from emulator.domain.payment import (
+    DEFAULT_REASON,
+    AnyPayment,
+    Payment,
+    PaymentState,
+    Reason,
+    Status,
+)
 
 DueKey = tuple[Instant, int]
 """The due instant, and the place in the order of creation among equal instants."""
@@ -22,22 +30,34 @@ class Edge(Enum):
 
     ORDINARY = "ordinary"
     # It occurs in real mobile money systems; a caller must request it explicitly.
-    UNUSUAL = "unusual"
-    # Only a checkout rule of a scenario causes it.
+    RARE = "rare"
+    # A checkout rule of a scenario causes it, or an explicit request.
     SETTING = "setting"
+    # Only an explicit request causes it.
+    UNUSUAL = "unusual"
 
 
-TRANSITIONS: dict[tuple[Status, Status], Edge] = {
+_KNOWN = {
     (Status.PENDING, Status.PROCESSING): Edge.ORDINARY,
     (Status.PENDING, Status.EXPIRED): Edge.ORDINARY,
     (Status.PROCESSING, Status.COMPLETED): Edge.ORDINARY,
     (Status.PROCESSING, Status.FAILED): Edge.ORDINARY,
     (Status.COMPLETED, Status.REFUNDED): Edge.ORDINARY,
-    (Status.FAILED, Status.COMPLETED): Edge.UNUSUAL,
-    (Status.EXPIRED, Status.COMPLETED): Edge.UNUSUAL,
+    (Status.FAILED, Status.COMPLETED): Edge.RARE,
+    (Status.EXPIRED, Status.COMPLETED): Edge.RARE,
+    (Status.COMPLETED, Status.FAILED): Edge.RARE,
+    (Status.PROCESSING, Status.EXPIRED): Edge.RARE,
     (Status.PROCESSING, Status.PENDING): Edge.SETTING,
     (Status.PENDING, Status.FAILED): Edge.SETTING,
 }
+TRANSITIONS = _KNOWN | {
+    pair: Edge.UNUSUAL for pair in permutations(Status, 2) if pair not in _KNOWN
+}
+"""Every ordered pair of different statuses: first those that occur without a test's request."""
+TIMED_OUT = (
+    "the payment ended as failed with the reason timeout: a payment expires only before the"
+    " customer submits a method"
+)
 # What the rule contains.
 _SETTINGS = {Status.PENDING: "attempts: 2", Status.FAILED: "cancel: fails"}
 
@@ -45,7 +65,7 @@ _SETTINGS = {Status.PENDING: "attempts: 2", Status.FAILED: "cancel: fails"}
 class Change(NamedTuple):
     """A new status. `method`, `phone` and `bank` are set where the payment has none yet.
 
-    `by_setting` permits the edges that only a checkout rule causes.
+    `unusual` permits every edge, `by_setting` those that a checkout rule causes.
     """
 
     to: Status
@@ -57,68 +77,102 @@ class Change(NamedTuple):
     by_setting: bool = False
 
 
-def decide(payment: Payment, change: Change, *, now: Instant) -> Payment:
+def decide(payment: AnyPayment, change: Change, *, now: Instant) -> AnyPayment:
     """The payment after a change of status at `now`; no other function sets a status.
 
-    Raises IllegalTransition where the table has no such edge, or has an unusual one and `unusual`
-    is false; InvalidField for a reason or method that the edge does not accept.
+    A payment that returns to pending after `expires_at` gets a new one, after its first lifetime.
+
+    Raises IllegalTransition where the edge is not permitted; InvalidField for a reason or method
+    that the edge does not accept.
     """
-    edge = TRANSITIONS.get((payment.status, change.to))
-    if edge is None:
-        raise IllegalTransition(
-            f"A payment that is {payment.status} cannot become {change.to}.", param="status"
-        )
-    if edge is Edge.UNUSUAL and not change.unusual:
-        raise IllegalTransition(
-            f"A payment that is {payment.status} becomes {change.to} only with 'unusual': true.",
-            param="status",
-        )
-    if edge is Edge.SETTING and not change.by_setting:
-        raise IllegalTransition(
-            f"A payment that is {payment.status} becomes {change.to} only by the page, where a"
-            f" checkout rule of a scenario has '{_SETTINGS[change.to]}'.",
-            param="status",
-        )
     to = change.to
-    # The payer of a failed attempt is not that of the next one.
-    payer = (None, None) if to is Status.PENDING else (payment.phone, payment.bank)
-    # Positional, because keywords take twice as long.
-    return Payment(
-        payment.position,
-        payment.id,
-        payment.amount_minor,
-        payment.methods,
-        payment.terms_json,
-        payment.created_at,
-        payment.expires_at,
-        to,
-        _method_after(payment, change),
-        _reason_after(change),
-        now if to is Status.COMPLETED else payment.completed_at,
-        change.phone or payer[0],
-        change.bank or payer[1],
+    problem = _problem(payment.status, change)
+    if problem is not None:
+        raise IllegalTransition(
+            f"A payment that is {payment.status} {problem.format(to)}.", param="status"
+        )
+    after = payment._replace(
+        status=to,
+        method=_method_after(payment, change),
+        reason=_reason_after(change),
+        phone=change.phone or payment.phone,
+        bank=change.bank or payment.bank,
     )
+    if to is Status.COMPLETED and payment.completed_at is None:
+        return after._replace(completed_at=now)
+    if to is not Status.PENDING:
+        return after
+    # The next attempt has its own payer.
+    after = after._replace(phone=None, bank=None)
+    if isinstance(after, PaymentState):
+        raise TypeError("a return to pending needs the whole payment")
+    if now < after.expires_at:
+        return after
+    lifetime_ms = after.lifetime_ms
+    return after._replace(expires_at=now + lifetime_ms, first_lifetime_ms=lifetime_ms)
 
 
-def _method_after(payment: Payment, change: Change) -> str | None:
+def is_permitted(status: Status, change: Change) -> bool:
+    """Whether a payment with a status can change so."""
+    return _problem(status, change) is None
+
+
+def unreached_note(payment: Payment, status: Status) -> str | None:
+    """Why a payment does not take on a status; None where it still can, or has it."""
+    if (payment.status, payment.reason, status) == (Status.FAILED, Reason.TIMEOUT, Status.EXPIRED):
+        return TIMED_OUT
+    if status in _reachable(payment.status):
+        return None
+    return f"a payment that is {payment.status} becomes {status} only with 'unusual': true"
+
+
+def _reachable(status: Status) -> set[Status]:
+    """A status, and those that follow by ordinary changes and by settings."""
+    found, size = {status}, 0
+    while len(found) > size:
+        size = len(found)
+        found |= {
+            target
+            for (source, target), edge in _KNOWN.items()
+            if source in found and edge in (Edge.ORDINARY, Edge.SETTING)
+        }
+    return found
+
+
+def _problem(status: Status, change: Change) -> str | None:
+    """Why an edge is not permitted, as the end of a sentence; None where it is."""
+    edge = TRANSITIONS.get((status, change.to))
+    if edge is None:
+        return "cannot become {}"
+    if edge is Edge.ORDINARY or change.unusual or (edge is Edge.SETTING and change.by_setting):
+        return None
+    if edge is Edge.SETTING:
+        setting = _SETTINGS[change.to]
+        return (
+            "becomes {} only by the page, where a checkout rule of a scenario has"
+            f" '{setting}', or with 'unusual': true"
+        )
+    return "becomes {} only with 'unusual': true"
+
+
+def _method_after(payment: Payment | PaymentState, change: Change) -> str | None:
     if change.by_setting:
         return None
-    if change.method is None and (payment.method is not None or change.to is Status.EXPIRED):
-        return payment.method
-    if change.to is Status.EXPIRED:
+    is_expiry = (payment.status, change.to) == (Status.PENDING, Status.EXPIRED)
+    if change.method is None:
+        return payment.method if is_expiry else payment.method or payment.methods[0]
+    if is_expiry and not change.unusual:
         raise InvalidField(
             "method", f"A payment that expires has no method (got {received(change.method)})."
         )
-    if payment.method is None:
-        method = payment.methods[0] if change.method is None else change.method
-        if method not in payment.methods:
-            raise not_offered(method, payment)
-        return method
-    if change.method != payment.method:
+    if payment.status is Status.PENDING or payment.method is None:
+        if change.method not in payment.methods:
+            raise not_offered(change.method, payment)
+    elif change.method != payment.method:
         raise not_accepted(
             "method", change.method, f"{payment.method}, which the payment has already"
         )
-    return payment.method
+    return change.method
 
 
 def _reason_after(change: Change) -> Reason | None:
@@ -132,7 +186,7 @@ def _reason_after(change: Change) -> Reason | None:
     return None
 
 
-def not_offered(method: str | None, payment: Payment) -> InvalidField:
+def not_offered(method: str | None, payment: Payment | PaymentState) -> InvalidField:
     """The refusal of a method that the payment does not offer."""
     return not_accepted(
         "method", method, f"one that the payment offers: {', '.join(payment.methods)}"

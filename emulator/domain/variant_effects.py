@@ -12,23 +12,29 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any
+from urllib.parse import urlencode
 
-from emulator.domain.wire import UNKNOWN_EVENT_TYPE
+from emulator.domain.payment import UNKNOWN_EVENT_TYPE
 
 Json = dict[str, Any]
 
 ADDED_MEMBER = "additional_member"
 UNKNOWN_METHOD = "mobile_wallet"
-_USUAL_ID_LENGTH = len("pay_") + 24
+UNKNOWN_CODE = "unusual_condition"
+_STATED_CODE = "invalid_amount"
+# Letters that are not ASCII: "additional information" in Amharic.
+_ADDED = {"note": "ተጨማሪ መረጃ"}
+_LONG_ID = re.compile("pay_[A-Za-z0-9]{25,}")
 _TIMESTAMPS = ("created_at", "expires_at", "completed_at", "timestamp")
 _FRACTION = re.compile(r"(\.[0-9]{3})Z")
 
 
 @dataclass(slots=True, kw_only=True)
 class VariedMessage:
-    """A response, or an event, whose status is 0. `value` is its JSON object; None without one.
+    """A response, or an event, whose status is 0. `value` is its JSON object, or None.
 
-    `now_ms` is the present of the system clock, for dates in headers.
+    `now_ms` is the present of the system clock, for dates in headers. `has_fields`: the body of the
+    event is not JSON but the fields of a form.
     """
 
     value: Json | None
@@ -37,6 +43,8 @@ class VariedMessage:
     is_replay: bool = False
     now_ms: int = 0
     indent: int | None = None
+    is_escaped: bool = False
+    has_fields: bool = False
     charset: str = ""
 
     def of_kind(self, kind: str) -> list[Json]:
@@ -44,8 +52,14 @@ class VariedMessage:
         return [found for found in _objects(self.value) if _KINDS[kind](found)]
 
     def body(self) -> str:
+        if self.has_fields:
+            return urlencode(self.value or {})
         separators = (",", ":") if self.indent is None else None
-        return json.dumps(self.value, ensure_ascii=False, separators=separators, indent=self.indent)
+        text = json.dumps(
+            self.value, ensure_ascii=self.is_escaped, separators=separators, indent=self.indent
+        )
+        # A slash occurs only within texts.
+        return text.replace("/", r"\/") if self.is_escaped else text
 
 
 def _objects(value: Any) -> Iterator[Json]:
@@ -60,6 +74,12 @@ def _objects(value: Any) -> Iterator[Json]:
                 yield from _objects(member)
 
 
+def _texts(value: Any) -> Iterator[str]:
+    """All texts that are values of members, except those that the merchant has sent."""
+    for found in _objects(value):
+        yield from (member for member in found.values() if isinstance(member, str))
+
+
 _KINDS: dict[str, Callable[[Json], bool]] = {
     "object": bool,
     "payment": lambda found: found.get("object") == "payment",
@@ -71,8 +91,9 @@ _KINDS: dict[str, Callable[[Json], bool]] = {
 
 def member_order(message: VariedMessage) -> bool:
     """The members of each object are in the reverse order."""
+    before = message.body()
     message.value = _reversed(message.value)
-    return message.value is not None
+    return message.body() != before
 
 
 def _reversed(value: Any) -> Any:
@@ -100,26 +121,37 @@ def member_in_error(message: VariedMessage) -> bool:
 
 def member_in_event(message: VariedMessage) -> bool:
     """An event has the additional member `additional_member`."""
-    return _add_member(message, "event")
+    if message.value is None or message.status:
+        return False
+    is_text = message.has_fields
+    message.value[ADDED_MEMBER] = _ADDED["note"] if is_text else _ADDED
+    return True
 
 
 def _add_member(message: VariedMessage, kind: str) -> bool:
     found = message.of_kind(kind)
     for each in found:
-        each[ADDED_MEMBER] = {"note": "The contract does not exclude further members."}
+        each[ADDED_MEMBER] = _ADDED
     return bool(found)
 
 
 def pretty_json(message: VariedMessage) -> bool:
     """JSON has line breaks and blanks."""
     message.indent = 2
-    return message.value is not None
+    return message.value is not None and not message.has_fields
+
+
+def escaped_json(message: VariedMessage) -> bool:
+    """JSON has escaped slashes and letters, such as `\\/` and `\\u1230`."""
+    before, message.is_escaped = message.body(), True
+    return message.value is not None and message.body() != before
 
 
 def charset(message: VariedMessage) -> bool:
     """The media type is `application/json; charset=utf-8`."""
-    message.charset = "; charset=utf-8"
-    return message.value is not None
+    has_json = message.value is not None and not message.has_fields
+    message.charset = "; charset=utf-8" if has_json else ""
+    return has_json
 
 
 def tie_order(message: VariedMessage) -> bool:
@@ -205,6 +237,14 @@ def message_text(message: VariedMessage) -> bool:
     return bool(found)
 
 
+def unknown_error_code(message: VariedMessage) -> bool:
+    """An error has the code `unusual_condition`, unless its code is `invalid_amount`."""
+    found = [error for error in message.of_kind("error") if error["code"] != _STATED_CODE]
+    for error in found:
+        error["code"] = UNKNOWN_CODE
+    return bool(found)
+
+
 def replay_200(message: VariedMessage) -> bool:
     """The replay of a create call has the status 200, and the bytes of the first response."""
     is_changed = message.is_replay and message.status == 201
@@ -227,14 +267,9 @@ def connection_close(message: VariedMessage) -> bool:
     return message.status != 0
 
 
-def reason_phrase(message: VariedMessage) -> bool:
-    """The status line has no reason phrase."""
-    return message.status != 0
-
-
 def long_ids(message: VariedMessage) -> bool:
     """The id of a payment has 40 characters after `pay_`."""
-    return any(len(payment["id"]) > _USUAL_ID_LENGTH for payment in message.of_kind("payment"))
+    return any(_LONG_ID.fullmatch(text) for text in _texts(message.value))
 
 
 def unknown_method(message: VariedMessage) -> bool:
@@ -242,9 +277,9 @@ def unknown_method(message: VariedMessage) -> bool:
 
     It is the first payment of the account and mode.
     """
-    return any(payment.get("method") == UNKNOWN_METHOD for payment in message.of_kind("payment"))
+    return UNKNOWN_METHOD in _texts(message.value)
 
 
 def unknown_event(message: VariedMessage) -> bool:
     """An event of the type `payment.reviewed` arrives before an event of a known type."""
-    return any(event["type"] == UNKNOWN_EVENT_TYPE for event in message.of_kind("event"))
+    return UNKNOWN_EVENT_TYPE in _texts(message.value)

@@ -7,8 +7,9 @@ UnknownVariant    a setting of `--vary`, or one of its names, that is unknown
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
+from urllib.parse import parse_qsl
 
 from emulator.domain import variant_effects as effects
 from emulator.domain.accounts import SEEDS, VARY_OFF
@@ -25,7 +26,8 @@ _ADDED_LENGTH = 16
 class ContractVariant(NamedTuple):
     """A row: the effect, what a client should do, and the clauses.
 
-    `is_of_account` is whether a seeded choice is one for the account.
+    `is_of_account` is whether a seeded choice is one for the account. Of an event, the variants
+    that are `of_body` change the finished body, and the others what its form is filled with.
     """
 
     apply: Callable[[VariedMessage], bool]
@@ -33,6 +35,7 @@ class ContractVariant(NamedTuple):
     clauses: tuple[str, ...]
     is_of_account: bool = False
     is_stored: bool = False
+    of_body: bool = False
 
     @property
     def name(self) -> str:
@@ -49,6 +52,7 @@ VARIANTS = (
         effects.member_order,
         "Read members by name, never by position.",
         ("2.1.11", "2.1.15", "4.3.9", "6.3", "7.1"),
+        of_body=True,
     ),
     ContractVariant(
         effects.member_in_payment,
@@ -64,12 +68,26 @@ VARIANTS = (
         effects.member_in_error, "Read `code` and `param`, and ignore the rest.", ("7.1",)
     ),
     ContractVariant(
-        effects.member_in_event, "Read `id`, `type` and `data`, and ignore the rest.", ("6.3",)
+        effects.member_in_event,
+        "Read `id`, `type` and `data`, and ignore the rest.",
+        ("6.3",),
+        of_body=True,
     ),
     ContractVariant(
-        effects.pretty_json, "Parse a body, and neither search nor compare its text.", ("1.2",)
+        effects.pretty_json,
+        "Parse a body, and neither search nor compare its text.",
+        ("1.2",),
+        of_body=True,
     ),
-    ContractVariant(effects.charset, "Compare the media type up to the semicolon.", ("1.2",)),
+    ContractVariant(
+        effects.escaped_json,
+        "Parse a body, and verify the bytes that you have received.",
+        ("1.2",),
+        of_body=True,
+    ),
+    ContractVariant(
+        effects.charset, "Compare the media type up to the semicolon.", ("1.2",), of_body=True
+    ),
     ContractVariant(
         effects.tie_order, "Sort by what you need, and follow `next_cursor` as it is.", ("4.3.11",)
     ),
@@ -111,12 +129,16 @@ VARIANTS = (
         "Decide by the status and `code`; the message is for people.",
         ("7.3",),
     ),
+    ContractVariant(
+        effects.unknown_error_code,
+        "Decide by the status where you do not know the `code`.",
+        ("7.13",),
+    ),
     ContractVariant(effects.replay_200, "Accept any 2xx.", ("4.1.20",)),
     ContractVariant(effects.retry_after_date, "Accept seconds and a date.", ("4.1.23", "7.12")),
     ContractVariant(
         effects.connection_close, "Use an HTTP library that opens another connection.", ("1.3",)
     ),
-    ContractVariant(effects.reason_phrase, "Use the status as a number.", ("1.3",)),
     ContractVariant(
         effects.long_ids,
         "Store an id as a text of any length, and check no more than the prefix.",
@@ -172,20 +194,70 @@ def vary_setting(text: str) -> str:
     return ",".join(name for name in NAMES if name in names)
 
 
-class VariedEvent(NamedTuple):
-    """The body of an event, the names of its variants, and the parameter of its media type."""
+class EventVariants:
+    """The variants of an event; `names` are those that have changed it, in the form of its webhook.
 
-    body: str
-    names: tuple[str, ...]
-    charset: str
+    `render` returns the body of an event in the form, which are fields if it `has_fields`.
+    """
+
+    def __init__(
+        self,
+        chosen: Sequence[ContractVariant],
+        render: Callable[[bytes], bytes] = bytes,
+        *,
+        has_fields: bool = False,
+    ) -> None:
+        self.names: list[str] = []
+        self.charset = ""
+        self._chosen = chosen
+        self._render = render
+        self._has_fields = has_fields
+
+    def event(self, event: bytes) -> bytes:
+        """Change the event, in our own form, from which the body follows."""
+        for variant in self._chosen:
+            if variant.of_body or variant.is_stored:
+                continue
+            message = VariedMessage(value=json.loads(event))
+            if variant.apply(message):
+                changed = message.body().encode()
+                self._add(variant, is_shown=self._render(changed) != self._render(event))
+                event = changed
+        return event
+
+    def body(self, body: bytes) -> bytes:
+        """Change the finished body."""
+        if not self._chosen:
+            return body
+        has_fields = self._has_fields
+        value = dict(parse_qsl(body.decode(), True)) if has_fields else json.loads(body)
+        message = VariedMessage(value=value, has_fields=has_fields)
+        for variant in self._chosen:
+            if variant.of_body or variant.is_stored:
+                self._add(variant, is_shown=variant.apply(message))
+        self.charset = message.charset
+        return message.body().encode()
+
+    def _add(self, variant: ContractVariant, *, is_shown: bool) -> None:
+        if is_shown and variant.name not in self.names:
+            self.names = sorted([*self.names, variant.name], key=NAMES.index)
 
 
 class Variants:
     """The variants of an account: those that are named, or a seeded choice for each message."""
 
-    def __init__(self, setting: str, draw_of: Callable[[int], Callable[[str, int], float]]) -> None:
-        """`draw_of` returns, for a seed, the random number of a place and an ordinal."""
+    def __init__(
+        self,
+        setting: str,
+        draw_of: Callable[[int], Callable[[str, int], float]],
+        applied: set[str],
+    ) -> None:
+        """`draw_of` returns, for a seed, the random number of a place and an ordinal.
+
+        The names of the variants that messages have are added to `applied`.
+        """
         self.setting = setting
+        self.applied = applied
         self._names = setting.split(",")
         self._draw = draw_of(int(setting)) if _SEED.fullmatch(setting) else None
 
@@ -195,21 +267,29 @@ class Variants:
             return name in self._names
         return self._draw(f"{name} {place}", ordinal) < SHARE
 
-    def vary(self, message: VariedMessage, place: str, ordinal: int = 0) -> tuple[str, ...]:
-        """Change a message; returns the names of the variants that it has."""
-        names = []
-        for variant in VARIANTS:
-            of = ("account", 0) if variant.is_of_account else (place, ordinal)
-            is_chosen = variant.is_stored or self.chosen(variant.name, *of)
-            if is_chosen and variant.apply(message):
-                names.append(variant.name)
-        return tuple(names)
+    def _all_chosen(self, place: str, ordinal: int) -> list[ContractVariant]:
+        """The variants at a place, and those that are stored."""
+        return [
+            variant
+            for variant in VARIANTS
+            if variant.is_stored
+            or self.chosen(
+                variant.name, *(("account", 0) if variant.is_of_account else (place, ordinal))
+            )
+        ]
 
-    def vary_event(self, body: str, place: str, ordinal: int) -> VariedEvent:
-        """Change the JSON of an event; the same ordinal has the same variants."""
-        message = VariedMessage(value=json.loads(body))
-        names = self.vary(message, place, ordinal)
-        return VariedEvent(message.body(), names, message.charset)
+    def vary(self, message: VariedMessage, place: str, ordinal: int = 0) -> tuple[str, ...]:
+        """Change a response; returns the names of the variants that it has."""
+        chosen = self._all_chosen(place, ordinal)
+        names = tuple(variant.name for variant in chosen if variant.apply(message))
+        self.applied.update(names)
+        return names
+
+    def of_event(
+        self, ordinal: int, render: Callable[[bytes], bytes], *, has_fields: bool
+    ) -> EventVariants:
+        """The variants of an event; the same ordinal has the same variants."""
+        return EventVariants(self._all_chosen("event", ordinal), render, has_fields=has_fields)
 
     def token(self, token: str, ordinal: int) -> str:
         """The token of a payment's checkout, from which the id is derived; longer for a long id."""

@@ -9,25 +9,32 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
-from emulator.domain.wire import PAYMENT_MEMBERS
+from emulator.domain.message_text import copied_ends
+from emulator.domain.payment import PAYMENT_MEMBERS
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - a public prefix
 MIN_SECRET_BYTES = 24
 MAX_SECRET_BYTES = 64
 MAX_SECRET_CHARACTERS = 256
 
-PLACEHOLDER = re.compile(r"\{([a-z_.]+)\}")
+METADATA_PREFIX = "payment.metadata."
+# Any name of the merchant's own may take the place of NAME.
+METADATA_PLACEHOLDER = f"{METADATA_PREFIX}NAME"
+PLACEHOLDER = re.compile(r"\{([a-z_.]+|payment\.metadata\.[^{}]+)\}")
 EVENT_PLACEHOLDERS = ("event.id", "event.type", "event.timestamp", "event.mode")
 # A header has no place for text that is not ASCII, and none for a mapping.
 _NOT_IN_HEADERS = ("success_url", "cancel_url", "checkout_url", "metadata")
 BODY_PLACEHOLDERS = (
-    "id", *EVENT_PLACEHOLDERS, "payment", *(f"payment.{name}" for name in PAYMENT_MEMBERS)
-)  # fmt: skip
-CONTENT_PLACEHOLDERS = ("id", "timestamp", "body")
+    *("id", *EVENT_PLACEHOLDERS, "payment", *(f"payment.{name}" for name in PAYMENT_MEMBERS)),
+    *("payment.amount_birr", METADATA_PLACEHOLDER),
+)
+CONTENT_PLACEHOLDERS = ("timestamp", "body", *BODY_PLACEHOLDERS)
 HEADER_PLACEHOLDERS = (
-    *("id", "timestamp", "signature", *EVENT_PLACEHOLDERS),
+    *("id", "timestamp", "signature", *EVENT_PLACEHOLDERS, "payment.amount_birr"),
     *(f"payment.{name}" for name in PAYMENT_MEMBERS if name not in _NOT_IN_HEADERS),
 )
+_NOT_VISIBLE = re.compile(r"[^ -~]")
+_AMOUNTS = frozenset({"body", "payment", "payment.amount", "payment.amount_birr"})
 
 
 class Algorithm(StrEnum):
@@ -36,6 +43,8 @@ class Algorithm(StrEnum):
     HMAC_SHA1 = "hmac-sha1"
     HMAC_SHA256 = "hmac-sha256"
     HMAC_SHA512 = "hmac-sha512"
+    TOKEN = "token"  # noqa: S105 - a name
+    """The secret itself is sent."""
     NONE = "none"
 
     @property
@@ -63,6 +72,8 @@ class SecretFormat(StrEnum):
         }[self]
 
     def accepts(self, text: str) -> bool:
+        if copied_ends(text):
+            return False
         if self is SecretFormat.TEXT:
             return 1 <= len(text) <= MAX_SECRET_CHARACTERS
         if self is SecretFormat.BASE64 and not text.startswith(SECRET_PREFIX):
@@ -95,7 +106,7 @@ class SignatureForm(NamedTuple):
     """How a webhook is signed.
 
     `content` is what is signed. `prefix` precedes each signature. `separator` joins the signatures
-    of several secrets; without one, only the newest secret signs.
+    of several secrets; without a separator, only the newest secret signs.
     """
 
     algorithm: Algorithm
@@ -104,6 +115,23 @@ class SignatureForm(NamedTuple):
     encoding: Encoding = Encoding.HEX
     prefix: str = ""
     separator: str = ""
+
+    def secret_problem(self, secret: str) -> str | None:
+        """What a secret must be, with the likely mistake; None where it fits."""
+        expected = self.secret.expected
+        is_sent = self.algorithm is Algorithm.TOKEN
+        expected += ", all visible ASCII or blanks" if is_sent else ""
+        is_accepted = self.secret.accepts(secret)
+        if is_accepted and not (is_sent and _NOT_VISIBLE.search(secret)):
+            return None
+        return expected + copied_ends(secret)
+
+    @property
+    def signed(self) -> frozenset[str]:
+        """The placeholders of what is signed; a token signs nothing."""
+        if self.algorithm in {Algorithm.NONE, Algorithm.TOKEN}:
+            return frozenset()
+        return frozenset(PLACEHOLDER.findall(self.content))
 
 
 class WebhookForm(NamedTuple):
@@ -128,7 +156,17 @@ class WebhookForm(NamedTuple):
 
     @property
     def signs_timestamp(self) -> bool:
-        return self.is_signed and "{timestamp}" in self.signature.content
+        return "timestamp" in self.signature.signed
+
+    @property
+    def signs_amount(self) -> bool:
+        return not _AMOUNTS.isdisjoint(self.signature.signed)
+
+    @property
+    def shows_type(self) -> bool:
+        """Whether a webhook has the type of its event."""
+        texts = (self.body_json, *(text for _, text in self.headers))
+        return any("{event.type}" in text for text in texts)
 
     def sends(self, event_type: str) -> bool:
         return self.type_of(event_type) is not None

@@ -39,16 +39,17 @@ class Tamper(StrEnum):
 class DeliveryEffect(NamedTuple):
     """The effect of a fault on the deliveries of an event; the default is none.
 
-    There are `copies` deliveries, `delay_ms` later. `concurrent`: their first attempts begin at the
-    same moment. `timeout_ms`: the real time-out of each attempt. `drop`: none is attempted.
-    `until_next_event`: after the payment's next event. `before_response`: before the response of
-    the create call.
+    There are `copies` deliveries, `delay_ms` later, or each after its own of `delays_ms`.
+    `concurrent`: their first attempts begin at the same moment. `timeout_ms`: the real time-out of
+    each attempt. `drop`: none is attempted. `until_next_event`: after the payment's next event.
+    `before_response`: before the response of the create call.
     """
 
     copies: int = 1
     concurrent: bool = False
     timeout_ms: int | None = None
     delay_ms: int = 0
+    delays_ms: tuple[int, ...] = ()
     drop: bool = False
     until_next_event: bool = False
     before_response: bool = False
@@ -159,13 +160,14 @@ class Attempt(NamedTuple):
 
 def tamper_problem(form: WebhookForm, tamper: Tamper) -> str | None:
     """Why a webhook of a form cannot be tampered with in a way, or None where it can."""
-    if tamper is Tamper.BODY:
-        return None
     if not form.is_signed:
-        return f"webhooks of the format '{form.name}' have no signature; use 'tamper: body'"
+        only_body = f"webhooks of the format '{form.name}' have no signature; use 'tamper: body'"
+        return None if tamper is Tamper.BODY else only_body
+    # Another body has another amount.
+    possible = "body', 'signature" if form.signs_amount else "signature"
+    use = f"use 'tamper: {possible}' or 'unsigned'"
+    if tamper is Tamper.BODY and not form.signs_amount:
+        return f"webhooks of the format '{form.name}' have no signed amount; {use}"
     if tamper in {Tamper.TIMESTAMP, Tamper.STALE} and not form.signs_timestamp:
-        return (
-            f"webhooks of the format '{form.name}' have no signed timestamp;"
-            " use 'tamper: body', 'signature' or 'unsigned'"
-        )
+        return f"webhooks of the format '{form.name}' have no signed timestamp; {use}"
     return None

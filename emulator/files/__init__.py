@@ -20,7 +20,7 @@ _ADVICE = {stat.S_IFIFO: "; write its content to a file first"}
 
 
 class NotRegularFile(OSError):
-    """The path is not that of a regular file; `strerror` has its kind."""
+    """The path leads to no regular file; `strerror` has the kind of the file."""
 
     def __init__(self, mode: int) -> None:
         kind = stat.S_IFMT(mode)

@@ -17,6 +17,7 @@ from yaml.reader import Reader
 from yaml.resolver import Resolver
 
 from emulator.files import MAX_FILE_BYTES, MAX_NESTING, MAX_NODES, open_regular
+from emulator.files.yaml_errors import explain
 from emulator.files.yaml_nodes import ListNode, MapNode, Node, ScalarKind, ScalarNode
 
 Loader = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
@@ -55,6 +56,7 @@ def read_tree(
         note(len(before), len(before[-1]), message)
         return None
     builder = _Builder(text, note)
+    event: yaml.Event | None = None
     try:
         for event in _events(text, loader):
             line, column = _start(event)
@@ -63,6 +65,10 @@ def read_tree(
                 note(line, column, f"{message}; move this one to a file of its own")
                 break
             builder.take(event, line, column)
+    except yaml.MarkedYAMLError as error:
+        row, column, message = explain(text, error, event, builder.opened)
+        note(row + 1, column + 1, message)
+        return None
     except _Stop as stop:
         note(*stop.args)
         return None
@@ -124,6 +130,11 @@ class _Builder:
         self._size = 0
         self.root: Node | None = None
 
+    @property
+    def opened(self) -> tuple[int, int]:
+        """The row and the column of the innermost open collection, which count from 0."""
+        return (self._open[-1].line - 1, self._open[-1].column - 1) if self._open else (0, 0)
+
     def take(self, event: yaml.Event, line: int, column: int) -> None:
         tag = getattr(event, "tag", None)
         if isinstance(event, yaml.ScalarEvent) and event.anchor and not event.value:
@@ -178,24 +189,11 @@ class _Builder:
         done = self._open.pop()
         node: Node
         if done.is_map:
-            pairs = tuple(self._divided(*pair) for pair in tuple(pairwise(done.children))[::2])
+            pairs = tuple(pairwise(done.children))[::2]
             node = MapNode(line=done.line, column=done.column, pairs=pairs)
         else:
             node = ListNode(line=done.line, column=done.column, items=tuple(done.children))
         self._add(node, anchor=done.anchor, size=done.size, height=done.height)
-
-    def _divided(self, key: Node, value: Node) -> tuple[Node, Node]:
-        """A pair; `copies:2` in braces is a key to YAML, and is divided after a note."""
-        is_alone = isinstance(value, ScalarNode) and value[2:] == ("", ScalarKind.NULL)
-        if not (is_alone and isinstance(key, ScalarNode)):
-            return key, value
-        match = re.fullmatch("([a-z_]+):([^:/].*)", key.text)
-        if match is None:
-            return key, value
-        column, text = key.column + match.start(2), match[2].strip("\"'")
-        self._note(key.line, column, f"a blank must follow the colon: '{match[1]}: {match[2]}'")
-        kind = self._plain_kind(text) if text == match[2] else ScalarKind.TEXT
-        return key._replace(text=match[1]), ScalarNode(key.line, column, text, kind)
 
     def _repeat(self, anchor: str, line: int, column: int) -> None:
         anchored = self._anchors.get(anchor)
@@ -231,7 +229,7 @@ def _quote(sign: str) -> str:
 
 
 def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:
-    """The parser's events. Raises _Stop where the text is not YAML."""
+    """The parser's events. Raises yaml.MarkedYAMLError, and _Stop for an error without position."""
     count = 0
     try:
         for count, event in enumerate(yaml.parse(text, Loader=loader), 1):  # noqa: B007
@@ -240,10 +238,7 @@ def _events(text: str, loader: Loader) -> Iterator[yaml.Event]:
         if loader is not yaml.SafeLoader and _OWN_DEPTH in str(error.problem):
             yield from islice(_events(text, yaml.SafeLoader), count, None)
             return
-        from emulator.files.yaml_errors import explain
-
-        row, position, message = explain(text, error)
-        raise _Stop(row + 1, position + 1, message) from error
+        raise
     # ValueError: the parser in Python passes on what `int` and `chr` say of absurd escapes.
     except (yaml.YAMLError, ValueError) as error:
         raise _Stop(1, 1, "the file must be YAML, and cannot be read as such") from error

@@ -1,7 +1,9 @@
-"""Calls an emulator without asyncio and without third-party modules, which load slowly."""
+"""Calls an emulator without asyncio, and with the standard library alone."""
 
 import http.client
 import os
+import selectors
+import ssl
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,7 @@ from urllib.parse import urlsplit
 from .emulator_calls import MAX_RESPONSE_S, EmulatorCall
 from .failures import NotHttp, RequestStage, connection_failure
 from .response import HttpResponse
+from .tls import tls_context
 
 # Pytest shows the line of the test instead.
 __tracebackhide__ = True
@@ -29,9 +32,9 @@ class IdleConnections:
         with suppress(IndexError):
             while True:
                 process, connection = self._idle.pop()
-                if process == os.getpid():
+                # A connection of another process belongs to the one that forked this one.
+                if process == os.getpid() and not _has_ended(connection):
                     return connection
-                # It belongs to the process that forked this one.
                 connection.close()
         return None
 
@@ -43,12 +46,21 @@ class IdleConnections:
             connection.close()
 
 
+def _has_ended(idle: http.client.HTTPConnection) -> bool:
+    """Whether the server has closed the connection: there is something to read before a request."""
+    if idle.sock is None:
+        return True
+    with selectors.DefaultSelector() as selector:
+        selector.register(idle.sock, selectors.EVENT_READ)
+        return bool(selector.select(0))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockingEmulator:
     """Calls one emulator, with or without an API key; `log` is its log file on this machine.
 
     Of a response at most `max_bytes` are read. Without `idle_connections`, each call has its own
-    connection. `verifies`: the certificate of a server with HTTPS must be valid.
+    connection. `verifies`: the certificate of a server with HTTPS must be valid for this system.
     """
 
     base_url: str
@@ -72,9 +84,9 @@ class BlockingEmulator:
             try:
                 response = self._response(connection, call)
             except ConnectionError:
-                if kept is None:
+                # The server may have processed the request before it closed the connection.
+                if kept is None or call.method != "GET":
                     raise
-                # The server closed it while it was idle.
                 connection.close()
                 response = self._response(connection, call)
             body = response.read(self.max_bytes)
@@ -94,9 +106,8 @@ class BlockingEmulator:
         host, port, timeout_s = url.hostname or "", url.port, self.timeout_s
         if url.scheme == "http":
             return http.client.HTTPConnection(host, port, timeout=timeout_s)
-        from .tls import tls_context
-
-        context = tls_context(verifies=self.verifies)
+        # Not with the authorities of certifi, which need its package.
+        context = ssl.create_default_context() if self.verifies else tls_context(verifies=False)
         return http.client.HTTPSConnection(host, port, timeout=timeout_s, context=context)
 
     def _response(

@@ -5,9 +5,10 @@ from urllib.parse import urljoin, urlsplit
 from msgspec import Struct
 
 from emulator.domain.hosts import ADD_DOCKER_HOST, DOCKER_HOST, PODMAN_HOST
-from emulator.domain.webhooks import WebhookResponse
+from emulator.domain.webhooks import MAX_TIMEOUT_MS, WebhookResponse
 from emulator.http.addresses import host_and_port, is_loopback, with_host, with_scheme
 from emulator.http.failures import FailureKind, RequestStage, explain_failure
+from emulator.http.response import HttpResponse, timed_out
 
 _REDIRECTS = {301, 302, 303, 307, 308}
 _REFUSED = (
@@ -188,8 +189,21 @@ def diagnose_failure(failure: Exception, at: FailedRequest) -> Diagnosis:
     return Diagnosis(error=phrase, cause=_cause(kind, at).format(at=at))
 
 
+def cause_of(response: HttpResponse, url: str) -> str:
+    """The likely cause of a response that is no success, or an empty text."""
+    at = FailedRequest(url=url, stage=RequestStage.AWAITING_RESPONSE, is_in_container=False)
+    if response.failure is None:
+        received = WebhookResponse(response.status, tuple(response.headers))
+        diagnosis = diagnose_response(received, url)
+    elif response == timed_out(MAX_TIMEOUT_MS / 1_000):
+        diagnosis = diagnose_timeout(at, MAX_TIMEOUT_MS)
+    else:
+        diagnosis = diagnose_failure(OSError(response.failure), at)
+    return "" if diagnosis is None else diagnosis.cause
+
+
 def _cause(kind: FailureKind, at: FailedRequest) -> str:
-    """The usual cause, or that of a host that containers see differently."""
+    """The usual cause, or the cause for a host that containers see differently."""
     match kind:
         case FailureKind.CONNECTION_REFUSED if is_loopback(at.host):
             return _LOOPBACK_IN_CONTAINER if at.is_in_container else _LOOPBACK_REFUSED

@@ -13,6 +13,8 @@ from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlencode
 
+from .. import __version__
+from ..domain.user_error import UserError
 from .response import HttpResponse
 
 CONTROL = "/_emulator"
@@ -32,10 +34,10 @@ Json = dict[str, Any]
 """An object of the API."""
 
 
-class PaymentsEmulatorError(Exception):
+class PaymentsEmulatorError(UserError):
     """The emulator refused a call, or did not respond.
 
-    `status`, `code` and `param` are those of the refusal.
+    `status`, `code` and `param` are members of the refusal.
     """
 
     # The public module, by which reports of tests name the class.
@@ -47,13 +49,9 @@ class PaymentsEmulatorError(Exception):
         self.status: int | None = self.response.status or None
         self.code: str | None = self.response.error.get("code")
         self.param: str | None = self.response.error.get("param")
-
-    @property
-    def line(self) -> str:
-        """The message for the user of a command: that of a refusal has its status and field."""
-        if self.code is None:
-            return str(self)
-        return f"the emulator refused a request: {self.response.explanation}"
+        if self.code is not None:
+            # For the user of a command, with the status and the field.
+            self.lines = (f"the emulator refused a request: {self.response.explanation}",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,9 @@ class EmulatorCall(Generic[T_co]):
 
     def encode(self, key: str | None) -> tuple[dict[str, str], bytes]:
         """The headers, with an API key if there is one, and the body."""
-        headers = {} if key is None else {"authorization": f"Bearer {key}"}
+        headers = {"user-agent": f"payments-emulator/{__version__}"}
+        if key is not None:
+            headers["authorization"] = f"Bearer {key}"
         if self.body is None:
             return headers, b""
         if isinstance(self.body, str):
@@ -168,7 +168,6 @@ TRANSITION = EmulatorCall("POST", "/_emulator/payments/{}/transition", _object)
 EVENTS = EmulatorCall("GET", "/_emulator/events", _list)
 TRANSITIONS = EmulatorCall("GET", "/_emulator/events/transitions", _list)
 REQUESTS = EmulatorCall("GET", "/_emulator/requests", _list)
-REQUEST_COUNT = EmulatorCall("GET", "/_emulator/requests/count", _object)
 DELIVERIES = EmulatorCall("GET", "/_emulator/deliveries", _list)
 AWAIT_DELIVERY = EmulatorCall("GET", "/_emulator/deliveries/wait", _object)
 

@@ -5,19 +5,17 @@ PaymentsEmulatorError    see `emulator_calls`
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeVar
 
 from ..domain.accounts import is_well_formed_key
 from . import emulator_calls as calls
 from .addresses import BaseUrl
-from .client import ConnectionPool, encode_request
+from .client import HttpClient
 from .emulator_calls import EmulatorCall, PaymentsEmulatorError
 from .response import HttpResponse
-
-if TYPE_CHECKING:
-    import ssl
 
 # After Ctrl-C the user waits for the deletion of an account.
 MAX_DELETION_S = 10
@@ -26,33 +24,23 @@ T = TypeVar("T")
 Send = Callable[[EmulatorCall[Any]], Awaitable[HttpResponse]]
 
 
-class EmulatorClient(ConnectionPool):
-    """Calls one emulator, with an API key if it has one; open within `async with`."""
+@dataclass(frozen=True, slots=True)
+class EmulatorClient:
+    """Calls one emulator, with an API key if it has one; open within `async with`.
 
-    def __init__(
-        self,
-        base_url: BaseUrl,
-        *,
-        key: str | None = None,
-        timeout_s: float = calls.MAX_RESPONSE_S,
-        tls: "ssl.SSLContext | None" = None,
-    ) -> None:
-        super().__init__(tls=tls)
-        self.base_url = base_url
-        self._key = key
-        self._timeout_s = timeout_s
+    A copy with another key uses the same connections, and is not opened.
+    """
 
-    def with_key(self, key: str | None) -> "EmulatorClient":
-        """Return another client of the same emulator, not yet open."""
-        return EmulatorClient(
-            self.base_url, key=key, timeout_s=self._timeout_s, tls=self._tls_context(self.base_url)
-        )
+    base_url: BaseUrl
+    key: str | None = None
+    timeout_s: float = calls.MAX_RESPONSE_S
+    http: HttpClient = field(default_factory=HttpClient)
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.close()
+        await self.http.aclose()
 
     async def call(self, call: EmulatorCall[T]) -> T:
         """The result of a call, sent once. Raises PaymentsEmulatorError."""
@@ -64,14 +52,35 @@ class EmulatorClient(ConnectionPool):
         The call is sent once: a repetition would not meet the same fault. Raises
         PaymentsEmulatorError if no connection is possible.
         """
-        base = self.base_url
-        headers, body = call.encode(self._key)
-        # The path is sent verbatim, also the dots of `/v1/payments/..`.
-        request = encode_request(base, call.method, f"{base.path}{call.path}", headers, body)
-        response = await self.exchange(base, request, timeout_s=self._timeout_s)
+        response = await self.try_to_send(call)
         if response.is_refused:
-            call.result(response, base)
+            call.result(response, self.base_url)
         return response
+
+    async def try_to_send(self, call: EmulatorCall[Any]) -> HttpResponse:
+        """The response to a call, also a refusal, or none for any reason."""
+        headers, body = call.encode(self.key)
+        url = f"{self.base_url}{call.path}"
+        return await self.http.send(call.method, url, headers, body, timeout_s=self.timeout_s)
+
+
+@asynccontextmanager
+async def silent_endpoint(client: EmulatorClient, url: str | None) -> AsyncIterator[Any]:
+    """Disable the endpoint with a URL during the block, and yield it, if there is one.
+
+    A command that delivers the events itself needs it. Raises PaymentsEmulatorError.
+    """
+    listed = await client.call(calls.ENDPOINTS)
+    endpoint = next((each for each in listed if each["url"] == url), None)
+    if endpoint is None:
+        yield None
+        return
+    change = calls.CHANGE_ENDPOINT(endpoint["id"], body={"enabled": False})
+    await client.call(change)
+    try:
+        yield endpoint
+    finally:
+        await client.call(replace(change, body={"enabled": endpoint["enabled"]}))
 
 
 class AccountNotCreated(PaymentsEmulatorError):

@@ -35,6 +35,9 @@ def run_on_daemon_thread(work: Callable[[], T], *, name: str) -> "asyncio.Future
 
 
 def _resolve(host: bytes) -> list[str]:
+    # Not every resolver knows that these names are of this machine (RFC 6761).
+    if host.lower().rstrip(b".").endswith(b".localhost"):
+        host = b"localhost"
     entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     # IPv4 first: where IPv6 is configured without a route, its packets are lost, and with them the
     # time of the request.
@@ -42,22 +45,12 @@ def _resolve(host: bytes) -> list[str]:
     return [str(address[0]) for *_, address in entries[:MAX_ADDRESSES]]
 
 
-async def ip_addresses(host: bytes) -> list[str]:
-    """Return the IP addresses of a host, the preferred one first. Raises `socket.gaierror`.
-
-    A name server that does not respond takes ten seconds and more; an executor's thread would
-    delay the end of the program for as long.
-    """
-    if is_ip_literal(host.decode("ascii")):
-        return [host.decode("ascii")]
-    return await run_on_daemon_thread(lambda: _resolve(host), name="host-name")
-
-
 class NameLookups:
     """Looks up the names of many hosts at the same time, on a few threads, each name on one.
 
     A caller that gives up leaves its place to the next one, but a thread that waits for a name
-    server cannot be stopped.
+    server cannot be stopped: ten seconds and more, which would delay the end of the program if the
+    thread were an executor's.
     """
 
     def __init__(self, resolve: Callable[[bytes], list[str]] = _resolve) -> None:
@@ -66,7 +59,7 @@ class NameLookups:
         self._in_progress: dict[bytes, asyncio.Future[list[str]]] = {}
 
     async def ip_addresses(self, host: bytes) -> list[str]:
-        """As the function `ip_addresses`."""
+        """The IP addresses of a host, the preferred one first. Raises `socket.gaierror`."""
         if is_ip_literal(host.decode("ascii")):
             return [host.decode("ascii")]
         if host not in self._in_progress:

@@ -1,5 +1,6 @@
 """The environment variables by which a program finds its emulator, and the key and the secret."""
 
+COMMAND = "PAYMENTS_EMULATOR_COMMAND"
 URL = "PAYMENTS_EMULATOR_URL"
 TEST_KEY = "PAYMENTS_EMULATOR_TEST_KEY"
 WEBHOOK_SECRET = "PAYMENTS_EMULATOR_WEBHOOK_SECRET"  # noqa: S105 - a name

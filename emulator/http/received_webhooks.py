@@ -20,7 +20,11 @@ MAX_SIGNATURES = 16
 # How old a timestamp may be, or how far ahead, as in the libraries of merchants.
 TOLERANCE_S = 300
 
-_PLACEHOLDER = re.compile(r"\{([a-z_.]+)\}")
+# A form has no other braces.
+_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
+_METADATA = "payment.metadata."
+_AMOUNT = re.compile(r"[0-9]{1,16}", re.ASCII)
+_BIRR = re.compile(r"[0-9]{1,14}\.[0-9]{2}", re.ASCII)
 _DIGITS = re.compile(r"[0-9]{1,15}", re.ASCII)
 _FORM_TYPE = "application/x-www-form-urlencoded"
 _SECRET_PREFIX = "whsec_"  # noqa: S105 - not a secret
@@ -72,7 +76,7 @@ class ReceivedWebhook(ReceivedRequest):
     def type(self) -> str:
         """The event's type under the emulator's name.
 
-        Where the form has no type, or sends several under one name, that of the payment's status.
+        The payment's status determines it if the form has no type, or one name for several types.
         """
         sent, status = self.sent_type, self._member("status")
         own = [name for name, other in self.form["events"].items() if other and other == sent]
@@ -93,12 +97,21 @@ class ReceivedWebhook(ReceivedRequest):
         data = self._values.get("payment")
         if isinstance(data, dict):
             return data
-        prefix = "payment."
-        return {
-            name.removeprefix(prefix): value
-            for name, value in self._values.items()
-            if name.startswith(prefix)
+        values = self._values
+        metadata = {
+            name.removeprefix(_METADATA): value
+            for name, value in values.items()
+            if name.startswith(_METADATA)
         }
+        members = {
+            name.removeprefix("payment."): value
+            for name, value in values.items()
+            if name.startswith("payment.") and not name.startswith(_METADATA)
+        }
+        birr = members.pop("amount_birr", None)
+        if isinstance(birr, str) and _BIRR.fullmatch(birr):
+            members.setdefault("amount", int(birr.replace(".", "")))
+        return {"metadata": metadata, **members} if metadata else members
 
     @property
     def payment(self) -> str | None:
@@ -144,34 +157,62 @@ class ReceivedWebhook(ReceivedRequest):
         return bool(self.form["signature"]["algorithm"] != "none")
 
     def is_recent(self, now_s: int) -> bool:
-        """Whether the timestamp is that of now, within five minutes; always without one."""
+        """Whether the timestamp is within five minutes of now, or the form has no timestamp."""
         if not any("{timestamp}" in text for text in self.form["headers"].values()):
             return True
         sent_s = self.timestamp_s
         return sent_s is not None and abs(now_s - sent_s) <= TOLERANCE_S
 
     def is_signed_with(self, secret: str) -> bool:
-        """Whether one of its signatures is that of the secret; never in a form without any."""
+        """Whether the secret made one of its signatures; never in a form without signatures."""
         if not self.is_signed:
             return False
-        expected = self._digest(secret).encode()
+        expected = self._expected(secret).encode()
         given = (each.encode("latin-1", "replace") for each in self.signatures)
         # Each is compared in constant time.
         return any(hmac.compare_digest(each, expected) for each in given)
 
-    def _digest(self, secret: str) -> str:
+    def _expected(self, secret: str) -> str:
+        """The signature of a secret, without its prefix."""
         form = self.form["signature"]
-        values = {
-            "id": self.id.encode("latin-1", "replace"),
-            "timestamp": self.timestamp.encode("latin-1", "replace"),
-            "body": self.body,
-        }
-        # Texts and names of placeholders take turns.
-        parts = enumerate(_PLACEHOLDER.split(form["content"]))
-        signed = b"".join(values[part] if index % 2 else part.encode() for index, part in parts)
+        if form["algorithm"] == "token":
+            return secret
         algorithm = form["algorithm"].removeprefix("hmac-")
-        digest = hmac.digest(_key(secret, form["secret"]), signed, algorithm)
+        digest = hmac.digest(_key(secret, form["secret"]), self.signed_content, algorithm)
         return digest.hex() if form["encoding"] == "hex" else b64encode(digest).decode()
+
+    @property
+    def signed_content(self) -> bytes:
+        """What is signed, with the values that were received."""
+        # Texts and names of placeholders take turns.
+        parts = enumerate(_PLACEHOLDER.split(self.form["signature"]["content"]))
+        return b"".join(self._signed(part) if index % 2 else part.encode() for index, part in parts)
+
+    def _signed(self, name: str) -> bytes:
+        if name == "body":
+            return self.body
+        value = self.id if name in {"id", "event.id"} else self._value(name)
+        text = "" if value is None else value
+        if not isinstance(text, str):
+            text = json.dumps(text, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace")
+
+    def _value(self, name: str) -> Any:
+        """The value at a placeholder, or the one that follows from the values at others."""
+        if name in self._values:
+            return self._values[name]
+        if name == "payment.amount_birr":
+            amount = str(self._value("payment.amount"))
+            return (
+                f"{amount.zfill(3)[:-2]}.{amount.zfill(2)[-2:]}"
+                if _AMOUNT.fullmatch(amount)
+                else ""
+            )
+        whole = "payment.metadata" if name.startswith(_METADATA) else "payment"
+        if name in {"payment", "event", "timestamp"} or not name.startswith(f"{whole}."):
+            return None
+        members = self._value(whole)
+        return members.get(name.removeprefix(f"{whole}.")) if isinstance(members, dict) else None
 
     @cached_property
     def _values(self) -> dict[str, Any]:

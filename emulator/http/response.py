@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+MAX_SHOWN_CHARACTERS = 60
+
 
 @dataclass(frozen=True, kw_only=True)
 class HttpResponse:
@@ -44,6 +46,16 @@ class HttpResponse:
         """The status, with the error code if there is one."""
         code = self.error.get("code")
         return f"{self.status} {code}" if code and isinstance(code, str) else str(self.status)
+
+    @property
+    def description(self) -> str:
+        """The failure, or the status with the most specific detail, in a few words."""
+        if self.failure is not None:
+            return self.failure
+        server = self.header("server")
+        details = (server and f"Server: {server}", self.header("content-type"))
+        words = (self.summary, *(() if "code" in self.error else details))
+        return ", ".join(word for word in words if word)[:MAX_SHOWN_CHARACTERS]
 
     @property
     def explanation(self) -> str:

@@ -4,7 +4,7 @@ import ssl
 
 
 def tls_context(*, authorities: str = "", verifies: bool = True) -> ssl.SSLContext:
-    """Trust the authorities of the system, or those of SSL_CERT_FILE, and those of browsers.
+    """Trust the authorities of the system, or of SSL_CERT_FILE, and of browsers.
 
     `authorities` are further ones, in PEM. Without `verifies`, each certificate is accepted; such
     a context is quick to create.

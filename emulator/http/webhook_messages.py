@@ -6,7 +6,7 @@ The receiver checks signatures with code of its own, which would otherwise not n
 import hmac
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -14,9 +14,11 @@ from urllib.parse import urlencode
 
 from emulator import __version__
 from emulator.domain.webhook_forms import (
+    METADATA_PREFIX,
     PLACEHOLDER,
     SECRET_PREFIX,
     STANDARD,
+    Algorithm,
     ContentType,
     Encoding,
     SecretFormat,
@@ -46,22 +48,23 @@ def webhook_request(
     secrets: Sequence[str],
     tamper: Tamper | None = None,
     other_body: bytes = b"",
+    rewrite: Callable[[bytes], bytes] = bytes,
 ) -> WebhookRequest:
     """Build a webhook that verifies with each secret, or with none when it is tampered with.
 
     The bodies are events in our own form. The newest secret comes first; it signs alone where the
     form has no separator. BODY: `other_body` is sent instead of the signed body. SIGNATURE: other
     secrets sign. TIMESTAMP: the timestamp is one hour older than the signed one, and so also too
-    old. STALE: the signed timestamp is one hour old. UNSIGNED: no signature. Raises ValueError for
-    a tamper that the form cannot express.
+    old. STALE: the signed timestamp is one hour old. UNSIGNED: no signature. `rewrite` changes the
+    finished body before it is signed. Raises ValueError for a tamper that the form cannot express.
     """
     if tamper is not None and (problem := tamper_problem(form, tamper)):
         raise ValueError(problem)
     event = message.body
-    sent = message = replace(message, body=render_body(form, event))
+    sent = message = replace(message, body=rewrite(render_body(form, event)))
     match tamper:
         case Tamper.BODY:
-            sent = replace(message, body=tampered_body(form, event, other_body))
+            sent = replace(message, body=tampered_body(form, event, other_body, rewrite))
         case Tamper.SIGNATURE:
             secrets = [foreign_secret(secret, form) for secret in secrets]
         case Tamper.TIMESTAMP:
@@ -74,8 +77,10 @@ def webhook_request(
             pass
     separator = form.signature.separator
     signing = secrets if form.is_signed and separator else secrets[: form.is_signed]
-    signatures = separator.join(sign(secret, message, form) for secret in signing)
-    headers = _headers(form, sent, event, signatures)
+    signatures = separator.join(sign(secret, message, form, event) for secret in signing)
+    # A signature that does not cover the body covers what headers repeat of it.
+    is_other = tamper is Tamper.BODY and "body" not in form.signature.signed
+    headers = _headers(form, sent, other_body if is_other else event, signatures)
     return WebhookRequest(url=url, headers=headers, body=sent.body)
 
 
@@ -89,20 +94,33 @@ def render_body(form: WebhookForm, event: bytes) -> bytes:
     return (_json(body) if is_json else urlencode(fields)).encode()
 
 
-def tampered_body(form: WebhookForm, event: bytes, other_event: bytes) -> bytes:
-    """The body of another event, in place of that of an event."""
-    body, other = render_body(form, event), render_body(form, other_event)
+def tampered_body(
+    form: WebhookForm,
+    event: bytes,
+    other_event: bytes,
+    rewrite: Callable[[bytes], bytes] = bytes,
+) -> bytes:
+    """The body of another event, in place of an event's own body."""
+    body, other = (rewrite(render_body(form, each)) for each in (event, other_event))
     # The form may leave out what differs.
     return other if other != body else other + b" "
 
 
-def sign(secret: str, message: Message, form: WebhookForm = STANDARD) -> str:
-    """Return one signature, with its prefix, of a message with the body that is sent."""
-    values = {"id": message.event_id, "timestamp": str(message.timestamp_s)}
+def sign(secret: str, message: Message, form: WebhookForm = STANDARD, event: bytes = b"") -> str:
+    """Return one signature, with its prefix, of a message with the body that is sent.
+
+    The event, in our own form, is read where the form signs parts of it.
+    """
+    if form.signature.algorithm is Algorithm.TOKEN:
+        return form.signature.prefix + secret
+    needs_event = form.signature.signed - {"id", "timestamp", "body"}
+    values = _event_values(form, event) if needs_event else {}
+    values |= {"id": message.event_id, "timestamp": message.timestamp_s}
     start, *parts = PLACEHOLDER.split(form.signature.content)
     content = [start.encode()]
     for name, text in zip(parts[::2], parts[1::2], strict=True):
-        content += [message.body if name == "body" else values[name].encode(), text.encode()]
+        value = message.body if name == "body" else _text(values.get(name)).encode()
+        content += [value, text.encode()]
     key = _key(secret, form.signature.secret)
     digest = hmac.digest(key, b"".join(content), form.signature.algorithm.digest)
     is_hex = form.signature.encoding is Encoding.HEX
@@ -150,6 +168,11 @@ def _event_values(form: WebhookForm, event: bytes) -> dict[str, Any]:
     sent_type = form.type_of(members["type"]) or members["type"]
     values = {f"event.{name}": members[name] for name in ("id", "timestamp", "mode")}
     values |= {f"payment.{name}": value for name, value in payment.items()}
+    if "amount" in payment:
+        birr, cents = divmod(payment["amount"], 100)
+        values["payment.amount_birr"] = f"{birr}.{cents:02}"
+    metadata = payment.get("metadata", {})
+    values |= {f"{METADATA_PREFIX}{name}": value for name, value in metadata.items()}
     return {**values, "id": members["id"], "event.type": sent_type, "payment": payment}
 
 
@@ -162,7 +185,11 @@ def _filled(template: Any, values: Mapping[str, Any]) -> Any:
     if not isinstance(template, str):
         return template
     placeholder = PLACEHOLDER.fullmatch(template)
-    return values.get(placeholder[1]) if placeholder else _filled_text(template, values)
+    if placeholder is None:
+        return _filled_text(template, values)
+    # A name that a payment does not have is an empty text.
+    absent = "" if placeholder[1].startswith(METADATA_PREFIX) else None
+    return values.get(placeholder[1], absent)
 
 
 def _filled_text(template: str, values: Mapping[str, Any]) -> str:

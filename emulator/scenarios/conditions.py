@@ -11,12 +11,22 @@ from emulator.domain.payment_methods import (
     DEFAULT_METHODS,
     PHONE_DIGITS,
     PHONE_METHODS,
+    PHONE_SEPARATOR,
     methods_of_phone,
     normalise_phone,
 )
 from emulator.files.yaml_nodes import MapNode
 from emulator.scenarios.entries import Entry, listed, read_text, whole_number
-from emulator.scenarios.kinds import JsonSchema, Kind, ListOf, PairsOf, Text, WholeNumber, Word
+from emulator.scenarios.kinds import (
+    Duration,
+    JsonSchema,
+    Kind,
+    ListOf,
+    PairsOf,
+    Text,
+    WholeNumber,
+    Word,
+)
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
 from emulator.scenarios.values import AmountRange, Json, When
 
@@ -52,11 +62,12 @@ class Phone(Kind[str]):
             return None
 
     def schema(self) -> JsonSchema:
+        # As `normalise_phone`: separators may stand anywhere.
+        rest = f"{PHONE_SEPARATOR}*"
         return {
             "type": "string",
-            # As `normalise_phone`: blanks and dashes may stand anywhere.
-            "pattern": r"^[- ]*((\+[- ]*|0[- ]*0[- ]*)?2[- ]*5[- ]*1|0)?"
-            f"[- ]*[{PHONE_DIGITS}]([- ]*[0-9]){{8}}[- ]*$",
+            "pattern": rf"^(({rest}\+|{rest}0{rest}0)?{rest}2{rest}5{rest}1|{rest}0)?"
+            f"{rest}[{PHONE_DIGITS}]({rest}[0-9]){{8}}{rest}$",
             "examples": ["+251900000001", "0700000001"],
         }
 
@@ -69,7 +80,10 @@ class PaymentName(Kind[str]):
 
     def read(self, entry: Entry) -> str | None:
         name = read_text(entry)
-        problem = None if name is None else entry.context.names.problem_with(name)
+        if name is None:
+            return None
+        context = entry.context
+        problem = context.names.problem_with(name, has_hint=not context.are_many)
         if problem is not None:
             entry.note(problem)
             return None
@@ -176,6 +190,26 @@ def mode_key(description: str) -> Key:
     return Key(MODE, description, default_text="both modes")
 
 
+def _check_times(members: Members) -> None:
+    begin, end = members.values["from"], members.values["until"]
+    if begin is not None and end is not None and begin >= end:
+        members.known["until"].note("until must be later than from")
+
+
+TIMES = {
+    "from": Key(
+        Duration(),
+        "Only from this time on, counted by the account's clock from when the scenario was "
+        "enabled; of a fault without a file, from when the fault was added.",
+        field="from_ms",
+    ),
+    "until": Key(
+        Duration(at_least=1), "Only before this time, counted as `from`.", field="until_ms"
+    ),
+}
+TIMES_RULE = KeyRule(check=_check_times)
+
+
 WHEN = MappingOf(
     When,
     {
@@ -196,6 +230,9 @@ WHEN = MappingOf(
     },
     # A rule that can never match is a mistake that has no other sign.
     payer_rule(", so this never matches"),
+)
+OUTCOME_WHEN = MappingOf(
+    When, {**WHEN.keys, **TIMES}, payer_rule(", so this never matches"), TIMES_RULE
 )
 
 

@@ -17,9 +17,8 @@ _WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,20})", re.ASCII)
 _DECIMAL_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _MAX_LABEL_CHARACTERS = 64
 _BOOLEANS = {"true": True, "false": False}
-# In one script. Each comparison takes as long as a thousand look-ups, and a script may consist of
-# mistakes only.
-_MAX_COMPARISONS = 2_000
+# Each comparison takes as long as a thousand look-ups.
+_MAX_COMPARED_NAMES = 50
 
 
 class PaymentNames:
@@ -27,7 +26,6 @@ class PaymentNames:
 
     def __init__(self) -> None:
         self._names: set[str] = set()
-        self._comparisons_left = _MAX_COMPARISONS
 
     def add(self, name: str) -> None:
         self._names.add(name)
@@ -38,18 +36,14 @@ class PaymentNames:
             if isinstance(key, ScalarNode) and key.text == "as" and isinstance(value, ScalarNode):
                 self.add(value.text)
 
-    def problem_with(self, name: str) -> str | None:
+    def problem_with(self, name: str, *, has_hint: bool) -> str | None:
         """Why no payment has this name, or None where one has it."""
         if name in self._names:
             return None
-        hint = self._nearest(name) if self._names else "; 'create: {as: …}' gives a name"
+        hint = "" if self._names else "; 'create: {as: …}' gives a name"
+        if has_hint:
+            hint = hint or hint_nearest(name, sorted(self._names)[:_MAX_COMPARED_NAMES])
         return f"no payment is called {name!r} before this step{hint}"
-
-    def _nearest(self, name: str) -> str:
-        if self._comparisons_left < len(self._names):
-            return ""
-        self._comparisons_left -= len(self._names)
-        return hint_nearest(name, sorted(self._names))
 
 
 class FileContext(Notes):

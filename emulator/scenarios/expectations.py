@@ -2,67 +2,39 @@
 
 from typing import Any
 
-from emulator.domain.payment import Reason, Status
+from emulator.domain.payment import Reason
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.scenarios.conditions import PAYMENT_NAME
 from emulator.scenarios.entries import Entry, note_unknown_key
 from emulator.scenarios.faults import MAX_RETRY_AFTER_S
 from emulator.scenarios.kinds import (
     Boolean,
-    JsonValue,
-    Kind,
     ListOf,
     OrNull,
-    Text,
     WholeNumber,
     Word,
 )
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
+from emulator.scenarios.payment_members import PAYMENT_FIELDS, TEXT_OR_NULL, of_both
 from emulator.scenarios.values import FieldCheck, Json, Place
 
 MIN_HTTP_STATUS = 100
 MAX_HTTP_STATUS = 599
 SAME_AS = "same_as"
 
-_TEXT_OR_NULL = OrNull(Text())
-
 
 _EVENTS = ListOf(Word(EVENT_TYPES_IN_ORDER), "a list of event types", "an entry of {}")
 _PAYMENTS = ListOf(PAYMENT_NAME, "a list of payments, by their names", "a payment")
 
 
-def _field(description: str, kind: Kind[Any] | None = None) -> Key:
-    """A field of a payment. With `payment` a key has one meaning, without it the second one."""
-    return _of_both(description, "This member of the last response.", kind or JsonValue())
-
-
-def _of_both(description: str, otherwise: str, kind: Kind[Any]) -> Key:
-    return Key(kind, f"{description} Without `payment`: {otherwise}")
-
-
-PAYMENT_FIELDS = {
-    "id": _field("The id."),
-    "object": _field("Always `payment`."),
-    "amount": _field("The amount in ETB cents."),
-    "currency": _field("The currency."),
-    "status": _field("The status.", Word([status.value for status in Status])),
-    "method": _field("The payment method.", _TEXT_OR_NULL),
-    "checkout_url": _field("The address of the checkout page."),
-    "success_url": _field("The redirect URL after success."),
-    "cancel_url": _field("The redirect URL after a cancellation."),
-    "metadata": _field("The complete metadata of the payment."),
-    "created_at": _field("The time of creation."),
-    "expires_at": _field("The time at which the checkout expires."),
-    "completed_at": _field("The time of completion, or `null`."),
-}
 # Checks of the last response, so not permitted with `payment`.
 RESPONSE_CHECKS = {
     "http_status": Key(
         WholeNumber(at_least=MIN_HTTP_STATUS, at_most=MAX_HTTP_STATUS),
         "The HTTP status of the last response.",
     ),
-    "code": Key(_TEXT_OR_NULL, "The code of the error in the last response."),
-    "param": Key(_TEXT_OR_NULL, "The field that the error in the last response names."),
+    "code": Key(TEXT_OR_NULL, "The code of the error in the last response."),
+    "param": Key(TEXT_OR_NULL, "The field that the error in the last response names."),
     "retry_after": Key(
         OrNull(WholeNumber(at_least=0, at_most=MAX_RETRY_AFTER_S)),
         "The seconds of the header `Retry-After` of the last response.",
@@ -124,28 +96,28 @@ def _as_json(value: Any) -> Json:
 EXPECT = _Expect(
     dict,
     {
-        "payment": _of_both(
+        "payment": of_both(
             "The name that `create` gave the payment with `as`.",
             "The last response and the account are checked.",
             PAYMENT_NAME,
         ),
         **PAYMENT_FIELDS,
-        "reason": _of_both(
+        "reason": of_both(
             "Why the payment failed.",
             "The same, for the payment in the last response.",
             OrNull(Word([reason.value for reason in Reason])),
         ),
-        "events": _of_both(
+        "events": of_both(
             "The types of the payment's events, oldest first.",
             "The types of the newest 1,000 events of the account and mode, oldest first.",
             _EVENTS,
         ),
-        "webhooks": _of_both(
+        "webhooks": of_both(
             f"The types of the webhooks that arrived with a valid signature, {_ORDERED}",
             _FOR_ALL,
             _EVENTS,
         ),
-        "forged": _of_both(
+        "forged": of_both(
             f"The types of the webhooks that arrived with an invalid signature, {_ORDERED}",
             _FOR_ALL,
             _EVENTS,

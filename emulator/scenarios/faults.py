@@ -20,7 +20,13 @@ from emulator.domain.faults import (
     RequestEffect,
 )
 from emulator.files.yaml_nodes import ScalarNode
-from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
+from emulator.scenarios.conditions import (
+    TIMES,
+    TIMES_RULE,
+    list_of_rules,
+    mode_key,
+    rule_keys,
+)
 from emulator.scenarios.entries import Entry, decimal_number, listed, whole_number
 from emulator.scenarios.fault_types import FaultMapping, FaultType, Settings
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, Text, WholeNumber, Word
@@ -54,7 +60,7 @@ class RetryAfter(Kind[int]):
         return None
 
     def schema(self) -> JsonSchema:
-        duration = Duration(at_least=1_000, at_most=MAX_RETRY_AFTER_S * 1_000)
+        duration = Duration(at_least=1_000, at_most=MAX_RETRY_AFTER_S * 1_000, in_seconds=True)
         return {"anyOf": [WholeNumber(at_most=MAX_RETRY_AFTER_S).schema(), duration.schema()]}
 
 
@@ -98,7 +104,7 @@ MAX_BODY_CHARACTERS = 10_000
 
 def _need_status_of_body(members: Members) -> None:
     if "body" in members.known and "status" not in members.known:
-        members.known["body"].note("'body' is that of an error response, so it needs 'status'")
+        members.known["body"].note("'body' belongs to an error response, so it needs 'status'")
 
 
 BODY = FaultType(
@@ -110,7 +116,7 @@ BODY = FaultType(
                 examples=[*map(str, GatewayBody), "upstream unavailable"],
                 accepts=bool,
             ),
-            "The error is that of a gateway in front of the service, which does not have the "
+            "The error comes from a gateway in front of the service, and does not have the "
             f"contract's error object: `{GatewayBody.HTML}` (a page), `{GatewayBody.EMPTY}`, or a "
             "text. Needs `status`, usually 502, 503 or 504.",
         )
@@ -281,7 +287,9 @@ FAULT_WHEN = MappingOf(
             _COUNT, "Every nth request: `every: 3` matches the third request, the sixth and so on."
         ),
         "chance": Key(_Chance(), "Each request with this probability. The seed decides."),
+        **TIMES,
     },
+    TIMES_RULE,
     KeyRule(
         check_keys=_check_counts,
         schema={

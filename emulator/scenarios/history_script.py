@@ -10,7 +10,7 @@ from itertools import groupby
 
 from emulator.domain.durations import MAX_DURATION_MS
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Event, Status
+from emulator.domain.payment import Event
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.transitions import DueKey
 from emulator.files import MAX_FILE_BYTES, MAX_NODES
@@ -18,7 +18,7 @@ from emulator.scenarios import values
 from emulator.scenarios.script import MAX_SCRIPT_STEPS
 from emulator.scenarios.values import Json, Step
 
-# The control API returns so many events; a longer list is not expected.
+# The most events that the control API returns; a longer list is not expected.
 MAX_EXPECTED_EVENTS = 1_000
 NOWHERE = values.Place(line=1, column=1)
 # Rules are used up in order, so an event without a fault needs one that changes nothing.
@@ -36,17 +36,16 @@ class _PaymentSteps:
 
     def apply(self, event: Event) -> None:
         self.latest = event
-        if not event.is_failed_attempt:
+        if not event.is_return:
             self.types.append(event.type)
 
     def expected(self) -> dict[str, Json]:
         """The checks of its present status that no earlier step has made."""
         checks: dict[str, Json] = {"status": self.latest.status.value}
-        is_pending = self.latest.status is Status.PENDING
-        method = None if is_pending else self.latest.method
+        method = None if self.latest.is_failed_attempt else self.latest.method
         if method != self.shown_method:
             checks["method"] = self.shown_method = method
-        if self.latest.reason is not None and not is_pending:
+        if self.latest.reason is not None and not self.latest.is_return:
             checks["reason"] = self.latest.reason.value
         return checks
 
@@ -55,7 +54,7 @@ class HistoryScript:
     """Adds the steps of each event, oldest first, and advances the clock to it.
 
     After the last event of an instant, the status of each payment that changed is expected.
-    `names` are those of the payments, by their positions.
+    `names` are the names of the payments, by their positions.
     """
 
     def __init__(self, payment_count: int) -> None:
@@ -78,7 +77,7 @@ class HistoryScript:
         """Add an event with the step that causes it, or None for a scheduled change."""
         self.add_step(event.at, step)
         self._payments[event.payment].apply(event)
-        if not event.is_failed_attempt:
+        if not event.is_return:
             self._types.append(event.type)
         self._changed.pop(event.payment, None)
         self._changed[event.payment] = self._payments[event.payment]
@@ -100,7 +99,7 @@ class HistoryScript:
         self._steps += () if step is None else (step,)
 
     def end(self, now: Instant, *, is_whole_account: bool = True) -> tuple[Step, ...]:
-        """The script, with checks of all events; also of the order of those of an account."""
+        """The script, with checks of all events, and of the order of an account's events."""
         self.add_step(now, None)
         for payment in self._payments.values():
             checks = {**payment.expected(), "events": payment.types}
@@ -139,17 +138,13 @@ def expect(name: str | None, checks: dict[str, Json]) -> Step:
     )
 
 
-def arrival_steps(
-    names: Mapping[int, str], arrivals: Mapping[int, list[Json]], *, wait_ms: int = 0
-) -> tuple[Step, ...]:
-    """The steps that wait for delayed webhooks and expect the webhooks of each payment."""
-    waits = [values.AdvanceStep(place=NOWHERE, by_ms=wait_ms)] if wait_ms else []
-    expected = [
+def arrival_steps(names: Mapping[int, str], arrivals: Mapping[int, list[Json]]) -> tuple[Step, ...]:
+    """The steps that expect the webhooks of each payment."""
+    return tuple(
         expect(name, {"webhooks": arrivals[payment]})
         for payment, name in names.items()
         if payment in arrivals
-    ]
-    return (*waits, *expected)
+    )
 
 
 @dataclass(slots=True, kw_only=True)

@@ -7,10 +7,12 @@ of the value in a file come from the same declaration.
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from emulator.domain.durations import MAX_DURATION_MS, duration_text, parse_duration_ms
 from emulator.files.yaml_nodes import ListNode, MapNode, ScalarKind, ScalarNode
+from emulator.scenarios.duration_patterns import durations_up_to
 from emulator.scenarios.entries import (
     Entry,
     boolean,
@@ -32,13 +34,7 @@ MAX_DIGITS = 100
 MAX_PATTERN_CHARACTERS = 500
 
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)", re.ASCII)
-_DURATION: JsonSchema = {
-    "type": "string",
-    # Of a number of milliseconds or seconds, nothing finer than a millisecond.
-    "pattern": r"^[0-9]{1,15}((\.0{1,15})?ms|(\.[0-9]{1,3}0{0,12})?s|(\.[0-9]{1,15})?(m|h|d))$",
-    "examples": ["500ms", "30s", "5m"],
-}
-_NO_TIME: JsonSchema = {"pattern": r"^[0.]+(ms|s|m|h|d)$"}
+_EXAMPLES = ("500ms", "2s", "30s", "5m", "3h")
 # How to write a value of this kind, if it should not be text.
 _JSON_HINTS = {
     ScalarKind.INTEGER: ", or write it in decimal digits",
@@ -173,11 +169,20 @@ class Word(Kind[W]):
 
 
 class Duration(Kind[int]):
-    """A span of time in milliseconds; a schema has no limits of texts, but describes them."""
+    """A span of time in milliseconds; the schema of one `in_seconds` permits whole seconds."""
 
-    def __init__(self, *, at_least: int = 0, at_most: int = MAX_DURATION_MS) -> None:
+    def __init__(
+        self,
+        *,
+        at_least: int = 0,
+        at_most: int = MAX_DURATION_MS,
+        in_seconds: bool = False,
+        examples: Collection[str] = _EXAMPLES,
+    ) -> None:
         self.at_least = at_least
         self.at_most = at_most
+        self._in_seconds = in_seconds
+        self._examples = examples
         self._limits = f"from {duration_text(at_least)} to {duration_text(at_most)}"
 
     def read(self, entry: Entry) -> int | None:
@@ -200,7 +205,20 @@ class Duration(Kind[int]):
         return None
 
     def schema(self) -> JsonSchema:
-        schema = {**_DURATION, "not": _NO_TIME} if self.at_least else _DURATION
+        pattern = partial(durations_up_to, in_seconds=self._in_seconds)
+        schema: JsonSchema = {
+            "type": "string",
+            "pattern": pattern(self.at_most),
+            "examples": [
+                text
+                for text in self._examples
+                if self.at_least <= parse_duration_ms(text) <= self.at_most
+            ],
+        }
+        if self.at_least:
+            # Also with more zeros.
+            below = re.sub(r"0\{0,[0-9]+\}", "0*", pattern(self.at_least - 1))
+            schema["not"] = {"pattern": below}
         is_limited = self.at_most < MAX_DURATION_MS
         return {"title": f"duration {self._limits}", **schema} if is_limited else schema
 

@@ -120,7 +120,7 @@ def read_fault_rule_text(text: str, source: str) -> FaultRule:
 def _problems_in(tree: Node, notes: Notes) -> tuple[Problem, ...]:
     """The problems, each with the key of the outermost mapping whose value has it."""
     keys = [key for key, _ in tree.pairs] if isinstance(tree, MapNode) else []
-    # Ascending, although the place of an alias is that of its anchor.
+    # Ascending, although the place of an alias is the place of its anchor.
     places = [*accumulate(((key.line, key.column) for key in keys), max)]
 
     def key_above(problem: Problem) -> str | None:
@@ -217,7 +217,7 @@ def check_files(
     lines = [f"warning: {warning}\n" for warning in method_warnings(scenarios, methods)]
     found = "no mistakes" if lines else "no problems"
     lines.append(f"{files_count} {'file' if files_count == 1 else 'files'}: {found}\n")
-    return 0, escape_controls("".join(lines), besides=LINE_BREAK)
+    return int(found == "no mistakes"), escape_controls("".join(lines), besides=LINE_BREAK)
 
 
 def files_of_paths(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:

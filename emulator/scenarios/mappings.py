@@ -174,7 +174,7 @@ class MappingOf(Kind[T]):
 
 def is_on(key: str) -> JsonSchema:
     """The JSON Schema of a mapping in which `key` is true."""
-    return {"type": "object", "properties": {key: {"const": True}}, "required": [key]}
+    return {"properties": {key: {"const": True}}, "required": [key]}
 
 
 def conditional_rule(

@@ -1,5 +1,6 @@
 """Declares the sections `outcomes`, `expiry` and `checkout`: the rules about payments."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from emulator.domain.outcomes import (
@@ -13,14 +14,30 @@ from emulator.domain.outcomes import (
     RedirectMoment,
     Scripted,
     Step,
+    replaces_submit,
 )
 from emulator.domain.payment import Status
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.files.yaml_nodes import ScalarNode
-from emulator.scenarios.conditions import REASON, REASON_RULE, WHEN, list_of_rules, rule_keys
+from emulator.scenarios.conditions import (
+    OUTCOME_WHEN,
+    REASON,
+    REASON_RULE,
+    WHEN,
+    list_of_rules,
+    rule_keys,
+)
 from emulator.scenarios.entries import Entry, listed, read_items
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, WholeNumber, Word
-from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, excludes, needs_one
+from emulator.scenarios.mappings import (
+    Key,
+    KeyRule,
+    MappingOf,
+    Members,
+    excludes,
+    is_on,
+    needs_one,
+)
 from emulator.scenarios.values import CheckoutRule, ExpiryRule, Json, OutcomeRule
 
 HANDSET = "handset"
@@ -29,26 +46,16 @@ MAX_STEPS = 100
 _EXPECTED = f"a list of steps, or {HANDSET}"
 
 
-def followers(status: Status) -> list[Status]:
-    """The statuses that can come next, in the order of the table of transitions."""
-    return [
-        to
-        for (since, to), edge in TRANSITIONS.items()
-        if since is status and edge is not Edge.SETTING
-    ]
-
-
-def statuses_after_submit() -> list[Status]:
-    """Every status that steps can lead to, nearest first: steps begin in processing."""
-    reached = [Status.PROCESSING]
-    for status in reached:
-        reached += [to for to in followers(status) if to not in reached]
-    return reached[1:]
-
-
 REASON_KEY = Key(
     REASON, "Why the payment failed; only with `status: failed`.", default_text="`provider_error`"
 )
+
+
+def _status_in(statuses: Iterable[Status]) -> JsonSchema:
+    return {"properties": {"status": {"enum": sorted(statuses)}}}
+
+
+UNUSUAL = "Permits every change to another status, such as `completed` after `failed`."
 STEP = MappingOf(
     Step,
     {
@@ -60,14 +67,24 @@ STEP = MappingOf(
             field="after_ms",
         ),
         "status": Key(
-            Word(Status, offered=statuses_after_submit()),
+            Word(Status),
             "The new status. The status before must permit this change.",
             required="what the payment becomes",
         ),
         "reason": REASON_KEY,
-        "unusual": Key(Boolean(), "Required for `completed` after `failed`.", default=False),
+        "unusual": Key(
+            Boolean(),
+            f"{UNUSUAL} A first step with it and without `after` starts from `pending`, not from "
+            "`processing`. A step that the present status does not permit is left out.",
+            default=False,
+        ),
     },
     REASON_RULE,
+    KeyRule(
+        schema={
+            "allOf": [{"anyOf": [is_on("unusual"), _status_in(set(Status) - {Status.PENDING})]}]
+        }
+    ),
 )
 
 
@@ -86,7 +103,9 @@ class _Outcome(Kind[Outcome]):
         return Scripted(steps=_read_steps(entries))
 
     def schema(self) -> JsonSchema:
-        steps = {"type": "array", "items": STEP.schema(), "maxItems": MAX_STEPS}
+        first = {"anyOf": [is_on("unusual"), _status_in(_ordinary(Status.PROCESSING))]}
+        steps: JsonSchema = {"type": "array", "items": STEP.schema(), "maxItems": MAX_STEPS}
+        steps["allOf"] = [{"prefixItems": [first]}]
         return {"anyOf": [{"const": HANDSET}, steps]}
 
     def write(self, value: Outcome) -> Json:
@@ -97,11 +116,20 @@ class _Outcome(Kind[Outcome]):
                 return [STEP.write(step) for step in steps]
 
 
+def _ordinary(since: Status) -> list[Status]:
+    """The statuses that need no `unusual`, in the order of the table of transitions."""
+    return [
+        to
+        for (before, to), edge in TRANSITIONS.items()
+        if before is since and edge is Edge.ORDINARY
+    ]
+
+
 OUTCOME = _Outcome()
 OUTCOME_RULE = MappingOf(
     OutcomeRule,
     rule_keys(
-        WHEN,
+        OUTCOME_WHEN,
         then=Key(
             OUTCOME,
             f"A list of steps, or `{HANDSET}`: the customer or a test answers.",
@@ -116,13 +144,15 @@ def _read_steps(entries: list[Entry]) -> tuple[Step, ...]:
     """The steps, each of them legal after the one before; the submit leads to processing."""
     steps: list[Step] = []
     since: Status | None = Status.PROCESSING
-    for entry in entries:
+    for number, entry in enumerate(entries):
         members = STEP.members(entry)
         earlier_ms = steps[-1].after_ms if steps else 0
         step = None if members is None else _read_step(members, earlier_ms)
         if members is None or step is None:
             since = None  # what may follow a step that cannot be read is unknown
             continue
+        if number == 0 and replaces_submit(step):
+            since = Status.PENDING
         if since is not None:
             since = _follow(since, step, members)
         steps.append(step)
@@ -145,26 +175,18 @@ def _read_step(members: Members, earlier_ms: int) -> Step | None:
 
 
 def _follow(since: Status, step: Step, members: Members) -> Status | None:
-    """The status after a step, or None after noting that it cannot be reached like this."""
+    """The status after a step, or None after noting that it is the status before."""
     edge = TRANSITIONS.get((since, step.status))
-    if edge in (None, Edge.SETTING):
-        members.known["status"].note(_what_can_follow(since, step.status))
+    if edge is None:
+        members.known["status"].note(f"{step.status} cannot follow {since}: it changes nothing")
         return None
-    if edge is Edge.UNUSUAL and not step.unusual:
+    if edge is not Edge.ORDINARY and not step.unusual:
+        ordinary = _ordinary(since)
+        usual = f"; {listed(ordinary, 'or')} can follow without it" if ordinary else ""
         members.known["status"].note(
-            f"{step.status} after {since} is unusual, so it needs 'unusual: true'"
+            f"{step.status} after {since} is unusual, so it needs 'unusual: true'{usual}"
         )
     return step.status
-
-
-def _what_can_follow(since: Status, status: Status) -> str:
-    possible = [
-        f"{to} (with unusual: true)" if TRANSITIONS[since, to] is Edge.UNUSUAL else to.value
-        for to in followers(since)
-    ]
-    if not possible:
-        return f"{status} cannot follow {since}: {since} is the end of a payment"
-    return f"{status} cannot follow {since}; after {since} can come {listed(possible, 'or')}"
 
 
 _ADVICE = "a duration such as 5s"
@@ -220,6 +242,15 @@ _DELAYS = {
 }
 
 
+def _delay_schema(moment: RedirectMoment, kind: Duration) -> JsonSchema:
+    schema = kind.schema()
+    limits = {key: schema[key] for key in ("pattern", "not") if key in schema}
+    return {
+        "if": {"properties": {"redirect": {"const": moment.value}}, "required": ["redirect"]},
+        "then": {"properties": {"delay": limits}},
+    }
+
+
 def _check_delay(members: Members) -> None:
     known, values = members.known, members.values
     if "delay" not in known or ("redirect" in known and values["redirect"] is None):
@@ -246,7 +277,7 @@ CHECKOUT_EFFECT = MappingOf(
             default_text="at once, when the payment has completed",
         ),
         "delay": Key(
-            Duration(),
+            Duration(examples=["500ms", "2s"]),
             "For `before_webhook`: the real time from the redirect to the first attempts, "
             f"{_MAX_WAIT} at most. For `before_completed`: the time by the account's clock from "
             "the approval to the completion, by which later steps of the outcome are postponed.",
@@ -279,7 +310,8 @@ CHECKOUT_EFFECT = MappingOf(
                     "properties": {"redirect": {"enum": [moment.value for moment in _DELAYS]}},
                     "required": ["redirect"],
                 }
-            }
+            },
+            "allOf": [_delay_schema(moment, kind) for moment, kind in _DELAYS.items()],
         },
     ),
 )

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from emulator.domain.message_text import escape_controls, nearest_word
+from emulator.domain.payment import Status, status_advice
+from emulator.domain.user_error import UserError
 
 _MAX_MESSAGE_CHARACTERS = 300
 # The search for the nearest word takes as long as reading a hundred lines.
@@ -28,12 +30,12 @@ class Problem(Struct, frozen=True, kw_only=True):
         return f"{self.source}:{self.line}:{self.column}: {self.message}"
 
 
-class ScenarioError(Exception):
+class ScenarioError(UserError):
     """One or several scenario files are invalid; `problems` has every problem."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        super().__init__(*map(str, self.problems))
 
 
 def in_one_line(messages: Sequence[str]) -> str:
@@ -52,7 +54,7 @@ class Notes:
 
     @property
     def are_many(self) -> bool:
-        """Whether there are so many that further ones need no hints."""
+        """Whether there are too many problems for further hints."""
         return len(self._problems) >= MAX_WITH_HINTS
 
     def add(self, line: int, column: int, message: str) -> None:
@@ -72,7 +74,7 @@ class Notes:
 # Words of other services, and of the language.
 _SYNONYMS = {
     "completed": "succeeded success successful paid approved captured settled done",
-    "failed": "declined rejected error failure cancelled canceled timeout timed_out",
+    "failed": "declined rejected error failure timeout timed_out",
     "insufficient_balance": "insufficient_funds no_funds not_enough_money low_balance",
     "user_cancelled": "cancelled canceled cancel aborted",
     "timeout": "timed_out time_out no_answer expired",
@@ -94,6 +96,9 @@ def hint_nearest(word: str, known: Iterable[str]) -> str:
     words = list(known)
     prefix, dot, last = word.lower().rpartition(".")
     last = last.replace(" ", "_").replace("-", "_")
+    advice = status_advice(last) if f"{prefix}{dot}{Status.FAILED}" in words else ""
+    if advice:
+        return f"; {advice[0].lower()}{advice[1:-1]}"
     meant = (f"{prefix}{dot}{each}" for each in _SYNONYMS if last in _SYNONYMS[each].split())
     nearest = next(filter(words.__contains__, meant), None) or nearest_word(word.lower(), words)
     return "" if nearest is None else f"; did you mean '{nearest}'?"

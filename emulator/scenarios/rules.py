@@ -23,6 +23,7 @@ from emulator.scenarios.values import (
     RuleSection,
     Scenario,
     WebhookRule,
+    WebhookWhen,
     When,
 )
 
@@ -59,8 +60,15 @@ class RuleKey(Struct, frozen=True, kw_only=True):
     index: int
 
 
-Uses = Callable[[RuleKey], int]
-"""How often a rule was used so far; called only for rules that match and have a limit."""
+class Past(Struct, frozen=True):
+    """How often a rule was used so far, and the time since a scenario was enabled.
+
+    Both are called only for rules that match and depend on it.
+    """
+
+    uses: Callable[[RuleKey], int]
+    elapsed_ms: Callable[[str], int]
+
 
 # The customer answers.
 DEFAULT_OUTCOME = Handset()
@@ -93,17 +101,17 @@ def matches(when: When, facts: PaymentFacts) -> bool:
 
 
 def choose_outcome(
-    scenarios: Iterable[Scenario], facts: PaymentFacts, uses: Uses
+    scenarios: Iterable[Scenario], facts: PaymentFacts, past: Past
 ) -> Chosen[OutcomeRule] | None:
     """What happens after the submit. `scenarios` are those in force, the strongest first.
 
     None leaves it to DEFAULT_OUTCOME.
     """
-    return _first(scenarios, RuleSection.OUTCOMES, lambda rule: matches(rule.when, facts), uses)
+    return _first(scenarios, RuleSection.OUTCOMES, lambda rule: matches(rule.when, facts), past)
 
 
 def choose_payer(
-    scenarios: Sequence[Scenario], facts: PaymentFacts, uses: Uses
+    scenarios: Sequence[Scenario], facts: PaymentFacts, past: Past
 ) -> PaymentFacts | None:
     """The facts with the first phone or bank of their method whose payments succeed.
 
@@ -121,7 +129,7 @@ def choose_payer(
         def names(rule: OutcomeRule, payer: PaymentFacts = payer) -> bool:
             return bool(rule.when.phone or rule.when.bank) and matches(rule.when, payer)
 
-        chosen = _first(scenarios, RuleSection.OUTCOMES, names, uses)
+        chosen = _first(scenarios, RuleSection.OUTCOMES, names, past)
         outcome = DEFAULT_OUTCOME if chosen is None else chosen.rule.then
         if isinstance(outcome, Handset):
             answering = answering or payer
@@ -131,37 +139,37 @@ def choose_payer(
 
 
 def choose_expiry(
-    scenarios: Iterable[Scenario], facts: PaymentFacts, uses: Uses
+    scenarios: Iterable[Scenario], facts: PaymentFacts, past: Past
 ) -> Chosen[ExpiryRule] | None:
     """How long a new checkout stays open; None leaves it to `expires_in`."""
-    return _first(scenarios, RuleSection.EXPIRY, lambda rule: matches(rule.when, facts), uses)
+    return _first(scenarios, RuleSection.EXPIRY, lambda rule: matches(rule.when, facts), past)
 
 
 def choose_checkout(
-    scenarios: Iterable[Scenario], facts: PaymentFacts, setting: str, uses: Uses
+    scenarios: Iterable[Scenario], facts: PaymentFacts, setting: str, past: Past
 ) -> Chosen[CheckoutRule] | None:
     """What the page does, by the first rule with this setting: a field of CheckoutEffect."""
 
     def applies(rule: CheckoutRule) -> bool:
         return getattr(rule.then, setting) is not None and matches(rule.when, facts)
 
-    return _first(scenarios, RuleSection.CHECKOUT, applies, uses)
+    return _first(scenarios, RuleSection.CHECKOUT, applies, past)
 
 
 def choose_webhook(
-    scenarios: Iterable[Scenario], *, mode: Mode, event: str, uses: Uses
+    scenarios: Iterable[Scenario], *, mode: Mode, event: str, past: Past
 ) -> Chosen[WebhookRule] | None:
     """The fault of the deliveries of an event of this type, if a rule matches."""
     return _first(
         scenarios,
         RuleSection.WEBHOOKS,
         lambda rule: rule.when.mode in (None, mode) and rule.when.event in (None, event),
-        uses,
+        past,
     )
 
 
 def _first(
-    scenarios: Iterable[Scenario], section: RuleSection, applies: Callable[[R], bool], uses: Uses
+    scenarios: Iterable[Scenario], section: RuleSection, applies: Callable[[R], bool], past: Past
 ) -> Chosen[R] | None:
     """The first rule of a section that applies and is still active."""
     for scenario in scenarios:
@@ -169,9 +177,20 @@ def _first(
         for index, rule in enumerate(rules):
             if applies(rule):
                 key = RuleKey(scenario=scenario.name, section=section, index=index)
-                if rule.times is None or uses(key) < rule.times:
+                if _is_active(rule, key, past):
                     return Chosen(rule=rule, key=key)
     return None
+
+
+def _is_active(rule: R, key: RuleKey, past: Past) -> bool:
+    when = rule.when
+    if (
+        not isinstance(when, WebhookWhen)
+        and when.is_timed
+        and not when.contains(past.elapsed_ms(key.scenario))
+    ):
+        return False
+    return rule.times is None or past.uses(key) < rule.times
 
 
 def _matches_method(method: str | None, facts: PaymentFacts) -> bool:
@@ -200,25 +219,25 @@ class NamedNumbers:
         self._phones = {method: _phones(whens, method) for method in PHONE_METHODS}
         self._needs_amount = any(when.amount is not None for when in whens)
         self._metadata_keys = tuple(dict(pair for when in whens for pair in when.metadata))
-        self._uncounted = lru_cache(MAX_CACHED)(partial(self._decide, _never_used))
-        self.is_counted = any(rule.times is not None for rule in rules)
+        self._uncounted = lru_cache(MAX_CACHED)(partial(self._decide, NO_PAST))
+        self.is_counted = any(rule.times is not None or rule.when.is_timed for rule in rules)
 
-    def of(self, mode: Mode, payment: Payment, method: str, uses: Uses | None = None) -> Numbers:
+    def of(self, mode: Mode, payment: Payment, method: str, past: Past | None = None) -> Numbers:
         """The numbers to offer for a method that takes a phone.
 
-        `uses` is required where rules are counted. A number that the default decides, or a rule
-        without a phone, is not offered.
+        `past` is required where rules are counted or timed. A number that the default decides, or
+        a rule without a phone, is not offered.
         """
         amount_minor = payment.amount_minor if self._needs_amount else 0
         metadata = payment.terms.metadata if self._metadata_keys else {}
         relevant = tuple((key, metadata[key]) for key in self._metadata_keys if key in metadata)
-        if uses is None:
+        if past is None:
             return self._uncounted(mode, method, amount_minor, relevant)
-        return self._decide(uses, mode, method, amount_minor, relevant)
+        return self._decide(past, mode, method, amount_minor, relevant)
 
     def _decide(
         self,
-        uses: Uses,
+        past: Past,
         mode: Mode,
         method: str,
         amount_minor: int,
@@ -234,7 +253,7 @@ class NamedNumbers:
                 phone=phone,
                 metadata=dict(metadata),
             )
-            chosen = choose_outcome(self._scenarios, facts, uses)
+            chosen = choose_outcome(self._scenarios, facts, past)
             if chosen is not None and chosen.rule.when.phone is not None:
                 numbers.append((phone, chosen.rule.then))
             if len(numbers) == MAX_NUMBERS:
@@ -250,8 +269,7 @@ def _phones(whens: Iterable[When], method: str | None) -> tuple[str, ...]:
     return tuple(accepted[:MAX_DECIDED_NUMBERS])
 
 
-def _never_used(_: RuleKey) -> int:
-    return 0
+NO_PAST = Past(lambda _: 0, lambda _: 0)
 
 
 def designated_numbers(

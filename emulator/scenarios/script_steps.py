@@ -21,7 +21,8 @@ from emulator.scenarios.entries import Entry, is_empty, listed, read_pairs, read
 from emulator.scenarios.faults import FAULT_RULE, LONE_FAULT_RULE
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, JsonValue, Kind, Word
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
-from emulator.scenarios.payment_rules import REASON_KEY
+from emulator.scenarios.payment_members import CREATE_MEMBERS, as_given
+from emulator.scenarios.payment_rules import REASON_KEY, UNUSUAL
 from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.values import Json, Step
 
@@ -72,24 +73,6 @@ PAYMENT = Key(PAYMENT_NAME, NAMED, required="the name that 'create' gave it")
 
 
 _JSON = JsonValue()
-
-
-def _as_given(description: str, kind: Kind[Any] = _JSON, *, default_text: str = "") -> Key:
-    return Key(kind, f"{description} The value is sent without a check.", default_text=default_text)
-
-
-# Of the parameters that the API requires.
-_FILLED_IN = "filled in"
-CREATE_MEMBERS = {
-    "amount": _as_given("The amount in ETB cents.", default_text=_FILLED_IN),
-    "currency": _as_given("The currency: ETB.", default_text=_FILLED_IN),
-    "methods": _as_given("The payment methods to offer.", default_text=_FILLED_IN),
-    "success_url": _as_given("The redirect URL after success.", default_text=_FILLED_IN),
-    "cancel_url": _as_given("The redirect URL after a cancellation.", default_text=_FILLED_IN),
-    "metadata": _as_given("Up to 20 pairs of texts."),
-    "idempotency_key": _as_given("The key that makes a retry of the request safe."),
-    "expires_in": _as_given("The seconds until the checkout expires."),
-}
 
 
 class _UnknownMembers(Kind[list[tuple[str, Json]]]):
@@ -159,7 +142,7 @@ RETRIEVE = MappingOf[Fields](
     dict,
     {
         "payment": Key(PAYMENT_NAME, NAMED),
-        "id": _as_given("An id, instead of `payment`.", _PaymentId()),
+        "id": as_given("An id, instead of `payment`.", _PaymentId()),
     },
     KeyRule(check_keys=_check_one_of_both, schema={"minProperties": 1, "maxProperties": 1}),
 )
@@ -180,7 +163,7 @@ class _QueryValue(Kind[str]):
 
 
 def _query(description: str) -> Key:
-    return _as_given(description, _QueryValue())
+    return as_given(description, _QueryValue())
 
 
 class _List(MappingOf[Fields]):
@@ -301,21 +284,14 @@ TRANSITION = MappingOf[Fields](
     dict,
     {
         "payment": PAYMENT,
-        "status": Key(
-            # A payment that is pending has just been created; no transition leads there.
-            Word([status for status in Status if status is not Status.PENDING]),
-            "The new status.",
-            required="what the payment becomes",
-        ),
+        "status": Key(Word(Status), "The new status.", required="what the payment becomes"),
         "method": Key(
             METHOD,
             "The method, if the payment has none yet.",
             default_text="the first method that the payment offers",
         ),
         "reason": REASON_KEY,
-        "unusual": Key(
-            Boolean(), "Required for `completed` after `failed` or `expired`.", default=False
-        ),
+        "unusual": Key(Boolean(), UNUSUAL, default=False),
     },
     REASON_RULE,
 )

@@ -53,7 +53,23 @@ class AmountRange(Struct, frozen=True, kw_only=True):
     lte: int | None = None
 
 
-class When(Struct, frozen=True, kw_only=True):
+class Timed(Struct, frozen=True, kw_only=True):
+    """A condition that may hold for a time only, counted from when its scenario was enabled."""
+
+    from_ms: int | None = None
+    until_ms: int | None = None
+
+    @property
+    def is_timed(self) -> bool:
+        return self.from_ms is not None or self.until_ms is not None
+
+    def contains(self, elapsed_ms: int) -> bool:
+        """Whether the time has come: `from` is included, `until` is not."""
+        has_begun = self.from_ms is None or self.from_ms <= elapsed_ms
+        return has_begun and (self.until_ms is None or elapsed_ms < self.until_ms)
+
+
+class When(Timed, frozen=True, kw_only=True):
     """The condition on a payment; None matches everything.
 
     `phone` is normalised. `metadata` are pairs that the payment's metadata must contain.
@@ -91,7 +107,7 @@ class CheckoutRule(Struct, frozen=True, kw_only=True):
     times: int | None = None
 
 
-class FaultWhen(Struct, frozen=True, kw_only=True):
+class FaultWhen(Timed, frozen=True, kw_only=True):
     """The condition on a request; None matches everything.
 
     `nth`, `every` and `chance` count the requests that the other keys match, from 1 on, per
@@ -220,7 +236,7 @@ class FieldCheck(_Placed, frozen=True, kw_only=True):
 
 
 class Expect(_Placed, frozen=True, kw_only=True):
-    """Checks a payment, or without one the last response and the account."""
+    """Checks a payment, or without a payment the last response and the account."""
 
     payment: str | None = None
     checks: tuple[FieldCheck, ...] = ()

@@ -15,17 +15,26 @@ from emulator.domain.webhooks import (
     Tamper,
     tamper_problem,
 )
+from emulator.files.yaml_nodes import ListNode
 from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
-from emulator.scenarios.entries import Entry
+from emulator.scenarios.entries import Entry, listed
 from emulator.scenarios.fault_types import FaultMapping, FaultType
-from emulator.scenarios.kinds import Boolean, Duration, WholeNumber, Word
-from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, conditional_rule, is_on
+from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, ListOf, WholeNumber, Word
+from emulator.scenarios.mappings import (
+    Key,
+    KeyRule,
+    MappingOf,
+    Members,
+    conditional_rule,
+    excludes,
+    is_on,
+)
 from emulator.scenarios.values import Json, WebhookRule, WebhookWhen
 
 MAX_COPIES = 100
 MIN_CONCURRENT_COPIES = 2
 MIN_TIMEOUT_MS = 50
-# The only event that a response can wait for: that of the create call.
+# The only event that a response can wait for: the event of the create call.
 AWAITED_EVENT = EVENT_TYPES[Status.PENDING]
 
 COPIES = FaultType(
@@ -87,6 +96,72 @@ DELAY = FaultType(
         )
     }
 )
+
+
+class _Delays(ListOf[int]):
+    """A delay for each copy."""
+
+    def __init__(self) -> None:
+        super().__init__(Duration(), "a list of durations, one for each copy", "a delay")
+
+    def read(self, entry: Entry) -> tuple[int, ...] | None:
+        delays = super().read(entry)
+        if delays is None or not isinstance(entry.node, ListNode):
+            return None
+        if 1 <= len(entry.node.items) <= MAX_COPIES:
+            return delays
+        entry.note(f"delays must have 1 to {MAX_COPIES} durations, one for each copy")
+        return None
+
+    def schema(self) -> JsonSchema:
+        return {**super().schema(), "minItems": 1, "maxItems": MAX_COPIES}
+
+
+def _check_delays(members: Members) -> None:
+    delays, copies = members.values["delays"], members.values["copies"]
+    if delays is not None and copies is not None and len(delays) != copies:
+        members.known["delays"].note(
+            f"delays must have one duration for each of the {copies} copies (got {len(delays)})"
+        )
+
+
+def _check_beside_delays(members: Members) -> None:
+    for key in _WITHOUT_DELAYS[1:] if "delays" in members.known else ():
+        if members.is_on(key):
+            members.known[key].note(f"'{key}' is not allowed beside 'delays'")
+
+
+_WITHOUT_DELAYS = ("delay", "concurrent", "hold", "before_response")
+DELAYS = FaultType(
+    {
+        "delays": Key(
+            _Delays(),
+            "The delay of each copy, as `[0s, 3h]`; instead of `copies`, or with as many. Not with "
+            f"{listed([f'`{key}`' for key in _WITHOUT_DELAYS], 'or')}.",
+        )
+    },
+    effect=lambda settings: {
+        "delays_ms": settings["delays"],
+        "copies": len(settings["delays"]),
+    },
+    rules=[
+        KeyRule(check=_check_delays),
+        excludes("delays", "delay"),
+        KeyRule(
+            check=_check_beside_delays,
+            schema={
+                "allOf": [
+                    {
+                        "if": {"required": ["delays"]},
+                        "then": {
+                            "properties": {key: {"const": False} for key in _WITHOUT_DELAYS[1:]}
+                        },
+                    }
+                ]
+            },
+        ),
+    ],
+)
 DROP = FaultType(
     {
         "drop": Key(
@@ -117,7 +192,7 @@ def _check_event(members: Members) -> None:
         return
     if when.event not in (None, AWAITED_EVENT):
         members.known["then"].child("before_response").note(
-            f"only {AWAITED_EVENT} can come before a response, that of the create call, "
+            f"only {AWAITED_EVENT} can come before a response (to the create call), "
             f"and this rule is for {when.event}"
         )
 
@@ -170,7 +245,7 @@ TAMPER = FaultType(
         )
     }
 )
-TYPES = (COPIES, CONCURRENT, TIMEOUT, DELAY, DROP, HOLD, BEFORE_RESPONSE, TAMPER)
+TYPES = (COPIES, CONCURRENT, TIMEOUT, DELAY, DELAYS, DROP, HOLD, BEFORE_RESPONSE, TAMPER)
 
 WEBHOOK_WHEN = MappingOf(
     WebhookWhen,

@@ -5,7 +5,7 @@ A form is data: its texts have placeholders of a closed list, and nothing is com
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,6 +16,8 @@ from emulator.domain.webhook_forms import (
     BODY_PLACEHOLDERS,
     CONTENT_PLACEHOLDERS,
     HEADER_PLACEHOLDERS,
+    METADATA_PLACEHOLDER,
+    METADATA_PREFIX,
     PLACEHOLDER,
     STANDARD,
     Algorithm,
@@ -37,11 +39,11 @@ from emulator.scenarios.entries import (
     read_pairs,
 )
 from emulator.scenarios.kinds import JsonSchema, JsonValue, Kind, PairsOf, Text, Word
-from emulator.scenarios.loader import unreadable
+from emulator.scenarios.loader import read_paths, unreadable
 from emulator.scenarios.mappings import Key, KeyRule, MappingOf
 from emulator.scenarios.problems import Problem, ScenarioError, hint_nearest
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION, VERSION_KEY
-from emulator.scenarios.values import Json
+from emulator.scenarios.values import Json, Scenario
 from emulator.scenarios.webhook_form_rules import FORM_CHECKS
 from emulator.settings.values import data_directory
 
@@ -78,7 +80,9 @@ class _Template(Text):
         """The text, after noting each placeholder that has no value there."""
         text = super().read(entry)
         for name in _BRACES.findall(text or ""):
-            if name not in self._placeholders:
+            is_metadata = name.startswith(METADATA_PREFIX) and name != METADATA_PREFIX
+            known = METADATA_PLACEHOLDER if is_metadata else name
+            if known not in self._placeholders:
                 own = (each for each in self._placeholders if not each.startswith("payment."))
                 listed_own = listed((f"{{{each}}}" for each in own), "and")
                 hint = hint_nearest(name, self._placeholders) or f"; it can have {listed_own}"
@@ -152,8 +156,9 @@ SIGNATURE = MappingOf(
     {
         "algorithm": Key(
             Word(Algorithm),
-            "What computes the signature; `none` for webhooks that are not signed.",
-            required="hmac-sha1, hmac-sha256, hmac-sha512 or none",
+            "What computes the signature. `token` sends the secret itself; `none` is for webhooks"
+            " that are not signed.",
+            required="hmac-sha1, hmac-sha256, hmac-sha512, token or none",
         ),
         "secret": Key(
             Word(SecretFormat),
@@ -164,7 +169,7 @@ SIGNATURE = MappingOf(
         ),
         "content": Key(
             _Template(CONTENT_PLACEHOLDERS),
-            "What is signed. It has `{body}`, and a header has `{timestamp}` if it has that.",
+            "What is signed; a header or the body has each placeholder of it.",
             default="{body}",
             default_text="`{body}`",
         ),
@@ -275,6 +280,25 @@ def load_webhook_form(name_or_file: str) -> WebhookForm:
     """A shipped form, or that of a file. Raises ScenarioError."""
     is_shipped = name_or_file in SHIPPED_FORMS
     return shipped_form(name_or_file) if is_shipped else _read_file(Path(name_or_file))
+
+
+def read_webhook_form(name_or_file: str) -> tuple[WebhookForm | None, list[Problem]]:
+    """As `load_webhook_form`, for callers that collect the problems of several files."""
+    try:
+        return load_webhook_form(name_or_file), []
+    except ScenarioError as error:
+        return None, [*error.problems]
+
+
+def read_files_of_settings(
+    webhook_format: str, paths: Sequence[str]
+) -> tuple[WebhookForm | None, list[Scenario], list[Problem]]:
+    """The form, None for `standard`, the scenarios, and the problems of all files."""
+    form, problems = read_webhook_form(webhook_format)
+    form = None if form is STANDARD else form
+    forms = frozenset(() if form is None else (form,))
+    scenarios, more, _ = read_paths([Path(path) for path in paths], forms)
+    return form, scenarios, problems + more
 
 
 def webhook_form_of(value: Json) -> WebhookForm:

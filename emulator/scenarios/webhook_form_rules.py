@@ -6,6 +6,7 @@ from string import ascii_letters, digits, hexdigits, printable, punctuation
 
 from emulator.domain.webhook_forms import (
     BODY_PLACEHOLDERS,
+    METADATA_PREFIX,
     PLACEHOLDER,
     Algorithm,
     ContentType,
@@ -18,12 +19,13 @@ from emulator.scenarios.mappings import Members
 MAX_HEADERS = 32
 
 _WORD = f"{ascii_letters}{digits}_"
-# The ASCII characters of values that are not words; those of types and signatures vary.
+# The ASCII characters of values that are not words; types and signatures vary.
 _CHARACTERS = {
     "timestamp": digits,
     "event.timestamp": f"{_WORD}-:.+",
     **{name: f"{_WORD}-:.+" for name in BODY_PLACEHOLDERS if name.endswith("_at")},
     **{name: _WORD + punctuation for name in BODY_PLACEHOLDERS if name.endswith("_url")},
+    "payment.amount_birr": f"{digits}.",
     "payment": printable,
     "payment.metadata": printable,
 }
@@ -37,20 +39,32 @@ def _check_parts(members: Members) -> None:
     is_signed = signature.algorithm is not Algorithm.NONE
     at = members.known.get("headers", members.entry)
     in_headers = set(PLACEHOLDER.findall(" ".join(text for _, text in headers)))
-    found = in_headers | ({"id", "event.id"} & {*PLACEHOLDER.findall(members.values["body"] or "")})
-    signed = set(PLACEHOLDER.findall(signature.content)) if is_signed else set()
-    if is_signed and "body" not in signed:
-        members.known["signature"].child("content").note("content must have {body}")
+    if signature.algorithm is Algorithm.TOKEN and signature.separator:
+        separator = members.known["signature"].child("separator")
+        separator.note("separator must be empty, because only the new secret is sent as a token")
     if is_signed and "signature" not in in_headers:
         at.note("a header must have {signature}, or signature must be {algorithm: none}")
     elif "signature" in in_headers and not is_signed:
         at.note("no header can have {signature}, because the algorithm is none")
-    if "timestamp" in signed - found:
-        at.note("a header must have {timestamp}, because it is signed")
-    if "id" in signed and not found & {"id", "event.id"}:
-        at.note("a header or the body must have {id}, because it is signed")
+    for name in sorted(signature.signed - _readable(members, in_headers)):
+        place = "a header" if name == "timestamp" else "a header or the body"
+        at.note(f"{place} must have {{{name}}}, because it is signed")
     if len(headers) > MAX_HEADERS:
         at.note(f"headers must not have more than {MAX_HEADERS} entries")
+
+
+def _readable(members: Members, in_headers: set[str]) -> set[str]:
+    """The signed placeholders whose values a receiver can read or derive."""
+    body, signed = members.values["body"] or "", members.values["signature"].signed
+    found = in_headers | set(PLACEHOLDER.findall(body)) | {"body"}
+    is_json = members.values["content_type"] is ContentType.JSON
+    # A text that is one placeholder has its members.
+    whole = {
+        name for name in ("payment", "payment.metadata") if is_json and f'"{{{name}}}"' in body
+    }
+    found |= {name for name in signed if any(name.startswith(f"{each}.") for each in whole)}
+    found |= {"id", "event.id"} if found & {"id", "event.id"} else set()
+    return found | ({"payment.amount_birr"} if "payment.amount" in found else set())
 
 
 def _check_ends(members: Members) -> None:
@@ -60,7 +74,9 @@ def _check_ends(members: Members) -> None:
         return
     is_hex = signature.encoding is Encoding.HEX
     one = signature.prefix + (hexdigits if is_hex else f"{_WORD}+/=")
-    if signature.separator and not _separators(one, signature.separator):
+    is_token = signature.algorithm is Algorithm.TOKEN
+    one = printable if is_token else one
+    if signature.separator and not (is_token or _separators(one, signature.separator)):
         at = members.known["signature"].child("separator")
         at.note(f"separator must have a character{_never_in('a signature or its prefix', one)}")
     types = "".join(sent or "" for _, sent in events)
@@ -71,7 +87,8 @@ def _check_ends(members: Members) -> None:
             # Without the first text, and without the last placeholder and text.
             parts = PLACEHOLDER.split(text_of(entry) or "")[1:-2]
             for name, following in zip(parts[::2], parts[1::2], strict=True):
-                possible = characters.get(name, _WORD)
+                is_metadata = name.startswith(METADATA_PREFIX)
+                possible = printable if is_metadata else characters.get(name, _WORD)
                 if not _separators(possible, following):
                     after = f"a character after {{{name}}}{_never_in('its value', possible)}"
                     entry.note(f"{entry.label} must have {after}")

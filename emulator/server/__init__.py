@@ -1,1 +1,5 @@
-"""What `serve` runs: listeners, operations, storage and the webhook sender."""
+"""What `serve` imports. `create_app` builds the emulator as an ASGI application."""
+
+from emulator.server.app.application import Application, create_app
+
+__all__ = ["Application", "create_app"]

@@ -1,8 +1,8 @@
 """The settings of `serve`, from flags, variables and a file."""
 
 from emulator.settings.option_types import Form, parse_checkout_url
-from emulator.settings.options import OPTIONS, Option, SettingsError
-from emulator.settings.resolution import resolve, start_warnings
+from emulator.settings.options import OPTIONS, Option
+from emulator.settings.resolution import WrongSettings, resolve, start_warnings
 from emulator.settings.values import IN_MEMORY, Settings, data_directory
 
 __all__ = [
@@ -11,7 +11,7 @@ __all__ = [
     "Form",
     "Option",
     "Settings",
-    "SettingsError",
+    "WrongSettings",
     "data_directory",
     "parse_checkout_url",
     "resolve",

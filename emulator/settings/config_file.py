@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from emulator.domain.message_text import nearest_word
+from emulator.domain.user_error import UserError
 from emulator.files.yaml_nodes import ListNode, MapNode, Node, ScalarKind, ScalarNode
 from emulator.files.yaml_tree import read_file_text, read_tree
 from emulator.settings.option_types import Form
@@ -17,7 +18,6 @@ from emulator.settings.options import (
     OPTIONS,
     Option,
     OptionValue,
-    SettingsError,
     option_named,
     show,
     wrong,
@@ -43,18 +43,18 @@ def read_config_file(
     """The values of a file by the name of the option; a key without a value is ignored.
 
     `named_by` is the source of the path. The values of the options in `overridden` may be wrong.
-    Raises SettingsError with every mistake of the file.
+    Raises UserError with every mistake of the file.
     """
     problems: list[str] = []
 
     def note(line: int, column: int, message: str) -> None:
-        problems.append(f"{path}:{line}:{column}: {message}")
+        problems.append(f"{_shown(path)}:{line}:{column}: {message}")
 
     try:
         text = read_file_text(Path(path), note)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise SettingsError(f"{named_by}: cannot read {path!r}: {reason}") from None
+        raise UserError(f"{named_by}: cannot read {path!r}: {reason}") from None
     root = None if text is None else read_tree(text, note, holds=None)
     if root is not None and not isinstance(root, MapNode):
         raise wrong(_place(path, root), _found(root), "a mapping from options to values")
@@ -65,7 +65,7 @@ def read_config_file(
             option = _option(key, _place(path, key))
             if option.name in lines:
                 repeated = f"{option.name} is given twice, first on line {lines[option.name]}"
-                raise SettingsError(f"{_place(path, key)}: {repeated}")
+                raise UserError(f"{_place(path, key)}: {repeated}")
             lines[option.name] = key.line
             if not (isinstance(value, ScalarNode) and value.kind is ScalarKind.NULL):
                 where = f"{_place(path, value)}: {option.name}"
@@ -73,10 +73,10 @@ def read_config_file(
                 given[option.name] = OptionValue(option=option, where=where, texts=texts)
                 if option.name not in overridden:
                     given[option.name].read()
-        except SettingsError as error:
+        except UserError as error:
             problems += error.lines
     if problems:
-        raise SettingsError(*problems)
+        raise UserError(*problems)
     return given
 
 
@@ -88,7 +88,7 @@ def _option(key: Node, place: str) -> Option:
         unknown = key.text[:MAX_SHOWN_CHARACTERS]
         names = [option.name for option in _FILE_OPTIONS]
         nearest = nearest_word(unknown.lower().replace("_", "-"), names, similarity=0)
-        raise SettingsError(f"{place}: unknown option {unknown!r}, the nearest is {nearest!r}")
+        raise UserError(f"{place}: unknown option {unknown!r}, the nearest is {nearest!r}")
     return option
 
 
@@ -121,4 +121,9 @@ def _found(node: Node, option: Option | None = None) -> str:
 
 
 def _place(path: str, node: Node) -> str:
-    return f"{path}:{node.line}:{node.column}"
+    return f"{_shown(path)}:{node.line}:{node.column}"
+
+
+def _shown(path: str) -> str:
+    """A path that may have a line break, because each message is one line."""
+    return " ".join(path.splitlines())

@@ -18,7 +18,9 @@ from emulator.domain.accounts import (
 )
 from emulator.domain.hosts import ACCEPTED_URL, MAX_PORT, is_ip_literal, parse_url
 from emulator.domain.instants import ACCEPTED_CLOCKS, parse_clock
+from emulator.domain.message_text import copied_ends
 from emulator.domain.rate_limit import RateLimit
+from emulator.domain.variants import vary_setting
 from emulator.settings.values import IN_MEMORY
 
 MAX_REQUESTS = 1_000_000
@@ -125,18 +127,7 @@ def parse_checkout_url(text: str) -> str:
     return parse_url(text).rstrip("/")
 
 
-def parse_webhook_secret(text: str) -> str:
-    """Read `whsec_` and the base64 of 24 to 64 bytes (Standard Webhooks)."""
-    from emulator.domain.webhook_forms import SecretFormat
-
-    if not SecretFormat.BASE64.accepts(text):
-        raise ValueError(f"expected {SecretFormat.BASE64.expected}")
-    return text
-
-
 def _parse_vary(text: str) -> str:
-    from emulator.domain.variants import vary_setting
-
     return vary_setting(text)
 
 
@@ -179,7 +170,7 @@ _KEY = f"{KEY_FORM}, not a key of the second account"
 TEST_KEY = OptionType(_key_parser(Mode.TEST), f"test_ {_KEY}", "KEY", is_secret=True)
 LIVE_KEY = OptionType(_key_parser(Mode.LIVE), f"live_ {_KEY}", "KEY", is_secret=True)
 WEBHOOK_SECRET = OptionType(
-    _text_if(lambda text: 1 <= len(text) <= MAX_SECRET_LENGTH),
+    _text_if(lambda text: 1 <= len(text) <= MAX_SECRET_LENGTH and not copied_ends(text)),
     f"1 to {MAX_SECRET_LENGTH} characters",
     "SECRET",
     is_secret=True,

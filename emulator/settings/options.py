@@ -7,6 +7,8 @@ from typing import NamedTuple
 from emulator.domain.accounts import mask_key, mask_keys
 from emulator.domain.hosts import public_part
 from emulator.domain.instants import ClockSpec, format_clock
+from emulator.domain.message_text import copied_ends
+from emulator.domain.user_error import UserError
 from emulator.settings import option_types as types
 from emulator.settings.option_types import Form, OptionType
 from emulator.settings.values import Settings
@@ -194,15 +196,6 @@ OPTIONS = (
 )
 
 
-class SettingsError(Exception):
-    """Invalid settings: a line for each, with its place, the value, and the expected values."""
-
-    def __init__(self, *messages: str) -> None:
-        # A quoted path may have a line break; each message is one line.
-        self.lines = tuple(" ".join(message.splitlines()) for message in messages)
-        super().__init__("\n".join(self.lines))
-
-
 class OptionValue(NamedTuple):
     """The texts for an option from one source; a repeatable option may have several."""
 
@@ -211,7 +204,7 @@ class OptionValue(NamedTuple):
     texts: tuple[str, ...]
 
     def read(self) -> object:
-        """The typed value. Raises SettingsError with every mistake."""
+        """The typed value. Raises UserError with every mistake."""
         entries: list[object] = []
         problems: list[str] = []
         for text in self.texts:
@@ -220,9 +213,10 @@ class OptionValue(NamedTuple):
             except ValueError as error:
                 found = show(getattr(error, "found", text), self.option)
                 expected = getattr(error, "expected", self.option.type.expected)
+                expected += copied_ends(text) if self.option.type.is_secret else ""
                 problems += wrong(self.where, found, expected).lines
         if problems:
-            raise SettingsError(*problems)
+            raise UserError(*problems)
         return tuple(entries) if self.option.is_repeatable else entries[0]
 
 
@@ -234,8 +228,8 @@ def show(text: str, option: Option) -> str:
     return repr(text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}…")
 
 
-def wrong(where: str, found: str, expected: str) -> SettingsError:
-    return SettingsError(f"{where}: found {found}, expected {expected}")
+def wrong(where: str, found: str, expected: str) -> UserError:
+    return UserError(f"{where}: found {found}, expected {expected}")
 
 
 def option_named(name: str, options: Iterable[Option] = OPTIONS) -> Option | None:

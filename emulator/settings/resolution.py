@@ -1,24 +1,35 @@
 """Resolves the settings: a flag, then a variable, then the configuration file, then the default."""
 
+import os
+import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from emulator.domain.message_text import nearest_word, nearest_word_hint
 from emulator.domain.payment_methods import METHODS
+from emulator.domain.user_error import UserError
+from emulator.domain.webhook_forms import SecretFormat
 from emulator.settings.option_types import Form
-from emulator.settings.options import OPTIONS, Option, OptionValue, SettingsError, option_named
-from emulator.settings.values import STANDARD_WEBHOOKS, Settings
+from emulator.settings.options import OPTIONS, OptionValue, option_named
+from emulator.settings.values import IN_MEMORY, STANDARD_WEBHOOKS, Settings
 
-# What Kubernetes sets in every pod beside a Service with the name `emulator`.
-_OF_KUBERNETES = ("SERVICE_", "PORT_")
+# What Kubernetes sets in every pod beside a Service, such as `emulator` or `emulator-checkout`.
+_OF_KUBERNETES = re.compile(
+    r".*(?:SERVICE_HOST|SERVICE_PORT(?:_.*)?|PORT_[0-9]+_(?:TCP|UDP|SCTP)(?:_.*)?)", re.DOTALL
+)
 _PREFIX = "EMULATOR_"
 
 
 class OptionRule(NamedTuple):
-    """A rule for several options; the message names the first given one of `options`."""
+    """A rule for several options; the message names the first given one of `options`.
+
+    It is not checked if one of them has a mistake of its own.
+    """
 
     options: tuple[str, ...]
     is_broken: Callable[[Settings], bool]
-    problem: str | Callable[[], str]
+    problem: str
 
 
 def _is_unfit_for_standard(settings: Settings) -> bool:
@@ -26,15 +37,14 @@ def _is_unfit_for_standard(settings: Settings) -> bool:
     secret = settings.webhook_secret
     if secret is None or settings.webhook_format != STANDARD_WEBHOOKS:
         return False
-    from emulator.domain.webhook_forms import SecretFormat
-
     return not SecretFormat.BASE64.accepts(secret)
 
 
-def _unfit_secret() -> str:
-    from emulator.domain.webhook_forms import SecretFormat
-
-    return f"found a secret of another form, expected {SecretFormat.BASE64.expected}"
+def _has_one_path_twice(settings: Settings) -> bool:
+    files = [settings.clock_file, settings.ready_file]
+    files += [None if settings.database == IN_MEMORY else settings.database]
+    paths = [os.path.realpath(path) for path in files if path is not None]
+    return len({*paths}) < len(paths)
 
 
 RULES = (
@@ -59,59 +69,92 @@ RULES = (
         problem="found a method twice, expected each once",
     ),
     OptionRule(
-        options=("webhook-secret",),
+        options=("webhook-secret", "webhook-url"),
         is_broken=lambda settings: bool(settings.webhook_secret) and not settings.webhook_url,
         problem="found a secret without a webhook URL, expected --webhook-url too",
     ),
     OptionRule(
-        options=("webhook-secret",), is_broken=_is_unfit_for_standard, problem=_unfit_secret
+        options=("webhook-secret", "webhook-format"),
+        is_broken=_is_unfit_for_standard,
+        problem=f"found a secret of another form, expected {SecretFormat.BASE64.expected}",
     ),
     OptionRule(
-        options=("watch",),
+        options=("ready-file", "clock-file", "database"),
+        is_broken=_has_one_path_twice,
+        problem="found the path of --clock-file, --ready-file or --database, expected another one",
+    ),
+    OptionRule(
+        options=("watch", "scenarios"),
         is_broken=lambda settings: settings.watch and not settings.scenarios,
         problem="found no scenario files to watch, expected --scenarios too",
     ),
 )
 
 
+class WrongSettings(UserError):
+    """All mistakes of the settings.
+
+    `settings` are the others; the files that they name may have mistakes, too.
+    """
+
+    def __init__(self, *messages: str, settings: Settings) -> None:
+        super().__init__(*messages)
+        self.settings = settings
+
+
 def resolve(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings:
     """The settings of flags, variables and the configuration file.
 
     `flags` has the given values by the name of the option, with dashes or underscores; None and
-    an empty tuple mean not given. Raises SettingsError, and KeyError for an unknown flag.
+    an empty tuple mean not given. Raises WrongSettings, and KeyError for an unknown flag.
     """
     given = _from_variables(environ) | _from_flags(flags)
     config = given.get("config")
+    problems: list[str] = []
+    # The table of options determines the types, which the type checker does not know.
+    values: dict[str, Any] = {}
     if config is not None:
         from emulator.settings.config_file import read_config_file
 
-        path = config.read()
-        in_file = read_config_file(str(path), named_by=config.where, overridden=given)
-        given = {**in_file, **given}
-    # The table of options determines the types, which the type checker does not know.
-    values: dict[str, Any] = {
-        option.attribute: given[option.name].read() for option in OPTIONS if option.name in given
-    }
+        with _noted(problems):
+            path = values["config"] = config.read()
+            in_file = read_config_file(str(path), named_by=config.where, overridden=given)
+            given = {**in_file, **given}
+    # An option of a file with mistakes may be wrong, too.
+    wrong = {option.name for option in OPTIONS if problems and option.name not in given}
+    for name, value in given.items():
+        if value is not config:
+            with _noted(problems):
+                values[value.option.attribute] = value.read()
+            if value.option.attribute not in values:
+                wrong.add(name)
     settings = Settings(**values)
-    problems = [
-        f"{next(given[name].where for name in rule.options if name in given)}: "
-        f"{rule.problem if isinstance(rule.problem, str) else rule.problem()}"
+    problems += [
+        f"{next(given[name].where for name in rule.options if name in given)}: {rule.problem}"
         for rule in RULES
-        if rule.is_broken(settings)
+        if wrong.isdisjoint(rule.options) and rule.is_broken(settings)
     ]
     if problems:
-        raise SettingsError(*problems)
+        raise WrongSettings(*problems, settings=settings)
     return settings
 
 
-def start_warnings(settings: Settings, environ: Mapping[str, str]) -> Iterator[str]:
-    """Describes variables similar to those of options, insecure settings and unknown methods."""
-    known = [option.variable.removeprefix(_PREFIX) for option in OPTIONS]
-    for variable in environ:
-        name = variable.removeprefix(_PREFIX)
-        if name not in {variable, *known} and not name.startswith(_OF_KUBERNETES):
-            from emulator.domain.message_text import nearest_word
+@contextmanager
+def _noted(problems: list[str]) -> Iterator[None]:
+    """Collect the mistakes in the block."""
+    try:
+        yield
+    except UserError as error:
+        problems += error.lines
 
+
+def start_warnings(settings: Settings, environ: Mapping[str, str]) -> Iterator[str]:
+    """Describes variables similar to options' variables, insecure settings and unknown methods."""
+    known = [option.variable.removeprefix(_PREFIX) for option in OPTIONS]
+    for variable, value in environ.items():
+        name = variable.removeprefix(_PREFIX)
+        is_of_kubernetes = _OF_KUBERNETES.fullmatch(name) or _is_address(name, value)
+        if name not in {variable, *known} and not is_of_kubernetes:
             nearest = nearest_word(name, known)
             if nearest is not None:
                 yield f"variable {variable} is unknown; the nearest option is {_PREFIX}{nearest}"
@@ -119,8 +162,6 @@ def start_warnings(settings: Settings, environ: Mapping[str, str]) -> Iterator[s
         yield "--webhook-insecure: the certificates of https webhook endpoints are not verified"
     for method in settings.methods:
         if method not in METHODS:
-            from emulator.domain.message_text import nearest_word_hint
-
             hint = (
                 nearest_word_hint(method, METHODS) or f" The known ones are {', '.join(METHODS)}."
             )
@@ -146,16 +187,16 @@ def _from_variables(environ: Mapping[str, str]) -> dict[str, OptionValue]:
     given: dict[str, OptionValue] = {}
     for option in OPTIONS:
         value = environ.get(option.variable, "")
-        if value and not _is_of_kubernetes(option, value):
+        if value and not _is_address(option.variable, value):
             texts = _split(value) if option.is_repeatable else (value,)
             where = f"variable {option.variable}"
             given[option.name] = OptionValue(option=option, where=where, texts=texts)
     return given
 
 
-def _is_of_kubernetes(option: Option, value: str) -> bool:
+def _is_address(variable: str, value: str) -> bool:
     # Kubernetes sets EMULATOR_PORT=tcp://10.0.0.1:80 in every pod beside a Service `emulator`.
-    return option.variable.endswith("_PORT") and value.startswith("tcp://")
+    return variable.endswith("PORT") and value.startswith(("tcp://", "udp://", "sctp://"))
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -68,9 +68,10 @@ class Settings:
             host = "localhost" if address.is_unspecified else host
         return f"{self.scheme}://{host}:{port}"
 
-    def public_checkout_url(self, checkout_port: int) -> str:
-        """The base of every `checkout_url`, without a trailing slash, for the real port."""
-        return self.checkout_url or self.local_url(checkout_port)
+    @property
+    def public_checkout_url(self) -> str:
+        """The base of every `checkout_url`, without a trailing slash."""
+        return self.checkout_url or self.local_url(self.checkout_port)
 
 
 def data_directory(name: str) -> Path:

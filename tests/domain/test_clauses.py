@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from emulator.domain.clauses import CLAUSES, SECTIONS, Basis
+from emulator.domain.clauses import CLAUSES, SECTIONS, WARNINGS, Basis
 from emulator.domain.variants import VARIANTS
 from emulator.scenarios.scenario_file import scenario_schema
 from emulator.settings import OPTIONS
@@ -55,6 +55,10 @@ def test_a_marker_assigns_all_its_clauses_to_the_test_below_it() -> None:
     ]
 
 
+def test_each_warning_has_a_clause() -> None:
+    assert {each.clause for each in WARNINGS.values()} <= {clause.number for clause in CLAUSES}
+
+
 def test_what_the_contract_leaves_open_is_assumed() -> None:
     assumed = {clause.number for clause in CLAUSES if clause.basis is Basis.ASSUMED}
     assert assumed >= NOT_SHOWN | UNMENTIONED
@@ -70,7 +74,10 @@ def test_a_clause_is_configured_by_what_exists() -> None:
     rules = set(scenario_schema()["properties"])
     for name in list(rules):
         rule = scenario_schema()["properties"][name].get("items", {}).get("properties", {})
-        rules |= {f"{name}: {key}" for key in rule.get("then", {}).get("properties", {})}
+        then = rule.get("then", {})
+        # The `then` of an outcome is also a list of steps.
+        steps = [each.get("items", {}) for each in then.get("anyOf", ())]
+        rules |= {f"{name}: {key}" for each in (then, *steps) for key in each.get("properties", ())}
     for clause in CLAUSES:
         assert set(clause.configured_by) <= options | calls | rules | PARAMS, clause.number
     assert {number for variant in VARIANTS for number in variant.clauses} <= {

@@ -1,4 +1,4 @@
-"""Hosts and ports of URLs, and the hosts of local machines."""
+"""Hosts of URLs and headers, and the hosts of local machines."""
 
 import pytest
 from hypothesis import given
@@ -8,8 +8,6 @@ from emulator.domain.hosts import (
     hide_url_secrets,
     is_ip_literal,
     is_local_name,
-    is_open_port,
-    parse_url_host,
     split_host,
 )
 from tests.tables import rows, values
@@ -47,55 +45,8 @@ def test_the_host_of_a_host_header_is_without_port_and_case(header: str, host: s
     assert split_host(header) == host
 
 
-@pytest.mark.parametrize(
-    ("host", "parsed"),
-    [
-        *rows(__file__, "hosts"),
-        *(
-            (host, host)
-            for host in (
-                *("shop.example", "shop.example.", "shop_1.example", "-a", "a--b"),
-                *("a!$&'()*+,;=`{}~\"b", "1.2.3.4x", "a" * 63 + ".example"),
-                "ሱ" * 57 + ".example",
-                *("ሱቅ.example", "مثال.example", "क्\u200dष.example", "😀.example"),
-                *("xn--fsq.example", "xn--mgbh0fb.example", "127.0.0.1", "[::1]"),
-            )
-        ),
-    ],
-)
-def test_a_host_is_parsed_as_browsers_do(host: str, parsed: str) -> None:
-    assert parse_url_host(host) == parsed
-
-
-@pytest.mark.parametrize(
-    "host",
-    [
-        *values(__file__, "no hosts"),
-        *("a" * 64 + ".example", "ሱ" * 58 + ".example", "a." * 150 + "example", "%61" * 100_000),
-    ],
-    ids=ascii,
-)
-def test_a_host_that_no_browser_opens_is_none(host: str) -> None:
-    assert parse_url_host(host) is None
-
-
-@pytest.mark.parametrize(
-    ("port", "is_open"),
-    [
-        *((port, True) for port in ("", "80", "443", "8443", "65535", "0443", "0" * 50 + "80")),
-        *((port, False) for port in ("0", "00", "1", "22", "025", "6000", "10080", "65536")),
-        ("9" * 9_000, False),
-    ],
-    ids=lambda value: str(value)[:20],
-)
-def test_browsers_open_a_port(port: str, is_open: bool) -> None:
-    assert is_open_port(port) is is_open
-
-
 @given(st.text() | st.text("a1x0-n.%"))
-def test_any_text_is_a_host_or_none(text: str) -> None:
-    parsed = parse_url_host(text)
-    assert parsed is None or parsed
+def test_any_text_has_a_host_that_is_local_or_not(text: str) -> None:
     host = split_host(text)
     assert is_local_name(host) in (True, False)
     assert is_ip_literal(host) in (True, False)

@@ -19,7 +19,7 @@ PREFIXES = ["+251", "00251", "251", "0", ""]
 
 
 @pytest.mark.parametrize("written", values(__file__, "numbers with blanks"))
-def test_blanks_and_dashes_are_dropped(written: str) -> None:
+def test_blanks_dashes_dots_brackets_and_direction_marks_are_removed(written: str) -> None:
     assert normalise_phone(written) == "+251900000001"
 
 
@@ -30,7 +30,12 @@ def test_any_other_text_is_not_a_number(written: str) -> None:
 
 
 @pytest.mark.clause("4.4.8")
-@given(prefix=st.sampled_from(PREFIXES), digits=DIGITS, at=st.integers(0, 12), put=st.text(" -"))
+@given(
+    prefix=st.sampled_from(PREFIXES),
+    digits=DIGITS,
+    at=st.integers(0, 12),
+    put=st.text(" -.()\u00a0\u202d"),
+)
 def test_a_normal_number_is_its_own_normal_form(
     prefix: str, digits: str, at: int, put: str
 ) -> None:

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from emulator import __version__
 from emulator.http import emulator_calls as calls
 from emulator.http.emulator_calls import EmulatorCall, PaymentsEmulatorError
 from emulator.http.response import HttpResponse
 from tests.server.openapi.conftest import printed
 from tests.server.openapi.navigation import operations
 
+AGENT = {"user-agent": f"payments-emulator/{__version__}"}
 URL = "http://127.0.0.1:8080"
 DECLARED = {name: call for name, call in vars(calls).items() if isinstance(call, EmulatorCall)}
 DOCUMENTED = {
@@ -60,7 +62,7 @@ def test_another_response_is_not_that_of_an_emulator(call: EmulatorCall[Any], bo
     with pytest.raises(PaymentsEmulatorError) as raised:
         call.result(HttpResponse(status=200, body=body), URL)
     line = f"{URL} returned 200 for {call.method} {call.path}: this is not a payments emulator"
-    assert (str(raised.value), raised.value.line, raised.value.code) == (line, line, None)
+    assert (str(raised.value), raised.value.lines, raised.value.code) == (line, (line,), None)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def test_an_error_has_a_text_for_tests_and_a_line_for_commands(
 ) -> None:
     with pytest.raises(PaymentsEmulatorError) as raised:
         calls.CLOCK.result(response, URL)
-    assert (str(raised.value), raised.value.line) == (text, line)
+    assert (str(raised.value), raised.value.lines) == (text, (line,))
     assert raised.value.response is response
 
 
@@ -109,7 +111,7 @@ def test_ids_and_queries_are_quoted_and_a_text_is_yaml() -> None:
         "/_emulator/requests?limit=1&path=%2Fv1%2F%2A"
     )
     assert calls.PUT_SCENARIO("own", body="name: ብር").encode("test_key") == (
-        {"authorization": "Bearer test_key", "content-type": "application/yaml"},
+        {**AGENT, "authorization": "Bearer test_key", "content-type": "application/yaml"},
         "name: ብር".encode(),
     )
-    assert calls.CLOCK.encode(None) == ({}, b"")
+    assert calls.CLOCK.encode(None) == (AGENT, b"")

@@ -11,7 +11,6 @@ from emulator.http.name_lookup import (
     MAX_LOOKUPS,
     NameLookups,
     connect_to_first,
-    ip_addresses,
     run_on_daemon_thread,
 )
 from tests.server.webhooks.receiver import receiving, self_signed
@@ -46,21 +45,28 @@ def test_an_event_loop_ends_while_the_function_runs() -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "10.1.2.3"])
 async def test_an_address_is_not_looked_up(host: str) -> None:
-    assert await ip_addresses(host.encode()) == [host]
+    assert await NameLookups().ip_addresses(host.encode()) == [host]
 
 
 async def test_a_name_is_looked_up_and_ipv4_comes_first() -> None:
-    assert (await ip_addresses(b"localhost"))[0] == "127.0.0.1"
+    assert (await NameLookups().ip_addresses(b"localhost"))[0] == "127.0.0.1"
+
+
+@pytest.mark.parametrize("host", [b"shop.localhost", b"A.B.LocalHost", b"shop.localhost."])
+async def test_a_name_under_localhost_is_this_machine(host: bytes) -> None:
+    assert (await NameLookups().ip_addresses(host))[0] == "127.0.0.1"
 
 
 @pytest.mark.parametrize("host", [b"no-such-host.invalid", b"a..b", b"a" * 64, b"%00", b""])
 async def test_an_unknown_or_invalid_name_is_not_found(host: bytes) -> None:
     with pytest.raises(socket.gaierror):
-        await ip_addresses(host)
+        await NameLookups().ip_addresses(host)
 
 
 async def test_a_look_up_can_be_cancelled() -> None:
-    tasks = [asyncio.create_task(ip_addresses(b"no-such-host.invalid")) for _ in range(3)]
+    tasks = [
+        asyncio.create_task(NameLookups().ip_addresses(b"no-such-host.invalid")) for _ in range(3)
+    ]
     cancelled = asyncio.Event()
     asyncio.get_running_loop().call_soon(cancelled.set)
     await cancelled.wait()

@@ -175,7 +175,7 @@ def test_nothing_verifies_a_webhook_without_a_signature() -> None:
     assert not received("unsigned").is_signed_with("")
 
 
-@pytest.mark.parametrize("algorithm", [each for each in Algorithm if each is not Algorithm.NONE])
+@pytest.mark.parametrize("algorithm", [each for each in Algorithm if each.startswith("hmac-")])
 @pytest.mark.parametrize("encoding", Encoding)
 @pytest.mark.parametrize("secret_format", SecretFormat)
 def test_each_algorithm_encoding_and_kind_of_secret_verifies(
@@ -273,7 +273,7 @@ def forms_with_one_header(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=usually(100, deep=500))
+@settings(max_examples=usually(25, deep=200))
 @given(forms_with_one_header())
 def test_each_value_of_a_header_is_found_in_each_form_that_is_accepted(
     form: dict[str, Any],

@@ -1,5 +1,6 @@
 """Webhooks in each form: their bytes, what a receiver finds in them, and tampering."""
 
+import hmac
 import json
 import re
 from base64 import b64encode
@@ -9,9 +10,14 @@ from urllib.parse import parse_qs
 import pytest
 
 from emulator import __version__
-from emulator.domain.webhook_forms import STANDARD, SecretFormat, WebhookForm
+from emulator.domain.payment import PAYMENT_MEMBERS
+from emulator.domain.webhook_forms import (
+    CONTENT_PLACEHOLDERS,
+    STANDARD,
+    SecretFormat,
+    WebhookForm,
+)
 from emulator.domain.webhooks import Tamper, WebhookRequest, tamper_problem
-from emulator.domain.wire import PAYMENT_MEMBERS
 from emulator.http.received_webhooks import ReceivedRequest, ReceivedWebhook
 from emulator.http.webhook_messages import Message, foreign_secret, webhook_request
 from emulator.scenarios.webhook_form_file import (
@@ -201,6 +207,116 @@ def test_the_sent_type_is_the_renamed_one() -> None:
     form = FORMS["hex-header"]
     assert body_of(form)["event"] == "charge.success"
     assert [form.sends(name) for name in ("payment.created", "payment.failed")] == [False, True]
+
+
+ORDER = {"order": "A-17 ሀ", "Order no.": "x"}
+
+
+def test_a_form_may_have_the_reference_of_the_merchant_and_the_amount_in_birr() -> None:
+    text = (
+        'body: {tx_ref: "{payment.metadata.order}", other: "{payment.metadata.Order no.}",'
+        ' none: "{payment.metadata.none}", amount: "{payment.amount_birr}",'
+        ' text: "ETB {payment.amount_birr} for {payment.metadata.order}"}'
+    )
+    for amount, birr in ((15_000, "150.00"), (105, "1.05"), (2**53 - 1, "90071992547409.91")):
+        sent = request(mine(text), body=event(amount=amount, metadata=ORDER))
+        members = {"tx_ref": "A-17 ሀ", "other": "x", "none": "", "amount": birr}
+        assert json.loads(sent.body) == {**members, "text": f"ETB {birr} for A-17 ሀ"}
+        data = received(mine(text), sent).data
+        assert (data["metadata"]["order"], data["amount"]) == ("A-17 ሀ", amount)
+    fields = f"content_type: application/x-www-form-urlencoded\n{text}"
+    sent = request(mine(fields), body=event(metadata={}))
+    assert parse_qs(sent.body.decode())["amount"] == ["150.00"]
+    assert received(mine(fields), sent).data["metadata"] == {
+        "order": "",
+        "Order no.": "",
+        "none": "",
+    }
+
+
+def signing(content: str, rest: str = "") -> WebhookForm:
+    headers = 'headers: {x: "{signature}", t: "{timestamp}", b: "{payment.amount_birr}"}'
+    signature = f"signature: {{algorithm: hmac-sha256, content: {json.dumps(content)}}}"
+    return parse_webhook_form(f"version: 1\nname: mine\n{signature}\n{headers}\n{rest}", "")
+
+
+@pytest.mark.parametrize("name", [each for each in CONTENT_PLACEHOLDERS if each != "body"])
+def test_the_content_may_have_any_placeholder_but_the_signature(name: str) -> None:
+    name = name.replace("NAME", "Order no.")
+    form = signing(f"a{{{name}}}b")
+    body = event(metadata=ORDER)
+    assert is_genuine(form, request(form, body=body))
+    [value] = re.fullmatch("a(.*)b", content_of(form, body), re.DOTALL).groups()  # type: ignore[union-attr]
+    members = {**json.loads(body)["data"], "amount_birr": "150.00"}
+    members |= {f"metadata.{key}": text for key, text in ORDER.items()}
+    expected = members.get(name.removeprefix("payment."), value) if "." in name else value
+    written = "" if expected is None else expected
+    assert value == (
+        written
+        if isinstance(written, str)
+        else json.dumps(written, ensure_ascii=False, separators=(",", ":"))
+    )
+    assert value or name == "payment.method"
+    assert not is_genuine(form, request(form, Tamper.SIGNATURE, body=body))
+    problem = tamper_problem(form, Tamper.BODY)
+    if name in {"payment", "payment.amount", "payment.amount_birr"}:
+        assert not is_genuine(form, request(form, Tamper.BODY, body=body))
+    else:
+        assert problem is not None
+        assert "have no signed amount; use 'tamper: signature' or 'unsigned'" in problem
+
+
+def content_of(form: WebhookForm, body: bytes) -> str:
+    """What is signed, which the signature of a copy of the form proves."""
+    content = received(form, request(form, body=body)).signed_content
+    digest = hmac.digest(SECRETS[SecretFormat.TEXT].encode(), content, "sha256").hex()
+    assert dict(request(form, body=body).headers)["x"] == digest
+    return content.decode()
+
+
+def test_a_signature_may_cover_some_members_and_not_the_body() -> None:
+    form = signing(
+        "{payment.metadata.order}|{payment.amount_birr}|{timestamp}",
+        'body: {o: "{payment.metadata.order}"}',
+    )
+    body = event(metadata=ORDER)
+    assert content_of(form, body) == "A-17 ሀ|150.00|1767225605"
+    for tamper in Tamper:
+        assert tamper_problem(form, tamper) is None
+        if tamper is not Tamper.STALE:
+            assert not is_genuine(form, request(form, tamper, body=body)), tamper
+
+
+def test_a_token_is_the_secret_itself() -> None:
+    form = parse_webhook_form(
+        "version: 1\nname: mine\nsignature: {algorithm: token, prefix: 'Bearer '}\n"
+        "headers: {verif-hash: '{signature}'}",
+        "",
+    )
+    secret = SECRETS[SecretFormat.BASE64]
+
+    def headers(tamper: Tamper | None = None) -> dict[str, str]:
+        message = Message(event_id="evt_1", timestamp_s=1, body=event())
+        return dict(
+            webhook_request(message, form=form, url=URL, secrets=[secret], tamper=tamper).headers
+        )
+
+    assert headers()["verif-hash"] == f"Bearer {secret}"
+    assert headers(Tamper.SIGNATURE)["verif-hash"] == f"Bearer {foreign_secret(secret, form)}"
+    assert "verif-hash" not in headers(Tamper.UNSIGNED)
+    for sent, verdict in ((headers(), True), (headers(Tamper.SIGNATURE), False)):
+        webhook = ReceivedRequest(headers=sent, body=event()).read(webhook_form_json(form))
+        assert webhook.is_signed
+        assert webhook.is_signed_with(secret) is verdict
+    problems = {tamper: tamper_problem(form, tamper) for tamper in Tamper}
+    assert [tamper for tamper, problem in problems.items() if problem is None] == [
+        Tamper.SIGNATURE,
+        Tamper.UNSIGNED,
+    ]
+    for unfit in ("ሚስጥር", "a\nb"):
+        problem = form.signature.secret_problem(unfit)
+        assert problem == "1 to 256 characters, all visible ASCII or blanks"
+    assert form.signature.secret_problem(secret) is None
 
 
 def test_a_ping_has_no_payment() -> None:

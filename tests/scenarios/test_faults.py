@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 from emulator.domain.faults import ApiRequest, Point, RequestEffect
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryEffect
@@ -16,6 +16,7 @@ from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.scenario_file import scenario_schema
 from emulator.scenarios.values import FaultRule, FaultWhen, WebhookWhen
+from tests.depth import usually
 from tests.scenarios.sample_faults import request_fault
 from tests.tables import rows
 
@@ -30,11 +31,15 @@ REQUEST_FAULTS = {
     "hold": "delivery",
 }
 NEEDED = {"concurrent": "copies", "body": "status"}
+BESIDE_DELAYS = ("delay", "concurrent", "hold", "before_response")
+# The delays are the number of copies too.
+IMPLIED = {("delays", "copies")}
 WEBHOOK_FAULTS = {
     "copies": "2",
     "concurrent": "true",
     "timeout": "500ms",
     "delay": "1s",
+    "delays": "[1s, 2s]",
     "drop": "true",
     "hold": "true",
     "before_response": "true",
@@ -70,6 +75,7 @@ def test_keys_have_an_effect_on_a_request(then: str, expected: dict[str, Any]) -
 
 @pytest.mark.parametrize(("then", "expected"), rows(__file__, "effects on a delivery"))
 def test_keys_have_an_effect_on_a_delivery(then: str, expected: dict[str, Any]) -> None:
+    expected |= {"delays_ms": tuple(expected.get("delays_ms", ()))}
     assert effect_of("webhooks", then) == DeliveryEffect(**expected)
 
 
@@ -89,6 +95,7 @@ def test_two_fault_types_have_both_effects_or_exclude_each_other(
         for type_ in types
         for other in (values if type_.excludes_all else type_.excludes)
     }
+    excluded |= {frozenset(("delays", key)) for key in BESIDE_DELAYS if section == "webhooks"}
 
     def then_of(*keys: str) -> str:
         """These keys, and those that they need."""
@@ -102,7 +109,8 @@ def test_two_fault_types_have_both_effects_or_exclude_each_other(
             with pytest.raises(ScenarioError):
                 effect_of(section, then, when)
         else:
-            alone = [effect_of(section, then_of(key), when)] if key not in NEEDED else []
+            is_alone = key not in NEEDED and (key, other) not in IMPLIED
+            alone = [effect_of(section, then_of(key), when)] if is_alone else []
             assert effect_of(section, then, when) not in (*alone, nothing)
 
 
@@ -117,11 +125,12 @@ def test_two_fault_types_have_both_effects_or_exclude_each_other(
         ("webhooks", WEBHOOK_FAULTS),
     ],
 )
+@pytest.mark.sampled
 @pytest.mark.parametrize("when", ["{}", "{request: list_payments}", "{event: payment.failed}"])
 def test_the_reader_and_the_schema_agree_on_which_keys_go_together(
     section: str, settings: dict[str, str], when: str
 ) -> None:
-    for count in range(len(settings) + 1):
+    for count in range(usually(4, deep=len(settings) + 1)):
         for keys in combinations(settings, count):
             then = f"{{{', '.join(f'{key}: {settings[key]}' for key in keys)}}}"
             rule = f"{{when: {when}, then: {then}}}"

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 from emulator.domain.accounts import Mode
 from emulator.domain.faults import ApiRequest, Point
@@ -23,7 +23,6 @@ from emulator.scenarios.scenario_file import fault_rule_json, scenario_schema
 from emulator.scenarios.script import SCRIPT_STEPS
 from emulator.scenarios.script_steps import ANSWERS
 from emulator.scenarios.values import Scenario
-from tests.long_runs.parser_targets import checked
 
 VALIDATOR = Draft202012Validator(scenario_schema())
 LOADERS: list[Loader] = [yaml.SafeLoader]
@@ -32,8 +31,20 @@ if hasattr(yaml, "CSafeLoader"):
 
 
 def read(text: str) -> Scenario | None:
-    scenario: Scenario | None = checked(parse_scenario, text)
-    return scenario
+    """The scenario of a text; None after a check of its problems."""
+    try:
+        return parse_scenario(text, "fuzz.yaml")
+    except ScenarioError as error:
+        problems = error.problems
+    assert problems
+    for problem in problems:
+        # The end of a text is on a line of its own.
+        assert problem.source == "fuzz.yaml", problem
+        assert 1 <= problem.line <= len(text.splitlines()) + 1, problem
+        assert problem.column >= 1
+        assert len(str(problem).splitlines()) == 1, problem
+        str(problem).encode()
+    return None
 
 
 def keys_in(schema: Any) -> set[str]:

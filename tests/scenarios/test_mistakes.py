@@ -51,11 +51,12 @@ def test_check_explains_each_mistake_at_its_position(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("section", [section for _, section, _ in SECTIONS])
-def test_both_parsers_lead_to_the_same_explanation(section: str) -> None:
+def test_both_parsers_lead_to_the_same_position_and_hint(section: str) -> None:
     text, _ = text_and_place(section)
     problems = []
     for loader in (yaml.SafeLoader, yaml.CSafeLoader):
         notes = Notes("file")
         read_tree(text, notes.add, loader=loader)
-        problems.append(notes.problems)
+        # Without a hint, the message is that of the parser.
+        problems.append([re.sub("(must be YAML): .*", r"\1", str(each)) for each in notes.problems])
     assert problems[0] == problems[1]

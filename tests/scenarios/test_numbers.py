@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from emulator.scenarios.rules import (
     choose_payer,
 )
 from emulator.scenarios.values import AmountRange, OutcomeRule, Scenario, When
-from tests.domain.sample_payments import sample_payment
+from tests.domain.sample_payments import NO_TERMS, sample_payment
 
 ONE, TWO, THREE = "+251900000001", "+251900000002", "+251900000003"
 COMPLETES = Scripted(steps=(Step(status=Status.COMPLETED),))
@@ -73,14 +74,14 @@ def test_a_number_may_depend_on_the_amount(amount_minor: int, expected: list[str
 @pytest.mark.parametrize(
     ("metadata", "expected"),
     [
-        ("{}", [THREE]),
-        ('{"case":"a"}', [ONE, THREE]),
-        ('{"case":"b","of":"x"}', [TWO, THREE]),
-        ('{"case":"b"}', [THREE]),
-        ('{"case":"","of":"x"}', [THREE]),
+        ({}, [THREE]),
+        ({"case": "a"}, [ONE, THREE]),
+        ({"case": "b", "of": "x"}, [TWO, THREE]),
+        ({"case": "b"}, [THREE]),
+        ({"case": "", "of": "x"}, [THREE]),
     ],
 )
-def test_a_number_may_depend_on_metadata(metadata: str, expected: list[str]) -> None:
+def test_a_number_may_depend_on_metadata(metadata: dict[str, str], expected: list[str]) -> None:
     numbers = named(
         [
             rule(phone=ONE, metadata=(("case", "a"),)),
@@ -88,7 +89,8 @@ def test_a_number_may_depend_on_metadata(metadata: str, expected: list[str]) -> 
             rule(phone=THREE),
         ]
     )
-    assert phones(numbers, sample_payment(terms_json=f'{{"metadata":{metadata}}}')) == expected
+    terms = replace(NO_TERMS, metadata=metadata)
+    assert phones(numbers, sample_payment(terms=terms)) == expected
 
 
 def test_uses_are_required_only_for_rules_with_a_limit() -> None:

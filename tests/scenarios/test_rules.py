@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -15,9 +15,9 @@ from emulator.domain.outcomes import Handset, Scripted, Step
 from emulator.domain.payment import Status
 from emulator.scenarios.rules import (
     Chosen,
+    Past,
     PaymentFacts,
     RuleKey,
-    Uses,
     choose_expiry,
     choose_outcome,
     choose_webhook,
@@ -76,17 +76,24 @@ def fail_if_counted(key: RuleKey) -> int:
     raise AssertionError(f"the uses of {key} were requested")
 
 
-def choose(section: RuleSection, files: Sequence[Sequence[Any]], uses: Uses) -> Chosen[Any] | None:
+def fail_if_timed(scenario: str) -> int:
+    raise AssertionError(f"the time of {scenario} was requested")
+
+
+def choose(
+    section: RuleSection, files: Sequence[Sequence[Any]], uses: Callable[[RuleKey], int]
+) -> Chosen[Any] | None:
     """The rule that is chosen from files with these rules in one section, the strongest first."""
     scenarios = [
         Scenario(name=f"s{index}", **{section.value: tuple(rules)})
         for index, rules in enumerate(files)
     ]
+    past = Past(uses, fail_if_timed)
     if section is RuleSection.WEBHOOKS:
-        return choose_webhook(scenarios, mode=Mode.TEST, event="payment.completed", uses=uses)
+        return choose_webhook(scenarios, mode=Mode.TEST, event="payment.completed", past=past)
     if section is RuleSection.EXPIRY:
-        return choose_expiry(scenarios, CREATED, uses)
-    return choose_outcome(scenarios, SUBMITTED, uses)
+        return choose_expiry(scenarios, CREATED, past)
+    return choose_outcome(scenarios, SUBMITTED, past)
 
 
 @pytest.mark.parametrize(("when", "facts", "expected"), rows(__file__, "conditions on a payment"))

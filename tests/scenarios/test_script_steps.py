@@ -7,14 +7,14 @@ import pytest
 import yaml
 
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
-from emulator.domain.wire import payment_json
-from emulator.scenarios.expectations import PAYMENT_FIELDS, RESPONSE_CHECKS
+from emulator.scenarios.expectations import RESPONSE_CHECKS
 from emulator.scenarios.loader import parse_scenario
+from emulator.scenarios.payment_members import CREATE_MEMBERS, PAYMENT_FIELDS
 from emulator.scenarios.scenario_file import step_json
-from emulator.scenarios.script_steps import CREATE_MEMBERS, LIST
+from emulator.scenarios.script_steps import LIST
 from emulator.scenarios.values import Create, Expect, Place, Step
-from emulator.server.api.parameters import KNOWN as KNOWN_PARAMETERS
-from emulator.server.api.queries import KNOWN as KNOWN_QUERY
+from emulator.server.api import parameters
+from emulator.server.engine.state.wire import payment_json
 from tests.domain.sample_payments import sample_payment
 from tests.tables import rows
 
@@ -47,21 +47,18 @@ def test_a_step_is_written_in_its_shortest_form_with_its_keys_in_order(shortest:
 
 
 def test_create_and_list_know_the_fields_of_the_contract() -> None:
-    assert tuple(CREATE_MEMBERS) == KNOWN_PARAMETERS
-    assert tuple(LIST.keys) == KNOWN_QUERY
-    assert step_of(f"create: {{{', '.join(f'{key}: x' for key in KNOWN_PARAMETERS)}}}") == Create(
-        place=HERE, members=tuple((key, "x") for key in KNOWN_PARAMETERS)
+    assert tuple(CREATE_MEMBERS) == parameters.CREATE.names
+    assert tuple(LIST.keys) == parameters.LIST.names
+    assert step_of(f"create: {{{', '.join(f'{key}: x' for key in CREATE_MEMBERS)}}}") == Create(
+        place=HERE, members=tuple((key, "x") for key in CREATE_MEMBERS)
     )
 
 
 # --- expect
 
 
-TERMS = '{"checkout_url":"","success_url":"","cancel_url":"","metadata":{}}'
-
-
 def test_expect_knows_the_fields_of_the_contract() -> None:
-    assert list(PAYMENT_FIELDS) == list(json.loads(payment_json(sample_payment(terms_json=TERMS))))
+    assert list(PAYMENT_FIELDS) == list(json.loads(payment_json(sample_payment())))
 
 
 @pytest.mark.parametrize(

@@ -106,10 +106,9 @@ def test_a_name_can_be_used_after_it_was_given(steps: str) -> None:
 
 
 def test_many_unknown_names_are_noted_without_hints() -> None:
-    names = ", ".join(f"{'a' * 50}{n}" for n in range(1_000))
-    creates = "".join(f"  - create: {{as: {'a' * 55}{n}}}\n" for n in range(50))
-    problems = problems_of(f"{creates}  - expect: {{payments: [{names}]}}\n")
-    assert len(problems) == 1_000
+    names = ", ".join(f"{'a' * 50}{n}" for n in range(201))
+    problems = problems_of(f"  - create: {{as: {'a' * 55}}}\n  - expect: {{payments: [{names}]}}\n")
+    assert len(problems) == 201
     assert "did you mean" in problems[0].message
     assert problems[-1].message.endswith("before this step")
 

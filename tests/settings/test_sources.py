@@ -1,14 +1,12 @@
 """The sources of settings, their precedence, and their error messages."""
 
-from collections.abc import Mapping
+import json
 from pathlib import Path
 
-import click
 import pytest
 
-from emulator.cli.serve import parse_flags
-from emulator.cli.server import serve as serve_command
-from emulator.settings import OPTIONS, Option, Settings, SettingsError, resolve, start_warnings
+from emulator.domain.user_error import UserError
+from emulator.settings import OPTIONS, Option, Settings, resolve, start_warnings
 from tests.tables import rows
 
 # Of each option: what the file, a variable and a flag state.
@@ -106,7 +104,7 @@ def test_without_a_variable_of_ours_with_a_value_every_setting_has_its_default(
 def test_a_message_has_the_source_the_value_and_the_expected_values(
     flags: dict[str, object], variables: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(SettingsError) as refusal:
+    with pytest.raises(UserError) as refusal:
         resolve(flags, variables)
     assert str(refusal.value) == message
 
@@ -124,9 +122,42 @@ def test_a_message_has_the_source_the_value_and_the_expected_values(
     ],
 )
 def test_a_message_masks_a_refused_secret(name: str, value: str) -> None:
-    with pytest.raises(SettingsError) as refusal:
+    with pytest.raises(UserError) as refusal:
         resolve({"webhook-url": "http://shop.test", name: value}, {})
     assert "very_secret" not in str(refusal.value)
+
+
+ENDS = {
+    "{}\n": "ends with a line end",
+    " {}": "begins with white space",
+    "{}\u00a0": "ends with white space",
+    "\ufeff{}": "begins with a control character",
+    "'{}'": "is in quotes",
+    '"{}"': "is in quotes",
+    "“{}”": "is in quotes",
+}
+
+
+@pytest.mark.parametrize(("ends", "reason"), ENDS.items())
+@pytest.mark.parametrize("name", ["webhook-secret", "test-key", "live-key"])
+def test_a_secret_that_was_copied_with_its_surroundings_is_refused_with_this_reason(
+    name: str, ends: str, reason: str, tmp_path: Path
+) -> None:
+    text = ends.format(VALUES[name][2])
+    config = tmp_path / "emulator.yaml"
+    config.write_text(json.dumps({name: text}), encoding="utf-8")
+    webhooks = {"webhook-url": "http://shop.test", "webhook-format": "hex-header"}
+    variable = f"EMULATOR_{name.upper().replace('-', '_')}"
+    sources: list[tuple[dict[str, object], dict[str, str]]] = [
+        ({name: text}, {}),
+        ({}, {variable: text}),
+        ({"config": str(config)}, {}),
+    ]
+    for flags, variables in sources:
+        with pytest.raises(UserError) as refusal:
+            resolve({**webhooks, **flags}, variables)
+        assert str(refusal.value).endswith(f"; the given text {reason}")
+        assert text.strip("'\"“”\ufeff \u00a0\n") not in str(refusal.value)
 
 
 def test_secrets_stay_out_of_the_representation_of_settings() -> None:
@@ -148,32 +179,67 @@ def test_misspelt_variables_and_unknown_methods_get_a_warning_with_the_nearest_k
     ]
 
 
-def test_a_long_value_is_cut_in_the_message() -> None:
-    with pytest.raises(SettingsError) as refusal:
-        resolve({"clock": "x" * 10_000}, {})
-    assert len(str(refusal.value)) < 250
+def test_the_variables_of_kubernetes_get_no_warning_and_set_nothing() -> None:
+    environ = {}
+    for service in ("EMULATOR", "EMULATOR_CHECKOUT", "EMULATOR_TEST"):
+        port = f"{service}_PORT"
+        environ |= {
+            f"{service}_SERVICE_HOST": "10.0.0.1",
+            f"{service}_SERVICE_PORT": "8081",
+            f"{service}_SERVICE_PORT_HTTP": "8081",
+            port: "tcp://10.0.0.1:8081",
+            f"{port}_8081_TCP": "tcp://10.0.0.1:8081",
+            **{f"{port}_8081_TCP_{member}": "8081" for member in ("PROTO", "PORT", "ADDR")},
+            f"{port}_53_UDP": "udp://10.0.0.1:53",
+        }
+    settings = resolve({}, environ)
+    assert settings == Settings()
+    assert list(start_warnings(settings, environ)) == []
+
+
+def test_all_mistakes_of_flags_variables_and_the_file_are_reported_at_once(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("clock: never\nprot: 1\n")
+    flags = {"config": str(config), "methods": "A,B", "watch": True}
+    with pytest.raises(UserError) as refusal:
+        resolve(flags, {"EMULATOR_PORT": "x", "EMULATOR_SEED": "y"})
+    places = [line.split(": ")[0] for line in refusal.value.lines]
+    assert places == [
+        f"{config}:1:8",
+        f"{config}:2:1",
+        "variable EMULATOR_PORT",
+        "variable EMULATOR_SEED",
+        *["flag --methods"] * 2,
+    ]
+    with pytest.raises(UserError) as refusal:
+        resolve({"watch": True, "methods": "A"}, {"EMULATOR_CHECKOUT_PORT": "8080"})
+    assert [line.split(": ")[0] for line in refusal.value.lines] == [
+        "flag --methods",
+        "variable EMULATOR_CHECKOUT_PORT",
+        "flag --watch",
+    ]
+    with pytest.raises(UserError) as refusal:
+        resolve({"watch": True, "scenarios": ["\0"]}, {})
+    assert [line.split(": ")[0] for line in refusal.value.lines] == ["flag --scenarios"]
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["--port", "1", "--port=2", "--strict", "--seed", "-5", "--host", ""],
-        ["--methods", "a,b", "--methods=c", "--scenarios", "x=y", "--scenarios", "--strict"],
-        *(["--port"], ["--strict=1"], ["--strict", "no"], ["--por", "1"], ["--help"]),
-    ],
+    ("one", "other"),
+    [("ready-file", "clock-file"), ("clock-file", "database"), ("ready-file", "database")],
 )
-def test_the_flags_of_serve_are_those_that_click_parses(arguments: list[str]) -> None:
-    try:
-        expected = serve_command.make_context("serve", list(arguments)).params
-    except (click.UsageError, click.exceptions.Exit):
-        assert parse_flags(arguments) is None
-    else:
-        flags = parse_flags(arguments)
-        assert flags is not None
-        assert resolved_texts(flags) == resolved_texts(expected)
+def test_two_files_that_the_program_writes_have_two_paths(
+    one: str, other: str, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    for path in ("a", "./a", "link", "../" + tmp_path.name + "/a"):
+        with pytest.raises(UserError) as refusal:
+            resolve({one: str(tmp_path / "a"), other: f"{tmp_path}/{path}"}, {})
+        [line] = refusal.value.lines
+        assert line.startswith(("flag --ready-file: found", "flag --clock-file: found"))
+    assert resolve({one: "a", other: "b"}, {})
 
 
-def resolved_texts(flags: Mapping[str, object]) -> dict[str, object]:
-    given = {name.replace("-", "_"): value for name, value in flags.items()}
-    return {name: value for name, value in given.items() if value not in (None, ())}
+def test_a_long_value_is_cut_in_the_message() -> None:
+    with pytest.raises(UserError) as refusal:
+        resolve({"clock": "x" * 10_000}, {})
+    assert len(str(refusal.value)) < 250

@@ -2,10 +2,12 @@
 
 import base64
 import dataclasses
+from dataclasses import replace
 
 import pytest
 
-from emulator.settings import OPTIONS, Option, Settings, SettingsError, data_directory, resolve
+from emulator.domain.user_error import UserError
+from emulator.settings import OPTIONS, Option, Settings, data_directory, resolve
 from tests.tables import rows
 
 
@@ -32,7 +34,7 @@ REFUSED = [(name, text) for name, *texts in rows(__file__, "refused values") for
 
 @pytest.mark.parametrize(("name", "text"), REFUSED)
 def test_an_ill_written_value_is_refused(name: str, text: str) -> None:
-    with pytest.raises(SettingsError, match=rf"^flag --{name}: found .*, expected "):
+    with pytest.raises(UserError, match=rf"^flag --{name}: found .*, expected "):
         resolve({name: text}, {})
 
 
@@ -54,7 +56,7 @@ def test_a_webhook_secret_is_the_base64_of_24_to_64_bytes(size: int) -> None:
     ],
 )
 def test_any_other_webhook_secret_is_refused(text: str) -> None:
-    with pytest.raises(SettingsError, match=r"^flag --webhook-secret: found "):
+    with pytest.raises(UserError, match=r"^flag --webhook-secret: found "):
         resolved_secret(text)
 
 
@@ -62,7 +64,8 @@ def test_any_other_webhook_secret_is_refused(text: str) -> None:
 def test_the_checkout_url_is_the_configured_one_or_host_and_real_port(
     flags: dict[str, object], base: str
 ) -> None:
-    assert resolve(flags, {}).public_checkout_url(9000) == base
+    settings = replace(resolve(flags, {}), checkout_port=9000)
+    assert settings.public_checkout_url == base
 
 
 @pytest.mark.parametrize("name", ["templates", "scenarios"])

@@ -1,11 +1,9 @@
-"""Reads request bodies: strict JSON, fast for the bodies that SDKs send, and YAML."""
+"""Reads request bodies: strict JSON, and YAML."""
 
 import json
 import re
-from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
-from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -17,8 +15,8 @@ MAX_BODY_BYTES = 256 * 1024
 MAX_NESTING = 32
 MAX_LENGTH_DIGITS = 18
 _MAX_DIGITS = 400
-_WHITE_SPACE = b" \t\n\r"
-_NO_JSON = "The request body is not JSON."
+_WHITE_SPACE = " \t\n\r"
+_BYTE_ORDER_MARK = "\ufeff"
 _BRACKET = re.compile(rb"[{}\[\]]")
 # The last string of a malformed body may have no end.
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
@@ -41,20 +39,17 @@ class ClientDisconnected(Exception):
     """The client disconnected before it sent its whole request."""
 
 
-_decoder = msgspec.json.Decoder(float_hook=WrittenNumber)
-
-
 async def read_optional_object(
     headers: Mapping[bytes, bytes], receive: Receive
 ) -> tuple[dict[str, Any], list[str]]:
-    """As `decode_object`, of an optional body; without one, the `Content-Type` is optional too.
+    """As `decode_body`, of an optional body; without a body, the `Content-Type` is optional too.
 
     Raises ClientDisconnected, InvalidRequest.
     """
     raw, declared = await read_body(headers, receive), headers.get(b"content-type")
     if raw or declared is not None:
         check_content_type(declared)
-    return decode_object(raw) if raw else ({}, [])
+    return decode_body(raw, headers) if raw else ({}, [])
 
 
 class YamlBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +81,7 @@ async def read_source(
             f"The Content-Type must be application/yaml or {_JSON_TYPE} (got {received(declared)})."
         )
     check_content_type(headers.get(b"content-type"))
-    members, repeated = decode_object(raw)
+    members, repeated = decode_body(raw, headers)
     return YamlBody(text=_as_yaml(raw.decode()), members=members, repeated=repeated)
 
 
@@ -155,6 +150,20 @@ def check_size(length: int, max_bytes: int = MAX_BODY_BYTES) -> None:
         raise errors.RequestTooLarge(limit_bytes=max_bytes)
 
 
+def decode_body(raw: bytes, headers: Mapping[bytes, bytes]) -> tuple[dict[str, Any], list[str]]:
+    """As `decode_object`; the refusal of a compressed body names its header."""
+    try:
+        return decode_object(raw)
+    except errors.InvalidJson:
+        encoding = headers.get(b"content-encoding", b"").decode("latin-1").strip()
+        if encoding.lower() in ("", "identity"):
+            raise
+        raise errors.InvalidJson(
+            f"The request body is not JSON, because its Content-Encoding is {received(encoding)}."
+            " Send it without compression."
+        ) from None
+
+
 def decode_object(raw: bytes) -> tuple[dict[str, Any], list[str]]:
     """The members of a JSON object, and the names of those that are or contain repeated members.
 
@@ -163,39 +172,30 @@ def decode_object(raw: bytes) -> tuple[dict[str, Any], list[str]]:
     if raw.count(b"{") + raw.count(b"[") > MAX_NESTING:
         _check_nesting(raw)
     try:
-        value = _decoder.decode(raw)
-    except msgspec.ValidationError:
-        # A number that is too large for the fast decoder.
-        return _decode_slowly(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise errors.InvalidJson(_reason(raw, error)) from None
+        text = raw.decode()
+    except UnicodeDecodeError:
+        raise errors.InvalidJson("The request body is not JSON: it is not UTF-8.") from None
+    if not text.strip(_WHITE_SPACE):
+        raise errors.InvalidJson("The request body is empty; send a JSON object.")
+    if text.startswith(_BYTE_ORDER_MARK):
+        raise errors.InvalidJson(
+            "The request body begins with a byte order mark; send UTF-8 without it."
+        )
+    try:
+        value = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        position = len(text[: error.pos].encode())
+        reason = error.msg[0].lower() + error.msg[1:]
+        raise errors.InvalidJson(
+            f"The request body is not JSON: {reason} (byte {position})."
+        ) from None
+    if "\\u" in text:
+        _check_surrogates(value)
     if not isinstance(value, dict):
-        raise _no_object(value)
-    if _may_repeat_members(raw, value):
-        return _decode_slowly(raw)
-    return value, []
-
-
-def _reason(raw: bytes, error: Exception) -> str:
-    """Why the fast decoder refuses a body."""
-    if not raw.strip(_WHITE_SPACE):
-        return "The request body is empty; send a JSON object."
-    if raw.startswith(BOM_UTF8):
-        return "The request body begins with a byte order mark; send UTF-8 without it."
-    if isinstance(error, UnicodeDecodeError):
-        return "The request body is not JSON: it is not UTF-8."
-    if b"\\u" in raw:
-        # The standard library then refuses only the lone surrogate.
-        with suppress(errors.InvalidRequestBody):
-            try:
-                _decode_slowly(raw)
-            except errors.InvalidJson as refusal:
-                if refusal.message != _NO_JSON:
-                    return refusal.message
-    detail = str(error).removeprefix("JSON is malformed: ")
-    # msgspec's message for a body without its last brackets or quotation marks.
-    detail = detail.replace("Input data was truncated", "its end is missing")
-    return f"The request body is not JSON: {detail}."
+        raise errors.InvalidRequestBody(
+            f"The request body must be a JSON object (got {received(value)})."
+        )
+    return value, value.repeated if isinstance(value, _Repeating) else []
 
 
 def _check_nesting(raw: bytes) -> None:
@@ -209,22 +209,6 @@ def _check_nesting(raw: bytes) -> None:
             )
 
 
-def _may_repeat_members(raw: bytes, value: dict[str, Any]) -> bool:
-    """Whether a member may be repeated: false only where that is certain.
-
-    Without escapes and without blanks before a colon, each `":` ends the name of one member.
-    """
-    if b"\\" in raw or b"\t" in raw or b"\r" in raw or b" :" in raw:
-        return True
-    if b"\n" in raw and b"\n:" in raw:
-        return True
-    members = len(value)
-    for inner in value.values():
-        if isinstance(inner, dict):
-            members += len(inner)
-    return raw.count(b'":') != members
-
-
 class _Repeating(dict[str, Any]):
     """An object with a repeated member at any depth."""
 
@@ -235,25 +219,19 @@ class _Repeating(dict[str, Any]):
 
 def _collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
+    if len(members) == len(pairs) and _Repeating not in map(type, members.values()):
+        return members
     repeated = [name for name, inner in pairs if isinstance(inner, _Repeating)]
     if len(members) != len(pairs):
         repeated += [
             name for name, times in Counter(name for name, _ in pairs).items() if times > 1
         ]
-    return _Repeating(members, repeated) if repeated else members
+    return _Repeating(members, repeated)
 
 
-def _decode_slowly(raw: bytes) -> tuple[dict[str, Any], list[str]]:
-    """As `decode_object`, by the standard library, which passes on every member."""
+def _check_surrogates(value: object) -> None:
+    """Raises InvalidJson for a lone surrogate, which is valid JSON but not UTF-8."""
     try:
-        value = json.loads(
-            raw.decode(),
-            object_pairs_hook=_collect,
-            parse_float=WrittenNumber,
-            parse_int=_integer,
-            parse_constant=_refuse_constant,
-        )
-        # A lone surrogate is valid to the standard library, but cannot be written.
         json.dumps(value, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError as error:
         half = json.dumps(error.object[error.start])[1:-1]
@@ -261,17 +239,6 @@ def _decode_slowly(raw: bytes) -> tuple[dict[str, Any], list[str]]:
             f"A string in the request body has half of a surrogate pair ({half}); send both halves,"
             " or the character in UTF-8."
         ) from None
-    except (ValueError, RecursionError):
-        raise errors.InvalidJson(_NO_JSON) from None
-    if not isinstance(value, dict):
-        raise _no_object(value)
-    return value, value.repeated if isinstance(value, _Repeating) else []
-
-
-def _no_object(value: object) -> errors.InvalidRequestBody:
-    return errors.InvalidRequestBody(
-        f"The request body must be a JSON object (got {received(value)})."
-    )
 
 
 def _integer(token: str) -> object:
@@ -279,4 +246,12 @@ def _integer(token: str) -> object:
 
 
 def _refuse_constant(token: str) -> object:
-    raise ValueError(token)
+    raise errors.InvalidJson(f"The request body is not JSON: {token} is not a JSON number.")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_collect,
+    parse_float=WrittenNumber,
+    parse_int=_integer,
+    parse_constant=_refuse_constant,
+)

@@ -11,6 +11,7 @@ from emulator.server.api.app import COLLECTION
 from emulator.server.api.document_webhooks import webhooks
 from emulator.server.api.errors import ANSWERS, INTERNAL_ERROR_BODY
 from emulator.server.engine.payments.payments import MAX_WAIT_FOR_KEY_MS
+from emulator.server.engine.state.wire import PaymentJson
 from emulator.server.openapi.declarations import (
     JsonObject,
     Operation,
@@ -115,7 +116,7 @@ CREATE = Operation(
     responses={
         201: SuccessResponse(
             "The new payment; a repeated idempotency key gets the same bytes again.",
-            document_schemas.PaymentJson,
+            PaymentJson,
             headers={"Location": "Location", "Idempotent-Replayed": "IdempotentReplayed"},
         )
     },
@@ -136,7 +137,7 @@ RETRIEVE = Operation(
     summary="Retrieve a payment",
     description="Poll only before going live; in production, webhooks report changes.",
     path_type=document_schemas.RetrievePaymentPath,
-    responses={200: SuccessResponse("The payment.", document_schemas.PaymentJson)},
+    responses={200: SuccessResponse("The payment.", PaymentJson)},
     refusals=(*_REFUSALS_OF_EVERY_CALL, errors.UnknownPayment, errors.UnknownRoute),
 )
 LIST = Operation(

@@ -4,8 +4,14 @@ import json
 from typing import Any
 from urllib.parse import parse_qsl
 
-from emulator.domain.payment import EVENT_TYPES, Status
-from emulator.domain.webhook_forms import PLACEHOLDER, STANDARD, ContentType, WebhookForm
+from emulator.domain.payment import EVENT_TYPES, PAYMENT_MEMBERS, Status
+from emulator.domain.webhook_forms import (
+    PLACEHOLDER,
+    STANDARD,
+    Algorithm,
+    ContentType,
+    WebhookForm,
+)
 from emulator.http.webhook_messages import render_body
 from emulator.server.openapi.declarations import JsonObject, ref
 
@@ -85,10 +91,11 @@ def _header(name: str, template: str, form: WebhookForm) -> JsonObject:
         signature = form.signature
         text = f"`{template}`: " if template != "{signature}" else ""
         prefix = f"`{signature.prefix}` and " if signature.prefix else ""
-        text += (
-            f"each signature is {prefix}the {signature.encoding} of"
-            f" {signature.algorithm} over `{signature.content}`, under the endpoint's secret"
+        is_token = signature.algorithm is Algorithm.TOKEN
+        hmac = (
+            f"the {signature.encoding} of {signature.algorithm} over `{signature.content}`, under "
         )
+        text += f"each signature is {prefix}{'' if is_token else hmac}the endpoint's secret"
         text += f"; several are joined by `{signature.separator}`." if signature.separator else "."
         text = text[0].upper() + text[1:]
     return {"name": name, "in": "header", "required": True, "description": text, "schema": schema}
@@ -122,6 +129,8 @@ def _schema(template: Any) -> JsonObject:
     if whole is None or not whole[1].startswith("payment"):
         return _TEXT
     _, _, member = whole[1].partition(".")
+    if member and member not in PAYMENT_MEMBERS:
+        return _TEXT
     return ref(f"Payment/properties/{member}" if member else "Payment")
 
 

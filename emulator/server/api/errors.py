@@ -19,8 +19,6 @@ ANSWERS: Mapping[type[Refusal], ErrorCode] = {
     errors.MissingApiKey: ErrorCode(401, "missing_api_key"),
     errors.InvalidApiKey: ErrorCode(401, "invalid_api_key"),
     errors.RateLimitExceeded: ErrorCode(429, "rate_limit_exceeded"),
-    # The nearest code, because the contract has none for it.
-    errors.MalformedHttp: ErrorCode(400, "invalid_request_body"),
     errors.InvalidJson: ErrorCode(400, "invalid_json"),
     errors.InvalidRequestBody: ErrorCode(400, "invalid_request_body"),
     errors.UnsupportedContentType: ErrorCode(400, "unsupported_content_type"),
@@ -51,6 +49,7 @@ ANSWERS: Mapping[type[Refusal], ErrorCode] = {
     errors.AccountIsPermanent: ErrorCode(409, "account_is_permanent"),
     errors.TooManyEndpoints: ErrorCode(409, "too_many_webhook_endpoints"),
     errors.ScenarioIsPermanent: ErrorCode(409, "scenario_is_permanent"),
+    errors.ScenarioWithoutScript: ErrorCode(409, "scenario_has_no_script"),
     errors.TooManyScenarios: ErrorCode(409, "too_many_scenarios"),
     errors.TooManyFaults: ErrorCode(409, "too_many_faults"),
     errors.TooMuchToRecord: ErrorCode(409, "too_much_to_record"),

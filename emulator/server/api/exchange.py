@@ -1,77 +1,87 @@
 """A request of the contract, its reply, and its journal entry."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Iterable
 from contextlib import suppress
-from functools import cached_property, lru_cache
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
 
 import msgspec
+from starlette.types import Receive, Scope, Send
 
-from emulator.domain.accounts import mask_key
+from emulator import ids
+from emulator.domain.accounts import mask_keys
 from emulator.domain.errors import InvalidApiKey, MissingApiKey, Refusal, RequestTooLarge
-from emulator.server.api.bodies import check_size, read_body
+from emulator.domain.faults import Cut
+from emulator.domain.message_text import escape_controls, received
+from emulator.server.api.bodies import read_body
+from emulator.server.api.errors import error_body, error_headers, status_of
 from emulator.server.api.request_warnings import RequestWarning, slugs_of
 from emulator.server.engine.state.account import Owner
-from emulator.server.engine.state.journal import ENTRY_BYTES, HEADERS, MAX_HEADER_BYTES
+from emulator.server.engine.state.journal import (
+    ENTRY_BYTES,
+    HEADERS,
+    MAX_HEADER_BYTES,
+    JournalEntry,
+)
+from emulator.server.engine.state.rules import FaultCandidate
 from emulator.server.storage.database import DatabaseLost
 
-if TYPE_CHECKING:
-    from emulator.server.engine.state.rules import FaultCandidate
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
-_JOURNALED = [name.encode() for name in HEADERS]
-COMMON_LINES = (
-    b"content-type: application/json\r\ncontent-length: %d\r\ncache-control: no-store\r\n"
-    b"request-id: %b\r\n"
-)
+# The member of the scope of a request of the contract.
+EXCHANGE = "emulator.exchange"
+JSON: Header = (b"content-type", b"application/json")
 # Of a request without a response.
 NO_STATUS = 0
 FIRST_ERROR = 400
 _TOO_MANY_REQUESTS = 429
+_STORED = [name.encode() for name in HEADERS]
 
 logger = logging.getLogger(__name__)
 
 
-class ClientConnection(Protocol):
-    """The client of a request."""
+def bearer_key(headers: Iterable[Header]) -> str:
+    """The Bearer key (contract, section 5).
 
-    # Why the rest of the body cannot be read, although the client is still connected.
-    body_error: Refusal | None
-    # Whether the connection ends with the response.
-    is_last: bool
-    # Whether the status line has one.
-    has_reason_phrase: bool
-
-    def reply(self, reply: "Reply", more_lines: bytes) -> None:
-        """Write the response; `more_lines` follow its headers."""
-
-
-def lines_of(headers: Iterable[Header]) -> bytes:
-    """Headers as they are written."""
-    return b"".join([b"%s: %s\r\n" % header for header in headers])
-
-
-# Clients repeat few keys. An exception is not cached.
-@lru_cache(maxsize=256)
-def bearer_key(authorization: bytes | None) -> str:
-    """The Bearer key (contract, section 5). Raises MissingApiKey; InvalidApiKey when not ASCII."""
-    if authorization is None:
+    Raises MissingApiKey; InvalidApiKey when it is not ASCII, or the header is repeated.
+    """
+    values = [value for name, value in headers if name == b"authorization"]
+    if len(values) > 1:
+        raise InvalidApiKey(
+            f"The header 'Authorization' was received {len(values)} times; the API key is"
+            " ambiguous. Send it once."
+        )
+    if not values:
         raise MissingApiKey
-    scheme, _, key = authorization.partition(b" ")
+    scheme, _, key = values[0].strip().partition(b" ")
     key = key.strip()
     if scheme.lower() != b"bearer" or not key:
-        raise MissingApiKey
+        raise MissingApiKey(_header_flaw(scheme.decode("latin-1")))
     if not key.isascii():
         raise InvalidApiKey
     return key.decode("ascii")
+
+
+def _header_flaw(scheme: str) -> str:
+    if not scheme:
+        flaw = "is empty"
+    elif scheme.lower() == "bearer":
+        flaw = "has no key after 'Bearer'"
+    else:
+        flaw = f"has the scheme {received(scheme)}, and the scheme must be Bearer"
+    return f"The header 'Authorization' {flaw}. Send 'Authorization: Bearer <key>'."
+
+
+def raw_path_of(scope: Scope) -> bytes:
+    """The path of a request as it was sent, without its query."""
+    raw_path: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+    return raw_path.partition(b"?")[0]
+
+
+def shown_path(raw: bytes) -> str:
+    """A path for a log line: percent-encoded, without keys."""
+    path = raw.decode("ascii", "replace").replace('"', "%22").replace("\\", "%5C")
+    return mask_keys(path if path.isprintable() else escape_controls(path))
 
 
 def log_failure(method: str, path: str, error: Exception) -> None:
@@ -81,90 +91,71 @@ def log_failure(method: str, path: str, error: Exception) -> None:
 
 
 class Reply:
-    """A response that is not sent yet.
+    """A whole response; without a status, none was sent. `headers` lack the length of the body."""
 
-    A fault may cut or drop it: `sent_body` is the part of the body that the client gets, and
-    `sent_status` is NO_STATUS if it gets no byte. `lines` are its usual headers, which lack the
-    length of its body and the id of its request.
-    """
+    __slots__ = ("body", "headers", "status")
 
-    lines = COMMON_LINES
-    __slots__ = ("body", "headers", "is_cut", "is_dropped", "sent_body", "sent_status", "status")
+    def __init__(
+        self, status: int = NO_STATUS, body: bytes = b"", headers: Iterable[Header] = (JSON,)
+    ) -> None:
+        self.status = status
+        self.body = body
+        self.headers = list(headers)
 
-    def __init__(self, status: int, body: bytes, headers: list[Header]) -> None:
-        self.status = self.sent_status = status
-        self.body = self.sent_body = body
-        self.headers = headers
-        self.is_cut = self.is_dropped = False
-
-    def cut(self) -> "Reply":
-        """Send only the first half of the body."""
-        self.is_cut = True
-        self.sent_body = self.body[: len(self.body) // 2]
-        return self
-
-    def drop(self) -> "Reply":
-        """Send nothing."""
-        self.is_dropped = True
-        self.sent_status, self.sent_body = NO_STATUS, b""
-        return self
+    async def send(self, send: Send, *, length: int | None = None) -> None:
+        """Send the response; with a `length`, only the first bytes of the body."""
+        headers = [*self.headers, (b"content-length", b"%d" % len(self.body))]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        is_whole = length is None
+        await send(
+            {"type": "http.response.body", "body": self.body[:length], "more_body": not is_whole}
+        )
 
 
-class GatewayReply(Reply):
-    """The error of a gateway in front of the service, which is not JSON."""
-
-    __slots__ = ("lines",)
-
-    def __init__(self, status: int, body: bytes, headers: list[Header], *, lines: bytes) -> None:
-        super().__init__(status, body, headers)
-        self.lines = lines
-
-
-class Headers(dict[bytes, bytes]):
-    """The headers of a request by name; requests with the same header lines share them."""
-
-    @cached_property
-    def journaled(self) -> tuple[tuple[Header, ...], int]:
-        """Those that the journal has, cut and with a masked key, and their length."""
-        chosen = {name: self[name][:MAX_HEADER_BYTES] for name in _JOURNALED if name in self}
-        scheme, _, key = chosen.get(b"authorization", b"").partition(b" ")
-        if key:
-            masked = mask_key(key.strip().decode("latin-1")).encode()
-            chosen[b"authorization"] = b"%b %b" % (scheme, masked)
-        return tuple(chosen.items()), sum(map(len, chain(*chosen.items())))
+def refused(refusal: Refusal) -> Reply:
+    """The response of a refusal."""
+    return Reply(status_of(refusal), error_body(refusal), (JSON, *error_headers(refusal)))
 
 
 class Exchange(msgspec.Struct, eq=False):
-    """A request in progress.
+    """A request in progress, and its reply once a call or a layer has set it.
 
-    `received` is its body if that arrived before it is processed; otherwise `receive` reads it.
-    `fault` is the fault rule that applied, and `instead_of` the status of the reply that it
-    replaced, if any. `variants` are those of the response.
+    `fault` is the fault rule that applied, `cut` its effect on the connection, and `instead_of` the
+    status of the reply that it replaced, if any. `is_of_gateway` marks the error of a gateway in
+    front of the service, which is not JSON. `variants` are the variants of the response.
     """
 
     method: str
     path: str
     raw_path: bytes
     query: bytes
-    headers: Headers
-    received: bytes
+    headers: dict[bytes, bytes]
+    receive: Receive
     # Of the monotonic clock.
     started_ms: float
-    ended_ms: float = 0.0
     owner: Owner | None = None
     # The number of resets of the account when the request arrived.
     generation: int = 0
     # Generated when it is first needed.
     request_id: bytes = b""
+    reply: Reply | None = None
     body: bytes = b""
     warnings: list[RequestWarning] = []
     variants: tuple[str, ...] = ()
     is_replay: bool = False
-    fault: "FaultCandidate | None" = None
+    fault: FaultCandidate | None = None
+    cut: Cut | None = None
     instead_of: int | None = None
-    receive: Receive | None = None
+    is_of_gateway: bool = False
     _is_read: bool = False
     _too_large: RequestTooLarge | None = None
+
+    def id_of(self, owner: Owner) -> bytes:
+        """The id of the request, which is the next one of its owner; always the same."""
+        if not self.request_id:
+            owner.requests += 1
+            self.request_id = ids.request_id(owner.request_stream, owner.requests)
+        return self.request_id
 
     @property
     def is_outdated(self) -> bool:
@@ -176,11 +167,7 @@ class Exchange(msgspec.Struct, eq=False):
         if not self._is_read:
             self._is_read = True
             try:
-                if self.receive is not None:
-                    self.body = await read_body(self.headers, self.receive)
-                else:
-                    check_size(len(self.received))
-                    self.body = self.received
+                self.body = await read_body(self.headers, self.receive)
             except RequestTooLarge as refusal:
                 self._too_large = refusal
         if self._too_large is not None:
@@ -193,33 +180,48 @@ class Exchange(msgspec.Struct, eq=False):
             await self.read()
 
 
-def add_to_journal(exchange: Exchange, owner: Owner, request_id: bytes, reply: Reply) -> None:
+def add_to_journal(exchange: Exchange, owner: Owner, reply: Reply, *, ended_ms: float) -> None:
     """Store a request in the journal, unformatted, because this runs for every request."""
-    request_body, sent, status = exchange.body, reply.sent_body, reply.sent_status
-    path, query = exchange.raw_path, exchange.query
-    headers, headers_bytes = exchange.headers.journaled
-    lengths = len(path) + len(query) + len(request_body) + len(sent)
+    status, body, error = reply.status, reply.body, b""
+    if status >= FIRST_ERROR and not exchange.is_of_gateway:
+        error = body
+    if exchange.cut is Cut.BEFORE_RESPONSE:
+        status, body = NO_STATUS, b""
+    elif exchange.cut is Cut.IN_BODY:
+        body = body[: len(body) // 2]
+    size_bytes = ENTRY_BYTES + len(exchange.raw_path) + len(exchange.query)
+    size_bytes += len(exchange.body) + len(body)
+    headers = []
+    for name in _STORED:
+        value = exchange.headers.get(name)
+        if value is not None:
+            headers.append((name, value[:MAX_HEADER_BYTES]))
+            size_bytes += len(value[:MAX_HEADER_BYTES])
     owner.journal.add(
-        (
-            request_id,
+        # More than fifteen keywords are a dictionary for Python, which costs two microseconds.
+        JournalEntry(
+            exchange.request_id,
             owner.account.clock.now(),
             exchange.method,
-            path,
-            query,
+            exchange.raw_path,
+            exchange.query,
             status,
-            request_body,
-            sent,
-            slugs_of(exchange.warnings) if exchange.warnings else (),
-            exchange.variants,
-            reply.body if reply.status >= FIRST_ERROR and reply.lines is COMMON_LINES else b"",
-            exchange.is_replay,
-            exchange.fault,
-            exchange.instead_of,
-            exchange.ended_ms - exchange.started_ms,
-            exchange.ended_ms,
-            dict(reply.headers).get(b"retry-after", b"") if status == _TOO_MANY_REQUESTS else b"",
-            headers,
-            False,
-            ENTRY_BYTES + lengths + headers_bytes,
+            exchange.body,
+            body,
+            warnings=slugs_of(exchange.warnings) if exchange.warnings else (),
+            variants=exchange.variants,
+            error=error,
+            is_replay=exchange.is_replay,
+            fault=exchange.fault,
+            instead_of=exchange.instead_of,
+            duration_ms=ended_ms - exchange.started_ms,
+            ended_ms=ended_ms,
+            retry_after=_retry_after(reply) if status == _TOO_MANY_REQUESTS else b"",
+            headers=tuple(headers),
+            size_bytes=size_bytes,
         )
     )
+
+
+def _retry_after(reply: Reply) -> bytes:
+    return dict(reply.headers).get(b"retry-after", b"")

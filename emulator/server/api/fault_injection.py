@@ -2,11 +2,15 @@
 
 from http import HTTPStatus
 
-from emulator.clock import SystemClock, pause
-from emulator.domain.errors import RateLimitExceeded
-from emulator.domain.faults import Cut, GatewayBody, Point, RequestEffect
-from emulator.server.api.errors import INTERNAL_ERROR_BODY, error_body, error_headers, error_object
-from emulator.server.api.exchange import COMMON_LINES, GatewayReply, Header, Reply
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from emulator.domain.errors import NotReady, RateLimitExceeded
+from emulator.domain.faults import ApiRequest, Cut, GatewayBody, Point, RequestEffect
+from emulator.server.api.errors import INTERNAL_ERROR_BODY, error_object
+from emulator.server.api.exchange import EXCHANGE, JSON, Exchange, Header, Reply, refused
+from emulator.server.engine.engine import Engine
+from emulator.server.engine.state.account import OWNER_OF_REQUEST, Owner
+from emulator.server.engine.state.rules import FaultCandidate
 
 _INTERNAL_ERROR = 500
 _TOO_MANY_REQUESTS = 429
@@ -23,64 +27,103 @@ _BODIES = {
 }
 _HEADERS: dict[int, Header] = {401: (b"www-authenticate", b"Bearer"), 409: (b"retry-after", b"1")}
 
-
 _PAGE = "<!doctype html>\n<title>{0}</title>\n<h1>{0}</h1>\n"
-_TYPES = {
-    GatewayBody.HTML.value: b"content-type: text/html\r\n",
-    GatewayBody.EMPTY.value: b"",
+_TEXT: tuple[Header, ...] = ((b"content-type", b"text/plain; charset=utf-8"),)
+# The media types of the errors of gateways; the body of any other one is a text.
+_TYPES: dict[str, tuple[Header, ...]] = {
+    GatewayBody.HTML: ((b"content-type", b"text/html"),),
+    GatewayBody.EMPTY: (),
 }
-_TEXT = b"content-type: text/plain; charset=utf-8\r\n"
-_, _AFTER_TYPE = COMMON_LINES.split(b"\r\n", 1)
 _PHRASES = {int(status): f"{status.value} {status.phrase}" for status in HTTPStatus}
 
 
-def is_late(effect: RequestEffect) -> bool:
-    """Whether it applies after the commit; before it otherwise."""
-    return effect.point is Point.AFTER_COMMIT
+class FaultLayer:
+    """Applies the fault rule that matches a call of the contract, before or after the call."""
+
+    def __init__(self, app: ASGIApp, *, request: ApiRequest, engine: Engine) -> None:
+        self._app = app
+        self._request = request
+        self._engine = engine
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        owner: Owner = scope[OWNER_OF_REQUEST]
+        if not owner.account.rules.faults:
+            await self._app(scope, receive, send)
+            return
+        chosen = await self._engine.faults.choose(owner, self._request)
+        if chosen is None:
+            await self._app(scope, receive, send)
+        elif chosen.rule.then.effect.point is Point.AFTER_COMMIT:
+            await self._fail_after(chosen, scope, receive, send)
+        else:
+            await self._fail_before(chosen, scope, receive, send)
+
+    async def _fail_before(
+        self, chosen: FaultCandidate, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        exchange: Exchange = scope[EXCHANGE]
+        effect = chosen.rule.then.effect
+        exchange.fault = chosen
+        if self._request is ApiRequest.CREATE_PAYMENT:
+            await exchange.read_for_journal()
+        await self._delay(effect)
+        if effect.status is not None or effect.cut is not None:
+            exchange.cut = effect.cut
+            exchange.reply = _scripted(effect, exchange)
+        elif exchange.is_outdated:
+            # The account was reset while the fault delayed the request.
+            exchange.cut = Cut.BEFORE_RESPONSE
+            exchange.reply = Reply(_INTERNAL_ERROR)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _fail_after(
+        self, chosen: FaultCandidate, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Apply the fault to the response of a call; a call that is refused has no fault."""
+        exchange: Exchange = scope[EXCHANGE]
+        owner: Owner = scope[OWNER_OF_REQUEST]
+        effect, holds = chosen.rule.then.effect, self._engine.webhooks.holds
+        await self._app(scope, receive, send)
+        hold = None
+        if effect.until_delivery:
+            # Before any other task runs: a delivery may be answered while the use is counted.
+            hold = holds.begin(owner, scope["path_params"].get("payment_id"))
+        if await self._engine.faults.spend(owner, chosen, generation=exchange.generation):
+            exchange.fault = chosen
+            exchange.instead_of = None if exchange.reply is None else exchange.reply.status
+            if hold is not None:
+                await holds.wait(hold)
+            await self._delay(effect)
+            exchange.cut = effect.cut
+            if effect.status is not None:
+                exchange.reply = _scripted(effect, exchange)
+
+    async def _delay(self, effect: RequestEffect) -> None:
+        """Wait in wire time: a latency tests the client's own time-out. Raises NotReady."""
+        if effect.delay_ms:
+            wall, closed = self._engine.wall, self._engine.change_notifier.closed
+            await wall.wait(closed, until=wall.now_ms() + effect.delay_ms)
+            if closed.is_set():
+                raise NotReady
 
 
-async def inject_before(effect: RequestEffect, wall: SystemClock) -> Reply | None:
-    """The response instead of the request's work; None where the work follows a delay."""
-    await _delay(effect, wall)
-    if effect.status is None and effect.cut is None:
-        return None
-    return _cut(effect, _scripted(effect))
-
-
-async def inject_after(effect: RequestEffect, wall: SystemClock, reply: Reply) -> Reply:
-    """The response after the request's work is done."""
-    await _delay(effect, wall)
-    return _cut(effect, reply if effect.status is None else _scripted(effect))
-
-
-async def _delay(effect: RequestEffect, wall: SystemClock) -> None:
-    # Wire time: a latency tests the client's own time-out.
-    if effect.delay_ms:
-        await pause(wall, effect.delay_ms)
-
-
-def _cut(effect: RequestEffect, reply: Reply) -> Reply:
-    if effect.cut is None:
-        return reply
-    return reply.drop() if effect.cut is Cut.BEFORE_RESPONSE else reply.cut()
-
-
-def _scripted(effect: RequestEffect) -> Reply:
-    """The contract's error of the status, by default 500, or that of a gateway."""
+def _scripted(effect: RequestEffect, exchange: Exchange) -> Reply:
+    """The contract's error of the status, by default 500, or the error of a gateway."""
     status = effect.status or _INTERNAL_ERROR
     if status == _TOO_MANY_REQUESTS and effect.body is None:
-        limited = RateLimitExceeded(retry_after_s=effect.retry_after_s or 1, clock_is_frozen=False)
-        return Reply(status, error_body(limited), error_headers(limited))
+        return refused(
+            RateLimitExceeded(retry_after_s=effect.retry_after_s or 1, clock_is_frozen=False)
+        )
     headers = dict([_HEADERS[status]] if status in _HEADERS else [])
     if effect.retry_after_s is not None:
         headers[b"retry-after"] = b"%d" % effect.retry_after_s
     if effect.body is not None:
-        lines = _TYPES.get(effect.body, _TEXT) + _AFTER_TYPE
-        return GatewayReply(
-            status, _gateway_body(effect.body, status), [*headers.items()], lines=lines
-        )
+        exchange.is_of_gateway = True
+        types = _TYPES.get(effect.body, _TEXT)
+        return Reply(status, _gateway_body(effect.body, status), (*types, *headers.items()))
     body = INTERNAL_ERROR_BODY if status >= _INTERNAL_ERROR else _BODIES.get(status, _BAD_REQUEST)
-    return Reply(status, body, list(headers.items()))
+    return Reply(status, body, (JSON, *headers.items()))
 
 
 def _gateway_body(body: str, status: int) -> bytes:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 import msgspec
 
 from emulator.domain.errors import DuplicateParameter, Refusal, UnknownParameter
+from emulator.domain.message_text import nearest_word_hint
 
 MAX_SLUGS = 16
 MAX_NAME_BYTES = 64
@@ -21,8 +22,6 @@ class RequestWarning(msgspec.Struct, frozen=True):
 
 
 def unknown_parameters(names: Iterable[str], known: Iterable[str]) -> list[RequestWarning]:
-    from emulator.domain.message_text import nearest_word_hint
-
     return [
         RequestWarning(
             f"unknown-parameter:{shown}",

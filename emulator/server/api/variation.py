@@ -2,29 +2,30 @@
 
 import json
 
+from emulator.domain.faults import Cut
 from emulator.domain.instants import Instant
 from emulator.domain.variant_effects import VariedMessage
 from emulator.domain.variants import Variants
-from emulator.server.api.exchange import COMMON_LINES, Exchange, Reply
+from emulator.server.api.exchange import JSON, Exchange, Reply
 
-_MEDIA_TYPE = b"application/json"
+_CLOSES = "connection-close"
 # The id of a payment begins with its ordinal.
 _ORDINAL = slice(len(b"/v1/payments/pay_"), len(b"/v1/payments/pay_000000"))
 
 
 def vary(
     exchange: Exchange, reply: Reply, variants: Variants, *, ordinal: int, now_ms: Instant
-) -> bytes:
-    """Change a reply; returns the lines of its common headers.
+) -> None:
+    """Change a reply, unless the client gets none or a gateway has written it.
 
-    `ordinal` is that of the response. A create call and its replays have the same variants.
+    `ordinal` is the number of the response. A create call and its replays have the same variants.
     """
-    if reply.is_dropped:
-        return COMMON_LINES
+    if exchange.is_of_gateway or exchange.cut is Cut.BEFORE_RESPONSE:
+        return
     message = VariedMessage(
         value=json.loads(reply.body) if reply.body.startswith(b"{") else None,
         status=reply.status,
-        headers=dict(reply.headers),
+        headers=dict(reply.headers[1:]),
         is_replay=exchange.is_replay,
         now_ms=now_ms,
     )
@@ -34,13 +35,13 @@ def vary(
     else:
         names = variants.vary(message, f"creation {location[_ORDINAL].decode()}")
     if not names:
-        return COMMON_LINES
+        return
     exchange.variants = names
-    reply.headers = [*message.headers.items(), (b"emulator-variant", ",".join(names).encode())]
+    name, media_type = JSON
+    reply.headers = [(name, media_type + message.charset.encode()), *message.headers.items()]
+    reply.headers.append((b"emulator-variant", ",".join(names).encode()))
+    if _CLOSES in names:
+        reply.headers.append((b"connection", b"close"))
     if message.value is not None:
         reply.body = message.body().encode()
-    reply.sent_body, reply.status = reply.body, message.status
-    reply.sent_status = message.status
-    if reply.is_cut:
-        reply.cut()
-    return COMMON_LINES.replace(_MEDIA_TYPE, _MEDIA_TYPE + message.charset.encode())
+    reply.status = message.status

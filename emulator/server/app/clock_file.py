@@ -28,7 +28,7 @@ from emulator.server.engine.state.account import Account
 from emulator.server.engine.state.context import ChangeNotifier
 
 _CONTENT = re.compile(rb"[@+-]?[0-9]+\.[0-9]+ x[0-9.]+\n")
-# The interval in real time; at a high rate, also that of business time within the minimum.
+# The interval in real time; at a high rate, also in business time, within the minimum.
 MAX_INTERVAL_MS = 1_000
 MIN_INTERVAL_MS = 20
 
@@ -39,9 +39,9 @@ logger = logging.getLogger(__name__)
 async def clock_file(path: str, engine: Engine, wall: SystemClock) -> AsyncIterator[None]:
     """Write the file within the block, at each change of the clock and while it runs.
 
-    Other users can read it, because a shop may run as one of them. Raises SettingsError.
+    Other users can read it, because a shop may run as one of them. Raises UserError.
     """
-    with published_file("--clock-file", path, content=_CONTENT, mode=0o644) as file:
+    with published_file("--clock-file", path, content=_CONTENT, mode=0o644, is_locked=True) as file:
         writer = _ClockWriter(file, engine.accounts.first, engine.change_notifier)
         writer.write()
         engine.change_notifier.observer = writer.update

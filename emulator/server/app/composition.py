@@ -1,27 +1,22 @@
-"""Builds the program from the settings and a clock."""
+"""Builds the engine from the settings and a clock."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
-import msgspec
-
-from emulator import ids
 from emulator.clock import SystemClock
-from emulator.server.api.app import PaymentsApi
-from emulator.server.api.exchange import ASGIApp
-from emulator.server.api.parameters import CreateRules
-from emulator.server.app.gateway import Gateway, Lazily, RequestLog
-from emulator.server.engine.engine import Engine, open_engine
+from emulator.domain.user_error import UserError
+from emulator.server.app.clock_file import clock_file
+from emulator.server.app.tls import authorities
+from emulator.server.engine.engine import Engine
 from emulator.server.engine.payments.payments import CheckoutAddress
 from emulator.server.engine.state.account import ConfiguredEndpoint, EngineConfig
-from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES
 from emulator.server.engine.state.rules import Origin
-from emulator.settings import Settings, SettingsError, data_directory
+from emulator.settings import Settings, data_directory
 from emulator.settings.values import STANDARD_WEBHOOKS
 
 if TYPE_CHECKING:
@@ -33,35 +28,53 @@ logger = logging.getLogger(__name__)
 _OFF_AT_START = "\nenabled: false\n"
 
 
-class Running(msgspec.Struct, frozen=True, kw_only=True):
-    """The running program: its settings, the ports of its listeners, its engine and gateway."""
+@dataclass(frozen=True, kw_only=True)
+class Composition:
+    """The engine, and what the settings name beside it: scenarios and forms of webhooks."""
 
     settings: Settings
-    api_port: int
-    checkout_port: int
+    wall: SystemClock
     engine: Engine
-    gateway: Gateway
+    checkout: CheckoutAddress
+    scenarios: "tuple[Scenario, ...]"
+    forms: "Forms"
+
+    @asynccontextmanager
+    async def background_work(self) -> AsyncIterator[None]:
+        """Write the clock file and watch the scenario files, while the engine is open."""
+        async with self._clock_file():
+            watch = asyncio.create_task(self._watch()) if self.settings.watch else None
+            try:
+                yield
+            finally:
+                if watch is not None:
+                    watch.cancel()
+                    await asyncio.gather(watch, return_exceptions=True)
+
+    def _clock_file(self) -> AbstractAsyncContextManager[None]:
+        path = self.settings.clock_file
+        if path is None:
+            return nullcontext()
+        return clock_file(path, self.engine, self.wall)
+
+    async def _watch(self) -> None:
+        from emulator.server.app.scenario_watch import watch_scenarios
+
+        loader_of = partial(partial, _in_force)
+        await watch_scenarios(
+            self.settings, self.engine, self.wall, self.scenarios, loader_of, self.forms
+        )
 
 
-@asynccontextmanager
-async def compose(
-    settings: Settings,
-    *,
-    wall: SystemClock,
-    api_port: int,
-    checkout_port: int,
-    write_log: Callable[[str], object],
-    stamps_business_time: bool = False,
-    max_journal_bytes: int = MAX_JOURNAL_BYTES,
-) -> AsyncIterator[Running]:
-    """The program without its sockets. Raises SettingsError, ScenarioError, UnusableDatabase.
+def compose(
+    settings: Settings, *, wall: SystemClock, stamps_business_time: bool, max_journal_bytes: int
+) -> Composition:
+    """Build what the settings name; the last two arguments are members of EngineConfig.
 
-    `stamps_business_time` and `max_journal_bytes` are of EngineConfig.
+    Raises UserError.
     """
-    form = _webhook_form(settings)
-    forms = frozenset(() if form is None else (form,))
-    given = given_scenarios(settings, forms)
-    checkout = CheckoutAddress(base=settings.public_checkout_url(checkout_port))
+    form, scenarios = _read_files(settings)
+    checkout = CheckoutAddress(base=settings.public_checkout_url)
     config = EngineConfig(
         first_test_key=settings.test_key,
         first_live_key=settings.live_key,
@@ -81,86 +94,50 @@ async def compose(
         stamps_business_time=stamps_business_time,
         max_journal_bytes=max_journal_bytes,
     )
-    async with (
-        open_engine(
-            database_path=settings.database,
-            wall=wall,
-            config=config,
-            checkout=checkout,
-            load_scenarios=partial(_in_force, given),
-        ) as engine,
-        _clock_file(settings, engine, wall),
-    ):
-        log = RequestLog(wall, write_log, as_json=settings.log_format == "json")
-        watch = _watch(settings, engine, wall, given, forms) if settings.watch else None
-        yield Running(
-            settings=settings,
-            api_port=api_port,
-            checkout_port=checkout_port,
-            engine=engine,
-            gateway=_Applications(settings, engine, checkout, form).gateway(log, checkout_port),
-        )
-        log.flush()
-        if watch is not None:
-            watch.cancel()
-            await asyncio.gather(watch, return_exceptions=True)
+    engine = Engine(
+        database_path=settings.database,
+        wall=wall,
+        config=config,
+        checkout=checkout,
+        load_scenarios=partial(_in_force, scenarios),
+    )
+    return Composition(
+        settings=settings,
+        wall=wall,
+        engine=engine,
+        checkout=checkout,
+        scenarios=scenarios,
+        forms=frozenset(() if form is None else (form,)),
+    )
 
 
 def _webhook_authorities(settings: Settings) -> str:
     if settings.webhook_ca is None:
         return ""
-    from emulator.server.app.tls import authorities
-
     return authorities(settings.webhook_ca)
 
 
-def _clock_file(
-    settings: Settings, engine: Engine, wall: SystemClock
-) -> AbstractAsyncContextManager[None]:
-    if settings.clock_file is None:
-        return nullcontext()
-    from emulator.server.app.clock_file import clock_file
+def _read_files(settings: Settings) -> "tuple[WebhookForm | None, tuple[Scenario, ...]]":
+    """The form of webhooks, None for `standard`, and the scenarios, the newest first.
 
-    return clock_file(settings.clock_file, engine, wall)
+    Raises ScenarioError with every problem of every file, and UserError for the secret.
+    """
+    if settings.webhook_format == STANDARD_WEBHOOKS and not settings.scenarios:
+        return None, ()
+    from emulator.scenarios.loader import method_warnings
+    from emulator.scenarios.problems import ScenarioError
+    from emulator.scenarios.webhook_form_file import read_files_of_settings
 
-
-def _watch(
-    settings: Settings,
-    engine: Engine,
-    wall: SystemClock,
-    given: "tuple[Scenario, ...]",
-    forms: "Forms",
-) -> "asyncio.Task[None]":
-    from emulator.server.app.scenario_watch import watch_scenarios
-
-    loader_of = partial(partial, _in_force)
-    return asyncio.create_task(watch_scenarios(settings, engine, wall, given, loader_of, forms))
-
-
-def _webhook_form(settings: Settings) -> "WebhookForm | None":
-    """The form of webhooks, None for `standard`. Raises ScenarioError, SettingsError."""
-    if settings.webhook_format == STANDARD_WEBHOOKS:
-        return None
-    from emulator.scenarios.webhook_form_file import load_webhook_form
-
-    form = load_webhook_form(settings.webhook_format)
-    secret_format = form.signature.secret
-    if settings.webhook_secret and not secret_format.accepts(settings.webhook_secret):
-        expected = f"for --webhook-format {settings.webhook_format} {secret_format.expected}"
-        raise SettingsError(f"flag --webhook-secret: expected {expected}")
-    return form
-
-
-def given_scenarios(settings: Settings, forms: "Forms" = frozenset()) -> "tuple[Scenario, ...]":
-    """The scenarios that the settings name, the newest first. Raises ScenarioError."""
-    if not settings.scenarios:
-        return ()
-    from emulator.scenarios.loader import load_paths, method_warnings
-
-    scenarios = load_paths([Path(path) for path in settings.scenarios], forms)
+    form, scenarios, problems = read_files_of_settings(settings.webhook_format, settings.scenarios)
+    if problems:
+        raise ScenarioError(problems)
+    secret = settings.webhook_secret
+    if form and secret and (problem := form.signature.secret_problem(secret)):
+        expected = f"for --webhook-format {settings.webhook_format} {problem}"
+        raise UserError(f"flag --webhook-secret: expected {expected}")
     for warning in method_warnings(scenarios, settings.methods):
         logger.warning("%s", warning)
-    return scenarios[::-1]
+    return form, tuple(scenarios[::-1])
 
 
 def _in_force(
@@ -190,76 +167,3 @@ def shipped_scenarios(*, only_on: bool = False) -> "tuple[Scenario, ...]":
     if only_on:
         files = [file for file in files if _OFF_AT_START not in file.read_text(encoding="utf-8")]
     return tuple(sorted(load_paths(files), key=lambda scenario: scenario.enabled))
-
-
-class _Applications(NamedTuple):
-    """Builds the applications that answer requests, each for its first request."""
-
-    settings: Settings
-    engine: Engine
-    checkout: CheckoutAddress
-    form: "WebhookForm | None"
-
-    def gateway(self, log: RequestLog, checkout_port: int) -> Gateway:
-        settings, engine = self.settings, self.engine
-        api = PaymentsApi(
-            accounts=engine.accounts,
-            payments=engine.payments,
-            faults=engine.faults,
-            webhooks=engine.webhooks,
-            rules=CreateRules(
-                methods=settings.methods, allow_http_localhost=settings.allow_http_localhost
-            ),
-            is_strict=settings.strict,
-            stream=ids.stream_key(settings.seed, "strangers"),
-            wall=engine.wall,
-        )
-        control = Lazily(lambda: self._control(api))
-        return Gateway(
-            api=api,
-            control=Lazily(lambda: self._guarded(control)),
-            dashboard=Lazily(lambda: self._guarded(self._dashboard(control))),
-            checkout=Lazily(self._checkout_pages),
-            checkout_port=checkout_port,
-            log=log,
-            stream=ids.stream_key(settings.seed, "gateway"),
-            engine=engine,
-        )
-
-    def _control(self, api: PaymentsApi) -> ASGIApp:
-        from emulator.server.control.app import build, documents
-        from emulator.server.control.calls import Services
-
-        form = self.form
-        listed = documents(self.settings.methods, *(() if form is None else (form,)))
-        return build(
-            Services(engine=self.engine, checkout=self.checkout, documents=listed, api=api)
-        )
-
-    def _guarded(self, app: ASGIApp) -> ASGIApp:
-        from emulator.server.app.guard import Guard, HostGuard
-
-        return Guard(app, HostGuard(self.settings, self.checkout))
-
-    def _dashboard(self, control: ASGIApp) -> ASGIApp:
-        from emulator.server.dashboard.app import Dashboard
-
-        return Dashboard(
-            templates=data_directory("templates"),
-            control=control,
-            methods=self.settings.methods,
-            checkout=self.checkout,
-            engine=self.engine,
-            verifies_webhooks=not self.settings.webhook_insecure,
-        )
-
-    def _checkout_pages(self) -> ASGIApp:
-        from emulator.server.app.guard import HostGuard
-        from emulator.server.checkout.app import CheckoutApp
-
-        return CheckoutApp(
-            checkouts=self.engine.checkouts,
-            templates=data_directory("templates"),
-            shows_handset=not self.settings.no_handset,
-            check_host=HostGuard(self.settings, self.checkout).check,
-        )

@@ -1,15 +1,21 @@
 """Protects everything outside of `/v1` from foreign hosts and from web pages."""
 
+from starlette.types import ASGIApp, Receive, Scope, Send
+
 from emulator.domain.errors import ForbiddenOrigin
 from emulator.domain.hosts import authority, is_ip_literal, is_local_name, split_host
-from emulator.server.api.exchange import ASGIApp, Receive, Scope, Send
-from emulator.server.app.gateway import is_page
 from emulator.server.engine.payments.payments import CheckoutAddress
 from emulator.settings import Settings
 
 MAX_SHOWN_HOST_CHARACTERS = 253
 
+_PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/_emulator/view", "/favicon.ico"})
 _GUARDED = frozenset({b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"})
+
+
+def is_page(path: str) -> bool:
+    """Whether people open the path, or their browsers do for a page."""
+    return path in _PAGES or path.startswith("/_emulator/view/")
 
 
 class HostGuard:
@@ -46,7 +52,7 @@ class HostGuard:
 class Guard:
     """Refuses web pages of other origins as well."""
 
-    def __init__(self, app: ASGIApp, hosts: HostGuard) -> None:
+    def __init__(self, app: ASGIApp, *, hosts: HostGuard) -> None:
         self._app = app
         self._hosts = hosts
 

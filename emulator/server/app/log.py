@@ -1,35 +1,32 @@
 """Logs to standard error from a background thread, so that a blocked pipe blocks no request."""
 
 import errno
-import json
 import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from threading import Thread
 
+from emulator.clock import RealClock
 from emulator.domain.accounts import mask_keys
-from emulator.domain.message_text import LINE_BREAK, escape_controls
+from emulator.domain.message_text import LINE_BREAK, escape_controls, json_line
+from emulator.server.storage.batch import is_of_file
 
 MAX_WAITING_CHARACTERS = 4 * 1024 * 1024
 # A part of the half second in which the program ends.
 LAST_LINES_S = 0.1
+_BLOCKED = "standard error was blocked"
 _NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE}
-
-
-def json_line(level: str, message: str, **members: object) -> str:
-    """A line of the log with the format json."""
-    entry = {"level": level, "message": message, **members}
-    return escape_controls(json.dumps(entry, ensure_ascii=False))
 
 
 class LogStream:
     """A text stream that a background thread writes: a full pipe blocks only that thread.
 
-    Lines beyond a limit are dropped and counted. The thread writes to the descriptor, because a
-    blocked write to `sys.stderr` would hold a lock that the program needs at its end.
+    Lines beyond a limit, and lines for which a disk has no space, are dropped and counted. The
+    thread writes to the descriptor, because a blocked write to `sys.stderr` would hold a lock that
+    the program needs at its end.
     """
 
     def __init__(self, descriptor: int | None, *, as_json: bool = False) -> None:
@@ -39,13 +36,16 @@ class LogStream:
         self.is_known_key: Callable[[str], bool] = lambda _: False
         self._waiting: SimpleQueue[str | None] = SimpleQueue()
         self._characters = 0
-        self._lost = 0
+        self.lost = 0
+        self._reason = _BLOCKED
+        # The last line was written in part.
+        self._is_cut = False
         self._thread = Thread(target=self._run, name="log", daemon=True)
         self._thread.start()
 
     def write(self, text: str) -> int:
         if self._characters > MAX_WAITING_CHARACTERS:
-            self._lost += text.count("\n")
+            self.lost += text.count("\n")
         else:
             self._characters += len(text)
             self._waiting.put(text)
@@ -60,23 +60,41 @@ class LogStream:
         self._thread.join(LAST_LINES_S)
 
     def _run(self) -> None:
-        while (text := self._waiting.get()) is not None:
-            self._characters -= len(text)
-            if self._lost and self._characters == 0:
-                lost = f"{self._lost} lines of the log were dropped: standard error was blocked"
-                text += f"{json_line('warning', lost)}\n" if self._as_json else f"({lost})\n"
-                self._lost = 0
-            if not self._write(text.encode(errors="backslashreplace")):
-                return
+        with suppress(BrokenPipeError):
+            while (text := self._waiting.get()) is not None:
+                self._characters -= len(text)
+                if self._write(text) and self.lost and self._characters == 0:
+                    lost, self.lost = self.lost, 0
+                    self._write(self._about(lost))
 
-    def _write(self, data: bytes) -> bool:
-        """Write to the descriptor; false when it is closed."""
+    def _about(self, lost: int) -> str:
+        message = f"{lost} lines of the log were dropped: {self._reason}"
+        self._reason = _BLOCKED
+        if not self._as_json:
+            return f"({message})\n"
+        return f"{json_line(RealClock().system_ms(), 'warning', message)}\n"
+
+    def _write(self, text: str) -> bool:
+        """Write to the descriptor; false for a text that is dropped, because a disk is full.
+
+        Raises BrokenPipeError where nobody reads the log any more.
+        """
         if self._descriptor is None:
             return True
+        data = text.encode(errors="backslashreplace")
         try:
+            if self._is_cut:
+                os.write(self._descriptor, b"\n")
+                self._is_cut = False
+            whole = len(data)
             while data:
                 data = data[os.write(self._descriptor, data) :]
-        except OSError:
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self._is_cut = self._is_cut or 0 < len(data) < whole
+            self.lost += data.count(b"\n")
+            self._reason = error.strerror or str(error)
             return False
         return True
 
@@ -100,7 +118,7 @@ class _Lines(logging.Formatter):
             line = f"{record.levelname} {escape_controls(message)}"
             return f"{line}\n{escape_controls(traceback, besides=LINE_BREAK)}".rstrip("\n")
         members = {"traceback": traceback} if traceback else {}
-        return json_line(record.levelname.lower(), message, **members)
+        return json_line(int(record.created * 1_000), record.levelname.lower(), message, **members)
 
     def _masked(self, text: str) -> str:
         return mask_keys(text, self._stream.is_known_key)
@@ -111,8 +129,6 @@ def _is_of_system(error: BaseException | None) -> bool:
 
     A process that cannot open files fails wherever a module is imported late.
     """
-    from emulator.server.storage.batch import is_of_file
-
     has_no_files = getattr(error, "errno", None) in _NO_DESCRIPTORS
     return has_no_files or isinstance(error, ImportError) or is_of_file(error)
 

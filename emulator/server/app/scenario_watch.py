@@ -31,7 +31,7 @@ async def watch_scenarios(
 ) -> None:
     """Compare the files twice a second, on another thread; the owner of the task cancels it.
 
-    `given` are the scenarios in use, the newest first; `forms` are those of webhooks.
+    `given` are the scenarios in use, the newest first; `forms` are the forms of webhooks.
     """
     logger.setLevel(logging.INFO)
     files = _WatchedFiles([Path(path) for path in settings.scenarios], forms)

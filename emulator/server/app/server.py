@@ -1,4 +1,4 @@
-"""Runs the emulator: listeners, signals, start and shutdown; also inside another program."""
+"""Runs the emulator with uvicorn: listeners, signals, start and shutdown."""
 
 import asyncio
 import errno
@@ -16,26 +16,26 @@ from contextlib import (
     nullcontext,
     suppress,
 )
-from functools import partial
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from emulator.clock import RealClock, SystemClock
-from emulator.domain.instants import http_date
-from emulator.server.app.composition import Running, compose
-from emulator.server.app.connection import LAST_ANSWERS_S, MAX_HEAD_MS, Connection, ServerState
+import uvicorn
+from starlette.types import Scope
+
+from emulator.clock import pause
+from emulator.domain.user_error import UserError
+from emulator.http.descriptor_limit import descriptor_limit
+from emulator.server.app.application import Application, create_app
+from emulator.server.app.http_protocol import BoundedProtocol
 from emulator.server.app.log import standard_error
+from emulator.server.app.ready_file import ready_file
+from emulator.server.app.tls import check_pair
 from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES
 from emulator.settings import Settings
 
-if TYPE_CHECKING:
-    import ssl
-
-NEW_OBJECTS_A_COLLECTION = 50_000
 BACKLOG = 2048
-# The interval in which the `Date` header is updated.
-TICK_MS = 1_000
-# How long a client may take to confirm the end of a TLS connection.
-MAX_TLS_SHUTDOWN_S = 1
+KEEP_ALIVE_S = 75
+# The time for requests in progress at the end, a part of the 1.5 s in which the program ends.
+LAST_RESPONSES_S = 0.5
 
 logger = logging.getLogger(__name__)
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -43,74 +43,173 @@ _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _NO_SUCH_ADDRESS = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
 
 
-class NoListener(Exception):
-    """A listener cannot be opened; the message is one sentence for the user."""
-
-
-def collect_rarely() -> None:
-    """Enable garbage collections, but make them rare.
-
-    The objects loaded so far live as long as the program, and requests leave few cycles.
-    """
-    gc.freeze()
-    gc.set_threshold(NEW_OBJECTS_A_COLLECTION, 20, 20)
-    gc.enable()
-
-
 async def serve(
-    settings: Settings, *, announce: Callable[[Running], None], warnings: Iterable[str] = ()
+    settings: Settings, *, announce: Callable[[Application], None], warnings: Iterable[str] = ()
 ) -> None:
     """Run until SIGTERM or SIGINT; `announce` is called once, when requests are served.
 
-    It is called on another thread. The warnings are logged first. Raises NoListener, SettingsError,
-    ScenarioError, UnusableDatabase.
+    It is called on another thread. The warnings are logged first. Raises UserError.
     """
-
-    def announce_ready(running: Running) -> None:
-        write_ready_file(running)
-        announce(running)
-        with suppress(OSError):  # clients may have all descriptors already; the limit then stays
-            from emulator.http.descriptor_limit import descriptor_limit
-
-            descriptor_limit(raises=True)
-        collect_rarely()
-
-    tls = _listener_tls(settings)
+    check_tls(settings)
     with (
         _ready_file(settings.ready_file) as write_ready_file,
-        listener(settings.host, settings.port, option="--port") as api,
-        listener(settings.host, settings.checkout_port, option="--checkout-port") as pages,
+        _listeners(settings) as (settings, sockets),
         standard_error(as_json=settings.log_format == "json") as log,
         _ending() as end,
     ):
         for warning in warnings:
             logger.warning("%s", warning)
-        wall = RealClock()
-        async with compose(
+        app = create_app(settings, write_log=log.write)
+        async with app.router.lifespan_context(app):
+            log.is_known_key = app.engine.accounts.is_known
+
+            def announce_ready() -> None:
+                write_ready_file(app)
+                announce(app)
+                with suppress(OSError):  # clients may have all descriptors already
+                    descriptor_limit(raises=True)
+                gc.freeze()
+
+            async with _serving(app, sockets, log_level=logging.WARNING):
+                announcing = asyncio.get_running_loop().run_in_executor(None, announce_ready)
+                _unblock_signals()
+                await end.wait()
+            await announcing
+
+
+@asynccontextmanager
+async def private_emulator(
+    settings: Settings,
+    *,
+    write_log: Callable[[str], object] = lambda _: None,
+    stamps_business_time: bool = True,
+    max_journal_bytes: int = MAX_JOURNAL_BYTES,
+) -> AsyncIterator[str]:
+    """Serve inside another program, and yield the base URL; see `private_application`."""
+    application = private_application(
+        settings,
+        write_log=write_log,
+        stamps_business_time=stamps_business_time,
+        max_journal_bytes=max_journal_bytes,
+    )
+    async with application as app:
+        yield app.settings.local_url(app.settings.port)
+
+
+@asynccontextmanager
+async def private_application(
+    settings: Settings,
+    *,
+    write_log: Callable[[str], object] = lambda _: None,
+    stamps_business_time: bool = True,
+    max_journal_bytes: int = MAX_JOURNAL_BYTES,
+) -> AsyncIterator[Application]:
+    """Serve inside another program: on this event loop, without signals.
+
+    `write_log` receives the lines of the request log. By default, webhooks
+    have the time of their account's clock, for a replay. Raises UserError.
+    """
+    check_tls(settings)
+    with _listeners(settings) as (settings, sockets), silence():
+        app = create_app(
             settings,
-            wall=wall,
-            api_port=api.getsockname()[1],
-            checkout_port=pages.getsockname()[1],
-            write_log=log.write,
-        ) as running:
-            log.is_known_key = running.engine.accounts.is_known
-            server = EmulatorServer(running, wall=wall, end=end, announce=announce_ready, tls=tls)
-            await server.serve(sockets=[api, pages])
+            write_log=write_log,
+            stamps_business_time=stamps_business_time,
+            max_journal_bytes=max_journal_bytes,
+        )
+        async with (
+            app.router.lifespan_context(app),
+            _serving(app, sockets, log_level=logging.CRITICAL),
+        ):
+            yield app
 
 
-def _listener_tls(settings: Settings) -> "ssl.SSLContext | None":
-    if settings.tls_cert is None or settings.tls_key is None:
+@asynccontextmanager
+async def _serving(
+    app: Application, sockets: list[socket.socket], *, log_level: int
+) -> AsyncIterator[None]:
+    """Serve within the block; then requests in progress have a short time for their responses."""
+    server = _Server(app, log_level=log_level)
+    serving = asyncio.create_task(server.serve(sockets=sockets))
+    listening = asyncio.create_task(server.is_listening.wait())
+    await asyncio.wait({serving, listening}, return_when=asyncio.FIRST_COMPLETED)
+    listening.cancel()
+    try:
+        yield
+    finally:
+        app.engine.end()
+        server.should_exit = True
+        await asyncio.wait({serving}, timeout=LAST_RESPONSES_S)
+        server.force_exit = True
+        state = server.server_state
+        # The loss of its connection ends a request; uvicorn would write to it, if cancelled before.
+        while state.connections:
+            for connection in list(state.connections):
+                connection.transport.abort()
+            await pause(app.engine.wall, 1)
+        tasks = list(state.tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(serving, *tasks)
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server without its signal handlers."""
+
+    def __init__(self, app: Application, *, log_level: int) -> None:
+        settings = app.settings
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=BoundedProtocol,
+                ws="none",
+                lifespan="off",
+                interface="asgi3",
+                # An `X-Forwarded-For` would change the client of a request.
+                proxy_headers=False,
+                # Without it, an invalid WEB_CONCURRENCY is a traceback.
+                workers=1,
+                log_config=None,
+                log_level=log_level,
+                access_log=False,
+                server_header=False,
+                timeout_keep_alive=KEEP_ALIVE_S,
+                backlog=BACKLOG,
+                ssl_certfile=settings.tls_cert,
+                ssl_keyfile=settings.tls_key,
+            )
+        )
+        self.is_listening = asyncio.Event()
+        app.find_transport = self._transport_of
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self.is_listening.set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals to the program: uvicorn would raise them again at the end."""
+        yield
+
+    def _transport_of(self, scope: Scope) -> asyncio.Transport | None:
+        ends = scope.get("client"), scope.get("server")
+        for connection in self.server_state.connections:
+            if not isinstance(connection, BoundedProtocol):
+                continue
+            if (connection.client, connection.server) == ends:
+                return connection.transport
         return None
-    from emulator.server.app.tls import listener_tls
-
-    return listener_tls(settings.tls_cert, settings.tls_key)
 
 
-def _ready_file(path: str | None) -> AbstractContextManager[Callable[[Running], None]]:
+def check_tls(settings: Settings) -> None:
+    """Raises UserError where uvicorn cannot use the certificate and key of the listeners."""
+    if settings.tls_cert is not None and settings.tls_key is not None:
+        check_pair(settings.tls_cert, settings.tls_key)
+
+
+def _ready_file(path: str | None) -> AbstractContextManager[Callable[[Application], None]]:
     if path is None:
         return nullcontext(lambda _: None)
-    from emulator.server.app.ready_file import ready_file
-
     return ready_file(path)
 
 
@@ -118,7 +217,7 @@ def _ready_file(path: str | None) -> AbstractContextManager[Callable[[Running], 
 def _ending() -> Iterator[asyncio.Event]:
     """An event that a signal sets, from `_unblock_signals` on; after that signals do nothing.
 
-    These are not the loop's handlers: closing the loop would restore those of the system, and a
+    These are not the loop's handlers: closing the loop would restore the system's handlers, and a
     second signal would then change the exit code.
     """
     end = asyncio.Event()
@@ -148,13 +247,13 @@ def _unblock_signals() -> None:
 
 @contextmanager
 def listener(host: str, port: int, *, option: str) -> Iterator[socket.socket]:
-    """A listening socket; `option` names the port. Raises NoListener."""
+    """A listening socket; `option` names the port. Raises UserError."""
     try:
         # Encoded, because the encoding of other names takes a hundredth of the start to import.
         name = host.encode("ascii")
         found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
-        raise NoListener(f"cannot listen on {host}: {_reason(error)}") from None
+        raise UserError(f"cannot listen on {host}: {_reason(error)}") from None
     for family, kind, protocol, _, address in found:
         try:
             bound = _bound(socket.socket(family, kind, protocol), address)
@@ -166,7 +265,7 @@ def listener(host: str, port: int, *, option: str) -> Iterator[socket.socket]:
             with bound:
                 yield bound
             return
-    raise NoListener(
+    raise UserError(
         f"cannot listen on {host} port {port}: {_reason(refused)}{_advice(refused, option)}"
     )
 
@@ -193,121 +292,15 @@ def _advice(error: OSError, option: str) -> str:
     return ""
 
 
-class EmulatorServer:
-    """Serves connections until an event is set, and then ends within half a second."""
-
-    def __init__(
-        self,
-        running: Running,
-        *,
-        wall: SystemClock,
-        end: asyncio.Event,
-        announce: Callable[[Running], None],
-        tls: "ssl.SSLContext | None",
-    ) -> None:
-        self._running = running
-        self._wall = wall
-        self._end = end
-        self._announce = announce
-        self._tls = tls
-        self._state = ServerState()
-
-    async def serve(self, sockets: list[socket.socket]) -> None:
-        """Serve, and announce it; on another thread, because it reads files."""
-        loop = asyncio.get_running_loop()
-        connect = partial(
-            Connection,
-            gateway=self._running.gateway,
-            wall=self._wall,
-            server_state=self._state,
-        )
-        self._tick()
-        listen = partial(loop.create_server, connect, backlog=BACKLOG)
-        if self._tls is not None:
-            listen = partial(
-                listen,
-                ssl=self._tls,
-                ssl_handshake_timeout=MAX_HEAD_MS / 1000,
-                ssl_shutdown_timeout=MAX_TLS_SHUTDOWN_S,
-            )
-        servers = [await listen(sock=listening) for listening in sockets]
-        self._running.gateway.is_ready = True
-        announcing = loop.run_in_executor(None, self._announce, self._running)
-        _unblock_signals()
-        while not self._end.is_set():
-            self._tick()
-            await self._wall.wait(self._end, until=self._wall.now_ms() + TICK_MS)
-        await self._shut_down([*servers, *sockets])
-        await announcing
-
-    def _tick(self) -> None:
-        """Update the `Date` header, and close connections without progress."""
-        date = http_date(self._wall.system_ms()).encode()
-        self._state.default_headers = [(b"date", date)]
-        now_ms = self._wall.monotonic_ms()
-        for connection in list(self._state.connections):
-            connection.check_progress(now_ms)
-
-    async def _shut_down(self, listening: "list[asyncio.Server | socket.socket]") -> None:
-        """Wait a short time for requests in progress, then close all connections."""
-        self._running.gateway.is_ready = False
-        self._running.engine.change_notifier.close()
-        for listener_or_socket in listening:
-            listener_or_socket.close()
-        for connection in list(self._state.connections):
-            connection.shutdown()
-        if tasks := self._running.gateway.tasks:
-            await asyncio.wait(tasks, timeout=LAST_ANSWERS_S)
-        for connection in list(self._state.connections):
-            connection.abort()
-
-
-@asynccontextmanager
-async def private_emulator(
-    settings: Settings,
-    *,
-    write_log: Callable[[str], object] = lambda _: None,
-    stamps_business_time: bool = True,
-    max_journal_bytes: int = MAX_JOURNAL_BYTES,
-) -> AsyncIterator[str]:
-    """Serve inside another program: on this event loop, without signals.
-
-    Yields the base URL. `write_log` receives the lines of the request log, the last ones at the
-    end. By default, webhooks have the time of their account's clock, for a replay. Raises
-    NoListener, SettingsError, ScenarioError, UnusableDatabase.
-    """
-    tls = _listener_tls(settings)
+@contextmanager
+def _listeners(settings: Settings) -> Iterator[tuple[Settings, list[socket.socket]]]:
+    """Both listening sockets, and the settings with their real ports. Raises UserError."""
     with (
         listener(settings.host, settings.port, option="--port") as api,
         listener(settings.host, settings.checkout_port, option="--checkout-port") as pages,
-        silence(),
     ):
-        wall = RealClock()
-        api_port = api.getsockname()[1]
-        async with compose(
-            settings,
-            wall=wall,
-            api_port=api_port,
-            checkout_port=pages.getsockname()[1],
-            write_log=write_log,
-            stamps_business_time=stamps_business_time,
-            max_journal_bytes=max_journal_bytes,
-        ) as running:
-            end, is_ready = asyncio.Event(), asyncio.Event()
-            loop = asyncio.get_running_loop()
-
-            def announce(_: Running) -> None:
-                loop.call_soon_threadsafe(is_ready.set)
-
-            server = EmulatorServer(running, wall=wall, end=end, announce=announce, tls=tls)
-            serving = asyncio.create_task(server.serve(sockets=[api, pages]))
-            serving.add_done_callback(lambda _: is_ready.set())
-            try:
-                await is_ready.wait()
-                yield settings.local_url(api_port)
-            finally:
-                end.set()
-                await serving
+        port, checkout_port = (each.getsockname()[1] for each in (api, pages))
+        yield replace(settings, port=port, checkout_port=checkout_port), [api, pages]
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
@@ -13,6 +13,7 @@ from emulator.domain.accounts import KEY_PATTERN, VARY_OFF, mask_key
 from emulator.domain.instants import format_clock, format_instant
 from emulator.server.control import types
 from emulator.server.control.calls import Call, operation
+from emulator.server.control.resources import Kind, shown
 from emulator.server.engine.accounts.account_registry import NewAccount
 from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS, MAX_SNAPSHOTS_IN_MEMORY
 from emulator.server.engine.state.account import Account
@@ -39,10 +40,11 @@ class CreateAccount(types.Body, frozen=True):
         doc("The key of its live mode; by default a new one. No other account may have it."),
     ] = None
     takes_over: Annotated[
-        TestKey | None,
+        Annotated[str, Meta(pattern=f"^test{_KEY_AFTER_MODE}$")] | None,
         doc(
             "The test key of the first account. Requests with this key belong to the new account"
-            " until that is deleted, or the emulator ends; one account at a time can have it."
+            " until that is deleted, or the emulator ends; one account at a time can have it.",
+            "test_demo_key",
         ),
     ] = None
     clock: Annotated[
@@ -51,21 +53,21 @@ class CreateAccount(types.Body, frozen=True):
             "`real`, `frozen` at the present instant, `frozen@` and an instant, such as"
             " `frozen@2026-01-01T00:00:00Z`, or a rate: `x60` runs sixty times as fast as real"
             " time. Other forms of ISO 8601 are accepted: a date, or"
-            " an instant without an offset (UTC). The default is that of `serve --clock`."
+            " an instant without an offset (UTC). The default is the value of `serve --clock`."
         ),
     ] = None
     seed: Annotated[
         types.Seed | None,
         doc(
-            "Determines ids, tokens, secrets and random values; the default is that of `serve"
-            " --seed`."
+            "Determines ids, tokens, secrets and random values; the default is the value of"
+            " `serve --seed`."
         ),
     ] = None
     vary: Annotated[
         types.Vary | None,
         doc(
             "Other forms of responses and webhooks that the contract allows: names of variants,"
-            " separated by commas, a seed, or `off`; the default is that of `serve --vary`.",
+            " separated by commas, a seed, or `off`; the default is the value of `serve --vary`.",
             "member-order,charset",
         ),
     ] = None
@@ -110,12 +112,6 @@ class AccountJson(Struct, frozen=True):
     vary: Annotated[str, doc("The variants of its responses: names, a seed, or `off`.", "off")]
 
 
-class AccountList(Struct, frozen=True):
-    """All accounts, newest first; keys are masked."""
-
-    data: list[AccountJson]
-
-
 @operation("POST /accounts", "The account.", body="The properties of the account.", status=201)
 async def create_account(call: Call, body: CreateAccount) -> AccountJson:
     """Create an account.
@@ -126,25 +122,6 @@ async def create_account(call: Call, body: CreateAccount) -> AccountJson:
     return _json(await call.engine.accounts.create(NewAccount(**asdict(body))), shown_key=str)
 
 
-@operation("GET /accounts", "The accounts.")
-async def list_accounts(call: Call) -> AccountList:
-    """List accounts.
-
-    Lists all accounts, newest first, with masked keys.
-    """
-    accounts = sorted(call.engine.accounts.all(), key=lambda account: account.number)
-    return AccountList([_json(account) for account in reversed(accounts)])
-
-
-@operation("GET /accounts/{account_id}", "The account.")
-async def get_account(call: Call, path: AccountPath) -> AccountJson:
-    """Retrieve an account.
-
-    Returns one account, with masked keys.
-    """
-    return _json(call.engine.accounts.get(path.account_id))
-
-
 @operation("PATCH /accounts/{account_id}", "The account.", body="The member to change.")
 async def update_account(call: Call, path: AccountPath, body: UpdateAccount) -> AccountJson:
     """Rename an account.
@@ -153,15 +130,6 @@ async def update_account(call: Call, path: AccountPath, body: UpdateAccount) -> 
     keys. A reset keeps the name.
     """
     return _json(await call.engine.accounts.rename(path.account_id, body.name))
-
-
-@operation("DELETE /accounts/{account_id}", "Deleted.", errors.AccountIsPermanent)
-async def delete_account(call: Call, path: AccountPath) -> None:
-    """Delete an account.
-
-    Deletes an account and all of its data. The first account cannot be deleted (409).
-    """
-    await call.engine.accounts.delete(path.account_id)
 
 
 @operation("POST /reset", "The reset is complete.", body="What is reset.")
@@ -180,9 +148,9 @@ async def reset(call: Call, body: Reset) -> None:
 
 def _json(account: Account, shown_key: Callable[[str], str] = mask_key) -> AccountJson:
     profile = account.profile
-    return AccountJson(
-        id=profile.id,
-        name=profile.name,
+    return shown(
+        AccountJson,
+        profile,
         test_key=shown_key(profile.test_key),
         live_key=shown_key(profile.live_key),
         clock=format_clock(account.initial_clock),
@@ -190,12 +158,37 @@ def _json(account: Account, shown_key: Callable[[str], str] = mask_key) -> Accou
     )
 
 
+_ACCOUNT = Kind(
+    noun="account",
+    path="/accounts/{account_id}",
+    path_type=AccountPath,
+    item=AccountJson,
+    show=_json,
+)
+
 ACCOUNTS = Resource(
     tag="Accounts",
     description="An account has a test key and a live key and isolates tests: it has its own"
     " clock, seed, scenarios, faults, journal and webhook endpoints. Parallel tests use one"
     " account each.",
-    operations=(create_account, list_accounts, get_account, update_account, delete_account, reset),
+    operations=(
+        create_account,
+        _ACCOUNT.list(
+            lambda call: sorted(call.engine.accounts.all(), key=lambda account: -account.number),
+            "Lists all accounts, newest first, with masked keys.",
+        ),
+        _ACCOUNT.get(
+            lambda call, account_id: call.engine.accounts.get(account_id),
+            "Returns one account, with masked keys.",
+        ),
+        update_account,
+        _ACCOUNT.delete(
+            lambda call, account_id: call.engine.accounts.delete(account_id),
+            "Deletes an account and all of its data. The first account cannot be deleted (409).",
+            errors.AccountIsPermanent,
+        ),
+        reset,
+    ),
 )
 
 
@@ -209,8 +202,8 @@ class SnapshotPath(Struct, frozen=True):
         doc("The name of a snapshot."),
         types.text_parser(
             types.matched(NAME_PATTERN),
-            "1 to 64 letters, digits, dots, dashes and underscores, of which the first is a letter"
-            " or a digit",
+            "1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or"
+            " a digit",
         ),
     ]
 
@@ -240,29 +233,8 @@ class SnapshotJson(Struct, frozen=True):
     payments: SavedPayments
 
 
-class SnapshotList(Struct, frozen=True):
-    """The snapshots, newest first."""
-
-    data: list[SnapshotJson]
-
-
 class RecordingQuery(Struct, frozen=True):
     payment: Annotated[types.PaymentId | None, doc("Only this payment.")] = None
-    deliveries: Annotated[
-        Any,
-        doc("Whether webhook rules reproduce the order of the deliveries.", type="boolean"),
-        types.BOOLEAN_TEXT,
-    ] = False
-
-
-@operation("GET /snapshots", "The snapshots.")
-async def list_snapshots(call: Call) -> SnapshotList:
-    """List snapshots.
-
-    Lists the snapshots of the account, newest first.
-    """
-    found = await call.engine.snapshots.all(call.account)
-    return SnapshotList([_snapshot_json(snapshot) for snapshot in found])
 
 
 @operation(
@@ -280,24 +252,6 @@ async def save_snapshot(call: Call, path: SnapshotPath) -> tuple[int, SnapshotJs
     """Save a snapshot."""
     snapshot, is_new = await call.engine.snapshots.save(call.account, path.name)
     return 201 if is_new else 200, _snapshot_json(snapshot)
-
-
-@operation("GET /snapshots/{name}", "The snapshot.", errors.UnknownSnapshot)
-async def get_snapshot(call: Call, path: SnapshotPath) -> SnapshotJson:
-    """Retrieve a snapshot.
-
-    Returns one snapshot.
-    """
-    return _snapshot_json(await call.engine.snapshots.get(call.account, path.name))
-
-
-@operation("DELETE /snapshots/{name}", "Deleted.", errors.UnknownSnapshot)
-async def delete_snapshot(call: Call, path: SnapshotPath) -> None:
-    """Delete a snapshot.
-
-    Deletes a snapshot.
-    """
-    await call.engine.snapshots.delete(call.account, path.name)
 
 
 @operation("POST /snapshots/{name}/restore", "The snapshot.", errors.UnknownSnapshot)
@@ -319,34 +273,49 @@ async def get_recording(call: Call, query: RecordingQuery) -> Response:
     """Record the history.
 
     Returns the history of the account and mode, or of one payment, as a scenario file with a
-    script for `replay`. With `deliveries`, its webhook rules drop, repeat and reorder deliveries
-    as they were.
+    script for `replay`.
     """
-    text = await call.engine.recording.record(
-        call.owner, query.payment, has_deliveries=query.deliveries
-    )
+    text = await call.engine.recording.record(call.owner, query.payment)
     return Response(text, media_type=types.YAML)
 
 
 def _snapshot_json(snapshot: Snapshot) -> SnapshotJson:
-    created_at = format_instant(snapshot.created_at)
-    return SnapshotJson(
-        name=snapshot.name,
-        created_at=created_at,
-        clock=SavedClock(now=created_at, frozen=snapshot.is_frozen),
+    now = format_instant(snapshot.created_at)
+    return shown(
+        SnapshotJson,
+        snapshot,
+        clock=SavedClock(now=now, frozen=snapshot.is_frozen),
         payments=SavedPayments(test=snapshot.test_payments, live=snapshot.live_payments),
     )
 
+
+_SNAPSHOT = Kind(
+    noun="snapshot",
+    path="/snapshots/{name}",
+    path_type=SnapshotPath,
+    item=SnapshotJson,
+    show=_snapshot_json,
+    unknown=(errors.UnknownSnapshot,),
+)
 
 SNAPSHOTS = Resource(
     tag="Snapshots and recordings",
     description="Saved states of an account that can be restored, and its history as a scenario"
     " file.",
     operations=(
-        list_snapshots,
+        _SNAPSHOT.list(
+            lambda call: call.engine.snapshots.all(call.account),
+            "Lists the snapshots of the account, newest first.",
+        ),
         save_snapshot,
-        get_snapshot,
-        delete_snapshot,
+        _SNAPSHOT.get(
+            lambda call, name: call.engine.snapshots.get(call.account, name),
+            "Returns one snapshot.",
+        ),
+        _SNAPSHOT.delete(
+            lambda call, name: call.engine.snapshots.delete(call.account, name),
+            "Deletes a snapshot.",
+        ),
         restore_snapshot,
         get_recording,
     ),

@@ -1,25 +1,28 @@
-"""The application behind `/_emulator`: the routes of all resources."""
+"""The routes of all calls of `/_emulator`."""
 
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from functools import cache
+from collections.abc import Iterable
 
-from starlette.requests import ClientDisconnect, Request
-from starlette.routing import Route, Router
-from starlette.types import ASGIApp, Receive, Scope, Send
+from msgspec.structs import replace
+from starlette.requests import Request
+from starlette.routing import BaseRoute
+from starlette.types import Receive, Scope, Send
 
-from emulator.domain.errors import UnknownRoute
 from emulator.domain.webhook_forms import STANDARD, WebhookForm
+from emulator.server.api import document as v1_document
+from emulator.server.api.routing import CallRoute
+from emulator.server.control import document as control_document
 from emulator.server.control.accounts import ACCOUNTS, SNAPSHOTS
 from emulator.server.control.calls import BuildDocument, Services, respond
 from emulator.server.control.checklist import CHECKLIST
 from emulator.server.control.clock import CLOCKS
-from emulator.server.control.deliveries import DELIVERIES, DELIVERY_PAUSE
+from emulator.server.control.deliveries import DELIVERIES
+from emulator.server.control.delivery_pause import DELIVERY_PAUSE
 from emulator.server.control.events import STREAM
 from emulator.server.control.payments import PAYMENTS
+from emulator.server.control.posted_faults import POSTED_FAULTS
 from emulator.server.control.program import PROGRAM
 from emulator.server.control.requests import REQUESTS
-from emulator.server.control.scenarios import POSTED_FAULTS, SCENARIOS
+from emulator.server.control.scenarios import SCENARIOS
 from emulator.server.control.webhook_endpoints import WEBHOOK_ENDPOINTS
 from emulator.server.openapi.declarations import JsonObject, Operation
 
@@ -40,74 +43,49 @@ RESOURCES = (
     PROGRAM,
 )
 _WITH_SLASH = "/_emulator/openapi"
-_SERVICES = "emulator.services"
 
 
-def build(services: Services) -> ASGIApp:
-    """The application; it raises refusals."""
-
-    async def application(scope: Scope, receive: Receive, send: Send) -> None:
-        scope[_SERVICES] = services
-        await _router()(scope, receive, send)
-
-    return application
+def routes(services: Services) -> list[BaseRoute]:
+    """The routes of all calls; they raise refusals."""
+    return routes_of((each for resource in RESOURCES for each in resource.operations), services)
 
 
 def documents(methods: tuple[str, ...], form: WebhookForm = STANDARD) -> dict[str, BuildDocument]:
-    """The OpenAPI documents by name, for these payment methods and this form of webhooks.
-
-    Each is imported when it is built.
-    """
+    """The OpenAPI documents by name, for these payment methods and this form of webhooks."""
 
     def v1(base_url: str) -> JsonObject:
-        from emulator.server.api.document import build
-
-        return build(base_url=base_url, methods=methods, form=form)
+        return v1_document.build(base_url=base_url, methods=methods, form=form)
 
     def control(base_url: str) -> JsonObject:
-        from emulator.server.control.document import build
-
-        return build(RESOURCES, base_url=base_url, methods=methods)
+        return control_document.build(RESOURCES, base_url=base_url, methods=methods)
 
     return {"v1": v1, "control": control}
 
 
-@cache
-def _router() -> Router:
-    """The router of all applications of a process."""
-    return router_of(each for resource in RESOURCES for each in resource.operations)
+def routes_of(operations: Iterable[Operation], services: Services) -> list[BaseRoute]:
+    """Routes to operations; a path with a fixed segment precedes one with a parameter there."""
+    calls = [operation for operation in operations if operation.handler is not None]
+    calls += [replace(call, path=f"{call.path}/") for call in calls if call.path == _WITH_SLASH]
+    calls.sort(key=lambda call: ["{" in segment for segment in call.path.split("/")])
+    return [
+        CallRoute(
+            call.path,
+            _Endpoint(call, services),
+            methods={"GET", "HEAD"} if call.method == "GET" else {call.method},
+            name=call.id,
+        )
+        for call in calls
+    ]
 
 
-def router_of(operations: Iterable[Operation]) -> Router:
-    """Routes to `operations`; a path with a fixed segment precedes one with a parameter there.
+class _Endpoint:
+    """An operation as an ASGI application."""
 
-    This holds for all methods: `GET /a/b` does not reach `GET /a/{id}` when `PUT /a/b` exists.
-    A router alone, because Starlette's application would answer exceptions itself.
-    """
-    by_path: dict[str, dict[str, Operation]] = {}
-    for operation in operations:
-        by_path.setdefault(operation.path, {})[operation.method] = operation
-    if _WITH_SLASH in by_path:
-        by_path[f"{_WITH_SLASH}/"] = by_path[_WITH_SLASH]
-    paths = sorted(by_path, key=lambda path: ["{" in segment for segment in path.split("/")])
-    routes = [Route(path, _PathEndpoint(by_path[path])) for path in paths]
-    return Router(routes=routes, redirect_slashes=False, default=_unknown_route)
-
-
-class _PathEndpoint:
-    """The operations of one path by method."""
-
-    def __init__(self, operations: Mapping[str, Operation]) -> None:
-        self._operations = operations
+    def __init__(self, operation: Operation, services: Services) -> None:
+        self._operation = operation
+        self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        operation = self._operations.get("GET" if scope["method"] == "HEAD" else scope["method"])
-        if operation is None:
-            raise UnknownRoute(scope["method"], scope["path"])
-        with suppress(ClientDisconnect):
-            response = await respond(scope[_SERVICES], operation, Request(scope, receive))
-            await response(scope, receive, send)
-
-
-async def _unknown_route(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
-    raise UnknownRoute(scope["method"], scope["path"])
+        request = Request(scope, receive)
+        response = await respond(self._services, self._operation, request)
+        await response(scope, receive, send)

@@ -1,6 +1,6 @@
 """Decodes the requests of declared operations, calls their handlers and encodes the results."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import cleandoc
 from typing import Annotated, Any, get_args
 from urllib.parse import parse_qsl
@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.types import Receive
 
 from emulator.domain import errors
@@ -126,8 +126,8 @@ def operation(
     """Declares the call that a function handles: its method and path, and its responses.
 
     The name of the handler is the operation id, and its docstring the summary and, unless it is
-    given, the description. Its annotations are the types of `path`, `query` and `body`, of which
-    `body` may be a union, and of the result; the first entry of a tuple is the status.
+    given, the description. Its annotations are the types of `path`, `query`, `body`, which may
+    be a union, and of the result; the first entry of a tuple is the status.
     For one response its description is enough; `status` and `content` belong to it.
     With `query`, a handler gets the values of these parameters as they were sent.
     """
@@ -211,10 +211,9 @@ async def respond(services: Services, operation: Operation, request: Request) ->
 async def _arguments(services: Services, operation: Operation, request: Request) -> dict[str, Any]:
     """The call, its query and its body. A key takes precedence over the query."""
     headers: dict[bytes, bytes] = dict(request.scope["headers"])
-    authorization = headers.get(b"authorization")
     owner: Owner | None = None
-    if authorization is not None:
-        owner = await services.engine.accounts.owner_of(bearer_key(authorization))
+    if b"authorization" in headers:
+        owner = await services.engine.accounts.owner_of(bearer_key(request.scope["headers"]))
     values = _query_values(request, [AccountQuery, operation.query_type])
     # Decoded beside a key as well: an unknown mode is a mistake in any request.
     named = decode(values, AccountQuery, max_length=None)
@@ -280,13 +279,6 @@ def _query_values(request: Request, structs: Iterable[type[Struct]]) -> dict[str
             raise errors.DuplicateParameter(name)
         values[name] = value
     return values
-
-
-def json_in_parts(parts: Iterator[bytes], *, is_small: bool) -> Response:
-    """A response in JSON; a small one is computed at once, and not on another thread."""
-    if is_small:
-        return Response(b"".join(parts), media_type=JSON)
-    return StreamingResponse(parts, media_type=JSON)
 
 
 def check_names(members: Iterable[str], repeated: list[str], known: Iterable[str]) -> None:

@@ -42,7 +42,7 @@ class ChecklistItem(Struct, frozen=True, kw_only=True):
     title: Annotated[str, doc("What the integration does, without its subject.", ITEMS[0].title)]
     result: ItemResult
     evidence: Annotated[
-        list[Evidence], doc(f"The failures, or without one the successes, at most {MAX_EVIDENCE}.")
+        list[Evidence], doc(f"The failures, otherwise the successes, at most {MAX_EVIDENCE}.")
     ]
     exercise: Annotated[str, doc("How to exercise it.", ITEMS[0].exercise)]
 

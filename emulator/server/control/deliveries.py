@@ -1,29 +1,24 @@
-"""The calls on deliveries to webhook endpoints: each delivery, and their pause."""
+"""The calls on deliveries to webhook endpoints."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import asyncio
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 from starlette.responses import Response
 
 from emulator.domain import errors
-from emulator.domain.instants import format_instant
-from emulator.domain.payment import STATUS_OF_EVENT
+from emulator.domain.payment import PING, STATUS_OF_EVENT, UNKNOWN_EVENT_TYPE
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
-from emulator.domain.wire import PING, UNKNOWN_EVENT_TYPE
 from emulator.http.disconnection import unless_disconnected
 from emulator.server.control import types
-from emulator.server.control.calls import Call, json_in_parts, operation
+from emulator.server.control.calls import Call, operation
 from emulator.server.control.events import EventJson, get_event, list_events
-from emulator.server.engine.delivery.deliveries import DeliveryDetail
-from emulator.server.engine.delivery.gates import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
-from emulator.server.openapi.declarations import Resource, doc, refers_to
+from emulator.server.control.resources import Kind, page_type, shown
+from emulator.server.engine.delivery.deliveries import MAX_RESENT, DeliveryDetail
+from emulator.server.openapi.declarations import JSON, JsonObject, Resource, doc, refers_to
 from emulator.server.storage.deliveries import DeliveryFilter
-
-# A page of the dashboard is one part: each part of a stream is computed on another thread.
-DELIVERIES_A_PART = 25
-
 
 # Read as the status of the payment at such an event.
 _GivenEventType = Annotated[
@@ -112,22 +107,14 @@ class DeliveryJson(Struct, frozen=True):
     created_at: Annotated[
         types.InstantText, doc("The instant of its creation, on the account's clock.")
     ]
-    fault: Annotated[msgspec.Raw, refers_to("WebhookThen")] | None
-    oddity: Annotated[
-        Annotated[msgspec.Raw, refers_to("WebhookThen")] | None,
-        doc("The former name of `fault`, for one release."),
-    ]
+    fault: Annotated[JsonObject, refers_to("WebhookThen")] | None
     next_attempt_at: Annotated[
         types.InstantText | None, doc("The instant of the next attempt, on the account's clock.")
     ]
     attempts: Annotated[list[DeliveryAttempt], doc("Oldest first.")]
 
 
-class DeliveryList(Struct, frozen=True):
-    """The deliveries, newest first."""
-
-    data: list[DeliveryJson]
-    has_more: types.HasMore
+DeliveryList = page_type("Delivery", DeliveryJson, "The deliveries, newest first.", is_paged=True)
 
 
 class WaitedForDelivery(Struct, frozen=True):
@@ -138,24 +125,42 @@ class WaitedForDelivery(Struct, frozen=True):
     ]
     delivery: Annotated[
         DeliveryJson | None,
-        doc("The newest such delivery, otherwise the newest that matches; null without one."),
+        doc("The newest such delivery, otherwise the newest that matches, otherwise null."),
     ]
 
 
-class SetDeliveryPause(types.Body, frozen=True):
-    """Whether deliveries wait."""
+class DeliveryFailuresJson(Struct, frozen=True):
+    """Failing deliveries to one endpoint whose last attempts had the same result."""
 
-    paused: Annotated[bool, doc("True begins a pause, false ends it.")]
-
-
-class DeliveryPause(Struct, frozen=True):
-    """Whether deliveries wait."""
-
-    paused: bool
-    seconds_left: Annotated[
-        Annotated[float, Meta(ge=0)] | None,
-        doc("The real time until the pause ends; null without a pause."),
+    endpoint: Annotated[
+        types.EndpointId, doc("The identifier of the endpoint, which may have been deleted.")
     ]
+    status: Annotated[int | None, doc("The status of the responses; null without a response.")]
+    error: Annotated[str | None, doc("The error, if any.")]
+    cause: Annotated[str | None, doc("The likely cause and a solution.")]
+    count: types.Count
+    since: Annotated[types.InstantText, doc("The instant of the creation of the oldest one.")]
+
+
+class DeliveryFailureList(Struct, frozen=True):
+    """The failing deliveries by endpoint and result."""
+
+    data: Annotated[list[DeliveryFailuresJson], doc("The most frequent ones first.")]
+
+
+class ResendDeliveries(types.Body, frozen=True):
+    """The endpoint whose failing deliveries are sent again."""
+
+    endpoint: Annotated[types.EndpointId, doc("The identifier of the endpoint.")]
+
+
+class ResentDeliveries(Struct, frozen=True):
+    """The result of the attempts."""
+
+    resent: Annotated[types.Count, doc("The number of deliveries that were sent again.")]
+    answered: Annotated[types.Count, doc("How many of them got a status from 200 to 299.")]
+    failed: Annotated[types.Count, doc("How many of them failed again.")]
+    left: Annotated[types.Count, doc("The number of older failing deliveries, not sent again.")]
 
 
 @operation(
@@ -173,8 +178,10 @@ async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
     chosen = msgspec.convert(query, DeliveryFilter, from_attributes=True)
     deliveries = call.engine.webhooks.deliveries
     found = await deliveries.newest(call.owner, chosen, limit=query.limit + 1)
-    parts = _parts(found[: query.limit], has_more=len(found) > query.limit)
-    return json_in_parts(parts, is_small=min(len(found), query.limit) <= DELIVERIES_A_PART)
+    # On another thread, since the stored responses of endpoints can be large.
+    data = await asyncio.to_thread(_encoded, found[: query.limit])
+    end = msgspec.json.encode(len(found) > query.limit)
+    return Response(b'{"data":[%s],"has_more":%s}' % (data, end), media_type=JSON)
 
 
 @operation(
@@ -199,15 +206,6 @@ async def wait_for_delivery(call: Call, query: DeliveryWaitQuery) -> WaitedForDe
     return WaitedForDelivery(reached, None if found is None else delivery_json(found))
 
 
-@operation("GET /deliveries/{delivery_id}", "The delivery.", errors.UnknownDelivery)
-async def get_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
-    """Retrieve a delivery.
-
-    Returns one delivery with all attempts.
-    """
-    return delivery_json(await call.engine.webhooks.deliveries.get(call.owner, path.delivery_id))
-
-
 @operation(
     "POST /deliveries/{delivery_id}/resend",
     "The delivery.",
@@ -225,118 +223,70 @@ async def resend_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
     return delivery_json(await deliveries.resend(call.owner, path.delivery_id))
 
 
-@operation("GET /deliveries/paused", "Whether deliveries wait.")
-async def get_delivery_pause(call: Call) -> DeliveryPause:
-    """Retrieve the pause of deliveries.
+@operation("GET /deliveries/failures", "The failing deliveries.")
+async def list_delivery_failures(call: Call) -> DeliveryFailureList:
+    """List what fails.
 
-    Returns whether the deliveries of the account and mode wait.
+    Lists the deliveries that have failed, or whose last scheduled attempt failed, by endpoint and
+    by the result of the last attempt, most frequent first.
     """
-    return _pause(call)
+    failures = await call.engine.webhooks.deliveries.failures(call.owner)
+    return DeliveryFailureList(
+        [shown(DeliveryFailuresJson, each, endpoint=endpoint) for endpoint, each in failures]
+    )
 
 
 @operation(
-    "PUT /deliveries/paused",
-    "Whether deliveries wait.",
-    description="Begins or ends a pause of the account and mode. In a pause no scheduled attempt"
-    " is made; `release`, `drop` and `resend` act on single deliveries. The pause ends, and all"
-    f" that is due is sent, after {MAX_PAUSE_MS // 60_000} minutes of real time, with delivery"
-    f" {MAX_PAUSED_DELIVERIES + 1} that is due, with an advance of the clock, a reset or the"
-    " restore of a snapshot, and when the emulator restarts.",
-    body="Whether deliveries wait.",
-)
-async def set_delivery_pause(call: Call, body: SetDeliveryPause) -> DeliveryPause:
-    """Pause deliveries."""
-    webhooks = call.engine.webhooks
-    if body.paused:
-        await webhooks.deliveries.pause(call.owner)
-    else:
-        webhooks.dispatcher.resume(call.owner)
-    return _pause(call)
-
-
-@operation(
-    "POST /deliveries/{delivery_id}/release",
-    "The delivery.",
+    "POST /deliveries/resend",
+    "The result of the attempts.",
+    errors.UnknownEndpoint,
     errors.UnknownDelivery,
-    errors.DeliveryNotPending,
+    description=f"Sends the newest {MAX_RESENT} failing deliveries of an endpoint again, as"
+    " `resend` does, those of one payment one after the other, waits for the results and counts"
+    " them. `left` is the number of older ones; another call sends these after the others succeed.",
+    body="The endpoint.",
 )
-async def release_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
-    """Release a delivery.
-
-    Makes the next scheduled attempt of a pending delivery now, in a pause and without one, waits
-    for the result and returns the delivery. After a failure its schedule continues.
-    """
+async def resend_failing_deliveries(call: Call, body: ResendDeliveries) -> ResentDeliveries:
+    """Resend the failing deliveries of an endpoint."""
     deliveries = call.engine.webhooks.deliveries
-    return delivery_json(await deliveries.release(call.owner, path.delivery_id))
+    resent, left = await deliveries.resend_failing(call.owner, body.endpoint)
+    answered = sum(each.attempts[-1].result.has_succeeded for each in resent)
+    return ResentDeliveries(len(resent), answered, len(resent) - answered, left)
 
 
-@operation(
-    "POST /deliveries/{delivery_id}/drop",
-    "The delivery.",
-    errors.UnknownDelivery,
-    errors.DeliveryNotPending,
-)
-async def drop_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
-    """Drop a delivery.
-
-    Makes no further attempt of a pending delivery.
-    """
-    deliveries = call.engine.webhooks.deliveries
-    return delivery_json(await deliveries.drop(call.owner, path.delivery_id))
-
-
-def _pause(call: Call) -> DeliveryPause:
-    left_ms = call.engine.webhooks.deliveries.pause_left_ms(call.owner)
-    return DeliveryPause(left_ms is not None, None if left_ms is None else left_ms / 1000)
-
-
-def _parts(details: Sequence[DeliveryDetail], *, has_more: bool) -> Iterator[bytes]:
-    """The response in parts, since the stored responses of endpoints can be large."""
-    yield b'{"data":['
-    for start in range(0, len(details), DELIVERIES_A_PART):
-        part = [delivery_json(detail) for detail in details[start : start + DELIVERIES_A_PART]]
-        yield (b"," if start else b"") + msgspec.json.encode(part)[1:-1]
-    yield b'],"has_more":%s}' % msgspec.json.encode(has_more)
+def _encoded(details: Iterable[DeliveryDetail]) -> bytes:
+    """The deliveries one by one, because encoding stops all other threads."""
+    return b",".join(msgspec.json.encode(delivery_json(detail)) for detail in details)
 
 
 def delivery_json(detail: DeliveryDetail) -> DeliveryJson:
-    job = detail.job
-    delivery = job.delivery
-    fault = None if delivery.fault_json is None else types.json_text(delivery.fault_json)
-    return DeliveryJson(
+    job, fault = detail.job, detail.job.delivery.fault
+    return shown(
+        DeliveryJson,
+        job.delivery,
         id=detail.id,
         event=job.event_id,
         type=job.event_type,
         payment=job.payment_id,
         endpoint=detail.endpoint_id,
-        status=delivery.state,
-        created_at=format_instant(delivery.created_at),
+        status=job.delivery.state,
         fault=fault,
-        oddity=fault,
-        next_attempt_at=None if delivery.due_at is None else format_instant(delivery.due_at),
+        next_attempt_at=job.delivery.due_at,
         attempts=[_attempt(detail, attempt) for attempt in detail.attempts],
     )
 
 
 def _attempt(detail: DeliveryDetail, attempt: Attempt) -> DeliveryAttempt:
-    result = attempt.result
-    response = result.response
-    return DeliveryAttempt(
-        number=attempt.number,
-        at=format_instant(attempt.at),
-        trigger=attempt.trigger,
+    result, response = attempt.result, attempt.result.response
+    body = detail.body_of(attempt).decode()
+    return shown(
+        DeliveryAttempt,
+        attempt,
         tampered=attempt.tamper,
-        request=WebhookRequestJson(
-            url=attempt.url,
-            headers=_headers(attempt.headers),
-            body=detail.body_of(attempt).decode(),
-        ),
-        status=None if response is None else response.status,
-        response=(
-            None
-            if response is None
-            else WebhookResponseJson(headers=_headers(response.headers), body=response.body)
-        ),
+        request=shown(WebhookRequestJson, attempt, headers=_headers(attempt.headers), body=body),
+        status=response and response.status,
+        response=response
+        and shown(WebhookResponseJson, response, headers=_headers(response.headers)),
         error=result.error,
         cause=result.cause,
         duration_ms=result.duration_ms,
@@ -351,6 +301,14 @@ def _headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return headers
 
 
+DELIVERY = Kind(
+    noun="delivery",
+    path="/deliveries/{delivery_id}",
+    path_type=DeliveryPath,
+    item=DeliveryJson,
+    show=delivery_json,
+    unknown=(errors.UnknownDelivery,),
+)
 DELIVERIES = Resource(
     tag="Events and deliveries",
     description="The events, and their deliveries to endpoints. Each attempt is stored with its"
@@ -360,8 +318,13 @@ DELIVERIES = Resource(
         get_event,
         list_deliveries,
         wait_for_delivery,
-        get_delivery,
+        list_delivery_failures,
+        DELIVERY.get(
+            lambda call, name: call.engine.webhooks.deliveries.get(call.owner, name),
+            "Returns one delivery with all attempts.",
+        ),
         resend_delivery,
+        resend_failing_deliveries,
     ),
     types=(EventJson,),
     schemas=lambda: {
@@ -371,10 +334,4 @@ DELIVERIES = Resource(
             "enum": [*EVENT_TYPES_IN_ORDER],
         }
     },
-)
-DELIVERY_PAUSE = Resource(
-    tag="Paused deliveries",
-    description="Deliveries that wait, so that they can be released in any order, repeated or"
-    " dropped.",
-    operations=(get_delivery_pause, set_delivery_pause, release_delivery, drop_delivery),
 )

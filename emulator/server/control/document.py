@@ -21,9 +21,9 @@ _DESCRIPTION = """\
 Tests use the control API to control the emulator: the actions of the customer, the clock and the
 requests that fail. They inspect payments, webhooks and requests. The real service has no such API.
 
-A call acts on one account and mode: those of the Bearer key, if the call has one, otherwise those
-of `account` and `mode` in the query, otherwise the test mode of the first account. Clock, reset,
-snapshots, scenarios and faults belong to the account, the rest to its mode.
+A call acts on one account and mode: the Bearer key's account and mode, otherwise `account` and
+`mode` in the query, otherwise the test mode of the first account. Clock, reset, snapshots,
+scenarios and faults belong to the account, the rest to its mode.
 
 In a body, null counts as absent. Unknown members and query parameters get 400.
 Collections are `{"data": [...]}`, newest first. Errors are

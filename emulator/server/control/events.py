@@ -1,6 +1,5 @@
 """The calls on events, and the stream of what happens in an account and mode."""
 
-import json
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Annotated
@@ -77,7 +76,7 @@ async def list_events(call: Call, query: EventListQuery) -> EventList:
     """
     limit = query.limit
     found = await call.engine.history.events(call.owner, limit=limit + 1, before=query.before)
-    return EventList([types.json_text(body) for body in found[:limit]], has_more=len(found) > limit)
+    return EventList([msgspec.Raw(body) for body in found[:limit]], has_more=len(found) > limit)
 
 
 @operation("GET /events/{event_id}", "The event.", errors.UnknownEvent, content="Event")
@@ -86,7 +85,7 @@ async def get_event(call: Call, path: EventPath) -> object:
 
     Returns one event, as it is sent.
     """
-    return types.json_text(await call.engine.history.event(call.owner, path.event_id))
+    return msgspec.Raw(await call.engine.history.event(call.owner, path.event_id))
 
 
 @operation(
@@ -96,11 +95,10 @@ async def get_event(call: Call, path: EventPath) -> object:
     " The first message, of the type `hello`, has the version of the emulator; its `id` differs"
     " after each change. The type of each other message is what has changed:"
     f" {', '.join(f'`{kind}`' for kind in KINDS)}. A message `payments` has the `count` of new"
-    f" events and the newest {MAX_EVENTS_PER_MESSAGE} of them, newest first. The `id` of such a"
-    " message is an instant of the emulator's monotonic clock in milliseconds, at which the change"
-    " had occurred: a page requested with the header `Emulator-Since: <id>` may have been rendered"
-    f" at any time since. There is at most one message of each type in {MIN_INTERVAL_MS} ms. The"
-    " stream ends for a client that does not read it, and when the account is deleted.",
+    f" events and the newest {MAX_EVENTS_PER_MESSAGE} of them, newest first. Messages about the"
+    " same changes have the same `id`. There is at most one message of each type in"
+    f" {MIN_INTERVAL_MS} ms. The stream ends for a client that does not read it, and when the"
+    " account is deleted.",
 )
 async def stream(call: Call, query: StreamQuery) -> Response:
     """Stream what happens."""
@@ -113,8 +111,8 @@ async def stream(call: Call, query: StreamQuery) -> Response:
 async def _encoded(
     messages: AsyncIterator[StreamMessage], revision: Callable[[], str]
 ) -> AsyncIterator[str]:
-    """`revision` is called when the messages are those of all changes that follow."""
-    hello = json.dumps({"version": __version__})
+    """`revision` is called when the messages include all later changes."""
+    hello = msgspec.json.encode({"version": __version__}).decode()
     yield f"retry: {_RETRY_MS}\nevent: hello\ndata: {hello}\nid: {revision()}\n\n"
     async for message in messages:
         yield f"id: {message.at_ms}\nevent: {message.kind}\ndata: {message.data}\n\n"

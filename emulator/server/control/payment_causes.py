@@ -16,12 +16,11 @@ from emulator.server.engine.payments.customer import (
     Cancelled,
     Paid,
     PaymentAction,
+    PerformedAction,
     Transitioned,
-    payment_action,
 )
 from emulator.server.engine.payments.payment_history import PaymentDetail
 from emulator.server.openapi.declarations import doc
-from emulator.server.storage.events import Action
 
 
 class CauseKind(StrEnum):
@@ -55,7 +54,7 @@ def customer_actions(detail: PaymentDetail) -> Iterator[tuple[Instant, str, Even
     submitted = ""
     for each in detail.actions:
         event = _first_event(detail, each)
-        match payment_action(each):
+        match each.detail:
             case Paid(method=submitted, phone=phone, bank=bank):
                 account = phone or BANKS.get(bank or "", bank)
                 text = f"pays with {_title(submitted)} {account or ''}".rstrip()
@@ -70,7 +69,7 @@ def customer_actions(detail: PaymentDetail) -> Iterator[tuple[Instant, str, Even
         yield each.at, text, event
 
 
-def _first_event(detail: PaymentDetail, action: Action) -> Event | None:
+def _first_event(detail: PaymentDetail, action: PerformedAction) -> Event | None:
     """The first event of the payment that the action caused, or the next one."""
     return next((event for event in detail.timeline if event.position >= action.event), None)
 
@@ -79,11 +78,12 @@ def causes(detail: PaymentDetail) -> Iterator[tuple[Cause, str]]:
     """The cause of each event of the timeline, also in words."""
     actions: dict[int, tuple[PaymentAction, Instant]] = {}
     for each in detail.actions:
-        done, caused = payment_action(each), _first_event(detail, each)
+        done, caused = each.detail, _first_event(detail, each)
         # After a cancel that did not fail the payment, it stayed pending.
         if caused is not None and not (isinstance(done, Cancelled) and not done.fails):
             actions[caused.position] = done, each.at
     submitted: tuple[Paid, Instant] | None = None
+    is_pending = False
     for event in detail.timeline:
         action, at = actions.get(event.position, (None, event.at))
         if isinstance(action, Paid):
@@ -91,12 +91,24 @@ def causes(detail: PaymentDetail) -> Iterator[tuple[Cause, str]]:
         if action is not None:
             by = CauseKind.CONTROL if action.by_control else CauseKind.CUSTOMER
             yield Cause(by), _action_text(action, submitted[0].method if submitted else "")
-        elif event.status is Status.PENDING and not event.is_failed_attempt:
+        elif event.status is Status.PENDING and not event.is_return:
             yield Cause(CauseKind.REQUEST, request=event.request_id or UNSET), "the shop created it"
         else:
-            yield _scheduled_cause(detail, event, submitted)
-        if event.is_failed_attempt:
+            has_expired = is_pending and event.status is Status.EXPIRED
+            is_step = submitted is not None and _has_step(*submitted, event)
+            cause = _scheduled_cause(
+                detail, event, None if has_expired and not is_step else submitted
+            )
+            yield cause
+        if event.is_failed_attempt or isinstance(action, Transitioned):
             submitted = None
+        is_pending = event.status is Status.PENDING
+
+
+def _has_step(paid: Paid, at: Instant, event: Event) -> bool:
+    """Whether the outcome of a submit has this expiry as a step."""
+    steps = paid.steps or ()
+    return any((at + step.after_ms, step.status) == (event.at, event.status) for step in steps)
 
 
 def _action_text(action: PaymentAction, method: str) -> str:

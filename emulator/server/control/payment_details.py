@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta, Struct
 
 from emulator.domain import errors
@@ -10,12 +11,13 @@ from emulator.domain.instants import format_instant
 from emulator.domain.outcomes import RedirectMoment
 from emulator.domain.payment import Event, Payment, Reason, Status
 from emulator.domain.transitions import ATTEMPT, ComingAttempt, Timer, TimerKind
-from emulator.domain.wire import payment_json
 from emulator.server.control import types
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.payment_causes import Cause, causes, customer_actions
+from emulator.server.control.resources import shown
 from emulator.server.engine.payments.payment_history import PaymentDetail
 from emulator.server.engine.state.account import Owner
+from emulator.server.engine.state.wire import payment_json
 from emulator.server.openapi.declarations import JsonObject, const, doc, ref, refers_to
 
 
@@ -108,19 +110,17 @@ async def get_payment(call: Call, path: PaymentPath) -> PaymentDetailJson:
 
 
 def payment_text(payment: Payment) -> types.PaymentText:
-    return types.json_text(payment_json(payment))
+    return msgspec.Raw(payment_json(payment))
 
 
 def _detail(owner: Owner, detail: PaymentDetail) -> PaymentDetailJson:
     payment = detail.payment
     scheduled = [_scheduled(due, payment) for due in detail.scheduled]
-    return PaymentDetailJson(
+    return shown(
+        PaymentDetailJson,
+        payment,
         payment=payment_text(payment),
-        reason=payment.reason,
         mode=owner.mode,
-        methods=payment.methods,
-        phone=payment.phone,
-        bank=payment.bank,
         scenario=owner.account.scenario_name_of(payment.position),
         redirect=detail.redirect,
         timeline=[
@@ -137,15 +137,9 @@ def _detail(owner: Owner, detail: PaymentDetail) -> PaymentDetailJson:
 
 
 def _timeline_entry(owner: Owner, event: Event, cause: Cause, text: str) -> TimelineEntry:
-    return TimelineEntry(
-        id=owner.event_id(event),
-        at=format_instant(event.at),
-        type=None if event.is_failed_attempt else event.type,
-        status=event.status,
-        method=event.method,
-        reason=event.reason,
-        cause=cause,
-        text=text,
+    event_type = None if event.is_return else event.type
+    return shown(
+        TimelineEntry, event, id=owner.event_id(event), type=event_type, cause=cause, text=text
     )
 
 

@@ -3,18 +3,17 @@
 from collections.abc import Callable, Mapping
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 from starlette.responses import Response
 
 from emulator.domain import errors
 from emulator.domain.errors import Refusal
-from emulator.domain.payment import MAX_AMOUNT_MINOR, Reason, Status
+from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
-from emulator.domain.transitions import Change
+from emulator.domain.transitions import Change, unreached_note
 from emulator.http.disconnection import unless_disconnected
 from emulator.scenarios.conditions import METHOD, PHONE
-from emulator.server.api.document_schemas import ListPaymentsQuery
 from emulator.server.control import types
 from emulator.server.control.calls import Call, Handler, operation
 from emulator.server.control.payment_details import (
@@ -25,6 +24,7 @@ from emulator.server.control.payment_details import (
     get_payment,
     payment_text,
 )
+from emulator.server.control.payment_filters import LIST_WITH_FILTERS, ControlListPaymentsQuery
 from emulator.server.engine.payments.customer import PhoneAnswer, Submission
 from emulator.server.engine.payments.payment_history import MAX_COUNTED_EVENTS
 from emulator.server.openapi.declarations import (
@@ -35,38 +35,12 @@ from emulator.server.openapi.declarations import (
     doc,
     refers_to,
 )
-from emulator.server.storage.payments import MAX_COMPARED_PAYMENTS
 
 _PHONE_DIGITS_OF_METHODS = ", ".join(
     f"{digit}… is {method.title}"
     for method in PHONE_METHODS.values()
     for digit in method.phone_digits
 )
-
-_COMPARED = (
-    "Only payments of this amount in ETB cents {}. The newest"
-    f" {MAX_COMPARED_PAYMENTS} payments that match the other filters are compared."
-)
-
-
-_Amount = Annotated[int, Meta(ge=0, le=MAX_AMOUNT_MINOR)]
-
-
-class ControlListPaymentsQuery(ListPaymentsQuery):
-    amount_gte: Annotated[_Amount | None, doc(_COMPARED.format("or more"))] = None
-    amount_lte: Annotated[_Amount | None, doc(_COMPARED.format("or less"))] = None
-    phone: Annotated[
-        Annotated[str, Meta(extra_json_schema=PHONE.schema())] | None,
-        doc("Only payments of this phone number. It is compared as the amount is.", kind="phone"),
-    ] = None
-    metadata: Annotated[
-        str | None,
-        doc(
-            "Only payments of which `name=value` of some metadata contains this text. It is"
-            " compared as the amount is.",
-            "order=7",
-        ),
-    ] = None
 
 
 class PayPayment(types.Body, frozen=True):
@@ -76,7 +50,7 @@ class PayPayment(types.Body, frozen=True):
         Annotated[str, Meta(extra_json_schema=METHOD.schema())] | None,
         doc(
             "A payment method that the payment offers; by default the first that accepts the"
-            " phone, or that of the bank, else the first offered."
+            " phone, or the bank's method, else the first offered."
         ),
     ] = None
     phone: Annotated[
@@ -101,11 +75,11 @@ class TransitionPayment(types.Body, frozen=True):
     status: Status
     method: Annotated[
         Annotated[str, Meta(extra_json_schema=METHOD.schema())] | None,
-        doc("The method of a payment without one; by default the first offered."),
+        doc("The method of a payment that has no method; by default the first offered."),
     ] = None
     reason: Reason | None = None
     unusual: Annotated[
-        bool | None, doc("Allows a change that is rare with mobile money, such as a late success.")
+        bool | None, doc("Permits every change to another status, such as a late success.")
     ] = None
 
 
@@ -125,6 +99,10 @@ class WaitedForPayment(Struct, frozen=True):
 
     reached: Annotated[bool, doc("Whether the payment has or had the status.")]
     payment: types.PaymentText
+    note: (
+        Annotated[str, doc("Why the payment does not take on the status; absent where it can.")]
+        | UnsetType
+    ) = UNSET
 
 
 def _change(
@@ -171,7 +149,7 @@ async def list_payments(call: Call, query: Mapping[str, str]) -> Response:
     Lists the payments of the account and mode, as the list call of `/v1` does: newest first, with
     the same parameters and pages, and with further filters.
     """
-    body = await call.services.api.page_body(call.owner, query, [])
+    body = await call.services.api.page_body(call.owner, query, [], LIST_WITH_FILTERS)
     return Response(body, media_type=JSON)
 
 
@@ -227,8 +205,8 @@ async def cancel_payment(call: Call, path: PaymentPath) -> object:
 async def transition_payment(call: Call, path: PaymentPath, body: TransitionPayment) -> object:
     """Change the status of a payment.
 
-    Makes any legal transition, including a refund and an early expiry. It cancels the changes
-    that a scenario had scheduled.
+    Makes any legal transition, including a refund and an early expiry, and with `unusual: true`
+    any other. It cancels the changes that a scenario had scheduled.
     """
     change = Change(
         to=body.status, method=body.method, reason=body.reason, unusual=body.unusual or False
@@ -257,13 +235,15 @@ async def wait_for_payment(call: Call, path: PaymentPath, query: WaitQuery) -> W
     """Wait for a status.
 
     Returns as soon as the payment has reached `status`, now or earlier, or after `timeout`
-    seconds of real time. `reached` is false after a time-out.
+    seconds of real time. `reached` is false after a time-out. Then `note` says why, if the status
+    can no longer be reached by ordinary means.
     """
     waiting = call.engine.history.wait(
         call.owner, path.payment_id, query.status, timeout_ms=round(query.timeout * 1000)
     )
     reached, payment = await unless_disconnected(call.request.receive, waiting)
-    return WaitedForPayment(reached, payment_text(payment))
+    note = None if reached else unreached_note(payment, query.status)
+    return WaitedForPayment(reached, payment_text(payment), note or UNSET)
 
 
 def _condition(**members: JsonObject) -> JsonObject:

@@ -140,7 +140,7 @@ def _schemas() -> dict[str, JsonObject]:
     }
 
 
-# The gateway answers it, with or without a control API.
+# The application has a route of its own for it, which imports no control API.
 get_health = Operation(
     method="GET",
     path="/_emulator/health",

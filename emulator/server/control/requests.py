@@ -1,8 +1,8 @@
 """The calls on the journal of requests to `/v1`, and on the requests without a valid key."""
 
+import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from itertools import islice
 from typing import Annotated, Any
 from urllib.parse import unquote_to_bytes
@@ -18,7 +18,8 @@ from emulator.domain.instants import format_instant
 from emulator.domain.message_text import not_accepted
 from emulator.scenarios.scenario_file import fault_rule_json
 from emulator.server.control import types
-from emulator.server.control.calls import Call, json_in_parts, operation
+from emulator.server.control.calls import Call, operation
+from emulator.server.control.resources import shown
 from emulator.server.engine.state import journal
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.rules import FaultCandidate
@@ -26,7 +27,6 @@ from emulator.server.openapi.declarations import JSON, JsonObject, Resource, doc
 
 STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
 NO_STATUS = "none"
-BYTES_A_PART = 64 * 1024
 
 _STORED = f"up to {journal.MAX_STORED_BODY_BYTES // 1024} KiB of it"
 
@@ -196,12 +196,13 @@ class UnauthorizedList(Struct, frozen=True):
 async def list_requests(call: Call, query: RequestQuery) -> Response:
     """List requests."""
     found = list(islice(_entries(call.owner, query), query.limit + 1))
-    end = b'],"has_more":%s,"overflowed":%s}' % (
+    # On another thread, since to mask the keys of a whole journal takes a second.
+    content = b'{"data":[%s],"has_more":%s,"overflowed":%s}' % (
+        await asyncio.to_thread(_all_masked, call, found[: query.limit]),
         msgspec.json.encode(len(found) > query.limit),
         msgspec.json.encode(call.owner.journal.has_overflowed),
     )
-    parts = _parts(call, found[: query.limit], end)
-    return json_in_parts(parts, is_small=sum(each.size_bytes for each in found) <= BYTES_A_PART)
+    return Response(content, media_type=JSON)
 
 
 @operation("GET /requests/count", "The number of requests.")
@@ -254,24 +255,21 @@ async def list_unauthorized(call: Call) -> UnauthorizedList:
     unauthorized = call.engine.accounts.unauthorized
     return UnauthorizedList(
         [
-            UnauthorizedJson(format_instant(each.at), *each[1:])
+            shown(UnauthorizedJson, each, at=format_instant(each.at))
             for each in reversed(unauthorized.newest)
         ],
         unauthorized.count,
     )
 
 
-def _parts(call: Call, entries: Sequence[journal.JournalEntry], end: bytes) -> Iterator[bytes]:
-    """The response in parts, since to mask the keys of a whole journal takes a second."""
-    yield b'{"data":['
-    part, left = b"", BYTES_A_PART
-    for index, entry in enumerate(entries):
-        part += (b"," if index else b"") + _masked(call, entry)
-        left -= entry.size_bytes
-        if left <= 0:
-            yield part
-            part, left = b"", BYTES_A_PART
-    yield part + end
+@operation("DELETE /unauthorized", "Deleted.")
+async def clear_unauthorized(call: Call) -> None:
+    """Delete the list of requests without a valid key."""
+    call.engine.accounts.unauthorized.clear()
+
+
+def _all_masked(call: Call, entries: Sequence[journal.JournalEntry]) -> bytes:
+    return b",".join(_masked(call, entry) for entry in entries)
 
 
 def _masked(call: Call, entry: journal.JournalEntry) -> bytes:
@@ -324,7 +322,7 @@ def _status_filter(text: str) -> Callable[[int], bool]:
 def _entries(owner: Owner, query: RequestQuery) -> Iterator[journal.JournalEntry]:
     """The entries that match the query, newest first. Raises InvalidField."""
     try:
-        # The index has unescaped paths, of which a part may be escaped in the query.
+        # The index has unescaped paths; a path in the query may be partly escaped.
         path = None if not query.path or set(query.path) & {*"%*"} else query.path.encode()
         return owner.journal.newest_first(_conditions(query), before=query.before, path=path)
     except errors.UnknownRequest:
@@ -333,20 +331,18 @@ def _entries(owner: Owner, query: RequestQuery) -> Iterator[journal.JournalEntry
 
 
 def _json(entry: journal.JournalEntry, owner: Owner) -> LoggedRequest:
-    return LoggedRequest(
+    return shown(
+        LoggedRequest,
+        entry,
         id=entry.id.decode(),
-        at=format_instant(entry.at),
-        method=entry.method,
         path=_text(entry.path),
         query=_text(entry.query),
         status=entry.status or None,
         key=mask_key(owner.account.profile.key(owner.mode)),
-        headers={_text(name): _text(value) for name, value in entry.headers},
+        headers={_text(name): _shown(name, value) for name, value in entry.headers},
         request_body=_text(entry.request_body),
         response_body=_text(entry.response_body),
         cut=entry.is_cut,
-        warnings=entry.warnings,
-        variants=entry.variants,
         error=_error(entry.error) if entry.error else None,
         replayed=entry.is_replay,
         fault=None if entry.fault is None else _fault(entry.fault, entry.instead_of),
@@ -354,14 +350,16 @@ def _json(entry: journal.JournalEntry, owner: Owner) -> LoggedRequest:
     )
 
 
+def _shown(name: bytes, value: bytes) -> str:
+    """The value of a header, without the key of `Authorization`."""
+    scheme, _, key = value.partition(b" ")
+    if name != b"authorization" or not key:
+        return _text(value)
+    return _text(b"%b %b" % (scheme, mask_key(key.strip().decode("latin-1")).encode()))
+
+
 def _error(body: bytes) -> LoggedError:
-    return _error_decoder().decode(body)["error"]
-
-
-@cache
-def _error_decoder() -> msgspec.json.Decoder[dict[str, LoggedError]]:
-    # To make a decoder takes as long as to decode ten errors.
-    return msgspec.json.Decoder(dict[str, LoggedError])
+    return msgspec.json.decode(body, type=dict[str, LoggedError])["error"]
 
 
 def _code(error: bytes) -> str | None:
@@ -381,5 +379,12 @@ REQUESTS = Resource(
     tag="Requests",
     description="The journal: the requests of the merchant with their responses, errors, warnings"
     " and applied faults.",
-    operations=(list_requests, count_requests, count_kinds, get_request, list_unauthorized),
+    operations=(
+        list_requests,
+        count_requests,
+        count_kinds,
+        get_request,
+        list_unauthorized,
+        clear_unauthorized,
+    ),
 )

@@ -1,27 +1,38 @@
-"""The calls on the scenarios of an account, and on fault rules that belong to no scenario."""
+"""The calls on the scenarios of an account."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from emulator.domain import errors
-from emulator.domain.errors import InvalidFault, InvalidScenario, MissingParameter
+from emulator.domain.errors import InvalidScenario
+from emulator.domain.instants import format_instant
+from emulator.files.yaml_writer import yaml_text
 from emulator.scenarios import scenario_file
-from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
+from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError, in_one_line
+from emulator.scenarios.runner.diff import RowMark
+from emulator.scenarios.runner.results import PlayedStep
 from emulator.server.api.bodies import YamlBody
-from emulator.server.control.calls import Call, check_names, operation
-from emulator.server.control.types import YAML, Body, Count, FaultId, ScenarioName, identifies
-from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
-from emulator.server.engine.state.rule_choice import FAULTS_SECTION
-from emulator.server.engine.state.rules import Listed, Origin, PostedFault
+from emulator.server.control.calls import Call, operation
+from emulator.server.control.document import scenario_schemas
+from emulator.server.control.resources import Kind, shown
+from emulator.server.control.types import (
+    YAML,
+    AccountId,
+    Body,
+    Count,
+    InstantText,
+    ScenarioName,
+)
+from emulator.server.engine.accounts.scenarios import MAX_SCENARIOS
+from emulator.server.engine.state.rules import Listed, Origin
 from emulator.server.openapi.declarations import (
     JSON,
-    JsonObject,
     RequestBody,
     Resource,
     SuccessResponse,
@@ -78,7 +89,7 @@ class ScenarioSummary(Struct, frozen=True):
     origin: Origin
     rules: RuleCounts
     limited_rules: Annotated[list[LimitedRule], doc("The rules with `times`, and their uses.")]
-    has_script: Annotated[bool, doc("Whether it has a script, for `replay`.")]
+    has_script: Annotated[bool, doc("Whether it has a script, for `replay` and `run`.")]
 
 
 class ScenarioJson(ScenarioSummary, frozen=True):
@@ -92,29 +103,30 @@ class ScenarioJson(ScenarioSummary, frozen=True):
     script: Annotated[list[Any], Meta(extra_json_schema={"items": ref("ScenarioStep")})]
 
 
-class ScenarioList(Struct, frozen=True):
-    """The scenarios, highest precedence first."""
+class RunStep(Struct, frozen=True):
+    """A step that was played."""
 
-    data: list[ScenarioSummary]
+    text: Annotated[str, doc("The step, as in a file.", "advance: 30s")]
+    result: Annotated[
+        str, doc("The result; that of a step that failed begins with `failed: `.", "1 effect")
+    ]
+    at: Annotated[InstantText, doc("Its instant, on the clock of the account of the run.")]
 
 
-@operation("GET /scenarios", "The scenarios.")
-async def list_scenarios(call: Call) -> ScenarioList:
-    """List scenarios.
+class ScriptRun(Struct, frozen=True):
+    """The steps that were played; the last one may have failed."""
 
-    Lists the scenarios of the account, enabled and disabled, highest precedence first.
-    """
+    account: Annotated[AccountId, doc("The identifier of the account of the run.")]
+    steps: list[RunStep]
+
+
+async def _summaries(call: Call) -> list[ScenarioSummary]:
     uses = await call.engine.scenarios.uses(call.account)
-    return ScenarioList([_summary(listed, uses) for listed in call.account.rules.listed])
+    return [_summary(listed, uses) for listed in call.account.rules.listed]
 
 
-@operation("GET /scenarios/{name}", "The scenario.", errors.UnknownScenario)
-async def get_scenario(call: Call, path: ScenarioPath) -> ScenarioJson:
-    """Retrieve a scenario.
-
-    Returns one scenario with its rules and its script, in the format of a scenario file.
-    """
-    listed = call.account.rules.listed_as(path.name)
+async def _scenario(call: Call, name: str) -> ScenarioJson:
+    listed = call.account.rules.listed_as(name)
     scenario = listed.scenario
     return ScenarioJson(
         **asdict(_summary(listed, await call.engine.scenarios.uses(call.account))),
@@ -157,18 +169,6 @@ async def put_scenario(
 
 
 @operation(
-    "DELETE /scenarios/{name}", "Deleted.", errors.UnknownScenario, errors.ScenarioIsPermanent
-)
-async def delete_scenario(call: Call, path: ScenarioPath) -> None:
-    """Delete a scenario.
-
-    Deletes a scenario that was stored by this API. A file with the same name applies again. A
-    scenario from a file cannot be deleted (409).
-    """
-    await call.engine.scenarios.remove(call.account, path.name)
-
-
-@operation(
     "PUT /scenarios/{name}/enabled",
     "The scenario.",
     errors.UnknownScenario,
@@ -182,6 +182,57 @@ async def switch_scenario(call: Call, path: ScenarioPath, body: SwitchScenario) 
     scenarios = call.engine.scenarios
     listed = await scenarios.switch(call.account, path.name, is_enabled=body.enabled)
     return _summary(listed, await scenarios.uses(call.account))
+
+
+@operation(
+    "POST /scenarios/{name}/run",
+    "The steps that were played.",
+    errors.UnknownScenario,
+    errors.ScenarioWithoutScript,
+    description="Plays the script of a scenario until the first step that fails, as `replay` does,"
+    " in a new account with a frozen clock and without webhook endpoints of its own. This account,"
+    " `script of NAME`, remains until the next run of the scenario deletes it, so that a scenario"
+    " has at most one. A run ends after a minute of real time.",
+)
+async def run_scenario(call: Call, path: ScenarioPath) -> ScriptRun:
+    """Run the script of a scenario."""
+    # Only here, because the client needs a tenth of a second to import.
+    from emulator.server.control.script_run import run_script
+
+    scenario = call.account.rules.listed_as(path.name).scenario
+    if not scenario.script:
+        raise errors.ScenarioWithoutScript(path.name)
+    server = call.request.scope.get("server") or ("", 80)
+    account, played, failure = await run_script(
+        call.request.app,
+        port=server[1],
+        scenario=scenario,
+        text=await asyncio.to_thread(_rules_text, await _scenario(call, path.name)),
+        wall=call.engine.wall,
+    )
+    steps = [RunStep(each.text, _step_result(each), each.at) for each in played]
+    if failure is not None and not (played and played[-1].failure):
+        at = played[-1].at if played else format_instant(call.account.clock.now())
+        steps.append(RunStep("the script", f"failed: {failure.message}", at))
+    return ScriptRun(account, steps)
+
+
+def _rules_text(scenario: ScenarioJson) -> str:
+    """The rules as a file without a script."""
+    return yaml_text({name: getattr(scenario, name) for name in RuleCounts.__struct_fields__})
+
+
+def _step_result(step: PlayedStep) -> str:
+    """The outcome, or the failure with each difference."""
+    if step.failure is None:
+        return step.outcome or "as expected"
+    differences = [
+        f"{mismatch.subject}: expected {row.expected or 'nothing'}, got {row.seen or 'nothing'}"
+        for mismatch in step.failure.mismatches
+        for row in mismatch.rows
+        if row.mark not in (RowMark.SAME, RowMark.LEFT_OUT)
+    ]
+    return f"failed: {'; '.join(differences) or step.failure.message}"
 
 
 async def read_text(read: Callable[[str, str], T], text: str) -> T:
@@ -201,9 +252,9 @@ def _summary(listed: Listed, uses: Mapping[tuple[str, str, int], int]) -> Scenar
     """`uses` are the uses of rules by scenario, section and index."""
     scenario = listed.scenario
     sections = {name: getattr(scenario, name) for name in RuleCounts.__struct_fields__}
-    return ScenarioSummary(
-        name=scenario.name,
-        description=scenario.description,
+    return shown(
+        ScenarioSummary,
+        scenario,
         enabled=listed.is_enabled,
         origin=listed.origin,
         rules=RuleCounts(**{name: len(rules) for name, rules in sections.items()}),
@@ -217,121 +268,37 @@ def _summary(listed: Listed, uses: Mapping[tuple[str, str, int], int]) -> Scenar
     )
 
 
-def _schemas() -> dict[str, JsonObject]:
-    from emulator.server.control.document import scenario_schemas
-
-    return scenario_schemas()
-
-
+_SCENARIO = Kind(
+    noun="scenario",
+    path="/scenarios/{name}",
+    path_type=ScenarioPath,
+    item=ScenarioSummary,
+    unknown=(errors.UnknownScenario,),
+    order="highest precedence first",
+)
 SCENARIOS = Resource(
     tag="Scenarios",
     description="Rules that determine the outcomes of payments. An account can enable and disable"
     " the shipped scenarios and store its own.",
-    operations=(list_scenarios, get_scenario, put_scenario, delete_scenario, switch_scenario),
-    schemas=_schemas,
-)
-
-
-_MEMBERS = ("when", "then", "times")
-
-
-class FaultPath(Struct, frozen=True):
-    fault_id: Annotated[FaultId, identifies("a fault rule")]
-
-
-class FaultJson(Struct, frozen=True):
-    """A fault rule that was added by this API."""
-
-    id: Annotated[FaultId, doc("Its identifier, with the prefix `flt_`.")]
-    # The schemas of these three are those of a rule in a scenario.
-    when: JsonObject
-    then: JsonObject
-    times: int | UnsetType = UNSET
-    used: (
-        Annotated[
-            int,
-            Meta(
-                ge=0,
-                description="The number of times that it was applied; present only with `times`.",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-
-
-class FaultList(Struct, frozen=True):
-    """The fault rules, newest and highest precedence first."""
-
-    data: list[FaultJson]
-
-
-@operation("GET /faults", "The fault rules.")
-async def list_faults(call: Call) -> FaultList:
-    """List faults.
-
-    Lists the fault rules that were added by this API, newest and highest precedence first. For
-    a rule with `times`, `used` is the number of times that it was applied.
-    """
-    uses = await call.engine.scenarios.uses(call.account)
-    faults = call.account.rules.overrides.faults
-    return FaultList(
-        [_fault_json(fault, uses.get((fault.id, FAULTS_SECTION, 0), 0)) for fault in faults]
-    )
-
-
-@operation(
-    "POST /faults",
-    "The fault rule.",
-    errors.MissingParameter,
-    errors.InvalidFault,
-    errors.TooManyFaults,
-    description="Adds a fault rule, without a file, for requests to `/v1` after this"
-    f" call. An account has at most {MAX_FAULTS} such rules. A rule that was applied"
-    " `times` times does not count.",
-    body=RequestBody("The fault rule.", "AddFault"),
-    status=201,
-)
-async def add_fault(call: Call, body: YamlBody) -> FaultJson:
-    # Unlike for other bodies, an unknown member takes precedence over one that occurs twice.
-    """Add a fault."""
-    check_names(body.members, [], _MEMBERS)
-    check_names((), body.repeated, _MEMBERS)
-    if body.members.get("then") is None:
-        raise MissingParameter("then")
-    try:
-        rule = await read_text(read_fault_rule_text, body.text)
-    except ScenarioError as error:
-        message = in_one_line([problem.message for problem in error.problems])
-        raise InvalidFault(message, param=error.problems[0].key) from None
-    return _fault_json(await call.engine.scenarios.add_fault(call.account, rule, body.text), 0)
-
-
-@operation("DELETE /faults", "Deleted.")
-async def clear_faults(call: Call) -> None:
-    """Delete all faults.
-
-    Deletes all fault rules that were added by this API. The faults of scenarios remain.
-    """
-    await call.engine.scenarios.remove_fault(call.account, None)
-
-
-@operation("DELETE /faults/{fault_id}", "Deleted.", errors.UnknownFault)
-async def delete_fault(call: Call, path: FaultPath) -> None:
-    """Delete a fault.
-
-    Deletes one fault rule.
-    """
-    await call.engine.scenarios.remove_fault(call.account, path.fault_id)
-
-
-def _fault_json(fault: PostedFault, uses: int) -> FaultJson:
-    """A fault rule; for one with `times`, also the number of its uses."""
-    used = UNSET if fault.rule.times is None else uses
-    return FaultJson(id=fault.id, **scenario_file.fault_rule_json(fault.rule), used=used)
-
-
-POSTED_FAULTS = Resource(
-    tag="Faults",
-    description="Rules that make requests to `/v1` fail, without a scenario file.",
-    operations=(list_faults, add_fault, clear_faults, delete_fault),
+    operations=(
+        _SCENARIO.list(
+            _summaries,
+            "Lists the scenarios of the account, enabled and disabled, highest precedence first.",
+        ),
+        _SCENARIO.get(
+            _scenario,
+            "Returns one scenario with its rules and its script, in the format of a scenario file.",
+            item=ScenarioJson,
+        ),
+        put_scenario,
+        _SCENARIO.delete(
+            lambda call, name: call.engine.scenarios.remove(call.account, name),
+            "Deletes a scenario that was stored by this API. A file with the same name applies"
+            " again. A scenario from a file cannot be deleted (409).",
+            errors.ScenarioIsPermanent,
+        ),
+        switch_scenario,
+        run_scenario,
+    ),
+    schemas=scenario_schemas,
 )

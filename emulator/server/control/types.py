@@ -167,11 +167,6 @@ def _timeout_s(name: str, value: str) -> float:
     raise not_accepted(name, value, f"a number of seconds from 0 to {MAX_TIMEOUT_S}")
 
 
-def json_text(text: str) -> msgspec.Raw:
-    """A value that is JSON already."""
-    return msgspec.Raw(text.encode())
-
-
 def one_of(mapping: dict[str, str]) -> JsonObject:
     """A schema of objects whose member `kind` decides between schemas."""
     return {
@@ -215,7 +210,7 @@ _CLOCK_PATTERN = (
 )
 _CLOCK_EXAMPLE = "frozen@2026-01-01T00:00:00Z"
 ClockText = Annotated[str, Meta(pattern=_CLOCK_PATTERN, examples=[_CLOCK_EXAMPLE])]
-# A ClockSpec, of which msgspec would generate another schema.
+# A ClockSpec, for which msgspec would generate another schema.
 GivenClock = Annotated[
     Any,
     doc(None, _CLOCK_EXAMPLE, type="string", pattern=_CLOCK_PATTERN),
@@ -254,7 +249,7 @@ Vary = Annotated[
     ),
     parsed(vary),
 ]
-# Not of the format `uri`: other letters than those of ASCII are accepted unescaped.
+# Not of the format `uri`: letters outside ASCII are accepted unescaped.
 Url = Annotated[
     str,
     Meta(pattern=r"^https?://[^\s/?#]\S*$", max_length=MAX_URL_LENGTH, examples=[EXAMPLE_URL]),

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from emulator.domain import errors, webhooks
 from emulator.domain.errors import InvalidField
-from emulator.domain.message_text import not_accepted, received
+from emulator.domain.message_text import copied_ends, not_accepted, received
 from emulator.domain.webhook_forms import (
     MAX_SECRET_CHARACTERS,
     SECRET_PREFIX,
@@ -23,6 +23,7 @@ from emulator.scenarios.webhook_form_file import (
 )
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.deliveries import DeliveryJson, delivery_json
+from emulator.server.control.resources import Kind, shown
 from emulator.server.control.types import EXAMPLE_URL, Body, EndpointId, EventType, Url, identifies
 from emulator.server.engine.delivery.endpoints import EndpointTerms
 from emulator.server.openapi.declarations import JsonObject, Resource, doc, parsed, refers_to
@@ -38,7 +39,8 @@ _SECRET_MEANING += ". `standard` has `base64`."
 def _secret(name: str, value: str) -> str:
     # Whether it fits the format is checked later. No message repeats a secret.
     if not SecretFormat.TEXT.accepts(value):
-        raise InvalidField(name, f'"{name}" must be {SecretFormat.TEXT.expected}.')
+        expected = SecretFormat.TEXT.expected + copied_ends(value)
+        raise InvalidField(name, f'"{name}" must be {expected}.')
     return value
 
 
@@ -133,12 +135,6 @@ class WebhookEndpoint(Struct, frozen=True):
     format: Annotated[Any, refers_to("WebhookFormat"), doc("The form of the webhooks.")]
 
 
-class WebhookEndpointList(Struct, frozen=True):
-    """The endpoints, newest first."""
-
-    data: list[WebhookEndpoint]
-
-
 @operation(
     "POST /webhook_endpoints",
     "The endpoint.",
@@ -152,25 +148,6 @@ async def create_webhook_endpoint(call: Call, body: CreateWebhookEndpoint) -> We
     """Create a webhook endpoint."""
     terms = msgspec.convert(body, EndpointTerms, from_attributes=True)
     return _json(await call.engine.webhooks.endpoints.create(call.owner, body.url, terms))
-
-
-@operation("GET /webhook_endpoints", "The endpoints.")
-async def list_webhook_endpoints(call: Call) -> WebhookEndpointList:
-    """List webhook endpoints.
-
-    Lists the endpoints of the account and mode, newest first.
-    """
-    endpoints = call.engine.webhooks.endpoints.all(call.owner)
-    return WebhookEndpointList([_json(endpoint) for endpoint in endpoints])
-
-
-@operation("GET /webhook_endpoints/{endpoint_id}", "The endpoint.", errors.UnknownEndpoint)
-async def get_webhook_endpoint(call: Call, path: EndpointPath) -> WebhookEndpoint:
-    """Retrieve a webhook endpoint.
-
-    Returns one endpoint, including its secret.
-    """
-    return _json(call.engine.webhooks.endpoints.get(call.owner, path.endpoint_id))
 
 
 @operation(
@@ -191,15 +168,6 @@ async def update_webhook_endpoint(
     terms = msgspec.convert(body, EndpointTerms, from_attributes=True)
     endpoints = call.engine.webhooks.endpoints
     return _json(await endpoints.change(call.owner, path.endpoint_id, terms))
-
-
-@operation("DELETE /webhook_endpoints/{endpoint_id}", "Deleted.", errors.UnknownEndpoint)
-async def delete_webhook_endpoint(call: Call, path: EndpointPath) -> None:
-    """Delete a webhook endpoint.
-
-    Deletes an endpoint. Its deliveries remain visible.
-    """
-    await call.engine.webhooks.endpoints.delete(call.owner, path.endpoint_id)
 
 
 @operation(
@@ -228,12 +196,18 @@ async def ping_webhook_endpoint(call: Call, path: EndpointPath) -> DeliveryJson:
 
 
 def _json(endpoint: webhooks.RegisteredEndpoint) -> WebhookEndpoint:
-    members = {
-        **endpoint._asdict(),
-        "enabled": endpoint.is_enabled,
-        "format": webhook_form_json(endpoint.form),
-    }
-    return msgspec.convert(members, WebhookEndpoint)
+    form = webhook_form_json(endpoint.form)
+    return shown(WebhookEndpoint, endpoint, enabled=endpoint.is_enabled, format=form)
+
+
+_ENDPOINT = Kind(
+    noun="webhook endpoint",
+    path="/webhook_endpoints/{endpoint_id}",
+    path_type=EndpointPath,
+    item=WebhookEndpoint,
+    show=_json,
+    unknown=(errors.UnknownEndpoint,),
+)
 
 
 def _schemas() -> dict[str, JsonObject]:
@@ -251,10 +225,19 @@ WEBHOOK_ENDPOINTS = Resource(
     schemas=_schemas,
     operations=(
         create_webhook_endpoint,
-        list_webhook_endpoints,
-        get_webhook_endpoint,
+        _ENDPOINT.list(
+            lambda call: call.engine.webhooks.endpoints.all(call.owner),
+            "Lists the endpoints of the account and mode, newest first.",
+        ),
+        _ENDPOINT.get(
+            lambda call, name: call.engine.webhooks.endpoints.get(call.owner, name),
+            "Returns one endpoint, including its secret.",
+        ),
         update_webhook_endpoint,
-        delete_webhook_endpoint,
+        _ENDPOINT.delete(
+            lambda call, name: call.engine.webhooks.endpoints.delete(call.owner, name),
+            "Deletes an endpoint. Its deliveries remain visible.",
+        ),
         rotate_webhook_secret,
         ping_webhook_endpoint,
     ),

@@ -17,7 +17,7 @@ SchemaSource = type[Struct] | str
 class SuccessResponse(Struct, frozen=True):
     """A response of a successful call.
 
-    `headers` are the names of header components by header, beside those of every response.
+    `headers` are the names of header components by header, besides the headers of every response.
     """
 
     description: str
@@ -29,7 +29,7 @@ class SuccessResponse(Struct, frozen=True):
 class RequestBody(Struct, frozen=True):
     """The body of a request.
 
-    `alternatives` are the structs of which the body must be exactly one.
+    The body must be exactly one of the structs in `alternatives`.
     """
 
     description: str
@@ -68,7 +68,7 @@ class Operation(Struct, frozen=True, kw_only=True):
 
     @property
     def body_structs(self) -> tuple[type[Struct], ...]:
-        """The struct of the body, or the structs of which the body is one."""
+        """The struct of the body, or the alternative structs."""
         if self.body is None:
             return ()
         if self.body.alternatives or isinstance(self.body.content, str):
@@ -95,13 +95,23 @@ def doc(
 ) -> Meta:
     """The description of a member, and an example if the schema does not determine one.
 
-    `kind` is that of its refusals; see `members`. `schema` is what its type does not determine.
+    `kind` is its refusals' kind; see `members`. `schema` is what its type does not determine.
     """
     return Meta(
         description=description,
         examples=None if example is None else [example],
         extra=None if kind is None else {"kind": kind},
         extra_json_schema=schema or None,
+    )
+
+
+def int64(minimum: int, maximum: int, example: int | None = None) -> Meta:
+    """The limits of an integer."""
+    return Meta(
+        ge=minimum,
+        le=maximum,
+        examples=None if example is None else [example],
+        extra_json_schema={"format": "int64"},
     )
 
 

@@ -42,8 +42,8 @@ class StatusAndCode(Protocol):
 class Conventions:
     """What the operations of a document have in common.
 
-    `headers` returns the header components of a refusal by header; those of status 200 are on
-    every success. `shared_responses` are the statuses whose refusals are the same for all
+    `headers` returns the header components of a refusal by header; every success has the headers
+    of status 200. `shared_responses` are the statuses whose refusals are the same for all
     operations, with the names of their components. `other_errors` are the error objects by
     status that every operation can return and that are no refusals. `has_closed_codes`: the
     schema of a refusal lists its codes.
@@ -67,7 +67,7 @@ class DocumentWriter:
         conventions: Conventions,
         schemas: Mapping[str, JsonObject],
     ) -> None:
-        """`schemas` are further components, beside those of the resources."""
+        """`schemas` are components in addition to the resources' components."""
         self._resources = resources
         self._operations = [each for resource in resources for each in resource.operations]
         self._conventions = conventions
@@ -148,18 +148,19 @@ class DocumentWriter:
         return described
 
     def _parameters(self, struct: type[Struct], place: str) -> Iterator[JsonObject]:
-        """The fields of a struct, each with an example."""
+        """The fields of a struct, each with an example, unless `examples` is empty."""
         schema = self._parameter_schemas[struct]
         for name, member in schema["properties"].items():
             parameter = without_null(member)
-            example = example_of(parameter, self._schemas)
+            has_example = parameter.get("examples") != []
+            example = {"example": example_of(parameter, self._schemas)} if has_example else {}
             parameter.pop("examples", None)
             yield {
                 "name": name,
                 "in": place,
                 "required": name in schema["required"],
                 "description": parameter.pop("description", None) or member["description"],
-                "example": example,
+                **example,
                 "schema": parameter,
             }
 
@@ -242,7 +243,7 @@ class DocumentWriter:
         return {to: {"operationId": to, "parameters": given} for to, given in links.items()}
 
     def _members(self, source: SchemaSource | None) -> JsonObject:
-        """The members of a component, of which a reference ends with the name."""
+        """The members of a component; a reference ends with the component's name."""
         name = source if isinstance(source, str | None) else component_name(source)
         schema = self._schemas.get((name or "").rpartition("/")[2], {})
         members: JsonObject = schema.get("properties", {})
@@ -264,7 +265,7 @@ class DocumentWriter:
         }
 
     def _errors(self, operation: Operation) -> dict[int, dict[str, JsonObject]]:
-        """An error object for each code, by status: those of invalid fields first."""
+        """An error object for each code, by status, with the codes of invalid fields first."""
         found: dict[int, dict[str, JsonObject]] = {400: {}}
         for error in _field_errors(operation):
             found[400].setdefault(error["code"], error)

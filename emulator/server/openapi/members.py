@@ -28,6 +28,7 @@ from msgspec.inspect import (
 
 from emulator.domain.errors import InvalidField, MissingParameter
 from emulator.domain.message_text import not_accepted
+from emulator.domain.payment import Status, status_advice
 
 MAX_TEXT_LENGTH = 200
 
@@ -150,4 +151,6 @@ def word_of(value: str, words: type[Enum], param: str) -> Enum:
     for word in words:
         if value == word.value:
             return word
-    raise not_accepted(param, value, f"one of: {', '.join(word.value for word in words)}")
+    advice = status_advice(value) if words is Status else ""
+    accepted = f"one of: {', '.join(word.value for word in words)}"
+    raise not_accepted(param, value, accepted, advice=advice)

@@ -3,23 +3,64 @@
 A row of accounts has the profile, the keys, the random streams and the clock.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta
 
 from emulator.clock import AccountClock
-from emulator.domain.accounts import AccountProfile, Mode, is_well_formed_key
-from emulator.domain.instants import LAST_INSTANT, MAX_RATE, Instant
-from emulator.ids import MAX_KEY_BYTES
-from emulator.server.storage.batch import ORDINAL_BITS, Transaction, of_row, positions_of_account
+from emulator.domain.accounts import AccountProfile
+from emulator.domain.instants import MAX_RATE, ClockSpec, Instant, format_clock, parse_clock
+from emulator.server.storage.batch import Transaction, positions_of_account
+from emulator.server.storage.rows import RowMapper
 
-# An owner is a number and a mode, and a position of 63 bits begins with an owner.
-LAST_NUMBER = (1 << (62 - ORDINAL_BITS)) - 1
 
-_COLUMNS = (
-    "number, id, name, test_key, live_key, seed, test_stream, live_stream, initial_clock,"
-    " vary, frozen_at, offset_ms, rate_thousandths"
+class AccountRow(NamedTuple):
+    """An account as it is stored; the streams are the keys of its random numbers."""
+
+    number: int
+    id: str
+    name: str
+    test_key: str
+    live_key: str
+    seed: int | None
+    test_stream: bytes
+    live_stream: bytes
+    initial_clock: ClockSpec
+    vary: str | None
+    frozen_at: Annotated[Instant, Meta(ge=0, lt=1 << 48)] | None
+    offset_ms: int
+    rate_thousandths: Annotated[int, Meta(ge=1, le=MAX_RATE)]
+
+    @property
+    def profile(self) -> AccountProfile:
+        return AccountProfile(self.id, self.name, self.test_key, self.live_key)
+
+
+class Snapshot(NamedTuple):
+    """A snapshot without its state. `created_at` is by the account's clock."""
+
+    name: str
+    created_at: Instant
+    is_frozen: bool
+    rate_thousandths: int
+    test_payments: int
+    live_payments: int
+
+
+_ROWS = RowMapper(
+    AccountRow,
+    decode={
+        "seed": lambda text: None if text is None else int(text),
+        "initial_clock": parse_clock,
+    },
+    encode={
+        "seed": lambda seed: None if seed is None else str(seed),
+        "initial_clock": format_clock,
+    },
 )
+_COLUMNS = _ROWS.columns
 _ALL = f"SELECT {_COLUMNS} FROM accounts ORDER BY number"
-_INSERT = f"INSERT INTO accounts ({_COLUMNS}) VALUES ({', '.join('?' * 13)})"
+_INSERT = f"INSERT INTO accounts ({_COLUMNS}) VALUES ({_ROWS.marks})"
 _HAS_KEY = (
     "SELECT 1 FROM accounts WHERE test_key = ? UNION ALL SELECT 1 FROM accounts WHERE live_key = ?"
 )
@@ -41,6 +82,7 @@ TABLES_OF_ACCOUNT = {
     "attempts": "delivery",
     "scenarios": "account",
     "scenario_switches": "account",
+    "scenario_starts": "account",
     "faults": "account",
     "faults_made": "account",
     "payment_scenarios": "payment",
@@ -56,11 +98,13 @@ _HAS_OTHERS = (
     "SELECT EXISTS (SELECT 1 FROM {0} WHERE {1} < ?) OR EXISTS (SELECT 1 FROM {0} WHERE {1} > ?)"
 )
 _EMPTY = "DELETE FROM {}"
-_SHOWN = "name, created_at, is_frozen, rate_thousandths, test_payments, live_payments"
+_SNAPSHOT_ROWS = RowMapper(Snapshot)
+_SHOWN = _SNAPSHOT_ROWS.columns
 _NEWEST_SNAPSHOTS = f"SELECT {_SHOWN} FROM snapshots WHERE account = ? ORDER BY number DESC"
 _SNAPSHOT_STATE = "SELECT state FROM snapshots WHERE account = ? AND name = ?"
 _PUT_SNAPSHOT = (
-    f"INSERT OR REPLACE INTO snapshots (account, {_SHOWN}, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    f"INSERT OR REPLACE INTO snapshots (account, {_SHOWN}, state)"
+    f" VALUES (?, {_SNAPSHOT_ROWS.marks}, ?)"
 )
 _DELETE_SNAPSHOT = "DELETE FROM snapshots WHERE account = ? AND name = ?"
 _DELETE_SNAPSHOTS = "DELETE FROM snapshots WHERE account = ?"
@@ -69,57 +113,17 @@ Rows = dict[str, list[tuple[Any, ...]]]
 """Rows with all of their columns, by table."""
 
 
-class AccountRow(NamedTuple):
-    """An account as it is stored; the streams are the keys of its random numbers."""
-
-    number: int
-    profile: AccountProfile
-    seed: int | None
-    test_stream: bytes
-    live_stream: bytes
-    initial_clock: str
-    vary: str | None
-    frozen_at: Instant | None
-    offset_ms: int
-    rate_thousandths: int
-
-
-class Snapshot(NamedTuple):
-    """A snapshot without its state. `created_at` is by the account's clock."""
-
-    name: str
-    created_at: Instant
-    is_frozen: bool
-    rate_thousandths: int
-    test_payments: int
-    live_payments: int
-
-
 def load_all(tx: Transaction) -> list[AccountRow]:
-    """All accounts in the order of creation. Raises ValueError."""
-    return [_account_of_row(row) for row in tx.execute(_ALL)]
-
-
-def _account_of_row(row: tuple[Any, ...]) -> AccountRow:
-    """Raises ValueError for values with which later operations would fail."""
-    number, seed, profile = row[0], row[5], AccountProfile(*row[1:5])
-    account = AccountRow(number, profile, None if seed is None else int(seed), *row[6:])
-    is_usable = (
-        1 <= number <= LAST_NUMBER
-        and max(len(account.test_stream), len(account.live_stream)) <= MAX_KEY_BYTES
-        and 0 < account.rate_thousandths <= MAX_RATE
-        and 0 <= (account.frozen_at or 0) < LAST_INSTANT
-        and all(is_well_formed_key(profile.key(mode), mode) for mode in Mode)
-    )
-    if not is_usable:
-        raise ValueError(f"account {number} has an invalid value")
-    return account
+    """All accounts in the order of creation."""
+    rows = [_ROWS.value(row) for row in tx.execute(_ALL)]
+    first = next((row.number for row in rows), 1)
+    if first != 1:
+        raise ValueError(f"the first account has the number {first}")
+    return rows
 
 
 def insert(tx: Transaction, row: AccountRow) -> None:
-    profile, seed = row.profile, None if row.seed is None else str(row.seed)
-    named = (profile.id, profile.name, profile.test_key, profile.live_key)
-    tx.execute(_INSERT, (row.number, *named, seed, *row[3:]))
+    tx.execute(_INSERT, _ROWS.row(row))
 
 
 def has_key(tx: Transaction, key: str) -> bool:
@@ -128,7 +132,7 @@ def has_key(tx: Transaction, key: str) -> bool:
 
 
 def set_keys(tx: Transaction, row: AccountRow) -> None:
-    """Set the keys of an account to those of its row.
+    """Set the keys of an account to the keys of its row.
 
     Raises sqlite3.IntegrityError for a key that is taken.
     """
@@ -162,9 +166,9 @@ def take(tx: Transaction, account: int) -> Rows:
 def put_back(tx: Transaction, account: int, taken: Rows) -> None:
     """Replace all rows of an account."""
     clear(tx, account)
-    for table, rows in taken.items():
-        if rows:
-            tx.insert(f"INSERT INTO {table}", rows)
+    for table in TABLES_OF_ACCOUNT:
+        if taken[table]:
+            tx.insert(f"INSERT INTO {table}", taken[table])
 
 
 def clear(tx: Transaction, account: int) -> None:
@@ -174,7 +178,8 @@ def clear(tx: Transaction, account: int) -> None:
     """
     for table, column in TABLES_OF_ACCOUNT.items():
         bounds = _bounds(column, account)
-        if tx.execute(_HAS_OTHERS.format(table, column), bounds).fetchone()[0]:
+        (has_others,) = tx.execute(_HAS_OTHERS.format(table, column), bounds).fetchone()
+        if has_others:
             tx.execute(_CLEAR.format(table, column), bounds)
         else:
             tx.execute(_EMPTY.format(table))
@@ -191,7 +196,7 @@ def _bounds(column: str, account: int) -> tuple[int, int]:
 
 def newest_snapshots(tx: Transaction, account: int) -> list[Snapshot]:
     """An account's snapshots, newest first."""
-    return [of_row(Snapshot, row) for row in tx.execute(_NEWEST_SNAPSHOTS, (account,))]
+    return [_SNAPSHOT_ROWS.value(row) for row in tx.execute(_NEWEST_SNAPSHOTS, (account,))]
 
 
 def put_snapshot(tx: Transaction, account: int, snapshot: Snapshot, state: bytes) -> None:
@@ -201,8 +206,9 @@ def put_snapshot(tx: Transaction, account: int, snapshot: Snapshot, state: bytes
 
 def snapshot_state(tx: Transaction, account: int, name: str) -> bytes:
     """The state of an existing snapshot."""
-    row: tuple[bytes] = tx.execute(_SNAPSHOT_STATE, (account, name)).fetchone()
-    return row[0]
+    state: bytes
+    (state,) = tx.execute(_SNAPSHOT_STATE, (account, name)).fetchone()
+    return state
 
 
 def delete_snapshot(tx: Transaction, account: int, name: str) -> None:

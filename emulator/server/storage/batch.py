@@ -20,11 +20,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from traceback import walk_tb
+from typing import Any
 
 import msgspec
 
-Value = TypeVar("Value", bound=NamedTuple)
 ORDINAL_BITS = 40
 LAST_ORDINAL = (1 << ORDINAL_BITS) - 1
 
@@ -52,6 +52,7 @@ _LAST_TIMER = (
 )
 _MAX_ROWS_PER_STATEMENT = 100
 _NO_ITEM: Any = object()
+_PACKAGE = __name__.rpartition(".")[0]
 
 
 def first_position(owner: int) -> int:
@@ -67,14 +68,6 @@ def positions_of(owner: int) -> tuple[int, int]:
 def positions_of_account(account: int) -> tuple[int, int]:
     """As `positions_of`, for both owners of an account: their positions are neighbours."""
     return positions_of(account * 2)[0], positions_of(account * 2 + 1)[1]
-
-
-def of_row(kind: type[Value], row: tuple[Any, ...]) -> Value:
-    """The named tuple of a row whose columns are its fields, in order. Raises ValueError.
-
-    It takes half as long as a call with named arguments. SQLite has no type for a bool or a word.
-    """
-    return msgspec.convert(row, kind, strict=False)
 
 
 class Transaction:
@@ -97,7 +90,7 @@ class Transaction:
         self.undo.append(partial(setattr, target, name, getattr(target, name)))
         setattr(target, name, value)
 
-    def insert(self, head: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    def insert(self, head: str, rows: Sequence[Sequence[Any]]) -> None:
         """Insert rows of equal width, many in one statement."""
         width = len(rows[0])
         for start in range(0, len(rows), _MAX_ROWS_PER_STATEMENT):
@@ -109,8 +102,8 @@ class Transaction:
         key = (table, owner)
         last = self._ordinals.get(key)
         if last is None:
-            bounds = positions_of(owner)
-            last = self.execute(_LAST_ORDINAL[table], bounds).fetchone()[0] or bounds[0]
+            (last,) = self.execute(_LAST_ORDINAL[table], positions_of(owner)).fetchone()
+            last = last or first_position(owner)
         self._ordinals[key] = last + count
         return last + 1
 
@@ -122,7 +115,8 @@ class Transaction:
         """The sequence of the next timer or delivery; both share one order."""
         last = self._ordinals.get(_TIMERS)
         if last is None:
-            last = self.execute(_LAST_TIMER).fetchone()[0] or 0
+            (last,) = self.execute(_LAST_TIMER).fetchone()
+            last = last or 0
         self._ordinals[_TIMERS] = last + 1
         return last + 1
 
@@ -131,7 +125,7 @@ class Transaction:
         self._ordinals[_TIMERS] = max(self.next_timer(), sequence)
 
     def forget_ordinals(self) -> None:
-        """Count rows again, after those of an account were removed or restored."""
+        """Count rows again, after an account's rows were removed or restored."""
         _forget(self._ordinals)
 
 
@@ -199,12 +193,20 @@ class NoSpace(NotExecuted):
     """The disk is full, or a quota or a limit of the file's size is reached."""
 
 
+class DamagedDatabase(sqlite3.DatabaseError):
+    """The database file is damaged; the message is one line with the reason."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the database is damaged: {reason}")
+        self.reason = reason
+
+
 FULL = "database or disk is full"
 _NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
 
 
 def lacks_space(error: BaseException) -> bool:
-    """Whether an error is that of a full disk, whatever its message."""
+    """Whether a full disk caused an error, whatever its message."""
     code = getattr(error, "sqlite_errorcode", None)
     return code in _NO_SPACE or isinstance(error, NoSpace)
 
@@ -212,7 +214,35 @@ def lacks_space(error: BaseException) -> bool:
 def is_of_file(error: BaseException | None) -> bool:
     """Whether an error is one of the database file, such as a full disk, and not one in SQL."""
     is_in_sql = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
-    return isinstance(error, sqlite3.OperationalError) and not is_in_sql
+    is_operational = isinstance(error, sqlite3.OperationalError) and not is_in_sql
+    return is_operational or isinstance(error, DamagedDatabase)
+
+
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_DECODING_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+# The modules that execute units of work, for all others.
+_EXECUTORS = {__name__, f"{_PACKAGE}.database"}
+
+
+def damage_of(error: BaseException) -> DamagedDatabase | None:
+    """The damage of a database file that an error of a unit of work shows; None if it shows none.
+
+    SQLite notices some damage. Other damage is a row that cannot be decoded: each value was checked
+    before it was written, and requests are decoded before their units of work. So damage is each
+    error of msgspec, and an error of decoding in a module of tables or in what that module calls.
+    The same error in another module of the server is a defect of the program.
+    """
+    if isinstance(error, sqlite3.DatabaseError):
+        code, message = getattr(error, "sqlite_errorcode", 0) & 0xFF, str(error)
+        is_damage = code in _DAMAGE or message.startswith(("Could not decode", "malformed JSON"))
+        return DamagedDatabase(message) if is_damage else None
+    modules = [frame.f_globals["__name__"] for frame, _ in walk_tb(error.__traceback__)]
+    of_server = [name for name in modules if name.startswith("emulator.server.")]
+    *_, last = ["", *(name for name in of_server if name not in _EXECUTORS)]
+    is_decoding = isinstance(error, _DECODING_ERRORS) and last.startswith(_PACKAGE)
+    if is_decoding or isinstance(error, UnicodeDecodeError | msgspec.MsgspecError):
+        return DamagedDatabase(f"{error!r} in {last.rpartition('.')[2]}")
+    return None
 
 
 class Batch:

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 import aiosqlite
 
 from emulator.domain.errors import NotReady
+from emulator.domain.user_error import UserError
 from emulator.server.storage.batch import (
     FULL,
     Batch,
@@ -17,14 +18,10 @@ from emulator.server.storage.batch import (
     NoSpace,
     NotExecuted,
     Transaction,
+    damage_of,
     lacks_space,
 )
-from emulator.server.storage.database_file import (
-    FileLock,
-    UnusableDatabase,
-    WriteAheadLog,
-    create_schema,
-)
+from emulator.server.storage.database_file import FileLock, WriteAheadLog, create_schema, damaged
 
 Item = TypeVar("Item")
 P = ParamSpec("P")
@@ -85,7 +82,7 @@ class Database:
         self._is_busy = False
         self._is_open = False
         self._is_lost = False
-        # Whether the last result was an error of SQLite, such as that of an overwritten file.
+        # Whether the last result was an error of SQLite, for example of an overwritten file.
         self.is_failing = False
         self._ordinals: dict[Any, int] = {}
         self._connection: aiosqlite.Connection
@@ -96,16 +93,19 @@ class Database:
         self._checkpointer: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "Database":
-        """Open and lock the file. Raises UnusableDatabase with one clear sentence."""
+        """Open and lock the file. Raises UserError with one clear sentence."""
         if self._path != MEMORY:
             self._lock = FileLock(self._path)
         try:
             await self._open()
-        except sqlite3.Error as error:
+        # UnicodeDecodeError: a message of SQLite can have bytes of the file.
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             self._release_lock()
+            if damage_of(error) is not None:
+                raise damaged(self._path, error) from None
             reason = FULL if lacks_space(error) else error
-            raise UnusableDatabase(f"cannot open the database {self._path}: {reason}") from None
-        except UnusableDatabase:
+            raise UserError(f"cannot open the database {self._path}: {reason}") from None
+        except UserError:
             self._release_lock()
             raise
         self._is_open = True
@@ -281,8 +281,11 @@ class Database:
                 self.is_failing = False
                 future.set_result(job.result)
             else:
-                self.is_failing = isinstance(job.error, sqlite3.Error)
-                future.set_exception(job.error)
+                # A database in memory cannot be damaged.
+                damage = None if self._log is None else damage_of(job.error)
+                error = damage or job.error
+                self.is_failing = isinstance(error, sqlite3.Error)
+                future.set_exception(error)
         self._is_busy = bool(self._waiting)
         if self._is_busy:
             self._loop.call_soon(self._start_when_complete, len(self._waiting))

@@ -5,6 +5,7 @@ Also the redirects table: when the pages of completed payments redirect, by rule
 
 import json
 from collections.abc import Collection, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,14 +14,59 @@ from emulator.domain.instants import Instant
 from emulator.domain.outcomes import RedirectMoment
 from emulator.domain.payment import Status
 from emulator.domain.transitions import DueKey
-from emulator.domain.webhooks import Attempt, DeliveryState, Tamper
-from emulator.server.storage import endpoints, payments
-from emulator.server.storage.batch import Transaction, of_row, positions_of
-
-_COLUMNS = (
-    "position, endpoint, event, payment, created_at, state, attempts, due_at, sequence, is_held,"
-    " tamper, oddity, is_concurrent, timeout_ms"
+from emulator.domain.webhooks import (
+    Attempt,
+    AttemptResult,
+    DeliveryState,
+    Tamper,
+    Trigger,
+    WebhookResponse,
 )
+from emulator.server.storage import endpoints, payments
+from emulator.server.storage.batch import Transaction, positions_of
+from emulator.server.storage.rows import RowMapper
+
+
+class Delivery(NamedTuple):
+    """One event for one endpoint; `event` and `payment` are None for a ping.
+
+    `attempts` counts the schedule's attempts, `due_at` is the next one's instant. `fault` is the
+    effect that a scenario added, as in scenario files. `is_concurrent`: the first attempts of all
+    copies begin together. `timeout_ms` limits each attempt of the schedule; None is the usual
+    time-out.
+    """
+
+    position: int
+    endpoint: int
+    event: int | None
+    payment: int | None
+    created_at: Instant
+    state: DeliveryState
+    attempts: int
+    due_at: Instant | None
+    sequence: int
+    is_postponed: bool
+    tamper: Tamper | None
+    fault: dict[str, Any] | None = None
+    is_concurrent: bool = False
+    timeout_ms: int | None = None
+
+
+def _from_json(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
+
+
+def _to_json(value: object) -> str | None:
+    return None if value is None else json.dumps(value)
+
+
+_ROWS = RowMapper(
+    Delivery,
+    expressions={"is_postponed": "is_held"},
+    decode={"fault": _from_json},
+    encode={"fault": _to_json},
+)
+_COLUMNS = _ROWS.columns
 _PUT = f"INSERT OR REPLACE INTO deliveries ({_COLUMNS})"
 _GET = f"SELECT {_COLUMNS} FROM deliveries WHERE position = ?"
 _UPCOMING = (
@@ -51,18 +97,58 @@ _UPDATE = (
     "UPDATE deliveries SET state = ?, attempts = ?, due_at = ?, sequence = ?, is_held = ?"
     " WHERE position = ?"
 )
+_values_of_update = attrgetter(
+    "state", "attempts", "due_at", "sequence", "is_postponed", "position"
+)
 _CANCEL_ALL = (
     "UPDATE deliveries SET state = 'cancelled', due_at = NULL, is_held = 0"
     " WHERE endpoint = ? AND due_at IS NOT NULL"
 )
-_ATTEMPT_COLUMNS = (
-    "delivery, number, at, trigger, tamper, url, request_headers, status, response_headers,"
-    " response_body, error, cause, duration_ms"
+
+
+class _AttemptRow(NamedTuple):
+    delivery: int
+    number: int
+    at: Instant
+    trigger: Trigger
+    tamper: Tamper | None
+    url: str
+    request_headers: tuple[tuple[str, str], ...]
+    status: int | None
+    response_headers: tuple[tuple[str, str], ...] | None
+    response_body: str | None
+    error: str | None
+    cause: str | None
+    duration_ms: float
+
+    @property
+    def attempt(self) -> Attempt:
+        response = None
+        if self.status is not None:
+            headers, body = self.response_headers or (), self.response_body or ""
+            response = WebhookResponse(self.status, headers, body)
+        return Attempt(
+            number=self.number,
+            at=self.at,
+            trigger=self.trigger,
+            tamper=self.tamper,
+            url=self.url,
+            headers=self.request_headers,
+            result=AttemptResult(response, self.error, self.cause, self.duration_ms),
+        )
+
+
+_ATTEMPT_ROWS = RowMapper(
+    _AttemptRow,
+    decode={"request_headers": json.loads, "response_headers": _from_json},
 )
+_ATTEMPT_COLUMNS = _ATTEMPT_ROWS.columns
+_NEW_ATTEMPT = {name: f":{name}" for name in _AttemptRow._fields} | {
+    "number": "(SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE delivery = :delivery)"
+}
 _INSERT_ATTEMPT = (
-    f"INSERT INTO attempts ({_ATTEMPT_COLUMNS}) VALUES (?1,"
-    " (SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE delivery = ?1),"
-    " ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) RETURNING number"
+    f"INSERT INTO attempts ({_ATTEMPT_COLUMNS}) VALUES ({', '.join(_NEW_ATTEMPT.values())})"
+    " RETURNING number"
 )
 _MAX_DELIVERIES_PER_STATEMENT = 500
 _ATTEMPTS = (
@@ -80,6 +166,13 @@ _NEWEST = (
 )
 _NEWEST_OF_ALL = _NEWEST.format("NOT INDEXED WHERE")
 _NEWEST_OF_PAYMENT = _NEWEST.format("INDEXED BY deliveries_by_payment WHERE payment = ?9 AND")
+_FAILURES = (
+    "SELECT endpoint, status, error, min(cause), count(*), min(created_at)"
+    " FROM deliveries JOIN attempts ON delivery = position WHERE position BETWEEN ? AND ?"
+    " AND (state = 'failed' OR state = 'pending' AND deliveries.attempts > 0)"
+    " AND number = (SELECT max(number) FROM attempts WHERE delivery = position)"
+    " GROUP BY endpoint, status, error ORDER BY count(*) DESC, endpoint"
+)
 _PUT_REDIRECT = "INSERT OR REPLACE INTO redirects (payment, moment, until) VALUES (?, ?, ?)"
 _LEFT_EARLY = (
     "SELECT payment FROM redirects WHERE moment = 'before_completed' AND payment BETWEEN ? AND ?"
@@ -90,35 +183,6 @@ _IS_UNATTEMPTED = (
     " AND state = 'pending' AND attempts = 0 AND event IN (SELECT position FROM events"
     " WHERE payment = ?1 AND status = 'completed'))"
 )
-
-
-class Delivery(NamedTuple):
-    """One event for one endpoint; `event` and `payment` are None for a ping.
-
-    `attempts` are those of the schedule, `due_at` the instant of the next one. `fault_json`
-    is the fault that a scenario added. `is_concurrent`: the first attempts of all copies begin
-    together. `timeout_ms` limits each attempt of the schedule; None is the usual time-out.
-    """
-
-    position: int
-    endpoint: int
-    event: int | None
-    payment: int | None
-    created_at: Instant
-    state: DeliveryState
-    attempts: int
-    due_at: Instant | None
-    sequence: int
-    is_postponed: bool
-    tamper: Tamper | None
-    fault_json: str | None = None
-    is_concurrent: bool = False
-    timeout_ms: int | None = None
-
-    @property
-    def fault(self) -> dict[str, Any]:
-        """The effect of the fault, as in scenario files."""
-        return dict(json.loads(self.fault_json or "{}"))
 
 
 class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,23 +200,25 @@ class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
     failing: bool = False
 
 
-# The fields that `update` writes, in the order of its columns.
-_MUTABLE = slice(Delivery._fields.index("state"), Delivery._fields.index("tamper"))
+class Failures(msgspec.Struct, frozen=True):
+    """Failing deliveries to one endpoint whose last attempts had one result; `since` the oldest."""
 
-
-def _attempt_of_row(row: tuple[Any, ...]) -> Attempt:
-    response = None if row[7] is None else (row[7], json.loads(row[8]), row[9])
-    return of_row(Attempt, (*row[1:6], json.loads(row[6]), (response, *row[10:])))
+    endpoint: int
+    status: int | None
+    error: str | None
+    cause: str | None
+    count: int
+    since: Instant
 
 
 def put(tx: Transaction, deliveries: Sequence[Delivery]) -> None:
     """Write new deliveries, and replace others."""
-    tx.insert(_PUT, deliveries)
+    tx.insert(_PUT, [_ROWS.row(delivery) for delivery in deliveries])
 
 
 def get(tx: Transaction, position: int) -> Delivery | None:
     row = tx.execute(_GET, (position,)).fetchone()
-    return None if row is None else of_row(Delivery, row)
+    return None if row is None else _ROWS.value(row)
 
 
 def upcoming(
@@ -167,18 +233,18 @@ def upcoming(
     """An endpoint's next deliveries, in order, except those in `exclude`.
 
     First attempts of busy payments are left out, because another attempt of theirs is in progress;
-    those of the events in `awaiting_page`, and later ones of their payments, wait for a page.
+    attempts for events in `awaiting_page`, and later ones of their payments, wait for a page.
     """
     awaits_no_page = _AWAITS_NO_PAGE.format(_marks(awaiting_page)) if awaiting_page else ""
     statement = _UPCOMING.format(_marks(exclude), _marks(busy_payments), awaits_no_page)
     rows = tx.execute(statement, (endpoint, *exclude, *busy_payments, *awaiting_page, limit))
-    return [of_row(Delivery, row) for row in rows.fetchall()]
+    return [_ROWS.value(row) for row in rows.fetchall()]
 
 
 def next_of(tx: Transaction, endpoints: Iterable[int]) -> Delivery | None:
     """The pending delivery of these endpoints that is due first."""
     rows = [tx.execute(_NEXT, (endpoint,)).fetchone() for endpoint in endpoints]
-    next_deliveries = [of_row(Delivery, row) for row in rows if row is not None]
+    next_deliveries = [_ROWS.value(row) for row in rows if row is not None]
     return min(next_deliveries, key=due_key, default=None)
 
 
@@ -189,20 +255,21 @@ def due_key(delivery: Delivery) -> DueKey:
 
 def pending_of_payment(tx: Transaction, payment: int) -> list[Delivery]:
     """A payment's pending deliveries, soonest first."""
-    return [of_row(Delivery, row) for row in tx.execute(_PENDING_OF_PAYMENT, (payment,))]
+    return [_ROWS.value(row) for row in tx.execute(_PENDING_OF_PAYMENT, (payment,))]
 
 
-def postponed(tx: Transaction, payments: Collection[int]) -> dict[int, list[Delivery]]:
+def postponed(tx: Transaction, payments: Collection[int]) -> dict[int | None, list[Delivery]]:
     """The deliveries that wait for the next event of each of these payments."""
-    by_payment: dict[int, list[Delivery]] = {}
+    by_payment: dict[int | None, list[Delivery]] = {}
     for row in tx.execute(_POSTPONED.format(_marks(payments)), tuple(payments)).fetchall():
-        by_payment.setdefault(row[3], []).append(of_row(Delivery, row))
+        delivery = _ROWS.value(row)
+        by_payment.setdefault(delivery.payment, []).append(delivery)
     return by_payment
 
 
 def update(tx: Transaction, delivery: Delivery) -> None:
     """Write the state of a delivery, and when its next attempt is due."""
-    tx.execute(_UPDATE, (*tuple(delivery)[_MUTABLE], delivery.position))
+    tx.execute(_UPDATE, _values_of_update(delivery))
 
 
 def cancel_all(tx: Transaction, endpoint: int) -> None:
@@ -212,17 +279,23 @@ def cancel_all(tx: Transaction, endpoint: int) -> None:
 
 def add_attempt(tx: Transaction, delivery: int, attempt: Attempt) -> int:
     """Write an attempt; returns its number within the delivery."""
-    response = attempt.result.response
-    values = (
-        delivery,
-        *attempt[1:5],
-        json.dumps(attempt.headers),
-        response and response.status,
-        response and json.dumps(response.headers),
-        response and response.body,
-        *attempt.result[1:],
-    )
-    return int(tx.execute(_INSERT_ATTEMPT, values).fetchone()[0])
+    result, response = attempt.result, attempt.result.response
+    values = {
+        "delivery": delivery,
+        "at": attempt.at,
+        "trigger": attempt.trigger,
+        "tamper": attempt.tamper,
+        "url": attempt.url,
+        "request_headers": json.dumps(attempt.headers),
+        "status": response and response.status,
+        "response_headers": response and json.dumps(response.headers),
+        "response_body": response and response.body,
+        "error": result.error,
+        "cause": result.cause,
+        "duration_ms": result.duration_ms,
+    }
+    (number,) = tx.execute(_INSERT_ATTEMPT, values).fetchone()
+    return int(number)
 
 
 def attempts(tx: Transaction, positions: Sequence[int]) -> dict[int, list[Attempt]]:
@@ -231,7 +304,8 @@ def attempts(tx: Transaction, positions: Sequence[int]) -> dict[int, list[Attemp
     for start in range(0, len(positions), _MAX_DELIVERIES_PER_STATEMENT):
         part = positions[start : start + _MAX_DELIVERIES_PER_STATEMENT]
         for row in tx.execute(_ATTEMPTS.format(_marks(part)), part):
-            found[row[0]].append(_attempt_of_row(row))
+            stored = _ATTEMPT_ROWS.value(row)
+            found[stored.delivery].append(stored.attempt)
     return found
 
 
@@ -263,7 +337,12 @@ def newest(
         rows = tx.execute(_NEWEST_OF_ALL, values)
     else:
         rows = tx.execute(_NEWEST_OF_PAYMENT, (*values, payment))
-    return [of_row(Delivery, row) for row in rows]
+    return [_ROWS.value(row) for row in rows]
+
+
+def failures(tx: Transaction, owner: int) -> list[Failures]:
+    """An owner's failing deliveries by endpoint and result, the most frequent ones first."""
+    return [Failures(*row) for row in tx.execute(_FAILURES, positions_of(owner))]
 
 
 def put_redirect(tx: Transaction, payment: int, moment: RedirectMoment, *, until: Instant) -> None:
@@ -272,8 +351,8 @@ def put_redirect(tx: Transaction, payment: int, moment: RedirectMoment, *, until
 
 def redirect(tx: Transaction, payment: int) -> tuple[RedirectMoment, Instant] | None:
     """The moment, and the last instant of the wait in real time; None where no rule applied."""
-    row = tx.execute(_GET_REDIRECT, (payment,)).fetchone()
-    return None if row is None else (RedirectMoment(row[0]), row[1])
+    moment, until = tx.execute(_GET_REDIRECT, (payment,)).fetchone() or (None, 0)
+    return None if moment is None else (RedirectMoment(moment), until)
 
 
 def left_early(tx: Transaction, owner: int) -> set[int]:
@@ -283,7 +362,8 @@ def left_early(tx: Transaction, owner: int) -> set[int]:
 
 def is_unattempted(tx: Transaction, payment: int) -> bool:
     """Whether a delivery of the payment's completion waits for its first attempt."""
-    return bool(tx.execute(_IS_UNATTEMPTED, (payment,)).fetchone()[0])
+    (is_unattempted,) = tx.execute(_IS_UNATTEMPTED, (payment,)).fetchone()
+    return bool(is_unattempted)
 
 
 def _marks(values: Collection[object]) -> str:

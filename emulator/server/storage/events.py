@@ -1,7 +1,7 @@
 """Events, one for each status that a payment took on, and the actions that caused them.
 
-A payment is the event of its creation; the events table contains the others, and the failed
-attempts after which payments were pending again. The actions table contains what the customer and
+A payment is the event of its creation; the events table contains the others, and the returns of
+payments to `pending`. The actions table contains what the customer and
 the control API did to payments, in order.
 """
 
@@ -9,17 +9,25 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Event, Payment, Reason, Status
-from emulator.server.storage.batch import Transaction, of_row, positions_of
+from emulator.domain.payment import Event, Payment, PaymentState, Reason, Status
+from emulator.server.storage.batch import Transaction, positions_of
 from emulator.server.storage.payments import STATUS_WORDS, STATUSES, first_after
+from emulator.server.storage.rows import RowMapper
 
 _INSERT = "INSERT INTO events (position, payment, at, status, method, reason, completed_at)"
-# The fields of a payment that an event has after its status.
-_OF_STATUS = slice(Payment._fields.index("method"), Payment._fields.index("phone"))
-_COLUMNS = "position, payment, at, status, method, reason, completed_at, request"
-_CREATIONS = (
-    "SELECT first_event, position, created_at, 'pending', NULL, NULL, NULL, request FROM payments"
+_EVENT_ROWS = RowMapper(Event, expressions={"request_id": "request"})
+_COLUMNS = _EVENT_ROWS.columns
+# The creation of a payment as an event.
+_CREATION = _EVENT_ROWS.select(
+    position="first_event",
+    payment="position",
+    at="created_at",
+    status="'pending'",
+    method="NULL",
+    reason="NULL",
+    completed_at="NULL",
 )
+_CREATIONS = f"SELECT {_CREATION} FROM payments"
 _GET = (
     f"SELECT {_COLUMNS} FROM events WHERE position = ?1"
     f" UNION ALL {_CREATIONS} WHERE position = ?2 AND first_event = ?1"
@@ -48,24 +56,17 @@ _ALL = (
 )
 _FAILED_ATTEMPTS = (
     "SELECT reason FROM events INDEXED BY events_by_payment"
-    " WHERE payment = ? AND status = 'pending' ORDER BY position"
+    " WHERE payment = ? AND status = 'pending' AND reason IS NOT NULL ORDER BY position"
 )
 _PUT_ATTEMPT_LIMIT = "INSERT INTO attempt_limits (payment, attempts) VALUES (?, ?)"
 _GET_ATTEMPT_LIMIT = "SELECT attempts FROM attempt_limits WHERE payment = ?"
 _ATTEMPT_LIMITS = "SELECT payment, attempts FROM attempt_limits WHERE payment BETWEEN ? AND ?"
-_ACTION_COLUMNS = "at, payment, event, detail"
-_INSERT_ACTION = f"INSERT INTO actions (position, {_ACTION_COLUMNS})"
-_ACTIONS_OF_PAYMENT = (
-    f"SELECT {_ACTION_COLUMNS} FROM actions INDEXED BY actions_by_payment"
-    " WHERE payment = ? ORDER BY position"
-)
-_ACTIONS = f"SELECT {_ACTION_COLUMNS} FROM actions WHERE position BETWEEN ? AND ? ORDER BY position"
 
 
 class Action(NamedTuple):
     """An action on a payment, such as the submit of a method.
 
-    `event` is the position of the first event that it caused; without one, of the next event.
+    `event` is the position of the first event that it caused, otherwise of the next event.
     """
 
     at: Instant
@@ -74,7 +75,19 @@ class Action(NamedTuple):
     detail_json: str
 
 
-def insert(tx: Transaction, owner: int, changed: Sequence[tuple[Payment, Instant]]) -> int:
+_ACTION_ROWS = RowMapper(Action, expressions={"detail_json": "detail"})
+_ACTION_COLUMNS = _ACTION_ROWS.columns
+_INSERT_ACTION = f"INSERT INTO actions ({_ACTION_COLUMNS}, position)"
+_ACTIONS_OF_PAYMENT = (
+    f"SELECT {_ACTION_COLUMNS} FROM actions INDEXED BY actions_by_payment"
+    " WHERE payment = ? ORDER BY position"
+)
+_ACTIONS = f"SELECT {_ACTION_COLUMNS} FROM actions WHERE position BETWEEN ? AND ? ORDER BY position"
+
+
+def insert(
+    tx: Transaction, owner: int, changed: Sequence[tuple[Payment | PaymentState, Instant]]
+) -> int:
     """Write an event for each payment that took on its present status at an instant, in order.
 
     Returns the position of the first.
@@ -88,7 +101,9 @@ def insert(tx: Transaction, owner: int, changed: Sequence[tuple[Payment, Instant
                 payment.position,
                 at,
                 STATUS_WORDS[payment.status],
-                *tuple(payment)[_OF_STATUS],
+                payment.method,
+                payment.reason,
+                payment.completed_at,
             )
             for position, (payment, at) in enumerate(changed, start=first)
         ],
@@ -103,7 +118,7 @@ def next_position(tx: Transaction, owner: int) -> int:
 
 def get(tx: Transaction, position: int, payment: int) -> Event:
     """The event of a payment at a position."""
-    return of_row(Event, tx.execute(_GET, (position, payment)).fetchone())
+    return _EVENT_ROWS.value(tx.execute(_GET, (position, payment)).fetchone())
 
 
 def transition_counts(
@@ -118,7 +133,7 @@ def transition_counts(
 
 def of_payment(tx: Transaction, payment: int) -> list[Event]:
     """A payment's events, oldest first."""
-    return [of_row(Event, row) for row in tx.execute(_OF_PAYMENT, (payment,))]
+    return [_EVENT_ROWS.value(row) for row in tx.execute(_OF_PAYMENT, (payment,))]
 
 
 def failed_attempts(tx: Transaction, payment: int) -> list[Reason]:
@@ -133,7 +148,8 @@ def put_attempt_limit(tx: Transaction, payment: int, attempts: int) -> None:
 def attempt_limit(tx: Transaction, payment: int) -> int | None:
     """How often the customer may try to pay; None before the first attempt that has failed."""
     row = tx.execute(_GET_ATTEMPT_LIMIT, (payment,)).fetchone()
-    return None if row is None else int(row[0])
+    (attempts,) = row or (None,)
+    return attempts
 
 
 def attempt_limits(tx: Transaction, owner: int) -> dict[int, int]:
@@ -148,23 +164,25 @@ def newest(tx: Transaction, owner: int, limit: int, *, before: int | None = None
     if before is not None:
         last = before - 1
         last_created = first_after(tx, owner, "first_event", last) - 1
-    return [of_row(Event, row) for row in tx.execute(_NEWEST, (first, last, last_created, limit))]
+    return [
+        _EVENT_ROWS.value(row) for row in tx.execute(_NEWEST, (first, last, last_created, limit))
+    ]
 
 
 def of_owner(tx: Transaction, owner: int) -> list[Event]:
     """All of an owner's events, oldest first."""
-    return [of_row(Event, row) for row in tx.execute(_ALL, positions_of(owner))]
+    return [_EVENT_ROWS.value(row) for row in tx.execute(_ALL, positions_of(owner))]
 
 
 def insert_action(tx: Transaction, owner: int, action: Action) -> None:
-    tx.insert(_INSERT_ACTION, [(tx.next_position("actions", owner), *action)])
+    tx.insert(_INSERT_ACTION, [(*action, tx.next_position("actions", owner))])
 
 
 def actions_of_payment(tx: Transaction, payment: int) -> list[Action]:
     """What was done to a payment, oldest first."""
-    return [Action(*row) for row in tx.execute(_ACTIONS_OF_PAYMENT, (payment,))]
+    return [_ACTION_ROWS.value(row) for row in tx.execute(_ACTIONS_OF_PAYMENT, (payment,))]
 
 
 def actions_of_owner(tx: Transaction, owner: int) -> list[Action]:
     """All of an owner's actions, oldest first."""
-    return [Action(*row) for row in tx.execute(_ACTIONS, positions_of(owner))]
+    return [_ACTION_ROWS.value(row) for row in tx.execute(_ACTIONS, positions_of(owner))]

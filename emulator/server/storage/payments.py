@@ -5,15 +5,25 @@ Pages are read by keyset, from the index that fits the filter.
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 
 from emulator.domain.accounts import Mode
 from emulator.domain.errors import UnknownPayment
-from emulator.domain.instants import Instant
-from emulator.domain.payment import Payment, Reason, Status
+from emulator.domain.instants import Instant, format_instant
+from emulator.domain.payment import (
+    DEFAULT_PAGE_LENGTH,
+    Payment,
+    PaymentState,
+    Reason,
+    Status,
+    Terms,
+)
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction, first_position, positions_of
+from emulator.server.storage.rows import Convert, RowMapper
+from emulator.summaries import PaymentSummary, amount_text, order_text
 
 STATUSES = {status.value: status for status in Status}
 REASONS: dict[str | None, Reason | None] = {reason.value: reason for reason in Reason} | {
@@ -22,29 +32,47 @@ REASONS: dict[str | None, Reason | None] = {reason.value: reason for reason in R
 # SQLite binds a plain string faster than a member of an enum.
 STATUS_WORDS = {status: status.value for status in Status}
 
-PAYMENT_COLUMNS = (
-    "position, id, amount_minor, methods, terms, created_at, expires_at,"
-    " status, method, reason, completed_at, phone, bank"
+_TERMS = msgspec.json.Decoder(Terms)
+
+
+@lru_cache(maxsize=256)
+def methods_of_text(text: str) -> tuple[str, ...]:
+    """One tuple for all payments with equal methods."""
+    return tuple(text.split(","))
+
+
+_DECODE: dict[str, Convert] = {
+    "methods": methods_of_text,
+    "status": STATUSES.__getitem__,
+    "reason": REASONS.__getitem__,
+}
+PAYMENT_ROWS = RowMapper(
+    Payment,
+    decode={**_DECODE, "terms": _TERMS.decode},
+    is_decoded=True,
 )
+STATE_ROWS = RowMapper(PaymentState, decode=_DECODE, is_decoded=True)
+PAYMENT_COLUMNS = PAYMENT_ROWS.columns
+_OF_PAYMENT = ("position", "id", "methods")
+# The columns that a change of status writes.
+_CHANGING = [name for name in PaymentState._fields if name not in _OF_PAYMENT]
+_changed_values = attrgetter(*_CHANGING)
 
 _INSERT = (
     "INSERT INTO payments (position, owner, id, amount_minor, methods, terms, created_at,"
     " expires_at, first_event, expiry_timer, status, idempotency_key, fingerprint, request)"
 )
-_FIRST_EVENT = 8
-_UPDATE = (
-    "UPDATE payments SET status = ?, method = ?, reason = ?, completed_at = ?, phone = ?, bank = ?"
-    " WHERE position {}"
-)
+_UPDATE = f"UPDATE payments SET {' = ?, '.join(_CHANGING)} = ? WHERE position {{}}"
 _UPDATE_STATUS = "UPDATE payments SET status = ? WHERE position {}"
 _RANGE = "BETWEEN ? AND ?"
 _AMONG = "IN ({})"
 _MAX_POSITIONS_PER_STATEMENT = 500
-# The fields of a payment that a change of status can change.
-_MUTABLE = slice(Payment._fields.index("status"), None)
+_RENEW = (
+    "UPDATE payments SET expires_at = ?, first_lifetime_ms = ?, expiry_timer = ? WHERE position = ?"
+)
 _BY_ID = f"SELECT {PAYMENT_COLUMNS} FROM payments WHERE id = ?"
 _BY_POSITION = f"SELECT {PAYMENT_COLUMNS} FROM payments WHERE position = ?"
-_POSITION_OF_ID = "SELECT position FROM payments WHERE id = ?"
+_POSITIONS_OF_IDS = "SELECT position FROM payments WHERE id IN ({})"
 _ALL = (
     f"SELECT {PAYMENT_COLUMNS}, idempotency_key FROM payments"
     " WHERE position BETWEEN ? AND ? ORDER BY position"
@@ -74,27 +102,40 @@ _PAGE = {
     ),
 }
 
-# Without an index: so many payments of the selection are compared, the newest first.
+# Without an index: the newest payments of the selection are compared, up to this number.
 MAX_COMPARED_PAYMENTS = 10_000
 _COMPARED = (
     "SELECT position FROM payments WHERE position IN ({}) AND (?1 IS NULL OR amount_minor >= ?1)"
     " AND (?2 IS NULL OR amount_minor <= ?2) AND (?3 IS NULL OR phone = ?3) AND (?4 IS NULL OR"
     " EXISTS (SELECT 1 FROM json_each(terms, '$.metadata') WHERE instr(key || '=' || value, ?4)))"
-    " ORDER BY position DESC LIMIT ?5"
+    " AND (?5 IS NULL OR reason = ?5) ORDER BY position DESC LIMIT ?6"
 )
 
 # `~` comes after every character of an id.
 _BY_PREFIX = (
-    f"SELECT {PAYMENT_COLUMNS} FROM payments INDEXED BY payments_by_id"
+    "SELECT position FROM payments INDEXED BY payments_by_id"
     " WHERE id >= ?1 AND id < ?1 || '~' ORDER BY id LIMIT ?2"
 )
+_NEWEST = (
+    "(SELECT * FROM payments NOT INDEXED WHERE position BETWEEN ?1 AND ?2"
+    f" ORDER BY position DESC LIMIT {MAX_COMPARED_PAYMENTS})"
+)
 _CONTAINING = (
-    f"SELECT {PAYMENT_COLUMNS} FROM (SELECT * FROM payments NOT INDEXED"
-    f" WHERE position BETWEEN ?1 AND ?2 ORDER BY position DESC LIMIT {MAX_COMPARED_PAYMENTS})"
-    " WHERE amount_minor IN (?3, ?8) OR instr(phone, ?4) OR substr(id, -length(?5)) = ?5 OR EXISTS"
-    " (SELECT 1 FROM json_each(terms, '$.metadata')"
-    " WHERE value = ?6 OR instr(key || '=' || value, ?5))"
-    " ORDER BY position DESC LIMIT ?7"
+    f"SELECT position FROM {_NEWEST} WHERE amount_minor IN (?3, ?7) OR instr(phone, ?4)"
+    " OR substr(id, -length(?5)) = ?5 OR status = lower(?6) OR instr(reason, lower(?5)) OR EXISTS"
+    " (SELECT 1 FROM json_each(terms, '$.metadata') WHERE value = ?6 COLLATE NOCASE"
+    " OR instr(lower(key || '=' || value), lower(?5)))"
+    " ORDER BY position DESC"
+)
+_KINDS = f"SELECT status, reason, count(*) FROM {_NEWEST} GROUP BY status, reason ORDER BY 3 DESC"
+_SUMMARIES = (
+    "SELECT payments.position, id, json_extract(terms, '$.metadata'), amount_minor, status, reason,"
+    " payments.created_at,"
+    " count(state), count(state = 'succeeded' OR NULL), count(state = 'failed' OR NULL)"
+    " FROM payments"
+    " LEFT JOIN deliveries INDEXED BY deliveries_by_payment ON payment = payments.position"
+    " AND state IN ('pending', 'succeeded', 'failed')"
+    " WHERE payments.position IN ({}) GROUP BY payments.position"
 )
 
 
@@ -104,7 +145,7 @@ class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
     `metadata` is a part of `name=value`.
     """
 
-    limit: int
+    limit: int = DEFAULT_PAGE_LENGTH
     after: str | None = None
     status: Status | None = None
     method: str | None = None
@@ -114,11 +155,12 @@ class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
     amount_lte: int | None = None
     phone: str | None = None
     metadata: str | None = None
+    reason: Reason | None = None
 
     @property
-    def compared(self) -> tuple[int | None, int | None, str | None, str | None]:
+    def compared(self) -> tuple[int | str | None, ...]:
         """The filters without an index."""
-        return self.amount_gte, self.amount_lte, self.phone, self.metadata
+        return self.amount_gte, self.amount_lte, self.phone, self.metadata, self.reason
 
     @property
     def is_of_newest(self) -> bool:
@@ -147,42 +189,41 @@ class UnknownCursor(Exception):
     """The cursor of a page is not a payment of the owner."""
 
 
-@lru_cache(maxsize=256)
-def methods_of_text(text: str) -> tuple[str, ...]:
-    """One tuple for all payments with equal methods."""
-    return tuple(text.split(","))
-
-
-def payment_of_row(row: tuple[Any, ...]) -> Payment:
-    """The payment in the first columns of a row, in the order of PAYMENT_COLUMNS.
-
-    By position, which is also the order of its fields: by name it would take twice as long.
-    """
-    values = list(row[: len(Payment._fields)])
-    values[3], values[7] = methods_of_text(row[3]), STATUSES[row[7]]
-    values[9] = REASONS[row[9]]
-    return Payment._make(values)
-
-
 def insert(tx: Transaction, created: Iterable[NewPayment]) -> list[int]:
     """Write new payments; returns the positions of the events of their creation."""
     rows: list[tuple[Any, ...]] = []
+    first_events: list[int] = []
     for new in created:
-        position, payment_id, amount_minor, methods, *terms_and_instants = new.payment[:7]
-        owner = position >> ORDINAL_BITS
-        first_event, timer = tx.next_position("events", owner), tx.next_timer()
-        row = (position, owner, payment_id, amount_minor, ",".join(methods), *terms_and_instants)
-        key = (new.idempotency_key, new.fingerprint, new.request_id)
-        rows.append((*row, first_event, timer, STATUS_WORDS[new.payment.status], *key))
+        payment, owner = new.payment, new.payment.position >> ORDINAL_BITS
+        first_event = tx.next_position("events", owner)
+        first_events.append(first_event)
+        rows.append(
+            (
+                payment.position,
+                owner,
+                payment.id,
+                payment.amount_minor,
+                ",".join(payment.methods),
+                msgspec.json.encode(payment.terms).decode(),
+                payment.created_at,
+                payment.expires_at,
+                first_event,
+                tx.next_timer(),
+                STATUS_WORDS[payment.status],
+                new.idempotency_key,
+                new.fingerprint,
+                new.request_id,
+            )
+        )
     tx.insert(_INSERT, rows)
-    return [row[_FIRST_EVENT] for row in rows]
+    return first_events
 
 
-def update(tx: Transaction, payments: Iterable[Payment]) -> None:
+def update(tx: Transaction, payments: Iterable[Payment | PaymentState]) -> None:
     """Write the changes of payments; equal changes share a statement."""
     equal: dict[tuple[Any, ...], list[int]] = {}
     for payment in payments:
-        equal.setdefault(tuple(payment)[_MUTABLE], []).append(payment.position)
+        equal.setdefault(_changed_values(payment), []).append(payment.position)
     for (status, *others), positions in equal.items():
         # An expiry changes only the status: the other columns would cost three indexes.
         is_bare = status is Status.EXPIRED and all(value is None for value in others)
@@ -197,19 +238,25 @@ def update(tx: Transaction, payments: Iterable[Payment]) -> None:
                 tx.execute(statement.format(among), (*values, *part))
 
 
+def renew(tx: Transaction, payment: Payment) -> None:
+    """Write the later expiry of a payment that is pending again."""
+    values = (payment.expires_at, payment.first_lifetime_ms, tx.next_timer(), payment.position)
+    tx.execute(_RENEW, values)
+
+
 def find(tx: Transaction, owner: int, payment_id: str) -> Payment:
     """An owner's payment. Raises UnknownPayment, the same for a payment of another owner."""
     row = tx.execute(_BY_ID, (payment_id,)).fetchone()
-    first, last = positions_of(owner)
-    if row is None or not first <= row[0] <= last:
+    payment = None if row is None else PAYMENT_ROWS.value(row)
+    if payment is None or payment.position >> ORDINAL_BITS != owner:
         mode = [*Mode][owner & 1]
         hint = f" This is {mode} mode; a payment is in the mode of the key that created it."
         raise UnknownPayment(payment_id, hint=hint)
-    return payment_of_row(row)
+    return payment
 
 
 def get(tx: Transaction, position: int) -> Payment:
-    return payment_of_row(tx.execute(_BY_POSITION, (position,)).fetchone())
+    return PAYMENT_ROWS.value(tx.execute(_BY_POSITION, (position,)).fetchone())
 
 
 def first_after(tx: Transaction, owner: int, column: str, value: int) -> int:
@@ -220,10 +267,11 @@ def first_after(tx: Transaction, owner: int, column: str, value: int) -> int:
     while low < high:
         middle = (low + high) // 2
         row = tx.execute(statement, (middle, end)).fetchone()
-        if row is None or row[1] > value:
+        found, found_value = row or (middle, None)
+        if found_value is None or found_value > value:
             high = middle
         else:
-            low = row[0] + 1
+            low = found + 1
     return low
 
 
@@ -236,10 +284,10 @@ def page(tx: Transaction, owner: int, query: PageQuery) -> list[int]:
     """
     low, high = positions_of(owner)
     if query.after is not None:
-        row = tx.execute(_POSITION_OF_ID, (query.after,)).fetchone()
-        if row is None or not low <= row[0] <= high:
+        (after,) = tx.execute(_POSITIONS_OF_IDS.format("?"), (query.after,)).fetchone() or (0,)
+        if not low <= after <= high:
             raise UnknownCursor
-        high = row[0] - 1
+        high = after - 1
     if query.created_gte is not None:
         low = first_after(tx, owner, "created_at", query.created_gte - 1)
     if query.created_lte is not None:
@@ -247,27 +295,27 @@ def page(tx: Transaction, owner: int, query: PageQuery) -> list[int]:
     filters = [value for value in (query.method, query.status) if value is not None]
     statement = _PAGE[query.status is not None, query.method is not None]
     compared = query.compared
-    is_compared = compared != (None, None, None, None)
+    is_compared = any(value is not None for value in compared)
     limit = MAX_COMPARED_PAYMENTS if is_compared else query.limit + 1
-    positions = [row[0] for row in tx.execute(statement, (*filters, low, high, limit))]
+    positions = [position for (position,) in tx.execute(statement, (*filters, low, high, limit))]
     if not is_compared:
         return positions
     matching: list[int] = []
     for start in range(0, len(positions), _MAX_POSITIONS_PER_STATEMENT):
         part = positions[start : start + _MAX_POSITIONS_PER_STATEMENT]
         # The numbered parameters come first.
-        among = ", ".join(f"?{number}" for number in range(6, 6 + len(part)))
+        among = ", ".join(f"?{number}" for number in range(7, 7 + len(part)))
         left = query.limit + 1 - len(matching)
         rows = tx.execute(_COMPARED.format(among), (*compared, left, *part))
-        matching += [row[0] for row in rows]
+        matching += [position for (position,) in rows]
         if len(matching) > query.limit:
             break
     return matching
 
 
-def with_prefix(tx: Transaction, prefix: str, *, limit: int) -> list[Payment]:
-    """The payments of all owners whose ids begin with a text."""
-    return [payment_of_row(row) for row in tx.execute(_BY_PREFIX, (prefix, limit))]
+def with_prefix(tx: Transaction, prefix: str, *, limit: int) -> list[int]:
+    """The positions of payments of all owners whose ids begin with a text."""
+    return [position for (position,) in tx.execute(_BY_PREFIX, (prefix, limit))]
 
 
 def containing(
@@ -278,15 +326,43 @@ def containing(
     amounts_minor: tuple[int | None, int | None],
     phone_digits: str | None,
     part: str | None,
-    limit: int,
-) -> list[Payment]:
-    """Among an owner's newest payments, those with one of two amounts, with these digits in the
-    phone, with a text as a value of metadata, or with a part of metadata or of the end of the id,
-    newest first.
+) -> list[int]:
+    """Among an owner's newest payments, the positions of those with one of two amounts, with these
+    digits in the phone, with a text as status or as a value of metadata, or with a part of the
+    reason, of metadata or of the end of the id, newest first.
     """
     amount, other_amount = amounts_minor
-    values = (*positions_of(owner), amount, phone_digits, part, text, limit, other_amount)
-    return [payment_of_row(row) for row in tx.execute(_CONTAINING, values)]
+    values = (*positions_of(owner), amount, phone_digits, part, text, other_amount)
+    return [position for (position,) in tx.execute(_CONTAINING, values)]
+
+
+def kinds(tx: Transaction, owner: int) -> list[tuple[str, str | None, int]]:
+    """The statuses and reasons of an owner's newest payments, with counts."""
+    return tx.execute(_KINDS, positions_of(owner)).fetchall()
+
+
+def summaries(tx: Transaction, positions: Sequence[int]) -> dict[int, PaymentSummary]:
+    """The payments at these positions, in their order."""
+    rows = tx.execute(_SUMMARIES.format(", ".join("?" * len(positions))), positions)
+    found = {
+        position: PaymentSummary(
+            id=name,
+            order=order_text(name, msgspec.json.decode(metadata)),
+            amount=amount_text(amount_minor),
+            status=status,
+            reason=reason,
+            at=format_instant(created_at),
+            **dict(zip(("due", "acknowledged", "failed"), webhooks, strict=True)),
+        )
+        for position, name, metadata, amount_minor, status, reason, created_at, *webhooks in rows
+    }
+    return {position: found[position] for position in positions if position in found}
+
+
+def summaries_by_id(tx: Transaction, names: Sequence[str]) -> dict[str, PaymentSummary]:
+    """The payments with these ids."""
+    rows = tx.execute(_POSITIONS_OF_IDS.format(", ".join("?" * len(names))), names)
+    return {each.id: each for each in summaries(tx, [row[0] for row in rows]).values()}
 
 
 def of_owner(
@@ -294,20 +370,21 @@ def of_owner(
 ) -> list[tuple[Payment, str | None]]:
     """An owner's payments, oldest first, or the one at a position, with its idempotency key."""
     positions = positions_of(owner) if only is None else (only, only)
-    return [(payment_of_row(row), row[-1]) for row in tx.execute(_ALL, positions)]
+    return [(PAYMENT_ROWS.value(row), key) for *row, key in tx.execute(_ALL, positions)]
 
 
 def metadata_bytes(tx: Transaction, owner: int) -> int:
     """The length of the metadata of all of an owner's payments, in JSON."""
-    return int(tx.execute(_METADATA_BYTES, positions_of(owner)).fetchone()[0])
+    (length,) = tx.execute(_METADATA_BYTES, positions_of(owner)).fetchone()
+    return int(length)
 
 
 def used_keys(tx: Transaction, owner: int, keys: Sequence[str]) -> dict[str, UsedKey]:
     """The used ones of these idempotency keys, in one statement."""
     statement = _USED_KEYS.format(", ".join("?" * len(keys)))
     return {
-        row[0]: UsedKey(fingerprint=row[1], payment=row[2], used_at=row[3])
-        for row in tx.execute(statement, (owner, *keys))
+        key: UsedKey(fingerprint=fingerprint, payment=payment, used_at=used_at)
+        for key, fingerprint, payment, used_at in tx.execute(statement, (owner, *keys))
     }
 
 

@@ -1,7 +1,6 @@
 """The tables of an account's scenarios and faults: its own, its switches and their counts."""
 
-from typing import Any
-
+from emulator.domain.instants import Instant
 from emulator.server.storage.batch import Transaction, positions_of_account
 
 _ACCOUNTS = (
@@ -17,6 +16,9 @@ _DELETE = "DELETE FROM scenarios WHERE account = ? AND name = ?"
 _SWITCHES = "SELECT name, is_enabled FROM scenario_switches WHERE account = ?"
 _SWITCH = "INSERT OR REPLACE INTO scenario_switches (account, name, is_enabled) VALUES (?, ?, ?)"
 _DELETE_SWITCH = "DELETE FROM scenario_switches WHERE account = ? AND name = ?"
+_STARTS = "SELECT source, at FROM scenario_starts WHERE account = ?"
+_START = "INSERT OR REPLACE INTO scenario_starts (account, source, at) VALUES (?, ?, ?)"
+_DELETE_START = "DELETE FROM scenario_starts WHERE account = ? AND source = ?"
 _FAULTS = "SELECT number, id, source FROM faults WHERE account = ? ORDER BY number DESC"
 _ADD_FAULT = "INSERT INTO faults (account, number, id, source) VALUES (?, ?, ?, ?)"
 _NUMBER_FAULT = (
@@ -44,7 +46,7 @@ _RESET_COUNTS = "DELETE FROM request_counts WHERE owner IN (?1 * 2, ?1 * 2 + 1) 
 
 def accounts(tx: Transaction) -> list[int]:
     """The numbers of the accounts that have scenarios, switches or faults of their own."""
-    return [row[0] for row in tx.execute(_ACCOUNTS)]
+    return [account for (account,) in tx.execute(_ACCOUNTS)]
 
 
 def sources(tx: Transaction, account: int) -> list[tuple[str, str]]:
@@ -73,6 +75,19 @@ def switch(tx: Transaction, account: int, name: str, *, is_enabled: bool | None)
         tx.execute(_SWITCH, (account, name, is_enabled))
 
 
+def starts(tx: Transaction, account: int) -> dict[str, Instant]:
+    """When scenarios were enabled and faults were added, by their names and ids."""
+    return dict(tx.execute(_STARTS, (account,)).fetchall())
+
+
+def start(tx: Transaction, account: int, source: str, at: Instant) -> None:
+    tx.execute(_START, (account, source, at))
+
+
+def delete_start(tx: Transaction, account: int, source: str) -> None:
+    tx.execute(_DELETE_START, (account, source))
+
+
 def faults(tx: Transaction, account: int) -> list[tuple[int, str, str]]:
     """The numbers, ids and texts of an account's fault rules, the newest first."""
     return tx.execute(_FAULTS, (account,)).fetchall()
@@ -80,8 +95,8 @@ def faults(tx: Transaction, account: int) -> list[tuple[int, str, str]]:
 
 def next_fault(tx: Transaction, account: int) -> int:
     """The number of the account's next fault rule; none is given twice."""
-    row: Any = tx.execute(_NUMBER_FAULT, (account,)).fetchone()
-    return int(row[0])
+    (number,) = tx.execute(_NUMBER_FAULT, (account,)).fetchone()
+    return int(number)
 
 
 def add_fault(tx: Transaction, account: int, number: int, fault_id: str, source: str) -> None:
@@ -103,8 +118,8 @@ def apply(tx: Transaction, payment: int, scenario: str) -> None:
 
 def count_request(tx: Transaction, owner: int, source: str, rule: int) -> int:
     """Count a request that a fault rule matches; returns the count."""
-    row: Any = tx.execute(_COUNT_REQUEST, (owner, source, rule)).fetchone()
-    return int(row[0])
+    (count,) = tx.execute(_COUNT_REQUEST, (owner, source, rule)).fetchone()
+    return int(count)
 
 
 def reset_counts(tx: Transaction, account: int, source: str) -> None:
@@ -115,8 +130,8 @@ def reset_counts(tx: Transaction, account: int, source: str) -> None:
 
 def use_count(tx: Transaction, account: int, rule: tuple[str, str, int]) -> int:
     """How often a rule (scenario, section, index) has been used."""
-    row = tx.execute(_USE_COUNT, (account, *rule)).fetchone()
-    return 0 if row is None else int(row[0])
+    (uses,) = tx.execute(_USE_COUNT, (account, *rule)).fetchone() or (0,)
+    return int(uses)
 
 
 def count_use(tx: Transaction, account: int, rule: tuple[str, str, int]) -> None:
@@ -125,4 +140,4 @@ def count_use(tx: Transaction, account: int, rule: tuple[str, str, int]) -> None
 
 def all_uses(tx: Transaction, account: int) -> dict[tuple[str, str, int], int]:
     """How often each used rule (scenario, section, index) has been used."""
-    return {(row[0], row[1], row[2]): row[3] for row in tx.execute(_ALL_USES, (account,))}
+    return {tuple(rule): uses for *rule, uses in tx.execute(_ALL_USES, (account,))}

@@ -30,7 +30,7 @@ CREATE TABLE payments (
     methods      TEXT    NOT NULL,
     terms        TEXT    NOT NULL,   -- JSON: what the merchant requested, never changed
     created_at   INTEGER NOT NULL,
-    expires_at   INTEGER NOT NULL,
+    expires_at   INTEGER NOT NULL,   -- a later one after a return to `pending`
     first_event  INTEGER NOT NULL,   -- the position of the event of its creation
     expiry_timer INTEGER NOT NULL,   -- the sequence of the timer that expires it
     status       TEXT    NOT NULL,
@@ -39,6 +39,7 @@ CREATE TABLE payments (
     completed_at INTEGER,
     phone        TEXT,               -- normalised
     bank         TEXT,
+    first_lifetime_ms INTEGER,       -- NULL while `expires_at` is that of the creation
     idempotency_key TEXT,            -- NULL also when its retention has passed and it was reused
     fingerprint  BLOB,               -- of the parameters that the key was used with
     request      TEXT                -- the `Request-Id` of its creation
@@ -51,8 +52,8 @@ CREATE UNIQUE INDEX payments_by_idempotency_key ON payments (owner, idempotency_
 CREATE INDEX payments_by_method ON payments (method) WHERE method IS NOT NULL;
 CREATE INDEX payments_by_method_and_status ON payments (method, status) WHERE method IS NOT NULL;
 
--- Of each payment all events but the first. A row with the status `pending` is no event: it is a
--- failed attempt to pay that was not the last, with its method and reason.
+-- Of each payment all events but the first. A row with the status `pending` is no event: the payment
+-- returned to it. With a reason it is a failed attempt to pay that was not the last.
 CREATE TABLE events (
     position     INTEGER PRIMARY KEY,
     payment      INTEGER NOT NULL,
@@ -113,7 +114,7 @@ CREATE TABLE deliveries (
     sequence      INTEGER NOT NULL,      -- its place in the order of creation, timers included
     is_held       INTEGER NOT NULL,      -- waits for the payment's next event
     tamper        TEXT,
-    oddity        TEXT,                  -- what a scenario did to it, JSON
+    fault         TEXT,                  -- the webhook fault of a scenario, JSON
     is_concurrent INTEGER NOT NULL DEFAULT 0,  -- with its copies
     timeout_ms    INTEGER                -- real time; NULL: the usual time-out
 ) STRICT;
@@ -152,6 +153,15 @@ CREATE TABLE scenario_switches (
     name       TEXT    NOT NULL,
     is_enabled INTEGER NOT NULL,
     PRIMARY KEY (account, name)
+) STRICT, WITHOUT ROWID;
+
+-- When a scenario was enabled, or a fault added, by the account's clock. The source '' is the start
+-- of the account.
+CREATE TABLE scenario_starts (
+    account INTEGER NOT NULL,
+    source  TEXT    NOT NULL,
+    at      INTEGER NOT NULL,
+    PRIMARY KEY (account, source)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE faults (

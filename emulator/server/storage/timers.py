@@ -12,41 +12,62 @@ plan: without statistics, SQLite sometimes chooses another index or begins with 
 """
 
 from functools import lru_cache
-from typing import Any
+from typing import NamedTuple
 
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Payment, Status
+from emulator.domain.payment import Payment, PaymentState, Status
 from emulator.domain.transitions import Change, DueKey, Timer, TimerKind
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.payments import (
-    PAYMENT_COLUMNS,
+    PAYMENT_ROWS,
     REASONS,
+    STATE_ROWS,
     STATUS_WORDS,
     STATUSES,
-    payment_of_row,
 )
+from emulator.server.storage.rows import RowMapper, joined
 
 KINDS = {kind.value: kind for kind in TimerKind}
 
-_COLUMNS = "due_at, sequence, payment, kind, timers.status, timers.reason, unusual"
-# The expiry of a pending payment, in the same columns: it has no row of its own.
-_EXPIRY_COLUMNS = "expires_at, expiry_timer, position, 'expiry', 'expired', NULL, 0"
-_INSERT = (
-    "INSERT INTO timers (account, due_at, sequence, payment, kind, status, reason, unusual)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+
+class _TimerRow(NamedTuple):
+    due_at: Instant
+    sequence: int
+    payment: int
+    kind: str
+    status: str
+    reason: str | None
+    unusual: int
+
+    @property
+    def timer(self) -> Timer:
+        due_at, sequence, payment, kind, *change = self
+        return Timer(due_at, sequence, payment, KINDS[kind], _change(*change))
+
+
+_ROWS = RowMapper(
+    _TimerRow, expressions={"status": "timers.status", "reason": "timers.reason"}, is_decoded=True
 )
+_COLUMNS = _ROWS.columns
+# The expiry of a pending payment, in the same columns: it has no row of its own.
+_EXPIRY_COLUMNS = _ROWS.select(
+    due_at="expires_at",
+    sequence="expiry_timer",
+    payment="position",
+    kind="'expiry'",
+    status="'expired'",
+    reason="NULL",
+    unusual="0",
+)
+_INSERT = f"INSERT INTO timers ({', '.join(_TimerRow._fields)}, account) VALUES ({_ROWS.marks}, ?)"
 _OF_ACCOUNT = (
     "FROM timers CROSS JOIN payments ON payments.position = timers.payment WHERE account = ?1"
 )
 _EXPIRIES_OF_ACCOUNT = (
     "FROM payments INDEXED BY payments_by_expiry WHERE status = 'pending' AND owner >> 1 = ?1"
 )
-# Of the payment only the columns that a change of status needs, for speed.
-_CHANGED = (
-    "position, id, 0, methods, '', 0, 0, payments.status, method, payments.reason, completed_at,"
-    " phone, bank"
-)
-_CHANGED_AT = 7
+# Only the columns that a change of status needs, for speed.
+_CHANGED = STATE_ROWS.select(status="payments.status", reason="payments.reason")
 _DUE = (
     f"SELECT {_COLUMNS}, {_CHANGED} {_OF_ACCOUNT} AND (due_at, sequence) <= (?, ?)"
     " ORDER BY due_at, sequence LIMIT ?"
@@ -69,17 +90,11 @@ _OF_PAYMENT = (
 )
 
 # A row for each step, or one without. One statement, because every page executes it.
-_PAYMENT_COLUMNS = [f"payments.{column}" for column in PAYMENT_COLUMNS.split(", ")]
-_STEP_AT = len(_PAYMENT_COLUMNS) + 1
 _WITH_PAYMENT = (
-    f"SELECT {', '.join(_PAYMENT_COLUMNS)}, expiry_timer, {_COLUMNS} FROM payments"
+    f"SELECT {PAYMENT_ROWS.select_from('payments')}, {_COLUMNS}, expiry_timer FROM payments"
     " LEFT JOIN timers INDEXED BY timers_by_payment ON timers.payment = payments.position"
     " WHERE id = ? ORDER BY due_at, sequence"
 )
-
-
-def _timer_of_row(row: tuple[Any, ...]) -> Timer:
-    return Timer(row[0], row[1], row[2], KINDS[row[3]], _change(row[4], row[5], row[6]))
 
 
 @lru_cache(maxsize=256)
@@ -90,20 +105,28 @@ def _change(status: str, reason: str | None, unusual: int) -> Change:
 
 def insert(tx: Transaction, account: int, timer: Timer) -> None:
     change = timer.change
-    kind, status = timer.kind.value, STATUS_WORDS[change.to]
-    tx.execute(_INSERT, (account, *timer[:3], kind, status, change.reason, change.unusual))
+    row = _TimerRow(
+        due_at=timer.due_at,
+        sequence=timer.sequence,
+        payment=timer.payment,
+        kind=timer.kind.value,
+        status=STATUS_WORDS[change.to],
+        reason=change.reason,
+        unusual=change.unusual,
+    )
+    tx.execute(_INSERT, (*row, account))
 
 
-def due(tx: Transaction, account: int, *, until: DueKey, limit: int) -> list[tuple[Timer, Payment]]:
-    """The account's timers up to and including a due key, with their payments.
-
-    The payments lack amount, terms and instants, which a change does not need.
-    """
+def due(
+    tx: Transaction, account: int, *, until: DueKey, limit: int
+) -> list[tuple[Timer, PaymentState]]:
+    """The account's timers up to and including a due key, each with the state of its payment."""
     rows = tx.execute(_DUE_EXPIRIES, (account, *until, limit)).fetchall()
     steps = tx.execute(_DUE, (account, *until, limit)).fetchall()
     if steps:
         rows = sorted([*rows, *steps])[:limit]
-    return [(_timer_of_row(row), payment_of_row(row[_CHANGED_AT:])) for row in rows]
+    pairs = (joined(row, _ROWS, STATE_ROWS) for row in rows)
+    return [(row.timer, state) for row, state in pairs]
 
 
 def next_due_at(tx: Transaction, account: int) -> Instant | None:
@@ -113,13 +136,16 @@ def next_due_at(tx: Transaction, account: int) -> Instant | None:
 
 def next_of_account(tx: Transaction, account: int) -> tuple[Timer, str] | None:
     """The account's next timer and the id of its payment."""
-    row = tx.execute(_NEXT, (account,)).fetchone()
-    return None if row is None else (_timer_of_row(row), row[-1])
+    found = tx.execute(_NEXT, (account,)).fetchone()
+    if found is None:
+        return None
+    *row, payment_id = found
+    return _ROWS.value(row).timer, payment_id
 
 
 def of_payment(tx: Transaction, payment: int) -> list[Timer]:
     """The timers of the payment at a position, in order."""
-    return [_timer_of_row(row) for row in tx.execute(_OF_PAYMENT, (payment,))]
+    return [_ROWS.value(row).timer for row in tx.execute(_OF_PAYMENT, (payment,))]
 
 
 def with_payment(tx: Transaction, payment_id: str) -> tuple[Payment, list[Timer]] | None:
@@ -127,8 +153,10 @@ def with_payment(tx: Transaction, payment_id: str) -> tuple[Payment, list[Timer]
     rows = tx.execute(_WITH_PAYMENT, (payment_id,)).fetchall()
     if not rows:
         return None
-    payment, sequence = payment_of_row(rows[0]), rows[0][_STEP_AT - 1]
-    scheduled = [_timer_of_row(row[_STEP_AT:]) for row in rows if row[_STEP_AT] is not None]
+    joins = [(*joined(row, PAYMENT_ROWS, _ROWS), sequence) for *row, sequence in rows]
+    # Without a step, its columns are NULL.
+    scheduled = [step.timer for _, step, _ in joins if step.sequence]
+    payment, _, sequence = joins[0]
     if payment.status is Status.PENDING:
         change = _change("expired", None, 0)
         expiry = Timer(payment.expires_at, sequence, payment.position, TimerKind.EXPIRY, change)

@@ -1,20 +1,11 @@
 """Sends webhooks over the network, and turns responses and failures into results."""
 
 import asyncio
-import re
-from base64 import b64encode
-from collections.abc import Awaitable, Callable
-from functools import lru_cache
-from ipaddress import ip_address
-from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote, urlsplit
-
-from msgspec import Struct
+import ssl
+from collections.abc import Callable
 
 from emulator.clock import SystemClock
-from emulator.domain.webhooks import MAX_TIMEOUT_MS, AttemptResult, WebhookRequest, WebhookResponse
-from emulator.http.addresses import DEFAULT_PORTS, host_with_port
-from emulator.http.client import ResponseProtocol
+from emulator.domain.webhooks import MAX_TIMEOUT_MS, AttemptResult, WebhookRequest
 from emulator.http.diagnosis import (
     Diagnosis,
     FailedRequest,
@@ -22,221 +13,9 @@ from emulator.http.diagnosis import (
     diagnose_response,
     diagnose_timeout,
 )
-from emulator.http.failures import NotHttp, RequestStage
-from emulator.http.name_lookup import NameLookups, connect_to_first, run_on_daemon_thread
+from emulator.http.exchange import HttpExchange
+from emulator.http.name_lookup import NameLookups, run_on_daemon_thread
 from emulator.http.tls import tls_context
-
-if TYPE_CHECKING:
-    import ssl
-
-_MAX_CACHED_TARGETS = 64
-_IPV4_FORM = re.compile(r"[0-9]+(\.[0-9]+){3}", re.ASCII)
-# All printable ASCII characters that a request line may contain; percent signs stay as they are.
-_SENT_VERBATIM = "!$%&'()*+,-./:;=?@[\\]^_|~"
-# Of a response with all that frames it, and of its body.
-MAX_RESPONSE_BYTES = 256 * 1024
-MAX_BYTES_READ = 65_536
-# Headers, chunks and packets: each takes some time, also where it has only one byte.
-MAX_RESPONSE_PARTS = 2_000
-MAX_STORED_BYTES = 4_096
-MAX_STORED_HEADERS = 64
-MAX_HEADER_CHARACTERS = 2_048
-# The peer of a closed TLS connection has this real time to confirm the end.
-MAX_TLS_SHUTDOWN_S = 1
-
-
-class Destination(Struct, frozen=True, kw_only=True):
-    """A parsed URL: `host` is ASCII, `address` is the value of the header `Host`.
-
-    `path` has the query. `authorization` is the header's value for a user in the URL.
-    """
-
-    is_tls: bool
-    host: str
-    port: int
-    address: str
-    path: str
-    authorization: str | None
-
-
-@lru_cache(_MAX_CACHED_TARGETS)
-def parse_destination(url: str) -> Destination:
-    """Raises ValueError, also for a name that the domain name system cannot contain."""
-    parts = urlsplit(url)
-    host, port = _ascii_host(parts.netloc, parts.hostname or ""), parts.port
-    usual_port = DEFAULT_PORTS[parts.scheme]
-    authorization = None
-    if parts.username or parts.password:
-        user = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-        authorization = f"Basic {b64encode(user.encode()).decode('ascii')}"
-    path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-    return Destination(
-        is_tls=parts.scheme == "https",
-        host=host,
-        port=port or usual_port,
-        address=host_with_port(host, None if port == usual_port else port),
-        path=quote(path, safe=_SENT_VERBATIM),
-        authorization=authorization,
-    )
-
-
-def _ascii_host(netloc: str, host: str) -> str:
-    """Raises ValueError; UnicodeError is one."""
-    if not host.isascii():
-        import idna
-
-        return idna.encode(host).decode("ascii")
-    if "[" in netloc or _IPV4_FORM.fullmatch(host):
-        ip_address(host)
-    return host
-
-
-class WebhookExchange(ResponseProtocol):
-    """A request and the progress of its response, which remains when `run` is cancelled.
-
-    `failure` is why there is no response; None also before the end.
-    """
-
-    def __init__(
-        self,
-        request: WebhookRequest,
-        lookups: NameLookups,
-        tls_context: "Callable[[], Awaitable[ssl.SSLContext]]",
-    ) -> None:
-        super().__init__()
-        self.url = request.url
-        self.stage = RequestStage.RESOLVING
-        self.failure: Exception | None = None
-        self._request = request
-        self._parts = 0
-        self._lookups = lookups
-        self._tls_context = tls_context
-        self._transport: asyncio.Transport | None = None
-        self._has_ended = asyncio.Event()
-
-    @property
-    def response(self) -> WebhookResponse | None:
-        if self._status is None:
-            return None
-        return WebhookResponse(
-            status=self._status,
-            headers=tuple(self._headers),
-            body=self._body[:MAX_STORED_BYTES].decode("utf-8", "replace"),
-        )
-
-    async def run(self) -> None:
-        """Send the request and wait for the end of the response, or of the connection."""
-        try:
-            target = parse_destination(self.url)
-            transport = await self._connect(target)
-            self.stage = RequestStage.AWAITING_RESPONSE
-            transport.write(_head(target, self._request) + self._request.body)
-            await self._has_ended.wait()
-            transport.close()
-        # ValueError: the URL, or a host name that cannot be encoded for the domain name system.
-        except (OSError, ValueError) as error:
-            self._end(error)
-        except asyncio.CancelledError:
-            self._has_ended.set()
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Close the connection without waiting for the peer."""
-        if self._transport is not None:
-            self._transport.abort()
-
-    async def _connect(self, target: Destination) -> asyncio.Transport:
-        """Connect to the first address that accepts the connection."""
-        addresses = await self._lookups.ip_addresses(target.host.encode("ascii"))
-        self.stage = RequestStage.CONNECTING
-        transport, _ = await connect_to_first(addresses, target.port, lambda: self)
-        return await self._start_tls(transport, target) if target.is_tls else transport
-
-    async def _start_tls(
-        self, transport: asyncio.Transport, target: Destination
-    ) -> asyncio.Transport:
-        self.stage = RequestStage.TLS_HANDSHAKE
-        try:
-            encrypted = await asyncio.get_running_loop().start_tls(
-                transport,
-                self,
-                await self._tls_context(),
-                server_hostname=target.host,
-                ssl_shutdown_timeout=MAX_TLS_SHUTDOWN_S,
-            )
-        except OSError:
-            transport.abort()
-            raise
-        if encrypted is None:
-            raise ConnectionResetError
-        self._transport = encrypted
-        return encrypted
-
-    def _end(self, failure: Exception | None) -> None:
-        """The first end of an exchange counts."""
-        if not self._has_ended.is_set():
-            self.failure = failure if self._status is None else None
-            self._has_ended.set()
-
-    # ---- What the event loop calls
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if isinstance(transport, asyncio.Transport):
-            self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        if self._has_ended.is_set():
-            return
-        self._parts += 1
-        super().data_received(data[: MAX_RESPONSE_BYTES - self._received_bytes])
-        if self._received_bytes >= MAX_RESPONSE_BYTES or self._parts >= MAX_RESPONSE_PARTS:
-            self._end(NotHttp("the response is too long"))
-            self.close()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._end(exc or ConnectionResetError())
-
-    # ---- What the parser calls
-
-    def _count_part(self) -> None:
-        """Raises NotHttp, which ends the parser."""
-        self._parts += 1
-        if self._parts >= MAX_RESPONSE_PARTS:
-            raise NotHttp("the response has too many parts")
-
-    def on_message_begin(self) -> None:
-        self._count_part()
-        super().on_message_begin()
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._count_part()
-        if self._status is None and len(self._headers) < MAX_STORED_HEADERS:
-            self._headers.append((_text(name).lower(), _text(value)[:MAX_HEADER_CHARACTERS]))
-
-    def on_body(self, body: bytes) -> None:
-        self._count_part()
-        self._body += body[: MAX_BYTES_READ - len(self._body)]
-        if len(self._body) >= MAX_BYTES_READ:
-            self._end(None)
-
-
-def _head(target: Destination, request: WebhookRequest) -> bytes:
-    headers = [
-        ("host", target.address),
-        *request.headers,
-        ("accept-encoding", "identity"),
-        ("connection", "close"),
-        ("Content-Length", str(len(request.body))),
-    ]
-    if target.authorization is not None:
-        headers.append(("authorization", target.authorization))
-    lines = [f"POST {target.path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
-
-
-def _text(header: bytes) -> str:
-    return header.decode("utf-8", "replace")
 
 
 class Sender:
@@ -252,12 +31,12 @@ class Sender:
         wall: SystemClock,
         *,
         is_in_container: bool,
-        load_tls: "Callable[[], ssl.SSLContext]" = tls_context,
+        load_tls: Callable[[], ssl.SSLContext] = tls_context,
     ) -> None:
         self._wall = wall
         self._is_in_container = is_in_container
         self._lookups = NameLookups()
-        self._exchanges: set[WebhookExchange] = set()
+        self._exchanges: set[HttpExchange] = set()
         self._loading: asyncio.Future[ssl.SSLContext] | None = None
         self._load_tls = load_tls
 
@@ -269,7 +48,7 @@ class Sender:
         It takes at most `timeout_ms` from name resolution to the end of the response. The status
         decides: an incomplete body does not change the result.
         """
-        exchange = WebhookExchange(request, self._lookups, self._tls_context)
+        exchange = HttpExchange(request, self._lookups, self._tls_context)
         started_ms = self._wall.monotonic_ms()
         until = self._wall.now_ms() + timeout_ms
         has_ended = asyncio.Event()
@@ -292,16 +71,14 @@ class Sender:
         for exchange in self._exchanges:
             exchange.close()
 
-    async def _tls_context(self) -> "ssl.SSLContext":
+    async def _tls_context(self) -> ssl.SSLContext:
         """The trusted certificates, read once on a thread because that takes a while."""
         if self._loading is None:
             self._loading = run_on_daemon_thread(self._load_tls, name="tls-context")
         # Cancelling one attempt must not cancel it for the others.
         return await asyncio.shield(self._loading)
 
-    def _result(
-        self, exchange: WebhookExchange, timeout_ms: int, duration_ms: float
-    ) -> AttemptResult:
+    def _result(self, exchange: HttpExchange, timeout_ms: int, duration_ms: float) -> AttemptResult:
         response = exchange.response
         diagnosis: Diagnosis | None
         failed = FailedRequest(

@@ -62,6 +62,7 @@ async def send_raw(emulator: World, request: RawRequest) -> RawResponse:
 
     scope = {
         "type": "http",
+        "scheme": "http",
         "method": request.method,
         "path": request.path,
         "raw_path": request.path.encode(),
@@ -70,7 +71,7 @@ async def send_raw(emulator: World, request: RawRequest) -> RawResponse:
         "server": ("127.0.0.1", request.port),
         "client": ("127.0.0.1", 123),
     }
-    await asgi(emulator.running.gateway)(scope, receive, send)
+    await asgi(emulator.app)(scope, receive, send)
     if not sent:
         return RawResponse(status=0, headers=[], body=b"")
     start, *bodies = sent

@@ -45,6 +45,17 @@ async def test_a_missing_or_invalid_key_yields_401(emulator: World) -> None:
         assert response.headers["www-authenticate"] == "Bearer"
 
 
+@pytest.mark.clause("5.1", "5.4")
+async def test_two_authorization_headers_yield_401(emulator: World) -> None:
+    key, wrong = f"Bearer {TEST_KEY}", "Bearer test_unknown"
+    for two in ((key, key), (key, wrong), (wrong, key), (key, "Basic dDo=")):
+        sent = [("Authorization", value) for value in two]
+        for method, path in (("GET", PAYMENTS), ("POST", PAYMENTS), ("GET", "/v1/no")):
+            response = await emulator.api.request(method, path, headers=sent)
+            assert refusal(response) == INVALID, two
+        assert (await emulator.api.get("/_emulator/clock", headers=sent)).status_code == 401
+
+
 @pytest.mark.clause("5.1")
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "bEaReR"])
 async def test_the_scheme_may_be_written_in_any_case(emulator: World, scheme: str) -> None:

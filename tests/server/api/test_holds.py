@@ -83,7 +83,7 @@ async def reset(hooks: WebhookWorld) -> None:
 
 
 async def stop(hooks: WebhookWorld) -> None:
-    hooks.emulator.running.engine.change_notifier.close()
+    hooks.emulator.app.engine.change_notifier.close()
 
 
 @pytest.mark.parametrize("release", [advance, reset, stop])
@@ -98,7 +98,7 @@ async def test_an_advance_a_reset_and_the_end_of_the_program_release_a_response(
 
 async def test_an_advance_that_is_over_before_a_held_response_looks_releases_it() -> None:
     async with webhook_world() as hooks:
-        engine = hooks.emulator.running.engine
+        engine = hooks.emulator.app.engine
         hold = engine.webhooks.holds.begin(engine.accounts.first.test, None)
         await hooks.emulator.advance(0)
         assert hold.is_over
@@ -154,7 +154,7 @@ class Shop:
 async def test_a_check_then_act_handler_fails_in_every_run_and_a_correct_one_in_none(
     is_correct: bool, times_fulfilled: int
 ) -> None:
-    runs = usually(5, deep=1_000)
+    runs = usually(5, deep=100)
     async with webhook_world(events=["payment.completed"]) as hooks:
         emulator = hooks.emulator
         rule = {"when": {}, "then": {"copies": 2, "concurrent": True}}

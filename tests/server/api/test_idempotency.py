@@ -58,6 +58,31 @@ async def test_the_first_response_is_replayed_in_every_status(
     assert len(await event_types(emulator)) == 1 + len(statuses)
 
 
+@pytest.mark.clause("4.1.20")
+@pytest.mark.parametrize("is_strict", [False, True])
+async def test_a_replay_of_a_final_payment_has_a_warning(is_strict: bool) -> None:
+    slug = "replayed-final-payment"
+    async with world(strict=is_strict) as emulator:
+        for statuses in (["failed"], ["expired"], ["completed", "refunded"]):
+            body = order(idempotency_key=statuses[-1])
+            original = await post(emulator, body)
+            for status in statuses:
+                assert WARNING not in (await post(emulator, body)).headers
+                await emulator.transition(original.json(), status, unusual=True)
+            replay = await post(emulator, body)
+            assert_replays(replay, original)
+            assert replay.headers[WARNING] == slug
+        # An expiry by the clock.
+        original = await first(emulator)
+        await emulator.advance(1800)
+        assert (await post(emulator, order(**KEY))).headers[WARNING] == slug
+        journal = (await emulator.shown("/requests"))["data"]
+        assert [each["warnings"] for each in journal[:2]] == [[slug], []]
+        # After the retention of the key it is a new payment.
+        await emulator.advance(DAY_S)
+        await first(emulator)
+
+
 @pytest.mark.clause("4.1.10")
 async def test_a_retry_after_a_restart_is_still_a_retry(tmp_path: Path) -> None:
     database = str(tmp_path / "state.db")
@@ -83,8 +108,9 @@ class TestSameParameters:
             ({}, {"metadata": None}),
             ({"metadata": None}, {"metadata": {}}),
             ({"metadata": {"a": "1", "b": "2"}}, {"metadata": {"b": "2", "a": "1"}}),
-            ({}, {"unknown": 1}),
-            ({"unknown": 1}, {"unknown": 2}),
+            ({}, {"unknown": None}),
+            ({"unknown": 1.50}, {"unknown": 1.50}),
+            ({"b": {"x": 1, "y": [2]}, "a": 1}, {"a": 1, "b": {"y": [2], "x": 1}}),
         ],
     )
     async def test_the_same_parameters_are_a_retry(
@@ -92,6 +118,29 @@ class TestSameParameters:
     ) -> None:
         original = await first(emulator, **earlier)
         assert_replays(await post(emulator, order(**KEY, **later)), original)
+
+    @pytest.mark.clause("4.1.19", "4.1.14")
+    @pytest.mark.parametrize(
+        ("earlier", "later"),
+        [
+            ({}, {"unknown": 1}),
+            ({"unknown": 1}, {}),
+            ({"unknown": 1}, {"unknown": 2}),
+            ({"unknown": 1}, {"unknown": 1, "another": 1}),
+            ({"unknown": 1}, {"Unknown": 1}),
+            ({"unknown": 1}, {"unknown": "1"}),
+            ({"unknown": 1.5}, {"unknown": 1.25}),
+            ({"unknown": True}, {"unknown": 1}),
+            ({"unknown": [1, 2]}, {"unknown": [2, 1]}),
+            ({"unknown": {"a": None}}, {"unknown": {}}),
+        ],
+    )
+    async def test_different_unknown_members_are_a_conflict(
+        self, emulator: World, earlier: dict[str, Any], later: dict[str, Any]
+    ) -> None:
+        original = await first(emulator, **earlier)
+        assert refusal(await post(emulator, order(**KEY, **later))) == REUSED
+        assert_replays(await post(emulator, order(**KEY, **earlier)), original)
 
     async def test_the_order_of_members_white_space_and_escapes_do_not_count(
         self, emulator: World

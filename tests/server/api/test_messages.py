@@ -1,15 +1,21 @@
 """Error messages: what was received, what is accepted, what to do (clause 7.3)."""
 
+import gzip
 from typing import Any
 
 import pytest
 
 from emulator.domain.payment_methods import DEFAULT_METHODS
-from tests.server.api.calls import PAYMENTS, get, order_with, post
-from tests.world import World, order, world
+from tests.server.api.calls import JSON, PAYMENTS, get, order_with, post
+from tests.world import World, headers, order, world
 
 METHODS = ", ".join(DEFAULT_METHODS)
 STATUSES = "pending, processing, completed, failed, expired, refunded"
+JSON_TYPE = {"Content-Type": JSON}
+CANCELLED = (
+    "A cancelled checkout stays pending, and a cancel on the phone is failed with the reason"
+    " user_cancelled."
+)
 AMOUNT = '"amount" must be an integer number of ETB cents from 100 to 9007199254740991'
 TIMESTAMP = (
     "an ISO 8601 timestamp with a date, a time and an offset, such as 2026-01-01T00:00:00Z or"
@@ -83,6 +89,83 @@ async def test_a_body(emulator: World, body: bytes, expected: str) -> None:
     assert await message(emulator, body) == expected
 
 
+async def test_a_status_of_the_control_api_that_no_cancelled_checkout_has(
+    emulator: World,
+) -> None:
+    payment = await emulator.create()
+    path = f"/payments/{payment['id']}"
+    for response in (
+        await emulator.control("POST", f"{path}/transition", {"status": "canceled"}),
+        await emulator.control("GET", f"{path}/wait?status=cancelled&timeout=0"),
+        await emulator.control("GET", "/payments?status=cancelled"),
+    ):
+        assert response.status_code == 400
+        assert response.json()["error"]["message"].endswith(f"). {CANCELLED}")
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "deflate"])
+async def test_a_compressed_body(emulator: World, encoding: str) -> None:
+    more = {"Content-Encoding": encoding}
+    expected = (
+        f'The request body is not JSON, because its Content-Encoding is "{encoding}".'
+        " Send it without compression."
+    )
+    for path in (PAYMENTS, "/_emulator/accounts"):
+        response = await emulator.api.post(
+            path, content=gzip.compress(b"{}"), headers={**headers(), **JSON_TYPE, **more}
+        )
+        error = response.json()["error"]
+        assert (response.status_code, error["code"]) == (400, "invalid_json")
+        assert error["message"] == expected
+    # Only the header is wrong.
+    assert (await post(emulator, order(), **more)).status_code == 201
+    response = await post(emulator, b"{", **{"Content-Encoding": "identity"})
+    assert "Content-Encoding" not in response.text
+
+
+ADVICE = "Send 'Authorization: Bearer <key>'."
+
+
+@pytest.mark.parametrize(
+    ("authorization", "expected"),
+    [
+        ([], "No API key was given. Send it in the header 'Authorization: Bearer <key>'."),
+        ([""], f"The header 'Authorization' is empty. {ADVICE}"),
+        (["Bearer "], f"The header 'Authorization' has no key after 'Bearer'. {ADVICE}"),
+        (
+            ["Basic dGVzdF9kZW1vX2tleTo="],
+            "The header 'Authorization' has the scheme \"Basic\", and the scheme must be Bearer."
+            f" {ADVICE}",
+        ),
+        (
+            ["test_demo_key"],
+            "The header 'Authorization' has the scheme \"test_de…key\", and the scheme must be"
+            f" Bearer. {ADVICE}",
+        ),
+        *(
+            (
+                two,
+                "The header 'Authorization' was received 2 times; the API key is ambiguous."
+                " Send it once.",
+            )
+            for two in (["Bearer test_demo_key"] * 2, ["Basic dDo=", "Bearer test_demo_key"])
+        ),
+    ],
+)
+@pytest.mark.parametrize("path", [PAYMENTS, "/_emulator/clock"])
+async def test_a_header_without_one_key(
+    emulator: World, authorization: list[str], expected: str, path: str
+) -> None:
+    response = await emulator.api.get(
+        path, headers=[("Authorization", value) for value in authorization]
+    )
+    if path != PAYMENTS and not authorization:
+        assert response.status_code == 200
+        return
+    assert response.status_code == 401
+    assert response.json()["error"]["message"] == expected
+
+
 @pytest.mark.clause("7.3")
 @pytest.mark.parametrize(
     ("wrong", "expected"),
@@ -120,7 +203,12 @@ async def test_a_body(emulator: World, body: bytes, expected: str) -> None:
         ),
         (
             {"metadata": []},
-            '"metadata" must be an object of at most 20 pairs with string values (got []).',
+            '"metadata" must be an object of at most 20 pairs with string values (got []).'
+            " PHP writes an empty array as []: send new stdClass(), or leave it out.",
+        ),
+        (
+            {"metadata": ["order"]},
+            '"metadata" must be an object of at most 20 pairs with string values (got ["order"]).',
         ),
         (
             {"metadata": {str(number): "" for number in range(21)}},
@@ -142,6 +230,7 @@ async def test_a_parameter_of_a_create_call(
     [
         ("limit=101", '"limit" must be a whole number from 1 to 100 in plain digits (got "101").'),
         ("status=paid", f'"status" must be one of: {STATUSES} (got "paid").'),
+        ("status=cancelled", f'"status" must be one of: {STATUSES} (got "cancelled"). {CANCELLED}'),
         ("method=%1b", f'"method" must be one of: {METHODS} (got "\\u001b").'),
         ("created_gte=yesterday", f'"created_gte" must be {TIMESTAMP} (got "yesterday").'),
         ("created_lte=" + "9" * 100, f'"created_lte" must be {TIMESTAMP} (got "{"9" * 62}…).'),
@@ -183,8 +272,10 @@ async def test_a_media_type(emulator: World, content_type: str, expected: str) -
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (b'{"amount": 15000,', "its end is missing."),
-        (b"{'amount': 15000}", "object keys must be strings (byte 1)."),
+        (b'{"amount": 15000,', "expecting property name enclosed in double quotes (byte 17)."),
+        (b"{'amount': 15000}", "expecting property name enclosed in double quotes (byte 1)."),
+        ('{"ብር": x}'.encode(), "expecting value (byte 11)."),
+        (b'{"amount": NaN}', "NaN is not a JSON number."),
     ],
 )
 async def test_a_body_that_is_not_json(emulator: World, body: bytes, reason: str) -> None:

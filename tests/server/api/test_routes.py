@@ -36,7 +36,7 @@ async def test_another_http_method_is_no_route(emulator: World, path: str, metho
         *("/v1", "/v1/", "/v1/payment", "/v1/Payments", "/v1/payments/", "/v1//payments"),
         *("/v1/payments/pay_x/", "/v1/payments/pay_x/refund", "/v1/payments%2F"),
         *("/v1/payments/..", "/v1/refunds", "/v1/\u1264"),
-        *("/v2/payments", "/v1x", "/favicon.svg", "/_emulatorx"),
+        *("/v2/payments", "/v1x", "/favicon.svg", "/_emulatorx", "/_emulator/clock/"),
     ],
 )
 async def test_an_unknown_path_is_no_route(emulator: World, path: str) -> None:

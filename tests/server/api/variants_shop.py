@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
+from tests.connection import Connection
 from tests.server.api.calls import PAYMENTS
-from tests.server.app.connection import Connection
 from tests.server.engine.webhook_world import APPROVES
 from tests.server.webhooks.receiver import Receiver, receiving
 from tests.world import START, World, order, world

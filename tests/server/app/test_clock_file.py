@@ -1,7 +1,6 @@
 """The file of `--clock-file`: it shows the clock of the first account at any moment."""
 
 import os
-import shutil
 import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from emulator.domain.instants import format_instant, parse_clock, parse_instant
 from emulator.server.app.server import private_emulator
 from emulator.settings import resolve
-from tests.cli.processes import FREE_PORTS, run, serving
+from tests.cli.processes import run, serving
 from tests.server.webhooks.receiver import Received, Reply, receiving
 from tests.world import OTHER_TEST_KEY, START, World, world
 
@@ -47,15 +46,6 @@ async def frozen(file: Path) -> AsyncIterator[World]:
         yield emulator
 
 
-INTEGRATION = """
-version: 1
-name: shop
-start: {request: POST http://127.0.0.1:1/orders, order: $.order, checkout_url: $.pay_at}
-state:
-  request: GET http://127.0.0.1:1/orders/{order}
-  paid: {path: $.state, in: [paid]}
-webhook: http://127.0.0.1:1/webhooks
-"""
 CHANGES: list[tuple[str, str, Any]] = [
     ("POST", "/clock/advance", {"seconds": 1.234}),
     ("PUT", "/snapshots/early", None),
@@ -152,6 +142,23 @@ async def test_a_private_emulator_has_one_too(file: Path) -> None:
         line(file)
 
 
+def test_two_servers_cannot_share_it(tmp_path: Path, file: Path) -> None:
+    again = ("serve", "--port", "0", "--checkout-port", "0", "--clock-file", str(file))
+    with serving("--clock-file", str(file), "--clock", "x60", logs=tmp_path) as server:
+        for _ in range(2):
+            ended = run(*again)
+            assert (ended.returncode, ended.stdout) == (2, "")
+            assert ended.stderr == (
+                f"payments-emulator: --clock-file: '{file}' is in use by another emulator; name"
+                " another path\n"
+            )
+            server.request("PUT", "/_emulator/clock", {"rate": 2})
+        assert file.read_text().endswith(" x2\n")
+        server.kill()
+    with serving("--clock-file", str(file), logs=tmp_path):
+        assert file.read_text().endswith(" x1\n")
+
+
 def test_other_users_can_read_it_and_it_is_removed_at_exit(tmp_path: Path, file: Path) -> None:
     file.write_text("@1767225600.0000001 x0.5\n")  # of a former process
     before = os.umask(0)
@@ -164,49 +171,3 @@ def test_other_users_can_read_it_and_it_is_removed_at_exit(tmp_path: Path, file:
     finally:
         os.umask(before)
     assert not list(tmp_path.glob("*clock*"))
-
-
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        ("missing/clock", "cannot write '{}': No such file or directory"),
-        (".", "cannot write '{}': Is a directory"),
-        ("text", "found another file at '{}', expected none or the file of a former process"),
-        ("pipe", "cannot write '{}': found a pipe, expected a regular file"),
-    ],
-)
-def test_a_path_that_cannot_be_written_is_a_mistake(path: str, reason: str, tmp_path: Path) -> None:
-    (tmp_path / "text").write_text("1767225600 of the user")
-    os.mkfifo(tmp_path / "pipe")
-    full = tmp_path / path
-    ended = run("serve", *FREE_PORTS, "--clock-file", str(full))
-    assert ended.returncode == 2
-    assert ended.stderr.startswith(f"payments-emulator: --clock-file: {reason.format(full)}")
-    assert ended.stderr.count("\n") == 1
-    assert (tmp_path / "text").read_text() == "1767225600 of the user"
-
-
-def test_the_tests_of_a_rehearsal_can_read_it(file: Path) -> None:
-    tests = (shutil.which("test") or "test", "-s", str(file))
-    ended = run("rehearse", "--clock-file", str(file), "--", *tests)
-    assert ended.returncode == 2
-    # They pass, so the file is there.
-    assert "sends no request" in ended.stderr, ended.stderr
-
-
-def test_rehearsals_at_the_same_time_cannot_have_the_same_file(file: Path) -> None:
-    ended = run("rehearse", "--clock-file", str(file), "-j", "2", "--", "true")
-    assert ended.returncode == 2
-    assert ended.stderr == (
-        "payments-emulator: flag --jobs: found --clock-file, expected 1: each run has its own"
-        " clock\n"
-    )
-
-
-def test_an_exploration_refuses_a_path_that_cannot_be_written(tmp_path: Path) -> None:
-    path = tmp_path / "missing" / "clock"
-    integration = tmp_path / "integration.yaml"
-    integration.write_text(INTEGRATION)
-    ended = run("explore", str(integration), "--clock-file", str(path), *FREE_PORTS)
-    assert ended.returncode == 2
-    assert ended.stderr.startswith(f"payments-emulator: --clock-file: cannot write '{path}': ")

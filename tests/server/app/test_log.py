@@ -1,14 +1,13 @@
 """The log has a line for each request, and an unread log blocks nothing."""
 
+import fcntl
 import json
 import logging
 import os
 import re
-import socket
 import sqlite3
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,49 +16,32 @@ import pytest
 
 from emulator.server.app.log import LogStream, standard_error
 from tests.cli.processes import (
-    FREE_PORTS,
-    HANGS_AFTER_S,
-    REPOSITORY,
-    answers,
     ask,
-    ended,
-    environment,
     free_port,
-    run,
     serving,
     wait_for,
 )
-from tests.cli.processes import Server as Process
 from tests.server.api.calls import get, post
 from tests.world import LIVE_KEY, TEST_KEY, order, world
 
-# More than a pipe holds (64 KiB) in lines of some 50 characters.
-REQUESTS = 3_000
+INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+PIPE_BYTES = 4_096
+# Their lines of some 50 characters are more than the pipe holds.
+REQUESTS = 300
 
 
 def test_a_server_whose_log_is_not_read_responds_and_ends(tmp_path: Path) -> None:
-    port = free_port()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "emulator", "serve", "--port", str(port), "--checkout-port", "0"],
-        cwd=REPOSITORY,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-    )
-    with ended(process):
-        wait_for(process, lambda: answers(port))
-        server = Process(process=process, stderr_path=tmp_path / "none")
-        server.printed.append(f"  API         http://127.0.0.1:{port}\n")
-        connection = server.connection()
-        for _ in range(REQUESTS):
-            connection.request("GET", "/_emulator/health")
-            connection.getresponse().read()
-        connection.close()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDWR)
+    fcntl.fcntl(reading, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    command = ("/bin/sh", "-c", f'exec "$@" 2>"{pipe}"', "sh", sys.executable, "-m", "emulator")
+    with serving(logs=tmp_path, command=command) as server:
+        with closing(server.connection()) as connection:
+            for _ in range(REQUESTS):
+                ask(connection, "GET", "/_emulator/clock")
         assert server.stop() == 0
-        assert process.stderr is not None
-        process.stderr.close()
+    os.close(reading)
 
 
 @pytest.mark.parametrize(
@@ -107,10 +89,12 @@ def test_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
             page = ask(pages, "GET", path)
         assert server.stop() == 0
         assert server.read_rest() == ""
-    assert [json.loads(line)["level"] for line in server.printed if line[0] == "{"] == ["info"]
+    [banner] = [json.loads(line) for line in server.printed if line[0] == "{"]
+    assert banner["level"] == "info"
     lines = [json.loads(line) for line in server.stderr.splitlines()]
-    assert all({"level", "message"} == set(line) for line in lines if "at" not in line)
-    requests = [line for line in lines if "at" in line][1:]
+    assert all(INSTANT.fullmatch(line["at"]) for line in (banner, *lines))
+    assert all({"at", "level", "message"} == set(line) for line in lines if "path" not in line)
+    requests = [line for line in lines if "path" in line][1:]
     facts = ("level", "account", "mode", "method", "path", "status", "request_id")
     assert [tuple(line[fact] for fact in facts) for line in requests] == [
         (*shown, response.status, response.headers["request-id"])
@@ -127,6 +111,20 @@ def test_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
     assert all(line["duration_ms"] >= 0 for line in requests)
     codes = ["invalid_api_key", "invalid_limit", "unknown_parameter", "route_not_found"]
     assert [line["code"] for line in requests if "code" in line] == codes
+
+
+async def test_a_health_check_has_no_line_unless_it_fails() -> None:
+    async with world() as emulator:
+        for method in ("GET", "HEAD"):
+            response = await emulator.api.request(method, "/_emulator/health")
+            assert response.status_code == 200
+        await emulator.api.post("/_emulator/health")
+        await emulator.pages.get("/_emulator/health")
+    shown = re.findall(r"^[0-9:.]{12} (.*) [0-9.]+ ms$", "".join(emulator.log), re.MULTILINE)
+    assert [line.split()[:3] for line in shown] == [
+        ["POST", "/_emulator/health", "404"],
+        ["GET", "/_emulator/health", "404"],
+    ]
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -154,16 +152,6 @@ async def test_the_line_of_a_refused_request_has_its_code(times: int) -> None:
     ]
 
 
-def test_a_failed_start_with_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text("version: 2\nname: UPPER\n")
-    for options in (("--database", str(tmp_path)), ("--scenarios", str(tmp_path))):
-        failed = run("serve", *FREE_PORTS, "--log-format", "json", *options)
-        assert (failed.returncode, failed.stdout) == (2, "")
-        for line in map(json.loads, failed.stderr.splitlines()):
-            assert line["level"] == "error"
-            assert str(tmp_path) in line["message"]
-
-
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_a_key_that_stands_in_a_path_is_not_in_the_log(tmp_path: Path, form: str) -> None:
     with serving("--log-format", form, logs=tmp_path) as server:
@@ -172,32 +160,6 @@ def test_a_key_that_stands_in_a_path_is_not_in_the_log(tmp_path: Path, form: str
         assert server.stop() == 0
     assert TEST_KEY not in server.stderr
     assert server.stderr.count("/payments/test_de…key") == 2
-
-
-def test_a_failed_webhook_is_logged_with_its_likely_cause(tmp_path: Path) -> None:
-    port = free_port()
-    with serving("--webhook-url", f"http://127.0.0.1:{port}/hook", logs=tmp_path) as server:
-        server.create()
-        start = f"WARNING webhook payment.created to 127.0.0.1:{port} failed: connection refused. "
-        wait_for(server.process, lambda: start in server.stderr)
-
-
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_log_and_banner_show_no_secrets_of_a_webhook_url(form: str, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as endpoint, ThreadPoolExecutor() as thread:
-        endpoint.settimeout(HANGS_AFTER_S)
-        port = endpoint.getsockname()[1]
-        url = f"http://name:word@127.0.0.1:{port}/hook/path?token=1"
-        with serving("--webhook-url", url, "--log-format", form, logs=tmp_path) as server:
-            # After the end of a connection without a response, the likely cause proposes https.
-            accepted = thread.submit(endpoint.accept)
-            server.create()
-            accepted.result()[0].close()
-            wait_for(server.process, lambda: "register https://" in server.stderr)
-            texts = "".join(server.printed) + server.stderr
-    assert f"http://127.0.0.1:{port}/…, secret whsec_" in texts
-    for secret in ("name:", "word", "/hook", "token=1"):
-        assert secret not in texts
 
 
 def test_a_server_without_a_standard_error_has_no_log(tmp_path: Path) -> None:
@@ -209,22 +171,70 @@ def test_a_server_without_a_standard_error_has_no_log(tmp_path: Path) -> None:
     assert (tmp_path / "db").stat().st_size > 0
 
 
-@pytest.mark.parametrize(
-    ("as_json", "shown"), [(False, "({})\n"), (True, '{{"level": "warning", "message": "{}"}}\n')]
-)
-def test_the_log_counts_the_lines_that_it_drops_while_the_pipe_is_full(
-    as_json: bool, shown: str
-) -> None:
+def message_of(line: str, *, as_json: bool) -> str:
+    """The message about dropped lines."""
+    if not as_json:
+        return line.removeprefix("(").removesuffix(")\n")
+    entry = json.loads(line)
+    assert list(entry) == ["at", "level", "message"]
+    assert entry["level"] == "warning"
+    return str(entry["message"])
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_the_log_counts_the_lines_that_it_drops_while_the_pipe_is_full(as_json: bool) -> None:
     reading, writing = os.pipe()
     stream = LogStream(writing, as_json=as_json)
     kept = ["x" * 100_000 + "\n", "y" * 5_000_000 + "\n"]
     for text in [*kept, "dropped\n", "dropped, too\n"]:
         stream.write(text)
-    lost = shown.format("2 lines of the log were dropped: standard error was blocked")
-    expected = "".join(kept) + lost
+    lost = "2 lines of the log were dropped: standard error was blocked"
     with os.fdopen(reading, encoding="utf-8") as pipe:
-        assert pipe.read(len(expected)) == expected
+        assert [pipe.readline() for _ in kept] == kept
+        assert message_of(pipe.readline(), as_json=as_json) == lost
         stream.write("kept again\n")
         assert pipe.readline() == "kept again\n"
     stream.close()
     os.close(writing)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("as_json", [False, True])
+def test_the_log_goes_on_when_a_full_disk_has_space_again(tmp_path: Path, as_json: bool) -> None:
+    log = tmp_path / "log"
+    descriptor = os.open("/dev/full", os.O_WRONLY)
+    dropped = LogStream(descriptor, as_json=as_json)
+    for text in ("dropped\n", "dropped, too\nand this\n"):
+        dropped.write(text)
+    while dropped.lost < 3:
+        os.sched_yield()
+    with log.open("w") as file:
+        os.dup2(file.fileno(), descriptor)
+        dropped.write("kept\n")
+        dropped.close()
+    os.close(descriptor)
+    kept, last = log.read_text().splitlines(keepends=True)
+    assert kept == "kept\n"
+    lost = "3 lines of the log were dropped: No space left on device"
+    assert message_of(last, as_json=as_json) == lost
+
+
+def test_a_line_that_a_full_disk_has_cut_is_ended(tmp_path: Path) -> None:
+    """A file may have 4 bytes; then it may grow."""
+    script = """
+import os, resource, signal, sys
+from emulator.server.app.log import LogStream
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4, usual[1]))
+log = LogStream(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT))
+log.write("one two\\n")
+while not log.lost:
+    os.sched_yield()
+resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+log.write("three\\n")
+log.close()
+"""
+    file = tmp_path / "log"
+    subprocess.run([sys.executable, "-c", script, str(file)], check=True)
+    assert file.read_text() == ("one \nthree\n(1 lines of the log were dropped: File too large)\n")

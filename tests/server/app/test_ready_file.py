@@ -1,4 +1,7 @@
-"""The file of `--ready-file`: when it exists, what it contains, and which paths are refused."""
+"""The file of `--ready-file`: when it exists, what it contains, and which paths are refused.
+
+`--clock-file` refuses the same paths.
+"""
 
 import json
 import os
@@ -69,16 +72,19 @@ def test_only_its_user_can_read_it_and_it_is_written_through_no_link(tmp_path: P
         ("n" * 255, "cannot write '{}': File name too long"),
     ],
 )
-def test_a_path_that_cannot_be_written_is_a_mistake(path: str, reason: str, tmp_path: Path) -> None:
-    (tmp_path / "text").write_text("of the user")
+@pytest.mark.parametrize("option", ["--ready-file", "--clock-file"])
+def test_a_path_that_cannot_be_written_is_a_mistake(
+    option: str, path: str, reason: str, tmp_path: Path
+) -> None:
+    (tmp_path / "text").write_text("1767225600 of the user")
     os.mkfifo(tmp_path / "pipe")
     full = tmp_path / path
-    ended = run("serve", *FREE_PORTS, "--ready-file", str(full))
+    ended = run("serve", *FREE_PORTS, option, str(full))
     assert ended.returncode == 2
-    assert ended.stderr.startswith(f"payments-emulator: --ready-file: {reason.format(full)}")
+    assert ended.stderr.startswith(f"payments-emulator: {option}: {reason.format(full)}")
     assert ended.stderr.count("\n") == 1
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["pipe", "text"]
-    assert (tmp_path / "text").read_text() == "of the user"
+    assert (tmp_path / "text").read_text() == "1767225600 of the user"
 
 
 def test_a_failed_start_leaves_no_file(tmp_path: Path) -> None:

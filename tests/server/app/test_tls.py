@@ -1,6 +1,5 @@
 """HTTPS on both listeners, and webhooks to endpoints with certificates of a private authority."""
 
-import asyncio
 import json
 import socket
 import ssl
@@ -10,13 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from emulator.server.app.server import private_emulator
-from emulator.server.app.tls import MAX_LOGGED_FAILURES, MAX_PEM_BYTES, listener_tls
-from emulator.settings import resolve
+from emulator.server.app.tls import MAX_PEM_BYTES, check_pair
 from tests.cli.processes import FREE_PORTS, HANGS_AFTER_S, Server, run, serving
-from tests.server.dashboard import page
-from tests.server.webhooks.receiver import SELF_SIGNED, receiving, self_signed
-from tests.world import headers, order, world
+from tests.server.webhooks.receiver import SELF_SIGNED
+from tests.world import headers, order
 
 CERTIFICATE = str(SELF_SIGNED)
 # The certificate is for this name.
@@ -69,38 +65,6 @@ def test_every_address_is_https_and_a_client_that_verifies_reaches_it(
     assert client.get(f"{api}/_emulator/").json()["api"] == f"{api}/v1"
 
 
-def test_the_health_check_follows(server: Server) -> None:
-    port = str(server.api_port)
-    assert run("health", *TLS, "--port", port).returncode == 0
-    variables = {"EMULATOR_TLS_CERT": CERTIFICATE, "EMULATOR_TLS_KEY": CERTIFICATE}
-    variables |= {"EMULATOR_HOST": "localhost", "EMULATOR_PORT": port}
-    assert run("health", variables=variables).returncode == 0
-    ended = run("health", "--host", "localhost", "--port", port)
-    assert ended.returncode == 1
-    assert ended.stderr.endswith("returned 400; expected 200\n")
-
-
-COMMANDS = [
-    "trigger payment.completed --url",
-    "checklist --url",
-    "replay scenarios/refund.yaml --url",
-    "record --url",
-    pytest.param("verify --key test_demo_key --base-url", marks=pytest.mark.deep),
-    pytest.param("doctor --url", marks=pytest.mark.deep),
-]
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_commands_trust_the_authority_of_ssl_cert_file(server: Server, command: str) -> None:
-    name, *arguments = command.split()
-    url = f"https://localhost:{server.api_port}"
-    trusting = run(name, *arguments, url, variables={"SSL_CERT_FILE": CERTIFICATE})
-    assert trusting.returncode == 0, trusting.stderr + trusting.stdout
-    others = run(name, *arguments, url)
-    assert others.returncode == 2
-    assert "certificate not trusted: self-signed certificate; set SSL_CERT_FILE" in others.stderr
-
-
 def plain(port: int) -> socket.socket:
     """A connection without TLS."""
     return socket.create_connection(("localhost", port), timeout=HANGS_AFTER_S)
@@ -111,84 +75,18 @@ def encrypted(port: int) -> ssl.SSLSocket:
     return TRUSTED.wrap_socket(plain(port), server_hostname="localhost")
 
 
-def response_to(request: bytes, connection: socket.socket) -> bytes:
-    connection.sendall(request)
-    response = b""
-    while b"}}" not in response:
-        part = connection.recv(65_536)
-        assert part, response
-        response += part
-    return response
-
-
-@pytest.mark.parametrize("method", ["GET", "POST", "PATCH", "CONNECT", "PRI"])
-def test_a_client_that_uses_plain_http_gets_a_response(server: Server, method: str) -> None:
-    request = f"{method} /v1/payments HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n{'x' * 1000000}"
-    for port in (server.api_port, server.checkout_port):
-        with plain(port) as connection:
-            response = response_to(request.encode(), connection)
-        assert response.startswith(b"HTTP/1.1 400 Bad Request\r\n")
-        assert b'"message":"This port uses HTTPS: begin the URL with https://' in response
-
-
-def test_failed_handshakes_are_logged_once_for_each_reason(tmp_path: Path) -> None:
-    untrusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    with serving(*TLS, logs=tmp_path) as server:
-        for _ in range(3):
-            with plain(server.api_port) as connection:
-                response_to(b"GET / HTTP/1.1\r\n\r\n", connection)
-            with plain(server.api_port) as connection, pytest.raises(ssl.SSLError):
-                untrusting.wrap_socket(connection, server_hostname="localhost")
-            plain(server.api_port).close()
-        assert server.stop() == 0
-        first, second = server.stderr.splitlines()
-    assert first == (
-        "WARNING a client used plain HTTP: its URL must begin with https:// (logged once)"
-    )
-    assert second.startswith("WARNING TLS handshake failed: tlsv1 alert unknown ca; the client")
-
-
-def test_the_number_of_logged_failures_is_limited(caplog: pytest.LogCaptureFixture) -> None:
-    context = listener_tls(CERTIFICATE, CERTIFICATE)
-    for number in range(2 * MAX_LOGGED_FAILURES):
-        failure = ssl.SSLError(1, "")
-        failure.reason = f"REASON_{number}"
-        assert context.explain(failure) is None
-    assert len(caplog.records) == MAX_LOGGED_FAILURES
-
-
 def test_it_ends_in_time_with_any_connection(tmp_path: Path) -> None:
-    health = b"GET /_emulator/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    request = b"GET /v1/payments HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with serving(*TLS, logs=tmp_path) as server:
         port = server.api_port
         with plain(port), plain(port) as begun, encrypted(port) as idle, encrypted(port) as ended:
             begun.sendall(b"\x16\x03\x01")
-            idle.sendall(health)
-            assert idle.recv(1_000).startswith(b"HTTP/1.1 200 OK\r\n")
+            idle.sendall(request)
+            assert idle.recv(1_000).startswith(b"HTTP/1.1 401 Unauthorized\r\n")
             ended.unwrap()
             assert server.stop() == 0
         [line] = server.stderr.splitlines()
-    assert " GET /_emulator/health 200 " in line
-
-
-async def test_the_event_loop_of_the_standard_library_does_the_same() -> None:
-    flags = {"port": 0, "checkout-port": 0, "host": "localhost"}
-    flags |= {"tls-cert": CERTIFICATE, "tls-key": CERTIFICATE}
-    async with private_emulator(resolve(flags, {})) as url:
-        port = int(url.rpartition(":")[2])
-        reader, writer = await asyncio.open_connection("localhost", port)
-        writer.write(b"GET / HTTP/1.1\r\n\r\n")
-        assert (await reader.readline()) == b"HTTP/1.1 400 Bad Request\r\n"
-        writer.close()
-        # A response to a request whose body is still being sent.
-        reader, writer = await asyncio.open_connection("localhost", port, ssl=TRUSTED)
-        writer.write(
-            b"POST /v1/payments HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer test_demo_key"
-            b"\r\nContent-Type: application/json\r\nContent-Length: 10000000\r\n\r\n"
-        )
-        writer.write(b"x" * 10_000_000)
-        assert (await reader.readline()) == b"HTTP/1.1 400 Bad Request\r\n"
-        writer.transport.abort()
+    assert " GET /v1/payments 401 " in line
 
 
 # ---- Mistakes at the start
@@ -235,38 +133,4 @@ def test_a_mistake_is_one_line(arguments: str, message: str, files: Path) -> Non
 
 def test_an_unfitting_pair_is_explained_with_both_files(files: Path) -> None:
     with pytest.raises(Exception, match=r"\(key values mismatch\); name a certificate and its"):
-        listener_tls(CERTIFICATE, str(files / "other.key"))
-
-
-# ---- Webhooks
-
-
-async def attempt(*options: str, logs: Path) -> tuple[int, str]:
-    """The status of an attempt to a self-signed endpoint, and what was logged."""
-    async with receiving(tls=self_signed()) as receiver:
-        with serving("--webhook-url", receiver.url, *options, logs=logs) as server:
-            await asyncio.to_thread(server.create)
-            path = "/_emulator/deliveries/wait?event=payment.created"
-            waited = (await asyncio.to_thread(server.request, "GET", path)).json
-            return waited["delivery"]["attempts"][0]["status"], server.stderr
-
-
-async def test_a_private_authority_of_an_endpoint_is_trusted(tmp_path: Path) -> None:
-    status, log = await attempt("--webhook-ca", CERTIFICATE, logs=tmp_path)
-    assert status == 200
-    assert "WARNING" not in log
-
-
-async def test_without_verification_each_endpoint_is_trusted_with_a_warning(tmp_path: Path) -> None:
-    status, log = await attempt("--webhook-insecure", logs=tmp_path)
-    assert status == 200
-    assert log.startswith(
-        "WARNING --webhook-insecure: the certificates of https webhook endpoints are not verified\n"
-    )
-
-
-@pytest.mark.parametrize("is_insecure", [True, False])
-async def test_the_dashboard_says_that_endpoints_are_not_verified(is_insecure: bool) -> None:
-    async with world(webhook_insecure=is_insecure) as emulator:
-        text = await page(emulator, "payments")
-    assert ('data-testid="webhook-insecure"' in text) is is_insecure
+        check_pair(CERTIFICATE, str(files / "other.key"))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from emulator.domain.accounts import is_well_formed_key
-from emulator.server.storage.database_file import UnusableDatabase
+from emulator.domain.user_error import UserError
 from tests.server.control import refusal
 from tests.world import OTHER_TEST_KEY, START, TEST_KEY, World, headers, world
 
@@ -105,9 +105,7 @@ async def test_the_first_account_cannot_take_the_key_of_a_stored_account(tmp_pat
     database = str(tmp_path / "state.sqlite")
     async with world(database=database) as emulator:
         await created(emulator, test_key="test_taken")
-    with pytest.raises(
-        UnusableDatabase, match="another account of the database already has the key"
-    ):
+    with pytest.raises(UserError, match="another account of the database already has the key"):
         async with world(database=database, test_key="test_taken"):
             pass
 

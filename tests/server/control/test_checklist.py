@@ -147,6 +147,17 @@ def returns(*, after_ms: int) -> Integration:
     return run
 
 
+def sends_again(status: str) -> Integration:
+    """It repeats a create after the payment has ended."""
+
+    async def run(hooks: WebhookWorld) -> None:
+        payment = await hooks.create(**KEY)
+        await hooks.emulator.transition(payment, status, unusual=True)
+        await hooks.create(**KEY)
+
+    return run
+
+
 KEY = {"idempotency_key": "order-1"}
 PAIRS: dict[str, tuple[Integration, Integration]] = {
     "webhook-acknowledged": (
@@ -284,6 +295,8 @@ EDGES: dict[tuple[str, str], dict[str, Integration]] = {
         "all payments have the same metadata": creates(*[{"metadata": {"shop": "a"}}] * 3),
     },
     ("one-payment", "failed"): {
+        "the create of a payment that has failed is sent again": sends_again("failed"),
+        "the create of a payment that has expired is sent again": sends_again("expired"),
         "one of several orders is paid twice": creates(
             *[{"metadata": {"order": each}} for each in "112"]
         ),
@@ -321,6 +334,31 @@ async def test_a_create_that_the_rate_limit_refuses_is_compared_with_its_repetit
         await hooks.advance(60)
         await creates({"idempotency_key": "b"})(hooks)
         assert (await results(hooks.emulator))["retry-after"]["result"] == "passed"
+
+
+AGENTS = ["payments-emulator/9.9", "payments-emulator-verify/9.9"]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+async def test_requests_of_the_commands_of_this_program_are_not_judged(agent: str) -> None:
+    """`trigger`, `replay` and `verify` send these."""
+    async with webhook_world() as hooks:
+        api = hooks.emulator.api
+        own = {**headers(), "User-Agent": agent}
+        for _ in range(2):
+            sent = order(metadata={"order": "1"})
+            created = await api.post("/v1/payments", json=sent, headers=own)
+            for _ in range(5):
+                await api.get(f"/v1/payments/{created.json()['id']}", headers=own)
+        judged = await results(hooks.emulator)
+        assert {judged[item]["result"] for item in ("create-idempotent", "polling")} == {
+            "not_exercised"
+        }
+        assert judged["one-payment"]["result"] == "not_exercised"
+        await api.post("/v1/payments", json=sent, headers={**own, "User-Agent": "shop/1"})
+        judged = await results(hooks.emulator)
+        assert judged["create-idempotent"]["result"] == "failed"
+        assert judged["one-payment"]["result"] == "passed"
 
 
 async def test_a_departure_is_judged_after_30_s() -> None:
@@ -388,7 +426,7 @@ def test_the_journal_has_a_limit_of_attempts() -> None:
 async def test_reads_are_not_counted_where_the_attempts_of_their_time_are_forgotten() -> None:
     async with webhook_world() as hooks:
         await handles(reads=2)(hooks)
-        journal = hooks.emulator.running.engine.accounts.first.test.journal
+        journal = hooks.emulator.app.engine.accounts.first.test.journal
         hooks.emulator.wall.move(60_000)
         for _ in range(MAX_ATTEMPTS):
             journal.attempts.append(

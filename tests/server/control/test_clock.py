@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from emulator.domain.instants import ClockSpec
-from emulator.server.control.clock import EFFECTS_A_PART
 from tests.server.control import refusal
 from tests.world import LIVE_KEY, START, World, world
 
@@ -256,16 +255,3 @@ async def test_a_payment_can_be_created_and_read_while_the_clock_advances(emulat
     advanced, payment = await asyncio.gather(advance(emulator, seconds=60), emulator.create())
     assert len(advanced["effects"]) == 20
     assert (await emulator.retrieve(payment["id"]))["status"] == "pending"
-
-
-@pytest.mark.deep
-async def test_a_long_list_of_effects_is_answered_in_parts_and_whole(emulator: World) -> None:
-    created = [await emulator.create() for _ in range(EFFECTS_A_PART + 1)]
-    response = await emulator.control("POST", "/clock/advance", {"seconds": 1800})
-    assert "content-length" not in response.headers
-    assert response.headers["content-type"] == "application/json"
-    advanced = response.json()
-    assert advanced["settled"] is True
-    ids = [effect["payment"] for effect in advanced["effects"]]
-    assert ids == [payment["id"] for payment in created]
-    assert advanced["now"] == "2026-01-01T00:30:00.000Z"

@@ -67,17 +67,6 @@ async def test_a_page_combines_before_with_filters() -> None:
         assert [entry["payment"] for entry in page["data"]] == [second["id"], first["id"]]
 
 
-async def test_an_entry_of_another_account_is_no_begin_of_a_page() -> None:
-    async with webhook_world() as hooks:
-        await hooks.create()
-        for path in ("/events", "/deliveries", "/requests"):
-            [entry] = (await hooks.emulator.shown(path))["data"]
-            response = await hooks.emulator.control(
-                "GET", f"{path}?before={entry['id']}", key=LIVE_KEY
-            )
-            assert refusal(response) == (400, "invalid_before", "before")
-
-
 async def test_latest_is_the_newest_payment_delivery_or_request() -> None:
     async with webhook_world() as hooks:
         emulator = hooks.emulator

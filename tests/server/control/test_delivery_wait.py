@@ -127,4 +127,4 @@ async def test_a_wait_ends_when_its_client_disconnects(emulator: World, path: st
     await emulator.wall.waited_for()
     hang_up.set()
     assert (await waiting).status == 0
-    assert emulator.running.engine.change_notifier._waiting == {}
+    assert emulator.app.engine.change_notifier._waiting == {}

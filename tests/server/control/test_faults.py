@@ -142,7 +142,7 @@ async def test_a_deleted_fault_leaves_no_counts(emulator: World) -> None:
         counts = (f"SELECT count(*) FROM {table}" for table in tables)  # noqa: S608
         return [tx.execute(count).fetchone()[0] for count in counts]
 
-    assert await emulator.running.engine.scenarios._database.read(counted) == [0, 0, 0]
+    assert await emulator.app.engine.scenarios._database.read(counted) == [0, 0, 0]
 
 
 async def test_a_fault_must_be_json(emulator: World) -> None:

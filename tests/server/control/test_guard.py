@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.server.api.calls import PAYMENTS
 from tests.server.control import refusal
 from tests.world import World, headers, world
 
@@ -38,6 +39,24 @@ async def test_a_host_that_dns_could_have_made_to_point_here_is_refused(emulator
             response = await emulator.api.request(method, path, headers={"Host": host})
             assert refusal(response) == FORBIDDEN, host
             assert "--allowed-hosts" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-origin", "none"])
+async def test_a_browser_may_not_use_the_contract_under_a_foreign_host(
+    emulator: World, site: str
+) -> None:
+    """The demo key is public. A program sends no `Sec-Fetch-Site`, and may use any host."""
+    for method, path in (("GET", PAYMENTS), ("POST", PAYMENTS), ("GET", "/v1/no")):
+        for host in REFUSED:
+            sent = {**headers(), "Host": host}
+            response = await emulator.api.request(method, path, headers=sent)
+            assert response.status_code != 403
+            sent["Sec-Fetch-Site"] = site
+            response = await emulator.api.request(method, path, headers=sent)
+            assert refusal(response) == FORBIDDEN, host
+        sent = {**headers(), "Host": "localhost:8080", "Sec-Fetch-Site": site}
+        assert (await emulator.api.request(method, path, headers=sent)).status_code != 403
+    assert await emulator.payments() == []
 
 
 @pytest.mark.parametrize("host", ["", ".", ":8080"])
@@ -140,7 +159,8 @@ async def test_a_header_that_decides_cannot_be_given_twice(emulator: World, name
 
 
 async def test_the_contract_and_health_are_served_under_any_name(emulator: World) -> None:
-    foreign = {"Host": "evil.example", "Origin": "null", "Sec-Fetch-Site": "cross-site"}
-    assert (await emulator.api.get("/_emulator/health", headers=foreign)).status_code == 200
+    foreign = {"Host": "evil.example", "Origin": "null"}
+    browser = {**foreign, "Sec-Fetch-Site": "cross-site"}
+    assert (await emulator.api.get("/_emulator/health", headers=browser)).status_code == 200
     response = await emulator.api.get("/v1/payments", headers={**foreign, **headers()})
     assert response.status_code == 200

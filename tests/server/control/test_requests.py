@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from emulator.domain.errors import UnknownRequest
 from emulator.server.engine.state.journal import (
@@ -316,9 +317,9 @@ def entry(body: bytes = b"") -> JournalEntry:
 def test_the_journal_drops_the_oldest_entries_and_shows_that() -> None:
     journal = Journal()
     for number in range(MAX_ENTRIES):
-        journal.add(entry()._replace(at=number))
+        journal.add(replace(entry(), at=number))
     assert not journal.has_overflowed
-    journal.add(entry()._replace(at=MAX_ENTRIES))
+    journal.add(replace(entry(), at=MAX_ENTRIES))
     assert [entry.at for entry in journal.newest_first()] == list(range(MAX_ENTRIES, 0, -1))
     assert journal.has_overflowed
 
@@ -326,7 +327,7 @@ def test_the_journal_drops_the_oldest_entries_and_shows_that() -> None:
 async def test_long_addresses_are_cut_and_counted(emulator: World) -> None:
     for _ in range(30):
         await get(emulator, "/v1/payments/" + "a" * 40_000)
-    entries = list(emulator.running.engine.accounts.first.test.journal.newest_first())
+    entries = list(emulator.app.engine.accounts.first.test.journal.newest_first())
     held = sum(len(one.path) + len(one.error) + len(one.response_body) for one in entries)
     assert held <= sum(one.size_bytes for one in entries)
     assert max(len(one.path) for one in entries) == MAX_STORED_BODY_BYTES
@@ -356,7 +357,7 @@ async def test_five_headers_are_stored_cut_and_counted(emulator: World) -> None:
         }
         assert entry["headers"] == {**expected, **authorization}
     await get(emulator, "/v1/payments", LIVE_KEY, **long)
-    newest = [*emulator.running.engine.accounts.first.live.journal.newest_first()]
+    newest = [*emulator.app.engine.accounts.first.live.journal.newest_first()]
     after, before, *_ = newest
     assert after.size_bytes == before.size_bytes > 4 * MAX_HEADER_BYTES
 
@@ -380,7 +381,7 @@ async def test_a_key_in_a_header_is_masked(emulator: World) -> None:
 
 async def test_an_overflow_is_shown() -> None:
     async with world() as emulator:
-        owner = emulator.running.engine.accounts.first.test
+        owner = emulator.app.engine.accounts.first.test
         for _ in range(MAX_ENTRIES + 1):
             owner.journal.add(entry())
         assert (await emulator.shown("/requests?limit=1"))["overflowed"] is True
@@ -402,8 +403,8 @@ def test_the_index_has_the_entries_of_the_journal() -> None:
             path = (b"/v1/payments", b"/v1/p%61", b"/v1/pa")[number % 3]
             error = b'{"error": {"code": "gone"}}' if number % 5 else b""
             warnings = (f"unknown-parameter:{number}",) * (number % 2)
-            new = entry()._replace(id=b"req_%d" % number, path=path, status=410)
-            added.append(new._replace(error=error, warnings=warnings))
+            new = replace(entry(), id=b"req_%d" % number, path=path, status=410)
+            added.append(replace(new, error=error, warnings=warnings))
             journal.add(added[-1])
         kept = added[: -MAX_ENTRIES - 1 : -1]
         for path, received in (

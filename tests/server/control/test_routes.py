@@ -1,10 +1,7 @@
 """The routes of `/_emulator`, and the base of `checkout_url`."""
 
 import pytest
-from starlette.routing import Match, Route
 
-from emulator.server.control.app import router_of
-from emulator.server.openapi.declarations import Operation
 from tests.server.control import refusal
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, headers, order
 
@@ -40,33 +37,14 @@ async def test_the_control_api_is_not_on_the_listener_of_the_pages(emulator: Wor
     assert (await emulator.pages.get("/_emulator/clock")).status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("/deliveries/paused", "/deliveries/paused"),
-        ("/deliveries/dlv_1", "/deliveries/{id}"),
-        ("/deliveries/paused/resend", "/deliveries/{id}/resend"),
-        ("/deliveries/dlv_1/all", "/deliveries/{id}/all"),
-    ],
-)
-@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-def test_a_fixed_path_precedes_a_parameter_for_every_method(
-    method: str, path: str, expected: str
-) -> None:
-    router = router_of(
-        Operation(method=declared, path=template, id="", summary="", description="", responses={})
-        for declared, template in (
-            ("GET", "/deliveries/{id}"),
-            ("PUT", "/deliveries/{id}/{part}"),
-            ("POST", "/deliveries/{id}/resend"),
-            ("PUT", "/deliveries/paused"),
-            ("GET", "/deliveries/{id}/all"),
-        )
-    )
-    scope = {"type": "http", "method": method, "path": path}
-    matches = [each for each in router.routes if each.matches(scope)[0] is Match.FULL]
-    assert isinstance(matches[0], Route)
-    assert matches[0].path == expected
+async def test_a_fixed_path_precedes_a_parameter(emulator: World) -> None:
+    assert (await emulator.shown("/deliveries/paused"))["paused"] is False
+    assert (await emulator.shown("/requests/count"))["count"] == 0
+
+
+async def test_a_line_feed_at_the_end_is_a_part_of_a_path(emulator: World) -> None:
+    for path in ("/clock%0A", "/payments%0A"):
+        assert refusal(await emulator.control("GET", path)) == (404, "route_not_found", None)
 
 
 MAPPED = "http://localhost:49153"

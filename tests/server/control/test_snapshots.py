@@ -3,8 +3,6 @@
 import asyncio
 from typing import Any
 
-import pytest
-
 from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS
 from tests.server.control import refusal
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, world
@@ -15,7 +13,6 @@ CALLS = [
     *(("DELETE", "/snapshots/a"), ("POST", "/snapshots/a/restore")),
 ]
 WRITES = [(method, path) for method, path in CALLS if method != "GET"]
-NAMED = [(method, path.replace("/a", "/{}")) for method, path in CALLS if "/a" in path]
 
 
 def shown(name: str = "a", **changes: Any) -> dict[str, Any]:
@@ -35,7 +32,7 @@ async def names(emulator: World, key: str = TEST_KEY) -> list[str]:
 
 def stored(emulator: World) -> int:
     """The number of snapshots of all accounts in the database."""
-    connection = emulator.running.engine.snapshots._database._raw
+    connection = emulator.app.engine.snapshots._database._raw
     return int(connection.execute("SELECT count(*) FROM snapshots").fetchone()[0])
 
 
@@ -82,35 +79,6 @@ async def test_they_are_listed_newest_first_though_the_clock_stands_or_goes_back
     await emulator.control("POST", "/snapshots/a/restore")
     await save(emulator, "c")
     assert await names(emulator) == ["c", "later", "b", "a"]
-
-
-async def test_one_is_shown_as_in_the_list(emulator: World) -> None:
-    saved = [await save(emulator, name) for name in ("a", "b")]
-    assert (await emulator.shown("/snapshots")) == {"data": saved[::-1]}
-    for snapshot in saved:
-        response = await emulator.control("GET", f"/snapshots/{snapshot['name']}")
-        assert (response.status_code, response.json()) == (200, snapshot)
-
-
-async def test_one_that_is_deleted_is_gone(emulator: World) -> None:
-    await save(emulator, "a")
-    await save(emulator, "b")
-    response = await emulator.control("DELETE", "/snapshots/a")
-    assert (response.status_code, response.content) == (204, b"")
-    assert await names(emulator) == ["b"]
-    for method, path in NAMED[1:]:
-        response = await emulator.control(method, path.format("a"))
-        assert refusal(response) == (404, "snapshot_not_found", None)
-
-
-@pytest.mark.parametrize(("method", "path"), NAMED[1:])
-async def test_an_unknown_one_is_not_found(emulator: World, method: str, path: str) -> None:
-    await save(emulator, "a")
-    for name in ("b", "A", "a.", "z" * 64):
-        response = await emulator.control(method, path.format(name))
-        assert refusal(response) == (404, "snapshot_not_found", None)
-        assert f"'{name}'" in response.json()["error"]["message"]
-    assert await names(emulator) == ["a"]
 
 
 async def test_the_snapshots_of_an_account_are_those_of_both_modes_and_of_no_other(

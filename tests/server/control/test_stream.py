@@ -12,8 +12,6 @@ import pytest
 
 from emulator.server.control.events import _encoded
 from emulator.server.engine.accounts.activity import (
-    GROUP_INTERVAL_MS,
-    MAX_GROUPS,
     MAX_WAITING_MESSAGES,
     MIN_INTERVAL_MS,
     StreamMessage,
@@ -36,7 +34,7 @@ async def listening(
     """
     received: asyncio.Queue[Message] = asyncio.Queue()
     begun = asyncio.Event()
-    app = asgi(emulator.running.gateway)
+    app = asgi(emulator.app)
 
     async def send(message: Any) -> None:
         if begun.is_set() and reads is not None:
@@ -189,13 +187,13 @@ async def test_the_stream_of_an_unknown_payment_is_refused(emulator: World) -> N
 
 async def test_a_page_has_the_revision_of_its_stream(emulator: World) -> None:
     """They are equal, unless something has changed in between."""
-    owner, seen = emulator.running.engine.accounts.first.test, set()
+    owner, seen = emulator.app.engine.accounts.first.test, set()
     changes = [partial(emulator.control, *change) for change in CHANGES.values()]
     for change in (*changes, emulator.create, emulator.payments):
         await change()
         page = await emulator.api.get("/_emulator/view/payments", headers={"Accept": "text/html"})
         (shown,) = re.findall(r'data-revision="([^"]*)"', page.text)
-        assert shown == emulator.running.engine.activity.revision(owner)
+        assert shown == emulator.app.engine.activity.revision(owner)
         assert shown not in seen
         seen.add(shown)
 
@@ -243,22 +241,6 @@ async def test_a_client_that_does_not_read_is_dropped(emulator: World) -> None:
         reads.set()
         await received_until(slow, END)
         assert slow.empty()
-
-
-async def test_many_clients_get_a_message_in_groups(emulator: World) -> None:
-    async with AsyncExitStack() as stack:
-        clients = [
-            await stack.enter_async_context(listening(emulator)) for _ in range(MAX_GROUPS + 1)
-        ]
-        for client in clients:
-            await client.get()
-        await emulator.create()
-        await emulator.wall.waited_for()
-        emulator.wall.move(MIN_INTERVAL_MS)
-        for groups in (1, 2, 3):
-            await emulator.wall.waited_for()
-            assert sum(not client.empty() for client in clients) == 2 * groups
-            emulator.wall.move(GROUP_INTERVAL_MS)
 
 
 async def test_the_stream_of_a_deleted_account_ends(emulator: World) -> None:

@@ -115,8 +115,3 @@ async def test_modes_and_accounts_are_apart_but_share_the_accounts_clock(emulato
     advanced = await emulator.advance(1800)
     assert {effect["payment"] for effect in advanced["effects"]} == {mine["id"], live["id"]}
     assert (await emulator.retrieve(other["id"], OTHER_TEST_KEY))["status"] == "pending"
-    for key, payment in ((LIVE_KEY, mine), (OTHER_TEST_KEY, mine), ("test_demo_key", live)):
-        path = f"/payments/{payment['id']}"
-        for call in (("GET", path), ("POST", f"{path}/transition", {"status": "completed"})):
-            response = await emulator.control(*call, key=key)
-            assert refusal(response) == (404, "payment_not_found", None)

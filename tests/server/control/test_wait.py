@@ -5,6 +5,7 @@ import asyncio
 import httpx
 import pytest
 
+from emulator.domain.transitions import TIMED_OUT
 from tests.server.control import refusal
 from tests.world import World
 
@@ -16,10 +17,9 @@ async def wait(emulator: World, payment_id: str, query: str) -> httpx.Response:
 
 
 async def under_way(emulator: World, payment_id: str, query: str) -> asyncio.Task[httpx.Response]:
-    """A wait that has begun: the loop has had a few turns since."""
+    """A wait that has begun and is not over."""
     task = asyncio.create_task(wait(emulator, payment_id, query))
-    for _ in range(3):
-        await asyncio.wait({task}, timeout=0)
+    await emulator.wall.waited_for()
     assert not task.done()
     return task
 
@@ -89,6 +89,45 @@ async def test_a_wait_of_no_time_only_looks(emulator: World, seconds: str) -> No
     payment = await emulator.create()
     response = await wait(emulator, payment["id"], f"status=completed&timeout={seconds}")
     assert response.json() == {"reached": False, "payment": payment}
+
+
+async def test_a_wait_for_expired_notes_that_the_payment_failed_by_a_timeout(
+    emulator: World,
+) -> None:
+    payment = await emulator.create()
+    await emulator.transition(payment, "processing")
+    await emulator.transition(payment, "failed", reason="timeout")
+    waited = (await wait(emulator, payment["id"], "status=expired&timeout=0")).json()
+    assert (waited["reached"], waited["note"]) == (False, TIMED_OUT)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "awaited"),
+    [
+        (["processing", "failed"], "completed"),
+        (["processing", "completed"], "expired"),
+        (["expired"], "refunded"),
+    ],
+)
+async def test_a_wait_notes_that_its_status_can_no_longer_be_reached(
+    emulator: World, statuses: list[str], awaited: str
+) -> None:
+    payment = await emulator.create()
+    for status in statuses:
+        await emulator.transition(payment, status)
+    waited = (await wait(emulator, payment["id"], f"status={awaited}&timeout=0")).json()
+    note = f"a payment that is {statuses[-1]} becomes {awaited} only with 'unusual': true"
+    assert (waited["reached"], waited["note"]) == (False, note)
+
+
+@pytest.mark.parametrize("awaited", ["pending", "expired", "refunded"])
+async def test_a_wait_notes_nothing_while_its_status_can_be_reached(
+    emulator: World, awaited: str
+) -> None:
+    payment = await emulator.create()
+    await emulator.transition(payment, "processing")
+    waited = (await wait(emulator, payment["id"], f"status={awaited}&timeout=0")).json()
+    assert "note" not in waited
 
 
 async def test_a_wait_ends_when_its_account_is_reset(emulator: World) -> None:

@@ -6,8 +6,18 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from emulator.domain.instants import Instant
+from emulator.server.engine.payments.payments import Order
 from emulator.settings import Settings
 from tests.world import TEST_KEY, ManualClock, World, world_at
+
+ENGINE_ORDER = Order(
+    amount_minor=100,
+    methods=("telebirr",),
+    success_url="https://shop.example/ok",
+    cancel_url="https://shop.example/no",
+    metadata={},
+    expires_in_s=60,
+)
 
 
 class ObservedWall(ManualClock):

@@ -36,7 +36,7 @@ def kept(answer: httpx.Response) -> tuple[Any, ...]:
 
 
 def connection(emulator: World) -> sqlite3.Connection:
-    return emulator.running.engine.snapshots._database._raw
+    return emulator.app.engine.snapshots._database._raw
 
 
 def rows(emulator: World, account: int) -> Rows:

@@ -93,9 +93,9 @@ async def test_a_free_slot_goes_to_the_account_with_the_fewest(tmp_path: Path) -
             await silent.wait_for(SLOTS)
             register(server, other.url, OTHER_TEST_KEY)
             create(server, OTHER_TEST_KEY)
-            # The dispatcher reads the delivery in a few turns of the loop, fewer than these take.
+            # The dispatcher has asked the database for the delivery before these calls do so.
             for _ in range(10):
-                server.request("GET", "/_emulator/health")
+                server.request("GET", "/_emulator/deliveries")
             handler.respond(1)
             await other.wait_for(1)
             handler.respond(ENDPOINTS * PAYMENTS)

@@ -29,12 +29,12 @@ async def test_a_checkout_shows_the_payment_and_its_merchant(emulator: World) ->
 
 async def test_a_token_without_a_payment_is_refused(emulator: World) -> None:
     with pytest.raises(UnknownCheckout):
-        await emulator.running.engine.checkouts.open("nothing")
+        await emulator.app.engine.checkouts.open("nothing")
 
 
 async def test_the_token_of_a_deleted_account_is_refused(emulator: World) -> None:
     shopper = await visitor(emulator, OTHER_TEST_KEY)
-    await emulator.running.engine.accounts.delete("acct_other")
+    await emulator.app.engine.accounts.delete("acct_other")
     with pytest.raises(UnknownCheckout):
         await shopper.open()
 
@@ -85,7 +85,7 @@ async def test_a_checkout_contains_the_scheduled_changes_in_order(
         await shopper.advance(by_ms)
         checkout = await shopper.open()
         assert [timer.kind for timer in checkout.scheduled] == kinds
-        history = emulator.running.engine.history
+        history = emulator.app.engine.history
         detail = await history.detail(shopper.owner, shopper.payment_id)
         assert (checkout.payment, checkout.scheduled) == (detail.payment, detail.scheduled)
 
@@ -179,4 +179,4 @@ async def test_a_moment_is_the_same_after_a_restart(tmp_path: Path) -> None:
         shopper = await visitor(emulator)
         before = await shopper.moment()
     async with world(database=database) as emulator:
-        assert (await emulator.running.engine.checkouts.open(shopper.token)).moment == before
+        assert (await emulator.app.engine.checkouts.open(shopper.token)).moment == before

@@ -15,11 +15,12 @@ from emulator.server.engine.engine import Engine
 from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.journal import Journal
 from tests.cli.processes import SHARED_HANGS_AFTER_S, ask, serving
+from tests.server.control.test_requests import entry
 from tests.server.engine.webhook_world import reply_after, webhook_world
 from tests.server.webhooks.receiver import Reply, replies
 from tests.world import World, order
 
-ACCOUNTS = 200
+ACCOUNTS = 60
 CREATES = 350
 MAX_RSS_MIB = 100
 
@@ -41,15 +42,15 @@ def in_memory() -> Counter[type]:
 async def use(engine: Engine, account: Account) -> None:
     """Save a snapshot with a request, and then add another request and an endpoint."""
     for owner in account.owners:
-        owner.journal.add((b"req_1", 1))
+        owner.journal.add(entry())
     await engine.snapshots.save(account, "here")
     for owner in account.owners:
-        owner.journal.add((b"req_2", 1))
+        owner.journal.add(entry())
     await engine.webhooks.endpoints.create(account.test, "http://127.0.0.1:9/", EndpointTerms())
 
 
 async def test_a_deleted_account_is_freed_at_once(emulator: World) -> None:
-    engine, before = emulator.running.engine, in_memory()
+    engine, before = emulator.app.engine, in_memory()
     account = await engine.accounts.create(NewAccount())
     await use(engine, account)
     assert in_memory() == before + Counter({Account: 1, Owner: 2, Journal: 4})
@@ -60,7 +61,7 @@ async def test_a_deleted_account_is_freed_at_once(emulator: World) -> None:
 
 
 async def test_what_a_reset_discards_is_freed_at_once(emulator: World) -> None:
-    engine, before = emulator.running.engine, in_memory()
+    engine, before = emulator.app.engine, in_memory()
     await use(engine, engine.accounts.first)
     assert in_memory() == before + Counter({Journal: 4})
     await engine.accounts.reset(engine.accounts.first)
@@ -68,7 +69,7 @@ async def test_what_a_reset_discards_is_freed_at_once(emulator: World) -> None:
 
 
 async def test_what_a_restore_discards_is_freed_at_once(emulator: World) -> None:
-    engine, before = emulator.running.engine, in_memory()
+    engine, before = emulator.app.engine, in_memory()
     await use(engine, engine.accounts.first)
     for _ in range(2):
         await engine.snapshots.restore(engine.accounts.first, "here")
@@ -85,7 +86,7 @@ async def test_a_deleted_endpoint_leaves_no_queue(is_idle: bool) -> None:
     async with webhook_world(reply_after(answered)) as hooks:
         await hooks.emulator.create()
         await hooks.receiver.wait_for(1)
-        dispatcher = hooks.emulator.running.engine.webhooks.dispatcher
+        dispatcher = hooks.emulator.app.engine.webhooks.dispatcher
         # Each waits for the database, which the dispatcher has asked before.
         for _ in range(5 * is_idle):
             await hooks.deliveries()
@@ -101,7 +102,7 @@ async def test_no_task_waits_for_a_deleted_endpoint() -> None:
         await hooks.emulator.create()
         await hooks.receiver.wait_for(1)
         await hooks.settle()
-        engine = hooks.emulator.running.engine
+        engine = hooks.emulator.app.engine
         account, webhooks = engine.accounts.first, engine.webhooks
 
         async def delete_later() -> None:

@@ -2,15 +2,18 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
 from emulator.settings import Settings
+from tests.cli.processes import HANGS_AFTER_S
 from tests.server.engine.observed_world import ObservedWall, observed
+from tests.turns import turn
 from tests.world import START_MS, World, headers, order
 
 KEY = {"idempotency_key": "order-1"}
@@ -23,16 +26,26 @@ def database(tmp_path: Path) -> str:
 
 
 @asynccontextmanager
-async def stuck(database: str) -> AsyncIterator[sqlite3.Connection]:
-    """Another program that holds the database: the emulator waits two seconds for it."""
-    other = sqlite3.connect(database, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
+async def stuck(emulator: World) -> AsyncIterator[None]:
+    """The storage thread is busy: a request that writes stays in progress."""
+    is_over = threading.Event()
+    database = emulator.app.engine._context.database
+    work = database.write(lambda _: is_over.wait(HANGS_AFTER_S), is_long=True)
+    holding = asyncio.create_task(work)
+    await turn()
     try:
-        yield other
+        yield
     finally:
-        if other.in_transaction:
-            other.execute("ROLLBACK")
-        other.close()
+        is_over.set()
+        await holding
+
+
+@contextmanager
+def locked(database: str) -> Iterator[None]:
+    """Another program holds the database: the emulator waits two seconds for it."""
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
 
 
 def send(emulator: World, **changes: object) -> "asyncio.Task[httpx.Response]":
@@ -49,7 +62,7 @@ async def waiting(wall: ObservedWall, retry: "asyncio.Task[httpx.Response]") -> 
 async def test_a_retry_waits_five_seconds_of_real_time_and_is_then_refused(database: str) -> None:
     """4.1 rule 2's status: 409 `idempotency_key_in_use` with `Retry-After: 1`."""
     async with observed(Settings(seed=1, database=database)) as (emulator, wall):
-        async with stuck(database):
+        async with stuck(emulator):
             first = send(emulator)
             retry = send(emulator)
             await waiting(wall, retry)
@@ -74,7 +87,7 @@ async def test_a_retry_waits_five_seconds_of_real_time_and_is_then_refused(datab
 async def test_a_retry_that_waited_gets_the_replay(database: str) -> None:
     """4.1: exactly one payment is ever created; the others wait and get the replay."""
     async with observed(Settings(seed=1, database=database)) as (emulator, wall):
-        async with stuck(database):
+        async with stuck(emulator):
             first, retries = send(emulator), [send(emulator) for _ in range(8)]
             for retry in retries:
                 await waiting(wall, retry)
@@ -89,7 +102,7 @@ async def test_a_retry_that_waited_gets_the_replay(database: str) -> None:
 async def test_a_different_request_that_waited_is_refused_for_the_reuse(database: str) -> None:
     """4.1 rule 2: a key reused with different parameters is a 409."""
     async with observed(Settings(seed=1, database=database)) as (emulator, wall):
-        async with stuck(database):
+        async with stuck(emulator):
             first, other = send(emulator), send(emulator, amount=200)
             await waiting(wall, other)
         assert (await first).status_code == 201
@@ -99,7 +112,7 @@ async def test_a_different_request_that_waited_is_refused_for_the_reuse(database
 async def test_a_failure_before_the_commit_leaves_the_key_free(database: str) -> None:
     """4.1: neither a 4xx nor a 5xx before commit uses a key up."""
     async with observed(Settings(seed=1, database=database)) as (emulator, _):
-        async with stuck(database):
+        with locked(database):
             failed = await send(emulator)
             assert failed.status_code == 500
             assert failed.json()["error"]["code"] == "internal_error"

@@ -26,14 +26,14 @@ def test_an_advance_has_a_hundred_thousand_effects_at_most() -> None:
 
 def limited(emulator: World) -> ClockService:
     """The clock_service of a world, with a limit that is soon met."""
-    clock_service = copy(emulator.running.engine.clock_service)
+    clock_service = copy(emulator.app.engine.clock_service)
     clock_service._max_effects = LIMIT
     return clock_service
 
 
 async def advanced_often(emulator: World, until: int) -> list[Advanced]:
     """Advances to one instant, as many as it takes."""
-    clock_service, account = limited(emulator), emulator.running.engine.accounts.first
+    clock_service, account = limited(emulator), emulator.app.engine.accounts.first
     found = [await clock_service.advance(account, Target(until=until))]
     while not found[-1].is_settled:
         found.append(await clock_service.advance(account, Target(until=until)))
@@ -65,12 +65,12 @@ async def test_an_attempt_between_two_advances_is_an_effect_of_the_second() -> N
     async with webhook_world() as hooks:
         for _ in range(PAYMENTS):
             await hooks.create(expires_in=60)
-        account = hooks.emulator.running.engine.accounts.first
+        account = hooks.emulator.app.engine.accounts.first
         target = Target(until=START_MS + 60_000)
         stopped = await limited(hooks.emulator).advance(account, target)
         assert not stopped.is_settled
         await hooks.receiver.wait_for(2 * PAYMENTS)
-        went_on = await hooks.emulator.running.engine.clock_service.advance(account, target)
+        went_on = await hooks.emulator.app.engine.clock_service.advance(account, target)
         assert went_on.is_settled
         assert len(attempts_in(effects_of([stopped, went_on]))) == PAYMENTS
 

@@ -171,7 +171,7 @@ async def test_a_page_that_is_woken_without_a_change_continues_to_wait(frozen: O
     emulator, wall, shopper = frozen
     stranger = await visitor(emulator, OTHER_TEST_KEY)
     page = await watching(shopper, wall)
-    await emulator.running.engine.accounts.reset(stranger.owner.account)
+    await emulator.app.engine.accounts.reset(stranger.owner.account)
     await wall.waited_until(UNTIL)
     await run_pending(emulator)
     assert not looked_again(wall)
@@ -182,7 +182,7 @@ async def test_a_page_that_is_woken_without_a_change_continues_to_wait(frozen: O
 async def test_the_wait_for_a_status_is_not_woken_by_the_clock(frozen: Observed) -> None:
     """The control API's: a status depends on no clock but through its payment."""
     emulator, wall, shopper = frozen
-    history = emulator.running.engine.history
+    history = emulator.app.engine.history
     waiting = asyncio.create_task(
         history.wait(shopper.owner, shopper.payment_id, Status.COMPLETED, timeout_ms=TIMEOUT_MS)
     )
@@ -221,7 +221,7 @@ async def test_a_page_is_woken_when_its_account_is_reset_or_deleted(
     emulator, wall, _ = frozen
     shopper = await visitor(emulator, OTHER_TEST_KEY)
     page = await watching(shopper, wall)
-    accounts = emulator.running.engine.accounts
+    accounts = emulator.app.engine.accounts
     if is_deleted:
         await accounts.delete("acct_other")
     else:
@@ -234,7 +234,7 @@ async def test_a_page_is_woken_when_the_program_stops(frozen: Observed) -> None:
     """A held request must not keep the program from ending."""
     emulator, wall, shopper = frozen
     page = await watching(shopper, wall)
-    emulator.running.engine.change_notifier.close()
+    emulator.app.engine.change_notifier.close()
     with pytest.raises(NotReady):
         await woken(page)
     seen = await shopper.moment()
@@ -249,7 +249,7 @@ async def test_a_page_that_is_closed_is_removed(frozen: Observed) -> None:
     await asyncio.gather(page, return_exceptions=True)
     await shopper.advance(1)
     assert (await woken(other)).now == START_MS + 1
-    assert emulator.running.engine.change_notifier._waiting == {}
+    assert emulator.app.engine.change_notifier._waiting == {}
 
 
 async def test_a_page_is_woken_when_an_advance_fails_and_time_flows_again(
@@ -261,7 +261,7 @@ async def test_a_page_is_woken_when_an_advance_fails_and_time_flows_again(
     clock.stand_at(START_MS + 5)  # as the chunk before the one that fails has left it
     page = await watching(shopper, wall)
     with pytest.raises(InvalidField):
-        await emulator.running.engine.clock_service.advance(
+        await emulator.app.engine.clock_service.advance(
             shopper.owner.account, Target(until=START_MS)
         )
     checkout = await woken(page)

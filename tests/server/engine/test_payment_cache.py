@@ -4,7 +4,6 @@ import asyncio
 
 from emulator.domain.payment import Status
 from emulator.domain.transitions import Change
-from emulator.server.engine.payments.payments import Order
 from emulator.server.engine.state.payment_cache import (
     ENTRY_BYTES,
     MAX_CREATED_BYTES,
@@ -13,6 +12,7 @@ from emulator.server.engine.state.payment_cache import (
 )
 from emulator.server.storage.batch import ORDINAL_BITS
 from emulator.settings import Settings
+from tests.server.engine.observed_world import ENGINE_ORDER
 from tests.world import world
 
 OWNER = 2
@@ -69,21 +69,13 @@ def test_the_cache_returns_no_payment_of_another_owner() -> None:
 
 
 async def test_a_payment_that_changes_in_the_transaction_that_creates_it_is_not_cached() -> None:
-    order = Order(
-        amount_minor=100,
-        methods=("telebirr",),
-        success_url="https://shop.example/ok",
-        cancel_url="https://shop.example/no",
-        metadata={},
-        expires_in_s=60,
-    )
     known_id = ""
     # The second world draws the same id, so that the change can be submitted with the create.
     for changes in (False, True):
         async with world(Settings(seed=1)) as emulator:
-            engine = emulator.running.engine
+            engine = emulator.app.engine
             owner = engine.accounts.first.test
-            calls = [engine.payments.create(owner, order, objection=None)]
+            calls = [engine.payments.create(owner, ENGINE_ORDER, objection=None)]
             if changes:
                 change = Change(to=Status.EXPIRED)
                 calls.append(engine.customer.transition(owner, known_id, change))

@@ -199,7 +199,7 @@ async def test_the_journal_is_empty_after_a_restart_and_a_restore(tmp_path: Path
 
 
 async def test_the_extras_in_memory_are_deleted_with_their_snapshot(emulator: World) -> None:
-    account = emulator.running.engine.accounts.first
+    account = emulator.app.engine.accounts.first
     for name in ("a", "b"):
         await save(emulator, name=name)
     await restore(emulator, name="a")

@@ -25,7 +25,7 @@ from tests.server.engine.webhook_world import (
 from tests.server.webhooks.receiver import NEVER, Received, Reply, receiving, replies
 from tests.world import START, START_MS, World, world
 
-MANY = usually(100, deep=1_000)
+MANY = usually(20, deep=200)
 SECOND = 1_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE

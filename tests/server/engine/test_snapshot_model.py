@@ -191,7 +191,7 @@ class Client:
         return seen
 
 
-@settings(max_examples=usually(4, deep=12))
+@settings(max_examples=usually(2, deep=8))
 @given(before=STEPS, after=STEPS)
 async def test_a_restored_account_has_the_same_state_and_the_same_future(
     before: list[tuple[Any, ...]], after: list[tuple[Any, ...]]

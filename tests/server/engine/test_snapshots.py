@@ -10,12 +10,12 @@ import pytest
 from emulator.domain.instants import parse_clock
 from emulator.domain.rate_limit import RateLimit
 from emulator.server.engine.accounts.clock_service import MAX_ADVANCE_MS
-from emulator.server.engine.payments.payments import CreatedPayment, Order
-from emulator.server.storage.accounts import TABLES_OF_ACCOUNT, put_back, take
+from emulator.server.engine.payments.payments import CreatedPayment
+from emulator.server.storage.accounts import TABLES_OF_ACCOUNT, clear, put_back, take
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database_file import create_schema
 from emulator.settings import Settings
-from tests.server.engine.observed_world import observed, run_pending, timeline
+from tests.server.engine.observed_world import ENGINE_ORDER, observed, run_pending, timeline
 from tests.server.engine.snapshot_calls import (
     clock,
     kept,
@@ -40,14 +40,6 @@ from tests.world import (
     world_at,
 )
 
-ORDER = Order(
-    amount_minor=100,
-    methods=("telebirr",),
-    success_url="https://shop.example/ok",
-    cancel_url="https://shop.example/no",
-    metadata={},
-    expires_in_s=60,
-)
 KEY = {"idempotency_key": "order-1"}
 
 
@@ -306,14 +298,14 @@ async def test_a_payment_of_the_same_transaction_as_a_restore_is_not_cached(
 ) -> None:
     """A payment is remembered after the commit, by when it is gone again."""
     await save(emulator)
-    engine = emulator.running.engine
+    engine = emulator.app.engine
     database, first = engine.snapshots._database, engine.accounts.first
 
     async def create() -> CreatedPayment:
         # The work of one turn of the loop shares a transaction: this read and that of
         # the snapshot, and then the creation and the restoring.
         await database.read(lambda _: None, is_long=True)
-        return await engine.payments.create(first.test, ORDER, objection=None)
+        return await engine.payments.create(first.test, ENGINE_ORDER, objection=None)
 
     created, _ = await asyncio.gather(create(), engine.snapshots.restore(first, "here"))
     found = await emulator.api.get(f"/v1/payments/{created.id}", headers=headers())
@@ -361,7 +353,7 @@ def test_of_every_table_the_rows_of_one_account_are_taken_and_no_others(table: s
                 _plant(database, table, place)
         before = {number: take(tx, number) for number in (1, 2, 3)}
         assert len(before[2][table]) == len(_outermost(TABLES_OF_ACCOUNT[table], 2))
-        put_back(tx, 2, {})
+        clear(tx, 2)
         assert {number: take(tx, number) for number in (1, 3)} == {1: before[1], 3: before[3]}
         assert list(take(tx, 2).values()) == [[]] * len(TABLES_OF_ACCOUNT)
         put_back(tx, 2, before[2])

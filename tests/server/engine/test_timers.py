@@ -100,6 +100,7 @@ async def test_a_create_call_fires_due_timers_first() -> None:
         assert types == ["payment.created", "payment.expired", "payment.created"]
 
 
+@pytest.mark.deep
 async def test_more_timers_than_a_chunk_fire_completely(emulator: World) -> None:
     """Design 5: however much is due at once."""
     for _ in range(1_001):
@@ -175,14 +176,14 @@ HANDSET = {"method": "telebirr", "phone": "0911111111"}
 
 
 def first_owner(emulator: World) -> Owner:
-    return emulator.running.engine.accounts.first.owner(Mode.TEST)
+    return emulator.app.engine.accounts.first.owner(Mode.TEST)
 
 
 async def seen_to_become(
     emulator: World, wall: ObservedWall, payment: dict[str, Any], status: Status, by_ms: int
 ) -> Payment:
     """Wait for a status without reading, while the wall is moved."""
-    history = emulator.running.engine.history
+    history = emulator.app.engine.history
     waiting = asyncio.create_task(
         history.wait(first_owner(emulator), payment["id"], status, timeout_ms=10**9)
     )

@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Condition, Thread
+from threading import Condition
 
 import pytest
 
 from emulator.server.engine.delivery.job_selection import MAX_CONCURRENT_ATTEMPTS
+from tests.cli.invocation import running
 from tests.cli.processes import HANGS_AFTER_S, Server, ask, free_port, serving, wait_for
 from tests.depth import usually
 from tests.world import order
 
-KILLS = usually(1, deep=20)
+KILLS = usually(1, deep=6)
 EVENTS = 200
 
 
@@ -50,14 +51,8 @@ def shop_at(port: int) -> Iterator[Shop]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield shop
-        finally:
-            server.shutdown()
-            thread.join()
+    with running(ThreadingHTTPServer(("127.0.0.1", port), Handler)):
+        yield shop
 
 
 def create(server: Server, count: int) -> None:

@@ -9,11 +9,12 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from emulator.domain.user_error import UserError
 from emulator.domain.webhook_forms import SecretFormat
 from emulator.domain.webhooks import Tamper, tamper_problem
 from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, shipped_form
-from emulator.settings import Settings, SettingsError
+from emulator.settings import Settings
 from tests.server.engine.webhook_world import WebhookWorld, register, webhook_world
 from tests.server.webhooks.receiver import Received, receiving
 from tests.world import world
@@ -302,6 +303,6 @@ async def test_a_tampered_body_is_shown_as_it_was_sent() -> None:
 async def test_a_format_of_the_settings_that_cannot_be_used_is_refused(
     changes: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises((ScenarioError, SettingsError), match=message):
+    with pytest.raises((UserError), match=message):
         async with world(Settings(**changes)):
             pass

@@ -25,7 +25,7 @@ STEPS = st.lists(
 REPLIES = st.lists(st.sampled_from([200, 204, 301, 404, 500, 0]), min_size=1, max_size=12)
 
 
-@settings(max_examples=usually(8, deep=25))
+@settings(max_examples=usually(4, deep=15))
 @given(steps=STEPS, statuses=REPLIES)
 async def test_every_event_is_delivered_or_failed_in_order_and_in_time(
     steps: list[tuple[str, Any]], statuses: list[int]

@@ -27,19 +27,19 @@ class Payer:
 
     @property
     def owner(self) -> Owner:
-        owner = self.world.running.engine.accounts.known_owner(self.key)
-        assert owner is not None
-        return owner
+        accounts = self.world.app.engine.accounts.all()
+        owners = (owner for account in accounts for owner in account.owners)
+        return next(each for each in owners if each.account.profile.key(each.mode) == self.key)
 
     async def change(
         self, to: Status, reason: Reason | None = None, method: str | None = None
     ) -> None:
         change = Change(to=to, reason=reason, method=method)
-        await self.world.running.engine.customer.transition(self.owner, self.payment_id, change)
+        await self.world.app.engine.customer.transition(self.owner, self.payment_id, change)
 
     async def advance(self, by_ms: int | None) -> None:
         """Advance by milliseconds, or (None) to what is due next."""
-        clock_service = self.world.running.engine.clock_service
+        clock_service = self.world.app.engine.clock_service
         await clock_service.advance(self.owner.account, Target(by_ms=by_ms))
 
 
@@ -51,7 +51,7 @@ class Visitor(Payer):
 
     @property
     def checkouts(self) -> Checkouts:
-        return self.world.running.engine.checkouts
+        return self.world.app.engine.checkouts
 
     async def open(self) -> Checkout:
         return await self.checkouts.open(self.token)
@@ -70,7 +70,7 @@ class Visitor(Payer):
         await self.checkouts.answer(await self.open(), answer)
 
     async def set_clock(self, now: Instant | None, *, frozen: bool | None) -> None:
-        clock_service = self.world.running.engine.clock_service
+        clock_service = self.world.app.engine.clock_service
         await clock_service.set(self.owner.account, now=now, frozen=frozen)
 
     async def freeze(self, frozen: bool = True) -> None:

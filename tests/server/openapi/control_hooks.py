@@ -64,6 +64,7 @@ SHORT_WAITS = (0, 0.0, 1e-05, "-0", "1e-3", "1.0E-3", "0.001", "0e0")
 # Calls that remove or replace resources.
 REMOVES = {
     *("reset", "delete_account", "delete_webhook_endpoint", "delete_fault", "clear_faults"),
+    "clear_unauthorized",
     *("delete_scenario", "delete_snapshot", "restore_snapshot"),
 }
 # The changes of a new payment before these calls, each of which succeeds only once.
@@ -256,4 +257,7 @@ BODIES: Mapping[str, Callable[[Body, Case, Targets], Body]] = {
     "create_webhook_endpoint": _replace_url,
     "update_webhook_endpoint": _replace_url,
     "set_checkout_url": _replace_url,
+    "resend_failing_deliveries": lambda body, _, targets: (
+        {**body, "endpoint": _chosen(body.get("endpoint"), targets.known["endpoint"])}
+    ),
 }

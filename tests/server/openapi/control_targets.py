@@ -24,6 +24,7 @@ LIVES: tuple[tuple[dict[str, Any], ...], ...] = (
     ({"status": "expired"},),
     ({"method": "telebirr", "phone": "0900000001"}, {"status": "refunded"}),
 )
+OWN_SCENARIO = {"description": "Own.", "script": [{"create": {"amount": 15_000}}]}
 NEVER_APPLIES = {"when": {"mode": "live", "nth": 1_000_000}, "then": {"status": 500}}
 
 
@@ -47,7 +48,7 @@ class Targets:
         payments = [event["data"] for event in self._all("events", self._make_payments)]
         faults = self._all("faults", lambda: self._post("faults", NEVER_APPLIES))
         scenarios = self._all(
-            "scenarios", lambda: self._put("scenarios", {"description": "Own."}), origin="control"
+            "scenarios", lambda: self._put("scenarios", OWN_SCENARIO), origin="control"
         )
         snapshots = self._all("snapshots", lambda: self._put("snapshots"))
         self.known = {

@@ -38,7 +38,10 @@ class Run:
     output: str
 
     def assert_no_findings(self, *phases: str) -> None:
-        """Asserts that these phases ran for every operation and found nothing."""
+        """Asserts that these phases ran for every operation and found nothing.
+
+        Each operation must accept a request, if its examples are among them.
+        """
         report = self.report
         assert report["exit_code"] == 0, self.output
         assert [report["failures"], report["errors"]] == [[], []], self.output
@@ -46,13 +49,16 @@ class Run:
             *phases
         }, self.output
         operations = report["operations"]
-        assert operations["tested"] == operations["total"] > 0, self.output
+        assert operations["tested"] == operations["selected"] > 0, self.output
         accepted = {
             operation: sum(phase["accepted"] for phase in rates.values())
             for operation, rates in report["valid_rates"].items()
         }
-        assert len(accepted) == operations["total"], self.output
-        assert all(accepted.values()), f"never accepted: {accepted}\n{self.output}"
+        assert len(accepted) == operations["selected"], self.output
+        # Few random requests are accepted by each operation.
+        assert "examples" not in phases or all(accepted.values()), (
+            f"never accepted: {accepted}\n{self.output}"
+        )
 
 
 @contextmanager

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from emulator.domain.webhooks import MAX_ENDPOINTS
 from emulator.scenarios.script import MAX_SCRIPT_STEPS
 from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
@@ -43,7 +45,12 @@ REFUSALS: tuple[tuple[str, str, str, Any], ...] = (
     ("get_event", "event_not_found", "/events/evt_unknown", None),
     ("set_delivery_pause", "invalid_paused", "/deliveries/paused", {"paused": "yes"}),
     ("release_delivery", "delivery_not_pending", "{ping}/release", None),
-    ("get_recording", "invalid_deliveries", "/recording?deliveries=yes", None),
+    ("resend_failing_deliveries", "missing_parameter", "/deliveries/resend", {}),
+    ("resend_failing_deliveries", "invalid_endpoint", "/deliveries/resend", {"endpoint": 1}),
+    (
+        *("resend_failing_deliveries", "webhook_endpoint_not_found", "/deliveries/resend"),
+        {"endpoint": "we_unknown"},
+    ),
     ("list_deliveries", "invalid_failing", "/deliveries?failing=yes", None),
     ("wait_for_delivery", "invalid_event", "/deliveries/wait?event=ping", None),
     ("get_request", "request_not_found", "/requests/req_unknown", None),
@@ -79,6 +86,7 @@ REFUSALS: tuple[tuple[str, str, str, Any], ...] = (
     ("list_deliveries", "invalid_status", "/deliveries?status=late", None),
     ("get_delivery", "delivery_not_found", "/deliveries/dlv_unknown", None),
     ("get_scenario", "scenario_not_found", "/scenarios/unknown", None),
+    ("run_scenario", "scenario_has_no_script", "/scenarios/no-script/run", None),
     ("put_scenario", "invalid_scenario", "/scenarios/late", {"outcomes": [{"when": {}}]}),
     ("delete_scenario", "scenario_is_permanent", "/scenarios/banks", None),
     ("add_fault", "invalid_fault", "/faults", {"then": {"status": 200}}),
@@ -130,6 +138,7 @@ async def test_a_refusal_is_as_described(control: dict[str, Any]) -> None:
         pending, paid = [await emulator.create() for _ in range(2)]
         await emulator.control("POST", f"/payments/{paid['id']}/pay", PHONE)
         endpoint = await emulator.done("POST", "/webhook_endpoints", ENDPOINT)
+        await emulator.done("PUT", "/scenarios/no-script", {})
         ping = await emulator.done("POST", f"/webhook_endpoints/{endpoint['id']}/ping")
         targets = {
             "ping": f"/deliveries/{ping['id']}",
@@ -145,6 +154,7 @@ async def test_a_refusal_is_as_described(control: dict[str, Any]) -> None:
             await assert_refused(emulator, control, call, code, path, **request)
 
 
+@pytest.mark.deep
 async def test_a_refusal_of_too_many_is_as_described(control: dict[str, Any]) -> None:
     async with world() as emulator:
         for call, code, accepted, path, body in TOO_MANY:
@@ -167,7 +177,7 @@ async def test_a_stopping_emulator_is_not_ready(emulator: World, control: dict[s
     waiting = asyncio.create_task(
         assert_refused(emulator, control, "wait_for_payment", "not_ready", path)
     )
-    emulator.running.engine.change_notifier.close()
+    emulator.app.engine.change_notifier.close()
     await waiting
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Collection
 from urllib.parse import parse_qsl
 
 import pytest
@@ -16,9 +15,11 @@ from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhook_forms import SecretFormat
 from emulator.http.webhook_messages import Message, webhook_request
 from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, shipped_form
-from emulator.server.api import parameters, queries
+from emulator.server.api.parameter_types import ParameterTable
+from emulator.server.api.parameters import CREATE, LIST
+from tests.cli.invocation import usage_error
 from tests.server.api.calls import CODES, post
-from tests.server.openapi.navigation import Json, objects, operations, resolved, self_contained
+from tests.server.openapi.navigation import Json, objects, operations, resolved, validator
 from tests.world import World, order
 
 
@@ -44,15 +45,13 @@ def test_it_describes_every_code_under_its_status_and_no_other(v1: Json) -> None
     assert described == CODES
 
 
-@pytest.mark.parametrize(
-    ("call", "known"), [("create_payment", parameters.KNOWN), ("list_payments", queries.KNOWN)]
-)
+@pytest.mark.parametrize(("call", "table"), [("create_payment", CREATE), ("list_payments", LIST)])
 def test_the_codes_of_invalid_fields_are_those_of_the_call(
-    v1: Json, call: str, known: Collection[str]
+    v1: Json, call: str, table: ParameterTable
 ) -> None:
     [operation] = [found for found in operations(v1) if found.name == call]
     description = operation.definition["responses"]["400"]["description"]
-    codes = {f"invalid_{'cursor' if name == 'after' else name}" for name in known}
+    codes = {f"invalid_{row.kind}" for row in table.rows}
     assert (
         set(re.findall(r"`(invalid_\w+)`", description)) - {"invalid_json", "invalid_request_body"}
         == codes
@@ -87,15 +86,14 @@ def test_a_webhook_is_described_in_the_form_in_which_it_is_sent(v1: Json, name: 
         is_json = media_type == "application/json"
         received = json.loads(body) if is_json else dict(parse_qsl(body, keep_blank_values=True))
         assert content["example"] == received
-        schema = self_contained(document, content["schema"])
-        assert Draft202012Validator(schema).is_valid(received)
-        assert not Draft202012Validator(schema).is_valid({})
+        schema = validator(document, content["schema"])
+        assert schema.is_valid(received)
+        assert not schema.is_valid({})
 
 
 def test_a_form_that_cannot_be_read_is_an_error_of_the_command() -> None:
-    result = CliRunner().invoke(cli, ("openapi", "--webhook-format", "nowhere.yaml"))
-    assert result.exit_code == 2
-    assert "nowhere.yaml:1:1: cannot be read: No such file or directory" in result.output
+    error = usage_error("openapi", "--webhook-format", "nowhere.yaml")
+    assert error.startswith("nowhere.yaml:1:1: cannot be read: No such file or directory")
 
 
 @pytest.mark.clause("6.2")
@@ -148,9 +146,9 @@ def test_without_webhooks_the_document_has_everything_else(v1: Json) -> None:
 async def test_a_body_is_valid_to_the_document_just_where_it_is_to_the_program(
     emulator: World, v1: Json, changes: Json, is_valid: bool
 ) -> None:
-    schema = self_contained(v1, {"$ref": "#/components/schemas/CreatePayment"})
+    schema = {"$ref": "#/components/schemas/CreatePayment"}
     body = order(**changes)
-    assert Draft202012Validator(schema).is_valid(body) is is_valid
+    assert validator(v1, schema).is_valid(body) is is_valid
     assert (await post(emulator, body)).status_code == (201 if is_valid else 400)
 
 
@@ -164,3 +162,18 @@ def test_methods_of_payments_are_no_closed_set_but_those_to_offer_are(v1: Json) 
         if isinstance(found.get("methods"), dict) and "items" in found["methods"]
     ]
     assert methods["enum"] == list(DEFAULT_METHODS)
+
+
+def test_an_importer_makes_requests_that_are_accepted(v1: Json) -> None:
+    """Postman's makes URLs of a pattern, and sends each example."""
+    body = v1["components"]["schemas"]["CreatePayment"]["properties"]
+    for name in ("success_url", "cancel_url"):
+        assert body[name]["format"] == "uri"
+        assert "pattern" not in body[name]
+        assert body[name]["examples"][0].startswith("https://shop.example/")
+    [listing] = [found for found in operations(v1) if found.name == ApiRequest.LIST_PAYMENTS]
+    shown = [each["name"] for each in listing.definition["parameters"] if "example" in each]
+    assert shown == ["limit", "status", "method"]
+    for name in ("after", "created_gte", "created_lte"):
+        [parameter] = [each for each in listing.definition["parameters"] if each["name"] == name]
+        assert not {"example", "examples", "default"} & {*parameter, *parameter["schema"]}

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from emulator.domain.errors import NotReady
+from emulator.domain.user_error import UserError
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import Database
-from emulator.server.storage.database_file import UnusableDatabase
 
 LOCKED_FOR_S = 0.05
 
@@ -227,17 +227,22 @@ async def test_many_units_of_work_share_one_transaction(database: Database) -> N
 
 
 async def test_a_file_is_used_by_one_emulator_only(kept: Database, path: Path) -> None:  # noqa: ARG001
-    with pytest.raises(UnusableDatabase, match="in use by another emulator"):
+    with pytest.raises(UserError, match="in use by another emulator"):
         async with Database(str(path)):
             pass
 
 
 async def test_a_closed_database_can_be_opened_again(path: Path) -> None:
+    def add_switch(tx: Transaction) -> None:
+        tx.execute("INSERT INTO scenario_switches VALUES (1, 'a', 1)")
+
+    def names(tx: Transaction) -> list[tuple[str]]:
+        return tx.execute("SELECT name FROM scenario_switches").fetchall()
+
     async with Database(str(path)) as database:
-        await database.write(make_table)
-        await database.write(partial(add, note="a"))
+        await database.write(add_switch)
     async with Database(str(path)) as database:
-        assert await database.read(read_all) == ["a"]
+        assert await database.read(names) == [("a",)]
 
 
 async def test_a_closed_database_refuses_work(path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from emulator.domain.user_error import UserError
 from emulator.server.storage import accounts
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import Database
@@ -21,7 +22,6 @@ from emulator.server.storage.database_file import (
     COPY_AFTER_BYTES,
     MAX_LOG_BYTES,
     SCHEMA_VERSION,
-    UnusableDatabase,
     create_schema,
 )
 from emulator.settings import Settings
@@ -60,7 +60,7 @@ async def test_a_database_of_another_schema_is_refused_and_not_changed(
         other.execute(f"PRAGMA user_version = {number}")
     before = path.read_bytes()
     refused = f"has schema {number}, and this version needs {SCHEMA_VERSION}; use the emulator that"
-    with pytest.raises(UnusableDatabase, match=refused):
+    with pytest.raises(UserError, match=refused):
         async with Database(str(path)):
             pass
     with closing(sqlite3.connect(path)) as after:
@@ -72,7 +72,7 @@ async def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "theirs.sqlite3"
     with closing(sqlite3.connect(path)) as theirs:
         theirs.execute("CREATE TABLE theirs (x)")
-    with pytest.raises(UnusableDatabase, match="belongs to another program"):
+    with pytest.raises(UserError, match="belongs to another program"):
         async with Database(str(path)):
             pass
 
@@ -80,7 +80,7 @@ async def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
 def test_a_file_of_another_program_whose_header_is_in_its_log_is_refused() -> None:
     with closing(memory()) as theirs:
         theirs.execute("CREATE TABLE theirs (x)")
-        with pytest.raises(UnusableDatabase, match="belongs to another program"):
+        with pytest.raises(UserError, match="belongs to another program"):
             create_schema(theirs, "memory")
 
 

@@ -11,18 +11,18 @@ from standardwebhooks import Webhook
 
 from emulator.clock import RealClock
 from emulator.domain.webhooks import MAX_TIMEOUT_MS, AttemptResult, WebhookRequest, WebhookResponse
-from emulator.http.name_lookup import NameLookups
-from emulator.http.webhook_messages import Message, webhook_request
-from emulator.server.webhooks.sender import (
+from emulator.http.exchange import (
     MAX_BYTES_READ,
     MAX_HEADER_CHARACTERS,
     MAX_RESPONSE_BYTES,
     MAX_RESPONSE_PARTS,
     MAX_STORED_BYTES,
     MAX_STORED_HEADERS,
-    Sender,
-    WebhookExchange,
+    HttpExchange,
 )
+from emulator.http.name_lookup import NameLookups
+from emulator.http.webhook_messages import Message, webhook_request
+from emulator.server.webhooks.sender import Sender
 from tests.server.engine.webhook_world import reply_after
 from tests.server.webhooks.receiver import (
     MAX_WAIT_S,
@@ -209,7 +209,7 @@ async def test_an_endless_response_is_read_up_to_the_limit(
         assert (result.response, result.error) == (None, "the response was not HTTP")
 
 
-class Counting(WebhookExchange):
+class Counting(HttpExchange):
     """Counts what the parser calls."""
 
     calls = 0
@@ -244,7 +244,7 @@ async def test_the_work_for_a_response_is_limited(
 
 
 async def test_a_head_in_packets_of_one_byte_is_limited() -> None:
-    exchange = WebhookExchange(webhook("http://127.0.0.1/"), NameLookups(), no_tls)
+    exchange = HttpExchange(webhook("http://127.0.0.1/"), NameLookups(), no_tls)
     # The first packet is a part, and so is the beginning of the response.
     exchange.data_received(b"HTTP/1.1 200 OK\r\na: ")
     for _ in range(MAX_RESPONSE_PARTS - 2):

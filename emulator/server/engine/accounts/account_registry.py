@@ -18,15 +18,22 @@ from emulator.domain.accounts import (
     is_well_formed_key,
 )
 from emulator.domain.errors import AccountIsPermanent, InvalidApiKey, InvalidField, UnknownAccount
-from emulator.domain.instants import ClockKind, ClockSpec, format_clock, format_instant, parse_clock
+from emulator.domain.instants import ClockKind, ClockSpec
+from emulator.domain.message_text import copied_ends
+from emulator.domain.user_error import UserError
 from emulator.server.engine.payments.context import EngineContext, EngineService
-from emulator.server.engine.state.account import NEVER, Account, Owner, variants_of
+from emulator.server.engine.state.account import (
+    NEVER,
+    START_OF_ACCOUNT,
+    Account,
+    Owner,
+    variants_of,
+)
 from emulator.server.engine.state.rules import Library, stored_overrides
 from emulator.server.storage import accounts, events, scenarios, timers
 from emulator.server.storage.accounts import AccountRow
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import writes
-from emulator.server.storage.database_file import UnusableDatabase
 
 DEFAULT_NAME = "Test Merchant"
 
@@ -57,6 +64,8 @@ class AccountRegistry(EngineService):
         self._library = library
         self._stream = ids.stream_key(self._config.seed, "accounts")
         self.unauthorized = context.unauthorized
+        # The names of the variants that any response or webhook had.
+        self.applied_variants: set[str] = set()
         # Deleted accounts included: no other account gets their rows or the ids of their streams.
         self._last_number = 2
         self._by_number: dict[int, Account] = {}
@@ -85,10 +94,7 @@ class AccountRegistry(EngineService):
         return None if account is None else account.owners[number & 1]
 
     async def open(self) -> None:
-        """Load the accounts of the database, or create the first two.
-
-        Raises UnusableDatabase; ArithmeticError, LookupError or ValueError for an invalid row.
-        """
+        """Load the accounts of the database, or create the first two. Raises UserError."""
         for account in await self._open():
             self._add(account)
         await self._webhooks.open(self.all(), self.first)
@@ -104,10 +110,6 @@ class AccountRegistry(EngineService):
             await self._provision(key)
             return self._by_key[key]
         raise InvalidApiKey(InvalidApiKey.unknown)
-
-    def known_owner(self, key: str) -> Owner | None:
-        """The owner of a key that exists, without a database query: the case of most requests."""
-        return self._by_key.get(key)
 
     def is_known(self, key: str) -> bool:
         return key in self._by_key
@@ -209,13 +211,11 @@ class AccountRegistry(EngineService):
                 self._insert(tx, number, profile, config.clock, config.seed, None)
                 for number, profile in ((1, first), (2, SECOND_ACCOUNT))
             ]
-        if rows[0].number != 1:
-            raise ValueError("the first account, number 1, is missing")
-        rows[0] = rows[0]._replace(profile=first._replace(name=rows[0].profile.name))
+        rows[0] = rows[0]._replace(**first._replace(name=rows[0].name)._asdict())
         try:
             accounts.set_keys(tx, rows[0])
         except sqlite3.IntegrityError:
-            raise UnusableDatabase(
+            raise UserError(
                 "another account of the database already has the key of the first account"
             ) from None
         self._last_number = rows[-1].number
@@ -227,20 +227,18 @@ class AccountRegistry(EngineService):
 
     @staticmethod
     def _load(tx: Transaction, account: Account, *, has_overrides: bool) -> None:
-        """Load what belongs to an account. Raises ArithmeticError, LookupError, ValueError."""
+        """Load what belongs to an account."""
         account.payment_scenarios = scenarios.applied(tx, account.number)
+        account.scenario_starts = scenarios.starts(tx, account.number)
         if has_overrides:
             overrides = stored_overrides(tx, account.number)
             account.rules = account.rules.with_overrides(overrides)
         account.due_at = timers.next_due_at(tx, account.number) or NEVER
-        following = timers.next_of_account(tx, account.number)
         latest = (events.newest(tx, owner.number, 1) for owner in account.owners)
         latest_at = max((event.at for found in latest for event in found), default=0)
         if account.clock.now() < latest_at:
             # The system clock was set back while the program was not running.
             account.clock.flow_from(latest_at)
-        for instant in (account.clock.now(), latest_at, following[0].due_at if following else 0):
-            format_instant(instant)  # It fails long before 1970, and so would `GET /clock`.
 
     def _insert(
         self,
@@ -258,21 +256,24 @@ class AccountRegistry(EngineService):
             clock = ClockSpec(kind=ClockKind.FROZEN, instant=frozen_at)
         row = AccountRow(
             number=number,
-            profile=profile,
+            **profile._asdict(),
             seed=seed,
             test_stream=ids.stream_key(seed, Mode.TEST, profile.test_key),
             live_stream=ids.stream_key(seed, Mode.LIVE, profile.live_key),
-            initial_clock=format_clock(clock),
+            initial_clock=clock,
             vary=vary,
             frozen_at=frozen_at,
             offset_ms=running.offset_ms,
             rate_thousandths=running.rate_thousandths,
         )
         accounts.insert(tx, row)
-        return self._account_of(row)
+        account = self._account_of(row)
+        account.scenario_starts = {START_OF_ACCOUNT: running.now()}
+        scenarios.start(tx, number, START_OF_ACCOUNT, running.now())
+        return account
 
     def _account_of(self, row: AccountRow) -> Account:
-        """The account of a row. Raises ValueError."""
+        """The account of a row."""
         account = Account(
             number=row.number,
             profile=row.profile,
@@ -283,10 +284,10 @@ class AccountRegistry(EngineService):
                 offset_ms=row.offset_ms,
                 rate_thousandths=row.rate_thousandths,
             ),
-            initial_clock=parse_clock(row.initial_clock),
+            initial_clock=row.initial_clock,
             rules=self._library.initial_rules,
             vary=row.vary,
-            variants=variants_of(row.vary or self._config.vary),
+            variants=variants_of(row.vary or self._config.vary, self.applied_variants),
         )
         account.owners = (
             Owner(account, Mode.TEST, stream=row.test_stream, config=self._config),
@@ -322,7 +323,8 @@ class AccountRegistry(EngineService):
             ("live_key", request.live_key, Mode.LIVE),
         ):
             if key is not None and not is_well_formed_key(key, mode):
-                raise InvalidField(param, f'"{param}" must be {mode}_ {KEY_FORM}.')
+                message = f'"{param}" must be {mode}_ {KEY_FORM}{copied_ends(key)}.'
+                raise InvalidField(param, message)
         stream = self._stream
         if request.test_key is not None:
             # The same key gives the same account, whatever was created before.

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
+import msgspec
+
 from emulator.domain.errors import NotReady
 from emulator.server.engine.payments.context import EngineContext, EngineService
 from emulator.server.engine.payments.payment_history import PaymentHistory
@@ -17,12 +19,8 @@ from emulator.server.storage.database import DatabaseLost, reads
 
 MIN_INTERVAL_MS = 500
 MAX_EVENTS_PER_MESSAGE = 25
-# A listener that has not taken so many messages is too slow, and is dropped.
+# A listener for which more messages wait is too slow, and is dropped.
 MAX_WAITING_MESSAGES = 20
-# Listeners get a message one after another, many in groups, so that the responses to them and to
-# their requests do not delay those to the merchant.
-MAX_GROUPS = 100
-GROUP_INTERVAL_MS = 5
 
 KINDS = ("payments", "requests", "deliveries", "clock", "rules", "endpoints", "unauthorized")
 
@@ -32,7 +30,8 @@ logger = logging.getLogger(__name__)
 class StreamMessage(NamedTuple):
     """A message of the stream: one of KINDS, and a JSON object.
 
-    What it is about had occurred at `at_ms`, in monotonic real time.
+    What it is about had occurred at `at_ms`, in monotonic real time; messages about the same
+    changes have the same instant.
     """
 
     kind: str
@@ -64,7 +63,7 @@ class Activity(EngineService):
         self._feeds: dict[Owner | int, _Feed] = {}
 
     async def listen(self, owner: Owner, payment: str | None) -> AsyncIterator[StreamMessage]:
-        """What changes from now on; of requests and deliveries, those of a payment, if it is given.
+        """What changes from now on; with `payment`, no requests and deliveries of other payments.
 
         It ends when the listener is too slow, the account is deleted or the program stops. Raises
         UnknownPayment.
@@ -85,7 +84,7 @@ class Activity(EngineService):
     def revision(self, owner: Owner) -> str:
         """Differs after each change that a stream of the owner would report, and after others."""
         newest = owner.journal.newest
-        request = "" if newest is None else newest[0].decode()
+        request = "" if newest is None else newest.id.decode()
         unauthorized = self._unauthorized.count
         return f"{self._database.changes}-{self._is_paused(owner)}-{request}-{unauthorized}"
 
@@ -99,7 +98,7 @@ class Activity(EngineService):
         woken_kind = "deliveries" if feed.path is None else "payments"
         try:
             with self._change_notifier.woken_by((feed.topic,)) as has_changed:
-                while await self._wait(feed, MIN_INTERVAL_MS):
+                while await self._wait(feed):
                     now = await self._state(owner, feed.path)
                     changed = [
                         kind
@@ -115,8 +114,7 @@ class Activity(EngineService):
                         for kind in changed
                     ]
                     before = now
-                    if messages:
-                        await self._send(feed, messages)
+                    feed.send(messages)
         except (NotReady, DatabaseLost):
             pass  # The program stops, or the loss was logged when it was noticed.
         except Exception:  # The clients connect again after the end of their streams.
@@ -125,17 +123,10 @@ class Activity(EngineService):
             del self._feeds[feed.topic]
             feed.close()
 
-    async def _send(self, feed: "_Feed", messages: list[StreamMessage]) -> None:
-        queues = list(feed.queues)
-        size = -(-len(queues) // MAX_GROUPS)
-        for start in range(0, len(queues), size):
-            if start and not await self._wait(feed, GROUP_INTERVAL_MS):
-                return
-            feed.send(messages, queues[start : start + size])
-
-    async def _wait(self, feed: "_Feed", duration_ms: int) -> bool:
-        """Whether the stream goes on after this time."""
-        await self._wall.wait(self._change_notifier.closed, until=self._wall.now_ms() + duration_ms)
+    async def _wait(self, feed: "_Feed") -> bool:
+        """Wait until the next comparison; whether the stream goes on."""
+        until = self._wall.now_ms() + MIN_INTERVAL_MS
+        await self._wall.wait(self._change_notifier.closed, until=until)
         is_over = feed.owner.account.is_closed or self._change_notifier.closed.is_set()
         return bool(feed.queues) and not is_over
 
@@ -164,8 +155,8 @@ class Activity(EngineService):
         count = max(0, await self._event_count(owner) - since.payments)
         limit = min(count, MAX_EVENTS_PER_MESSAGE)
         bodies = await self._history.events(owner, limit=limit, among=count) if limit else []
-        events = ",".join(bodies)
-        return f'{{"count": {count}, "events": [{events}]}}'
+        change = {"count": count, "events": [msgspec.Raw(body) for body in bodies]}
+        return msgspec.json.encode(change).decode()
 
 
 _Queue = asyncio.Queue[StreamMessage | None]
@@ -194,8 +185,8 @@ class _Feed:
         finally:
             self.queues.discard(queue)
 
-    def send(self, messages: list[StreamMessage], queues: list[_Queue]) -> None:
-        for queue in self.queues.intersection(queues):
+    def send(self, messages: list[StreamMessage]) -> None:
+        for queue in list(self.queues):
             if queue.qsize() + len(messages) > MAX_WAITING_MESSAGES:
                 self._end(queue)
             else:

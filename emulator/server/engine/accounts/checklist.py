@@ -18,10 +18,12 @@ from emulator.server.engine.accounts.checklist_items import (
 from emulator.server.engine.delivery.deliveries import Deliveries, DeliveryDetail
 from emulator.server.engine.payments.payment_history import PaymentHistory
 from emulator.server.engine.state.account import Owner
-from emulator.server.engine.state.journal import MAX_ATTEMPTS, Journal
+from emulator.server.engine.state.journal import MAX_ATTEMPTS, Journal, JournalEntry
 
 MAX_DELIVERIES = 5_000
 MAX_EVENTS = 20_000
+# Of requests that are not the merchant's.
+_COMMAND_AGENTS = (b"payments-emulator/", b"payments-emulator-verify/")
 
 
 class ItemResult(StrEnum):
@@ -69,8 +71,12 @@ def _judge(
     excluded_endpoint: str | None,
     now_ms: float,
 ) -> list[JudgedItem]:
-    requests = [JournalledRequest(entry) for entry in journal.newest_first()][::-1]
+    entries = [*journal.newest_first()][::-1]
+    requests = [JournalledRequest(entry) for entry in entries if not _is_of_command(entry)]
     requests.sort(key=lambda request: request.started_ms)
+    of_commands = {entry.id.decode() for entry in entries if _is_of_command(entry)}
+    not_judged = {payment.id for event, payment in changes if event.request_id in of_commands}
+    changes = [each for each in changes if each[1].id not in not_judged]
     attempts = [each for each in journal.attempts if each.endpoint_id != excluded_endpoint]
     is_full = len(journal.attempts) == MAX_ATTEMPTS
     observed = Observations(
@@ -86,6 +92,10 @@ def _judge(
         now_ms,
     )
     return [_judged(item, list(item.findings(observed))) for item in ITEMS]
+
+
+def _is_of_command(entry: JournalEntry) -> bool:
+    return dict(entry.headers).get(b"user-agent", b"").startswith(_COMMAND_AGENTS)
 
 
 def _judged(item: Item, findings: Sequence[Finding]) -> JudgedItem:

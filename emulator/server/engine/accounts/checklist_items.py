@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from emulator.domain.payment import Event, Payment, Status
+from emulator.domain.payment import REPLAYED_FINAL, Event, Payment, Status
 from emulator.domain.webhooks import Attempt, DeliveryState
 from emulator.http.received_webhooks import ReceivedRequest
 from emulator.scenarios.webhook_form_file import webhook_form_json
@@ -78,7 +78,7 @@ class Observations(NamedTuple):
 class Finding(NamedTuple):
     """Whether the integration behaved as expected at one place, and what shows it.
 
-    `ids` are those of requests and deliveries, or of a payment; `seen` says what they did.
+    `ids` are the ids of requests and deliveries, or of a payment; `seen` says what they did.
     """
 
     is_good: bool
@@ -100,7 +100,7 @@ def _acknowledged(observed: Observations) -> Iterator[Finding]:
         results = [attempt.result for attempt in _genuine(delivery)]
         has_succeeded = any(result.has_succeeded for result in results)
         # Without a response in less than 15 s, nothing is known.
-        has_time = "timeout" not in delivery.job.delivery.fault
+        has_time = "timeout" not in (delivery.job.delivery.fault or {})
         has_failed = _state(delivery) is DeliveryState.FAILED and (
             any(result.response for result in results) or has_time
         )
@@ -144,7 +144,7 @@ def _order(observed: Observations) -> Iterator[Finding]:
             if newer_at is None:
                 continue
             # A postponed delivery follows the newer one at the same instant.
-            is_postponed = "hold" in delivery.job.delivery.fault
+            is_postponed = "hold" in (delivery.job.delivery.fault or {})
             late = [each for each in _genuine(delivery) if each.at > newer_at - is_postponed]
             is_good = bool(late) and late[-1].result.has_succeeded
             if is_good or (late and _state(delivery) is not DeliveryState.PENDING):
@@ -207,8 +207,7 @@ def _polling(observed: Observations) -> Iterator[Finding]:
         for equal in grouped(counted, lambda request: request.read_status):
             if equal[0].read_status in _PAID and len(equal) > MAX_READS_OF_PAID:
                 seen = f"read {len(equal)} times as {equal[0].read_status}"
-                ids = tuple(request.id for request in equal[:MAX_EVIDENCE])
-                yield Finding(False, ids, seen)
+                yield Finding(False, tuple(each.id for each in equal[:MAX_EVIDENCE]), seen)
 
 
 def _counted(
@@ -228,6 +227,9 @@ def _counted(
 
 
 def _one_payment(observed: Observations) -> Iterator[Finding]:
+    for request in observed.requests:
+        if REPLAYED_FINAL in request.entry.warnings:
+            yield Finding(False, (request.id,), "sent again after its payment had ended")
     statuses: dict[int, Status] = {}
     orders: dict[Hashable, list[Event]] = {}
     findings: list[Finding] = []
@@ -239,11 +241,9 @@ def _one_payment(observed: Observations) -> Iterator[Finding]:
             orders[order] = [*opened[-MAX_OPEN_PAYMENTS:], event]
             if metadata:
                 ids = (each.request_id or payment.id for each in (*opened[:1], event))
-                seen = (
-                    f"created while one with equal metadata is {statuses[opened[0].payment]}"
-                    if opened
-                    else "created without another open payment of the order"
-                )
+                seen = "created without another open payment of the order"
+                if opened:
+                    seen = f"created while one with equal metadata is {statuses[opened[0].payment]}"
                 findings.append(Finding(not opened, tuple(ids), seen))
         statuses[event.payment] = event.status
     # Equal metadata of all payments do not name an order.
@@ -301,7 +301,7 @@ def _state(delivery: DeliveryDetail) -> DeliveryState:
 
 
 def _event(delivery: DeliveryDetail) -> int:
-    """The place of the event among those of its account."""
+    """The place of the event among the events of its account."""
     return delivery.job.delivery.event or 0
 
 
@@ -329,7 +329,7 @@ def _object(text: bytes) -> dict[str, Any] | None:
     """The JSON object of a body; None where it has none."""
     try:
         value = msgspec.json.decode(text)
-    except ValueError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return value if isinstance(value, dict) else None
 
@@ -387,7 +387,7 @@ ITEMS = (
     ),
     Item(
         "one-payment",
-        "creates no second payment for an order while the first is open or completed",
+        "creates one payment at a time for an order, and repeats no create after the payment's end",
         "create payments of several orders, with the order's number in the metadata",
         _one_payment,
     ),

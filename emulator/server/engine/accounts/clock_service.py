@@ -51,7 +51,7 @@ class Advanced(Struct, kw_only=True):
 
     now: Instant
     is_settled: bool = True
-    effects: list[str] = field(default_factory=list)
+    effects: list[bytes] = field(default_factory=list)
 
 
 class ClockService(EngineService):

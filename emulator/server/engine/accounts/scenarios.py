@@ -1,7 +1,6 @@
 """Adds, switches and removes the scenarios and faults of an account."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from emulator import ids
 from emulator.domain.errors import (
@@ -11,15 +10,12 @@ from emulator.domain.errors import (
     UnknownFault,
 )
 from emulator.domain.payment import Payment
-from emulator.server.engine.state.account import Account, Owner
-from emulator.server.engine.state.rule_choice import FAULTS_SECTION
+from emulator.scenarios.values import FaultRule, RuleSection, Scenario
+from emulator.server.engine.state.account import Account, Owner, applied_source
 from emulator.server.engine.state.rules import Library, Listed, LoadScenarios, Origin, PostedFault
 from emulator.server.storage import payments, scenarios
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import Database, reads, writes
-
-if TYPE_CHECKING:
-    from emulator.scenarios.values import FaultRule, Scenario
 
 MAX_SCENARIOS = 200
 MAX_FAULTS = 200
@@ -46,11 +42,12 @@ class Scenarios:
             own = {scenario.name for scenario in account.rules.overrides.scenarios}
             for name in set(names) - own:
                 scenarios.reset_counts(tx, account.number, name)
+                _start(tx, account, name)
             _override(tx, account)
 
     @writes()
     def put(
-        self, tx: Transaction, account: Account, scenario: "Scenario", source: str
+        self, tx: Transaction, account: Account, scenario: Scenario, source: str
     ) -> tuple[bool, Listed]:
         """Add a scenario to an account, or replace its own one; it is the strongest from now on.
 
@@ -87,6 +84,7 @@ class Scenarios:
     def _reset_counts(tx: Transaction, account: Account, source: str) -> None:
         scenarios.reset_counts(tx, account.number, source)
         scenarios.switch(tx, account.number, source, is_enabled=None)
+        _start(tx, account, source)
 
     @writes()
     def switch(self, tx: Transaction, account: Account, name: str, *, is_enabled: bool) -> Listed:
@@ -105,7 +103,7 @@ class Scenarios:
 
     @writes()
     def add_fault(
-        self, tx: Transaction, account: Account, rule: "FaultRule", source: str
+        self, tx: Transaction, account: Account, rule: FaultRule, source: str
     ) -> PostedFault:
         """Add a fault rule for requests. Raises TooManyFaults, InvalidApiKey."""
         account.check_open()
@@ -117,6 +115,7 @@ class Scenarios:
         number = scenarios.next_fault(tx, account.number)
         posted = PostedFault(id=ids.fault_id(account.test.stream, number), number=number, rule=rule)
         scenarios.add_fault(tx, account.number, number, posted.id, source)
+        _start(tx, account, posted.id)
         _override(tx, account, faults=(posted, *faults))
         return posted
 
@@ -150,7 +149,8 @@ class Scenarios:
         account = owner.account
         account.check_open()
         payment = payments.find(tx, owner.number, payment_id)
-        account.rules.listed_as(name)
+        if not account.rules.listed_as(name).is_enabled:
+            _start(tx, account, applied_source(name, payment.position))
         scenarios.apply(tx, payment.position, name)
         tx.set(account, "payment_scenarios", {**account.payment_scenarios, payment.position: name})
         return payment
@@ -160,9 +160,8 @@ def _remove_used_up(tx: Transaction, account: Account) -> None:
     """Remove the faults whose `times` are used up, to make space for new ones."""
     uses = scenarios.all_uses(tx, account.number)
     faults = account.rules.overrides.faults
-    used_up = [
-        fault for fault in faults if uses.get((fault.id, FAULTS_SECTION, 0), 0) == fault.rule.times
-    ]
+    place = (RuleSection.FAULTS.value, 0)
+    used_up = [fault for fault in faults if uses.get((fault.id, *place), 0) == fault.rule.times]
     _remove_faults(tx, account, used_up)
 
 
@@ -170,8 +169,16 @@ def _remove_faults(tx: Transaction, account: Account, removed: list[PostedFault]
     for fault in removed:
         scenarios.delete_fault(tx, account.number, fault.id)
         scenarios.reset_counts(tx, account.number, fault.id)
+        scenarios.delete_start(tx, account.number, fault.id)
     remaining = tuple(fault for fault in account.rules.overrides.faults if fault not in removed)
     _override(tx, account, faults=remaining)
+
+
+def _start(tx: Transaction, account: Account, source: str) -> None:
+    """Count the time of a scenario's or fault's rules from the present."""
+    now = account.clock.now()
+    scenarios.start(tx, account.number, source, now)
+    tx.set(account, "scenario_starts", {**account.scenario_starts, source: now})
 
 
 def _override(tx: Transaction, account: Account, **changes: object) -> None:

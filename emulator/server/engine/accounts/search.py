@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from emulator import ids
 from emulator.domain.accounts import Mode
-from emulator.domain.payment import Payment
 from emulator.server.engine.accounts.account_registry import AccountRegistry
 from emulator.server.engine.payments.context import EngineContext, EngineService
 from emulator.server.engine.state.account import Owner
 from emulator.server.storage import payments
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction, first_position
 from emulator.server.storage.database import reads
+from emulator.summaries import PaymentSummary
 
 MAX_MATCHES = 10
 MAX_SEARCHED_OWNERS = 2_000
@@ -30,12 +30,12 @@ _NO_DIGIT = re.compile(r"[^0-9]", re.ASCII)
 
 
 class Match(NamedTuple):
-    """An item by its id, its account and mode, words about it, and the amount of a payment."""
+    """An item by its id, its account and mode, and words about it; or the summary of a payment."""
 
     owner: Owner
     id: str
-    about: str
-    amount_minor: int | None = None
+    about: str = ""
+    payment: PaymentSummary | None = None
 
 
 class Search(EngineService):
@@ -45,8 +45,8 @@ class Search(EngineService):
         super().__init__(context)
         self._accounts = accounts
 
-    async def matches(self, owner: Owner, text: str) -> list[Match]:
-        """At most `MAX_MATCHES` items; of the account and mode first."""
+    async def matches(self, owner: Owner, text: str) -> tuple[list[Match], int]:
+        """At most `MAX_MATCHES` items, of the account and mode first, and how many were found."""
         # The token of a checkout URL, which may have a query.
         token = text.rpartition("/c/")[2].partition("?")[0] if "://" in text else ""
         if token.isascii() and token.isalnum():
@@ -55,35 +55,43 @@ class Search(EngineService):
         if separator and prefix in ("pay", "dlv", "evt"):
             return await self._with_id(owner, text)
         if separator and prefix in ("req", "we", "acct"):
-            return list(islice(self._in_memory(owner, text), MAX_MATCHES))
-        return await self._containing(owner, text) if text else []
+            found = list(self._in_memory(owner, text))
+            return found[:MAX_MATCHES], len(found)
+        return await self._containing(owner, text) if text else ([], 0)
 
     def _owners(self, first: Owner) -> Iterator[Owner]:
-        """An owner, then those of the newest accounts."""
+        """An owner, then the owners of the newest accounts."""
         accounts = sorted(self._accounts.all(), key=lambda each: -each.number)
         others = (owner for account in accounts for owner in account.owners if owner is not first)
         yield first
         yield from islice(others, MAX_SEARCHED_OWNERS)
 
     @reads(is_long=True)
-    def _with_id(self, tx: Transaction, owner: Owner, text: str) -> list[Match]:
+    def _with_id(self, tx: Transaction, owner: Owner, text: str) -> tuple[list[Match], int]:
         if text.startswith("pay_"):
-            found = payments.with_prefix(tx, text, limit=MAX_MATCHES)
-            matches = [
-                _payment(each_owner, payment)
-                for payment in found
-                if (each_owner := self._accounts.owner_numbered(payment.position >> ORDINAL_BITS))
-            ]
-        else:
-            left = MAX_COMPARED_IDS
-            matches = []
-            for each_owner in self._owners(owner):
-                count, names = _with_beginning(tx, each_owner, text, left)
-                matches += [Match(each_owner, name, "") for name in names]
-                left -= count
-                if left <= 0 or len(matches) >= MAX_MATCHES:
-                    break
-        return sorted(matches, key=lambda match: match.owner is not owner)[:MAX_MATCHES]
+            found = payments.with_prefix(tx, text, limit=MAX_COMPARED_IDS)
+            found.sort(key=lambda position: position >> ORDINAL_BITS != owner.number)
+            return self._summarised(tx, found), len(found)
+        left = MAX_COMPARED_IDS
+        matches: list[Match] = []
+        for each_owner in self._owners(owner):
+            count, names = _with_beginning(tx, each_owner, text, left)
+            matches += [Match(each_owner, name) for name in names]
+            left -= count
+            if left <= 0:
+                break
+        return matches[:MAX_MATCHES], len(matches)
+
+    def _summarised(self, tx: Transaction, positions: list[int]) -> list[Match]:
+        """The matches of the first payments."""
+        shown = positions[:MAX_MATCHES]
+        owners = [self._accounts.owner_numbered(position >> ORDINAL_BITS) for position in shown]
+        by_position = payments.summaries(tx, shown)
+        return [
+            Match(owner, by_position[position].id, payment=by_position[position])
+            for owner, position in zip(owners, shown, strict=True)
+            if owner is not None
+        ]
 
     def _in_memory(self, owner: Owner, text: str) -> Iterator[Match]:
         left = MAX_COMPARED_IDS
@@ -103,7 +111,7 @@ class Search(EngineService):
                         yield Match(each, entry.id.decode(), f"{entry.method}, {entry.status}")
 
     @reads(is_long=True)
-    def _containing(self, tx: Transaction, owner: Owner, text: str) -> list[Match]:
+    def _containing(self, tx: Transaction, owner: Owner, text: str) -> tuple[list[Match], int]:
         etb = _ETB.fullmatch(text.replace(",", ""))
         # A whole number may also be an amount of the API, in cents.
         in_etb = int(etb[1] + (etb[2] or "").ljust(2, "0")) if etb else None
@@ -118,13 +126,14 @@ class Search(EngineService):
             amounts_minor=(in_etb, in_cents),
             phone_digits=digits if is_phone else None,
             part=text if len(text) >= MIN_PART_LENGTH else None,
-            limit=MAX_MATCHES,
         )
-        return [_payment(owner, payment) for payment in found]
-
-
-def _payment(owner: Owner, payment: Payment) -> Match:
-    return Match(owner, payment.id, payment.status.value, payment.amount_minor)
+        endpoints = [
+            Match(owner, each.id, each.url)
+            for each in owner.endpoints.values()
+            if len(text) >= MIN_PART_LENGTH and text.lower() in each.url.lower()
+        ]
+        matches = [*self._summarised(tx, found), *endpoints]
+        return matches[:MAX_MATCHES], len(found) + len(endpoints)
 
 
 def _with_beginning(tx: Transaction, owner: Owner, text: str, limit: int) -> tuple[int, list[str]]:

@@ -206,6 +206,7 @@ def _restore_extras(tx: Transaction, restored: Account, extras: SnapshotExtras |
     The journals are empty if an earlier process saved the snapshot.
     """
     restored.payment_scenarios = scenarios.applied(tx, restored.number)
+    restored.scenario_starts = scenarios.starts(tx, restored.number)
     if extras is None:
         overrides = stored_overrides(tx, restored.number)
         restored.rules = restored.rules.with_overrides(overrides)

@@ -1,20 +1,24 @@
 """Makes one attempt to deliver an event, records its result and schedules the next one."""
 
-import json
 import logging
 import os
 import re
 import sqlite3
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from functools import partial
 
+import msgspec
 from msgspec import Struct
 
 from emulator import ids
 from emulator.clock import PAUSE_AFTER_FAILURE_MS, pause
 from emulator.domain.hosts import hide_url_secrets
 from emulator.domain.instants import Instant, format_instant
-from emulator.domain.payment import Event, Payment
+from emulator.domain.payment import PING, UNKNOWN_EVENT_TYPE, Event, Payment
 from emulator.domain.transitions import ATTEMPT, ComingAttempt, Due, DueKey
+from emulator.domain.variants import EventVariants
+from emulator.domain.webhook_forms import ContentType, WebhookForm
 from emulator.domain.webhooks import (
     MAX_TIMEOUT_MS,
     Attempt,
@@ -27,15 +31,16 @@ from emulator.domain.webhooks import (
     WebhookRequest,
     WebhookResponse,
 )
-from emulator.domain.wire import PING, UNKNOWN_EVENT_TYPE, ping_json
 from emulator.http.addresses import host_and_port, is_in_container
 from emulator.http.tls import tls_context
-from emulator.http.webhook_messages import Message, webhook_request
+from emulator.http.webhook_messages import Message, render_body, webhook_request
 from emulator.server.engine.delivery.endpoints import put_endpoint
 from emulator.server.engine.delivery.gates import Holds
 from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.context import StateContext, StateService
+from emulator.server.engine.state.failure_log import FailureLog
 from emulator.server.engine.state.journal import AttemptSpan
+from emulator.server.engine.state.wire import ping_json
 from emulator.server.storage import deliveries, events, payments
 from emulator.server.storage.batch import LAST_ORDINAL, Transaction
 from emulator.server.storage.database import writes
@@ -84,8 +89,8 @@ class DeliveryJob(Struct, frozen=True, kw_only=True):
     def payment_id(self) -> str | None:
         return None if self.payment is None else self.payment.id
 
-    def body(self, tamper: Tamper | None = None) -> bytes:
-        """The event, in the bytes that are signed; a tampered body has a different amount."""
+    def event_body(self, tamper: Tamper | None = None) -> bytes:
+        """The event in our own form, without variants; a tampered one has a different amount."""
         payment = self.payment
         if self.event is None or payment is None:
             return ping_json(
@@ -94,26 +99,29 @@ class DeliveryJob(Struct, frozen=True, kw_only=True):
                 mode=self.owner.mode,
                 event_type=self.event_type,
                 payment_id=self.payment_id,
-            ).encode()
+            )
         if tamper is Tamper.BODY:
             payment = payment._replace(amount_minor=payment.amount_minor + 1)
-        return self.owner.event_body(self.event, payment).encode()
+        return self.owner.usual_event_body(self.event, payment)
 
-    def name_variants(self, sent: WebhookRequest) -> WebhookRequest:
-        """The request with the names of its variants, and with the media type that it has."""
-        names: tuple[str, ...] = ()
-        charset = ""
-        if self.event is not None and self.payment is not None:
-            _, names, charset = self.owner.varied_event(self.event, self.payment)
-        elif self.payment is not None:
-            names = ("unknown-event",)
-        headers = [
-            (name, value + charset if value == "application/json" else value)
-            for name, value in sent.headers
-        ]
-        if names:
-            headers.append(("emulator-variant", ",".join(names)))
-        return sent._replace(headers=tuple(headers))
+    def variants(self, form: WebhookForm) -> EventVariants:
+        """The variants of the event in a form of webhooks; a ping has none."""
+        if self.payment is None:
+            return EventVariants(())
+        position = self.delivery.position if self.event is None else self.event.position
+        has_fields = form.content_type is ContentType.FORM
+        render = partial(render_body, form)
+        return self.owner.event_variants(position, render, has_fields=has_fields)
+
+
+def _with_variants(sent: WebhookRequest, variants: EventVariants) -> WebhookRequest:
+    """The request with the names of its variants, and with the media type that it has."""
+    headers = [
+        (name, value + variants.charset if name == "content-type" else value)
+        for name, value in sent.headers
+    ]
+    headers.append(("emulator-variant", ",".join(variants.names)))
+    return sent._replace(headers=tuple(headers))
 
 
 def delivery_id(owner: Owner, delivery: Delivery) -> str:
@@ -167,17 +175,21 @@ class Attempts(StateService):
         is_scheduled = trigger is Trigger.SCHEDULE
         tamper = job.delivery.tamper if is_scheduled else None
         stamp = at if self._config.stamps_business_time else self._wall.system_ms()
-        message = Message(event_id=job.event_id, timestamp_s=stamp // 1000, body=job.body())
+        variants = job.variants(endpoint.form)
+        event = variants.event(job.event_body())
+        message = Message(event_id=job.event_id, timestamp_s=stamp // 1000, body=event)
         sent = webhook_request(
             message,
             form=endpoint.form,
             url=endpoint.url,
             secrets=endpoint.secrets(at),
             tamper=tamper,
-            other_body=job.body(tamper),
+            other_body=variants.event(job.event_body(tamper)),
+            rewrite=variants.body,
         )
-        if account.variants is not None:
-            sent = job.name_variants(sent)
+        if account.variants is not None and variants.names:
+            account.variants.applied.update(variants.names)
+            sent = _with_variants(sent, variants)
         timeout_ms = job.delivery.timeout_ms if is_scheduled else None
         span = AttemptSpan(job.payment_id, endpoint.id, self._wall.monotonic_ms())
         job.owner.journal.attempts.append(span)
@@ -199,13 +211,14 @@ class Attempts(StateService):
     async def _record(
         self, job: DeliveryJob, endpoint: RegisteredEndpoint, attempt: Attempt
     ) -> None:
+        failures = FailureLog(logger, "an attempt could not be stored")
         while True:
             try:
                 return await self._write(job, endpoint, attempt)
-            except sqlite3.Error:
+            except sqlite3.Error as error:
                 # An attempt without a record would be repeated without end; and a full disk may
                 # have free space again later.
-                logger.exception("an attempt could not be stored")
+                failures.add(error)
                 await pause(self._wall, PAUSE_AFTER_FAILURE_MS)
 
     @writes()
@@ -284,7 +297,7 @@ class Attempts(StateService):
 
 def _effect(
     job: DeliveryJob, endpoint: RegisteredEndpoint, attempt: Attempt, state: DeliveryState
-) -> str:
+) -> bytes:
     result = attempt.result
     effect = {
         "at": format_instant(attempt.at),
@@ -300,7 +313,7 @@ def _effect(
         "error": result.error,
         "delivery_status": state.value,
     }
-    return json.dumps(effect, ensure_ascii=False, separators=(",", ":"))
+    return msgspec.json.encode(effect)
 
 
 def delay_ms_after(
@@ -335,9 +348,6 @@ def _retry_after_ms(response: WebhookResponse | None, wall_now_ms: Instant) -> i
 
 
 def _http_date_ms(text: str) -> Instant | None:
-    from datetime import UTC
-    from email.utils import parsedate_to_datetime
-
     try:
         at = parsedate_to_datetime(text)
         # "-0000" or no time zone; HTTP dates are in GMT.

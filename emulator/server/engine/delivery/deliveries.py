@@ -1,5 +1,7 @@
 """Reads deliveries, resends, releases and drops them, and pings endpoints."""
 
+import asyncio
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 
@@ -14,16 +16,18 @@ from emulator.http.webhook_messages import render_body, tampered_body
 from emulator.server.engine.delivery.attempts import DeliveryJob, delivery_id, delivery_job
 from emulator.server.engine.delivery.dispatcher import Dispatcher
 from emulator.server.engine.delivery.endpoints import find_endpoint
+from emulator.server.engine.delivery.job_selection import MAX_CONCURRENT_ATTEMPTS
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.storage import deliveries, endpoints
 from emulator.server.storage.batch import Transaction, first_position
 from emulator.server.storage.database import reads, writes
-from emulator.server.storage.deliveries import Delivery, DeliveryFilter
+from emulator.server.storage.deliveries import Delivery, DeliveryFilter, Failures
 
 MAX_ROWS_PER_READ = 50
 # A page of the dashboard and one more.
 MAX_ROWS_WITHOUT_THREAD = 26
+MAX_RESENT = 100
 _ALL = DeliveryFilter()
 
 
@@ -38,10 +42,12 @@ class DeliveryDetail(Struct, frozen=True, kw_only=True):
 
     def body_of(self, attempt: Attempt) -> bytes:
         """The body that an attempt has sent."""
-        event = self.job.body()
-        if attempt.tamper is not Tamper.BODY:
-            return render_body(self.form, event)
-        return tampered_body(self.form, event, self.job.body(attempt.tamper))
+        variants, job, tamper = self.job.variants(self.form), self.job, attempt.tamper
+        event = variants.event(job.event_body())
+        if tamper is not Tamper.BODY:
+            return variants.body(render_body(self.form, event))
+        other = variants.event(job.event_body(tamper))
+        return tampered_body(self.form, event, other, variants.body)
 
 
 class Deliveries(StateService):
@@ -140,6 +146,38 @@ class Deliveries(StateService):
             raise UnknownEndpoint(before.endpoint_id)
         return await self._make(before, endpoint, Trigger.RESEND)
 
+    async def failures(self, owner: Owner) -> list[tuple[str, Failures]]:
+        """The failing deliveries by endpoint and result, with the ids of the endpoints."""
+
+        def read(tx: Transaction) -> list[tuple[str, Failures]]:
+            identities = endpoints.identities(tx, owner.number)
+            found = deliveries.failures(tx, owner.number)
+            return [(identities[each.endpoint][0], each) for each in found]
+
+        return await self._database.read(read, is_long=True)
+
+    async def resend_failing(self, owner: Owner, endpoint: str) -> tuple[list[DeliveryDetail], int]:
+        """Send the newest failing deliveries of an endpoint once more; they, and the number left.
+
+        The deliveries of one payment are sent one after the other, oldest first. Raises
+        UnknownEndpoint, and UnknownDelivery where the account was reset or deleted meanwhile.
+        """
+        find_endpoint(owner, endpoint)
+        selection = DeliveryFilter(endpoint=endpoint, failing=True)
+        found = await self.newest(owner, selection, limit=MAX_RESENT)
+        known = sum(each.count for name, each in await self.failures(owner) if name == endpoint)
+        by_payment: dict[str | None, list[DeliveryDetail]] = defaultdict(list)
+        for each in reversed(found):
+            by_payment[each.job.payment_id].append(each)
+        semaphore = asyncio.Semaphore(MAX_CONCURRENT_ATTEMPTS)
+
+        async def resend(of_payment: list[DeliveryDetail]) -> list[DeliveryDetail]:
+            async with semaphore:
+                return [await self.resend(owner, each.id) for each in of_payment]
+
+        sent = await asyncio.gather(*map(resend, by_payment.values()))
+        return [each for part in sent for each in part], max(0, known - len(found))
+
     async def pause(self, owner: Owner) -> None:
         """Make no attempt of the schedule until a limit or the next advance.
 
@@ -152,7 +190,7 @@ class Deliveries(StateService):
         self._change_notifier.changed((owner,))
 
     def pause_left_ms(self, owner: Owner) -> int | None:
-        """The real time that is left of a pause; None without one."""
+        """The real time that is left of a pause; None without a pause."""
         pause = self._dispatcher.pauses.of(owner)
         return None if pause is None else pause.until - self._wall.now_ms()
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from emulator.clock import PAUSE_AFTER_FAILURE_MS, pause
 from emulator.domain.errors import NotReady
-from emulator.domain.instants import Instant, format_instant
+from emulator.domain.instants import Instant
 from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
 from emulator.http.descriptor_limit import descriptor_limit
-from emulator.server.engine.delivery.attempts import Attempts, DeliveryJob, delivery_job
+from emulator.server.engine.delivery.attempts import Attempts, DeliveryJob
 from emulator.server.engine.delivery.gates import AttemptSlots, AwaitedPages, Holds, Pauses
 from emulator.server.engine.delivery.job_selection import (
     MAX_CONCURRENT_ATTEMPTS,
@@ -23,6 +23,7 @@ from emulator.server.engine.delivery.job_selection import (
 )
 from emulator.server.engine.state.account import FAR_OFF, NEVER, Account, Owner
 from emulator.server.engine.state.context import StateContext, StateService
+from emulator.server.engine.state.failure_log import FailureLog
 from emulator.server.storage import deliveries
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import DatabaseLost, reads
@@ -55,6 +56,8 @@ class Dispatcher(StateService):
         self._waiting: dict[Account, asyncio.Event] = {}
         self._head_starts: dict[tuple[Owner, str], _HeadStart] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._unread = FailureLog(logger, "the webhooks of an endpoint could not be read")
+        self._unattempted = FailureLog(logger, "a webhook could not be attempted")
 
     def wake(self, owner: Owner) -> None:
         """Read what is due for an owner's endpoints; from any thread."""
@@ -77,17 +80,6 @@ class Dispatcher(StateService):
         if len(queue.in_progress) < MAX_CONCURRENT_ATTEMPTS:
             self._to_read.add(queue)
             self._woken.set()
-
-    @reads()
-    def check(self, tx: Transaction, owner: Owner) -> None:
-        """Read the next deliveries of an owner's endpoints, for the errors that this may raise."""
-        for endpoint in owner.endpoints:
-            next_jobs(tx, EndpointQueue(owner, endpoint), {}, ())
-            # Also where it is not due: the state of the clock has its payment and its instant.
-            delivery = deliveries.next_of(tx, (endpoint,))
-            if delivery is not None:
-                delivery_job(tx, owner, delivery)
-                format_instant(delivery.due_at or 0)
 
     async def run(self) -> None:
         """Send until cancelled."""
@@ -139,9 +131,11 @@ class Dispatcher(StateService):
             if isinstance(result, NotReady | DatabaseLost):
                 raise result
             if isinstance(result, BaseException):
-                logger.error("the webhooks of an endpoint could not be read", exc_info=result)
+                self._unread.add(result, queue.endpoint)
                 failed.add(queue)
-            elif self._queues.get(queue.endpoint) is queue:  # Else its account was reset.
+                continue
+            self._unread.end(queue.endpoint)
+            if self._queues.get(queue.endpoint) is queue:  # Else its account was reset.
                 self._begin_in(queue, result)
         return failed
 
@@ -217,11 +211,12 @@ class Dispatcher(StateService):
                     # Disabled since it was read: what is still due would be read again for ever.
                     cancel = partial(deliveries.cancel_all, endpoint=queue.endpoint)
                     await self._database.write(cancel)
+            self._unattempted.end(job.delivery.position)
         except (NotReady, DatabaseLost):
             return  # The program ends, or nothing can be recorded any more.
-        except Exception:
+        except Exception as error:  # noqa: BLE001 - logged
             # An unexpected error must not be repeated without a pause.
-            logger.exception("a webhook could not be attempted")
+            self._unattempted.add(error, job.delivery.position)
             await pause(self._wall, PAUSE_AFTER_FAILURE_MS)
         finally:
             self._end(queue, job)

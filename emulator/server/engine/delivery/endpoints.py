@@ -64,7 +64,7 @@ class Endpoints(StateService):
 
     @property
     def _form(self) -> WebhookForm:
-        """The form of endpoints without one of their own."""
+        """The form of endpoints that have no form of their own."""
         return self._config.webhook_form or STANDARD
 
     def all(self, owner: Owner) -> list[RegisteredEndpoint]:
@@ -186,9 +186,8 @@ def _needs_hex(form: WebhookForm) -> bool:
 
 def _checked(endpoint: RegisteredEndpoint) -> RegisteredEndpoint:
     """Raises InvalidField; the message does not repeat a secret, not even an invalid one."""
-    secret_format = endpoint.form.signature.secret
-    if not secret_format.accepts(endpoint.secret):
-        raise InvalidField("secret", f'"secret" must be {secret_format.expected}.')
+    if problem := endpoint.form.signature.secret_problem(endpoint.secret):
+        raise InvalidField("secret", f'"secret" must be {problem}.')
     return endpoint
 
 

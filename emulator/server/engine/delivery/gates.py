@@ -128,7 +128,7 @@ class Pauses:
         ]
 
     def next_end(self) -> Instant:
-        """The end of the first pause in real time; NEVER without one."""
+        """The end of the first pause in real time; NEVER without a pause."""
         return min((pause.until for pause in self._pauses.values()), default=NEVER)
 
 
@@ -174,7 +174,7 @@ class AwaitedPages:
                 self._pages[page.event] = replace(page, until=until, is_served=True)
 
     def release(self, account: Account | None = None) -> list[Owner]:
-        """Remove those of an account, or those whose time is over; returns their owners."""
+        """Remove the pages of an account, or the pages whose time is over; returns their owners."""
         now = self._wall.now_ms()
         return [
             self._pages.pop(page.event).owner

@@ -1,13 +1,12 @@
 """Writes the deliveries of an event, in the transaction of the event."""
 
-import json
 import logging
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from emulator.domain.instants import Instant
-from emulator.domain.payment import EVENT_TYPES, Payment, Status
+from emulator.domain.payment import EVENT_TYPES, Payment, PaymentState, Status
 from emulator.domain.webhooks import (
     MAX_POSTPONED_MS,
     DeliveryEffect,
@@ -35,7 +34,7 @@ class _NewEvent(NamedTuple):
 
     event: int
     payment: int
-    status: Status
+    type: str
     at: Instant
 
 
@@ -50,14 +49,15 @@ class Outbox:
         self,
         tx: Transaction,
         owner: Owner,
-        changed: Sequence[tuple[Payment, Instant]],
+        changed: Sequence[tuple[Payment | PaymentState, Instant]],
         *,
         first_event: int,
     ) -> None:
         """Write the deliveries of the events of changed payments, in order."""
         new_events = [
-            _NewEvent(event, payment.position, payment.status, at)
+            _NewEvent(event, payment.position, EVENT_TYPES[payment.status], at)
             for event, (payment, at) in enumerate(changed, start=first_event)
+            if payment.status is not Status.PENDING
         ]
         postponed = deliveries.postponed(tx, {new_event.payment for new_event in new_events})
         rows: list[Delivery] = []
@@ -77,7 +77,8 @@ class Outbox:
         """As `add`, for payments that were just inserted, each with its event's position."""
         rows: list[Delivery] = []
         for payment, event in created:
-            new_event = _NewEvent(event, payment.position, payment.status, payment.created_at)
+            event_type, at = EVENT_TYPES[payment.status], payment.created_at
+            new_event = _NewEvent(event, payment.position, event_type, at)
             new = list(self._rows(tx, owner, new_event))
             rows += [row for row, _ in new]
             awaited = [row.position for row, effect in new if effect.before_response]
@@ -99,31 +100,30 @@ class Outbox:
     @staticmethod
     def may_deliver(owner: Owner, status: Status) -> bool:
         """Whether a payment that takes on a status may cause a delivery."""
-        return may_have_delivery_faults(owner) or any(
-            endpoint.receives(EVENT_TYPES[status]) for endpoint in owner.endpoints.values()
+        return status is not Status.PENDING and (
+            may_have_delivery_faults(owner)
+            or any(endpoint.receives(EVENT_TYPES[status]) for endpoint in owner.endpoints.values())
         )
 
     def _rows(
         self, tx: Transaction, owner: Owner, new_event: _NewEvent
     ) -> Iterable[tuple[Delivery, DeliveryEffect]]:
         """The deliveries of one event, with the fault that a scenario adds to them."""
-        event_type = EVENT_TYPES[new_event.status]
-        subscribed = [
-            endpoint for endpoint in owner.endpoints.values() if endpoint.receives(event_type)
-        ]
+        endpoints = owner.endpoints.values()
+        subscribed = [endpoint for endpoint in endpoints if endpoint.receives(new_event.type)]
         if not subscribed:
             return
-        fault = delivery_fault(tx, owner, new_event.payment, event_type)
+        fault = delivery_fault(tx, owner, new_event.payment, new_event.type)
         effect = _NO_EFFECT if fault is None else fault.effect
         variants, ordinal = owner.account.variants, new_event.event & LAST_ORDINAL
         has_unknown = variants is not None and variants.chosen("unknown-event", "event", ordinal)
         for endpoint in subscribed:
-            if has_unknown:
+            if has_unknown and endpoint.form.shows_type:
                 row = _row(tx, owner, endpoint, new_event, None)
                 yield row._replace(event=None), _NO_EFFECT
             applied = _applied(fault, endpoint)
-            for _ in range(1 if effect.drop else effect.copies):
-                yield _row(tx, owner, endpoint, new_event, applied), effect
+            for copy in range(1 if effect.drop else effect.copies):
+                yield _row(tx, owner, endpoint, new_event, applied, copy=copy), effect
 
 
 def _applied(
@@ -145,9 +145,13 @@ def _row(
     endpoint: RegisteredEndpoint,
     new_event: _NewEvent,
     fault: Fault[DeliveryEffect] | None,
+    *,
+    copy: int = 0,
 ) -> Delivery:
     effect = _NO_EFFECT if fault is None else fault.effect
     delay_ms = MAX_POSTPONED_MS if effect.until_next_event else effect.delay_ms
+    if effect.delays_ms:
+        delay_ms = effect.delays_ms[copy]
     return Delivery(
         position=tx.next_position("deliveries", owner.number),
         endpoint=endpoint.position,
@@ -160,7 +164,7 @@ def _row(
         sequence=tx.next_timer(),
         is_postponed=effect.until_next_event,
         tamper=effect.tamper,
-        fault_json=None if fault is None else json.dumps(delivery_fault_json(fault)),
+        fault=None if fault is None else delivery_fault_json(fault),
         is_concurrent=effect.concurrent,
         timeout_ms=effect.timeout_ms,
     )
@@ -169,10 +173,11 @@ def _row(
 def _released(
     tx: Transaction, postponed: Delivery, new_event: _NewEvent, new: Sequence[Delivery]
 ) -> Delivery:
-    """The delivery due after those of the new event, which may be delayed, or when it is anyway."""
+    """The delivery, due after the new event's deliveries, unless it is due earlier."""
     delays = [
         row.due_at for row in new if row.endpoint == postponed.endpoint and not row.is_postponed
     ]
-    due_at = max(filter(None, delays), default=new_event.at)
+    # Of several copies, after the first.
+    due_at = min(filter(None, delays), default=new_event.at)
     due_at = min(due_at, postponed.due_at or due_at)
     return postponed._replace(due_at=due_at, sequence=tx.next_timer(), is_postponed=False)

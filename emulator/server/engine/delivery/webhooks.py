@@ -12,7 +12,7 @@ from emulator.domain.transitions import Due, DueKey
 from emulator.server.engine.state.account import Account
 from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.storage import endpoints
-from emulator.server.storage.batch import ORDINAL_BITS, Transaction
+from emulator.server.storage.batch import ORDINAL_BITS, DamagedDatabase, Transaction
 
 if TYPE_CHECKING:
     from emulator.domain.webhook_forms import WebhookForm
@@ -77,17 +77,15 @@ class Webhooks(StateService):
     async def open(self, accounts: Iterable[Account], first: Account) -> None:
         """Load the endpoints of the database, and create the configured one if it is missing.
 
-        Raises ArithmeticError, LookupError or ValueError for an invalid row.
+        Raises DamagedDatabase.
         """
         owners = {owner.number: owner for account in accounts for owner in account.owners}
         stored = await self._database.read(endpoints.load_all)
         for endpoint in stored:
-            owner = owners[endpoint.position >> ORDINAL_BITS]
+            owner = owners.get(endpoint.position >> ORDINAL_BITS)
+            if owner is None:
+                raise DamagedDatabase(f"the endpoint {endpoint.id} has no account")
             owner.endpoints = {**owner.endpoints, endpoint.position: endpoint}
-        if stored:
-            # An invalid row would make the dispatcher fail again and again.
-            for owner in owners.values():
-                await self.dispatcher.check(owner)
         if self._config.endpoint is not None:
             self._initial_endpoints = await self.endpoints.ensure(first, self._config.endpoint)
         if stored:

@@ -1,1 +1,1 @@
-"""The operations on payments: those of the contract, of the customer and of the scheduler."""
+"""The operations on payments: the contract's, the customer's and the scheduler's operations."""

@@ -4,7 +4,7 @@ from functools import partial
 
 from emulator.domain.instants import Instant
 from emulator.domain.outcomes import MAX_REDIRECT_WAIT_MS, RedirectMoment
-from emulator.domain.payment import DEFAULT_REASON, Payment, Status
+from emulator.domain.payment import DEFAULT_REASON, Payment, PaymentState, Status
 from emulator.domain.transitions import Change, decide
 from emulator.server.engine.delivery.gates import AwaitedPage
 from emulator.server.engine.delivery.webhooks import Webhooks
@@ -22,7 +22,9 @@ class CheckoutRules(StateService):
         super().__init__(context)
         self._webhooks = webhooks
 
-    def choose_redirect(self, tx: Transaction, owner: Owner, payment: Payment, event: int) -> None:
+    def choose_redirect(
+        self, tx: Transaction, owner: Owner, payment: Payment | PaymentState, event: int
+    ) -> None:
         """Choose when the page of a completed payment redirects; before its deliveries."""
         if deliveries.redirect(tx, payment.position) is not None:
             return  # It has redirected before the completion.
@@ -39,7 +41,9 @@ class CheckoutRules(StateService):
             page = AwaitedPage(owner, payment.position, event, effect.delay_ms, until)
             tx.after_commit.append(partial(pages.add, page))
 
-    def postponement_ms(self, tx: Transaction, owner: Owner, payment: Payment) -> int:
+    def postponement_ms(
+        self, tx: Transaction, owner: Owner, payment: Payment | PaymentState
+    ) -> int:
         """The time from the redirect of an approved payment to its completion; 0 without a rule.
 
         The redirect is chosen once, so the second time it is 0.
@@ -55,14 +59,12 @@ class CheckoutRules(StateService):
         return effect.delay_ms
 
     def offer_again(
-        self, tx: Transaction, owner: Owner, payment: Payment, failure: Change, *, now: Instant
+        self, tx: Transaction, owner: Owner, position: int, failure: Change, *, now: Instant
     ) -> Payment | None:
         """The payment, pending again after a failed attempt; None where the failure is final.
 
         An attempt that fails at `expires_at` or later is the last.
         """
-        position = payment.position
-        # A payment whose timer fires lacks its instants.
         stored = payments.get(tx, position)
         if now >= stored.expires_at or not self._has_attempts(tx, owner, stored):
             return None

@@ -3,7 +3,7 @@
 Each action is stored with what a recording needs to reproduce it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -55,7 +55,7 @@ class _StoredAction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class Paid(_StoredAction, frozen=True):
     """A method was submitted; `phone` is normalised.
 
-    `steps` are those of the outcome that follows; None where the customer answers. `scenario` and
+    `steps` lead to the outcome that follows; None where the customer answers. `scenario` and
     `number` are of the rule that determined it; the first rule has the number 1.
     """
 
@@ -99,9 +99,19 @@ class Transitioned(_StoredAction, frozen=True):
 PaymentAction = Paid | Answered | Cancelled | Transitioned
 
 
-def payment_action(action: Action) -> PaymentAction:
-    decoded: PaymentAction = msgspec.json.decode(action.detail_json, type=PaymentAction)
-    return decoded
+class PerformedAction(NamedTuple):
+    """An action as it is stored, with its detail decoded."""
+
+    at: Instant
+    payment: int
+    event: int
+    detail: PaymentAction
+
+
+def performed_actions(stored: Iterable[Action]) -> list[PerformedAction]:
+    """Call it in the unit of work that reads the actions: there, an error shows damage."""
+    decoder: msgspec.json.Decoder[PaymentAction] = msgspec.json.Decoder(PaymentAction)
+    return [PerformedAction(*each[:3], decoder.decode(each.detail_json)) for each in stored]
 
 
 class _ActionContext(NamedTuple):
@@ -238,20 +248,22 @@ class Customer(EngineService):
         change = Change(to=Status.PROCESSING, method=method, phone=phone, bank=bank)
         outcome, rule = outcome_of(tx, owner, payment, change)
         timers.cancel(tx, payment.position)
-        submitted = self._apply(context, change)
         steps = outcome.steps if isinstance(outcome, Scripted) else None
         scenario, number = (rule.scenario, rule.index + 1) if rule else (None, None)
         action = Paid(
             method=method, phone=phone, bank=bank, steps=steps, scenario=scenario, number=number
         )
-        return self._apply_outcome(context._replace(payment=submitted), outcome), action
+        return self._apply_outcome(context, change, outcome), action
 
-    def _apply_outcome(self, context: _ActionContext, outcome: Outcome) -> Payment:
-        """Apply the immediate steps of an outcome, and schedule the others.
+    def _apply_outcome(self, context: _ActionContext, submit: Change, outcome: Outcome) -> Payment:
+        """Apply a submit and the immediate steps of its outcome, and schedule the others.
 
         After a failure that is not the last attempt, the others do not occur.
         """
         tx, owner, payment, now = context
+        starts_pending = isinstance(outcome, Scripted) and outcome.starts_pending
+        if not starts_pending:
+            payment = self._apply(context, submit)
         schedule = partial(self._status_writer.schedule, tx, owner.account, payment)
         if not isinstance(outcome, Scripted):
             due_at = answer_due_at(payment.method, submitted_at=now, expires_at=payment.expires_at)
@@ -259,15 +271,15 @@ class Customer(EngineService):
             schedule(TimerKind.HANDSET_TIMEOUT, timeout, due_at=due_at)
             return payment
         postponed_ms = 0
-        for step in outcome.steps:
-            change = Change(to=step.status, reason=step.reason, unusual=step.unusual)
+        for number, step in enumerate(outcome.steps):
+            first = submit if number == 0 and starts_pending else Change(to=step.status)
+            change = first._replace(to=step.status, reason=step.reason, unusual=step.unusual)
             if step.after_ms == 0 and postponed_ms == 0:
                 payment, postponed_ms = self._conclude(context._replace(payment=payment), change)
-                if payment.status is Status.PENDING:
+                if payment.status is Status.PENDING is not step.status:
                     break
             if step.after_ms or postponed_ms:
-                due_at = now + step.after_ms + postponed_ms
-                schedule(TimerKind.OUTCOME, change, due_at=due_at)
+                schedule(TimerKind.OUTCOME, change, due_at=now + step.after_ms + postponed_ms)
         return payment
 
     def _answer(self, context: _ActionContext, *, answer: PhoneAnswer) -> _Done:

@@ -1,5 +1,6 @@
 """Reads the events and the scheduled changes of payments, and waits for a status."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from emulator import ids
@@ -9,12 +10,13 @@ from emulator.domain.outcomes import RedirectMoment
 from emulator.domain.payment import Event, Payment, Status
 from emulator.domain.transitions import ComingAttempt, Timer
 from emulator.server.engine.payments.context import EngineService
+from emulator.server.engine.payments.customer import PerformedAction, performed_actions
 from emulator.server.engine.state.account import Owner
 from emulator.server.storage import deliveries, events, payments, timers
 from emulator.server.storage.batch import Transaction, positions_of
 from emulator.server.storage.database import reads
-from emulator.server.storage.events import Action
 from emulator.server.storage.payments import PageQuery
+from emulator.summaries import PaymentSummary
 
 MAX_COUNTED_EVENTS = 10_000
 
@@ -29,7 +31,7 @@ class PaymentDetail:
     payment: Payment
     redirect: RedirectMoment | None
     timeline: list[Event]
-    actions: list[Action]
+    actions: list[PerformedAction]
     scheduled: list[Timer | ComingAttempt]
 
 
@@ -42,6 +44,16 @@ class PaymentHistory(EngineService):
         for position in payments.page(tx, owner.number, PageQuery(limit=1)):
             return payments.get(tx, position).id
         raise UnknownPayment
+
+    @reads()
+    def summaries(self, tx: Transaction, names: Sequence[str]) -> dict[str, PaymentSummary]:
+        """The existing ones of the payments with these ids."""
+        return payments.summaries_by_id(tx, names)
+
+    @reads(is_long=True)
+    def kinds(self, tx: Transaction, owner: Owner) -> list[tuple[str, str | None, int]]:
+        """The statuses and reasons of the newest payments, the most frequent first."""
+        return payments.kinds(tx, owner.number)
 
     async def detail(self, owner: Owner, payment_id: str) -> PaymentDetail:
         """Raises UnknownPayment."""
@@ -59,7 +71,7 @@ class PaymentHistory(EngineService):
             payment=payment,
             redirect=None if redirect is None else redirect[0],
             timeline=events.of_payment(tx, payment.position),
-            actions=events.actions_of_payment(tx, payment.position),
+            actions=performed_actions(events.actions_of_payment(tx, payment.position)),
             scheduled=sorted(scheduled, key=lambda item: (item.due_at, item.sequence)),
         )
 
@@ -84,7 +96,7 @@ class PaymentHistory(EngineService):
 
     async def events(
         self, owner: Owner, *, limit: int, before: str | None = None, among: int | None = None
-    ) -> list[str]:
+    ) -> list[bytes]:
         """The bodies of the newest events, or of those before an event, newest first, as sent.
 
         Failed attempts count for `among`, the number of the newest entries that may be events.
@@ -103,7 +115,7 @@ class PaymentHistory(EngineService):
         return events.transition_counts(tx, owner.number, limit=MAX_COUNTED_EVENTS)
 
     @reads(is_long=True)
-    def event(self, tx: Transaction, owner: Owner, name: str) -> str:
+    def event(self, tx: Transaction, owner: Owner, name: str) -> bytes:
         """The body of an event. Raises UnknownEvent."""
         position = _event_position(tx, owner, name)
         if position is None:
@@ -122,7 +134,7 @@ class PaymentHistory(EngineService):
     @reads(is_long=True)
     def _events(
         self, tx: Transaction, owner: Owner, limit: int, before: str | None, among: int | None
-    ) -> list[str]:
+    ) -> list[bytes]:
         position = None
         if before is not None:
             position = _event_position(tx, owner, before)

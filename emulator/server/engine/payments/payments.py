@@ -2,29 +2,28 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec.structs import replace
+from msgspec import structs
 
 from emulator import ids
 from emulator.domain.errors import IdempotencyKeyInUse, IdempotencyKeyReused, InvalidField, Refusal
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Payment, Status
+from emulator.domain.payment import DEFAULT_EXPIRES_IN_S, FINAL_STATUSES, Payment, Status, Terms
 from emulator.domain.transitions import Change
-from emulator.domain.wire import payment_json
+from emulator.domain.variant_effects import UNKNOWN_METHOD
+from emulator.domain.variants import Variants
 from emulator.server.engine.payments.context import EngineContext, EngineService
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.rule_choice import expiry_ms
+from emulator.server.engine.state.wire import payment_json
 from emulator.server.storage import payments
 from emulator.server.storage.batch import LAST_ORDINAL, Transaction
 from emulator.server.storage.database import reads
 from emulator.server.storage.payments import NewPayment, PageQuery, UnknownCursor, UsedKey
-
-if TYPE_CHECKING:
-    from emulator.domain.variants import Variants
 
 KEY_RETENTION_MS = 24 * 3_600_000
 MAX_WAIT_FOR_KEY_MS = 5_000
@@ -37,9 +36,11 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     methods: tuple[str, ...]
     success_url: str
     cancel_url: str
-    metadata: dict[str, str]
-    expires_in_s: int
+    metadata: dict[str, str] = {}
+    expires_in_s: int = DEFAULT_EXPIRES_IN_S
     idempotency_key: str | None = None
+    unknown: str = ""
+    """The parameters that the API does not know, in one order."""
 
     def fingerprint(self) -> bytes:
         """A digest that is equal for two requests with one idempotency key."""
@@ -50,16 +51,21 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
             self.cancel_url,
             sorted(self.metadata.items()),
             self.expires_in_s,
+            self.unknown,
         )
         return blake2b(msgspec.json.encode(parameters), digest_size=16).digest()
 
 
 class CreatedPayment(msgspec.Struct, frozen=True, kw_only=True):
-    """A payment as it was created, now or by an earlier request with the same key."""
+    """A payment as it was created, now or by an earlier request with the same key.
+
+    `is_final` is whether it is an earlier payment, on which the customer cannot pay any more.
+    """
 
     id: str
     body: bytes
     is_replay: bool
+    is_final: bool = False
 
 
 class CheckoutAddress(msgspec.Struct, kw_only=True):
@@ -190,32 +196,35 @@ class Payments(EngineService):
         return _Draft(
             owner=owner,
             payment=payment,
-            body=payment_json(payment).encode(),
+            body=payment_json(payment),
             idempotency_key=key,
             fingerprint=fingerprint,
             request_id=request.id,
         )
 
     def _new_varied(
-        self, variants: "Variants", tx: Transaction, owner: Owner, order: Order, now: Instant
+        self, variants: Variants, tx: Transaction, owner: Owner, order: Order, now: Instant
     ) -> Payment:
-        """A new payment of an account with variants; the first one follows that of another."""
+        """A payment of an account with variants; the first follows another account's payment."""
         is_first = tx.row_count("payments", owner.number) == 0
         if is_first and variants.chosen("unknown-method", "account"):
             self._pay_for_another(tx, owner, order, now)
         payment = self._new_payment(tx, owner, order, now)
         token = payment.terms.checkout_url.rpartition("/")[2]
         varied_token = variants.token(token, payment.position & LAST_ORDINAL)
-        terms_json = payment.terms_json.replace(token, varied_token, 1)
-        return payment._replace(id=ids.payment_id(varied_token), terms_json=terms_json)
+        terms = replace(payment.terms, checkout_url=self._checkout_url(varied_token))
+        return payment._replace(id=ids.payment_id(varied_token), terms=terms)
 
     def _pay_for_another(self, tx: Transaction, owner: Owner, order: Order, now: Instant) -> None:
         """Create the completed payment of another client, with an unknown method."""
-        from emulator.domain.variant_effects import UNKNOWN_METHOD
-
-        other = replace(order, methods=(UNKNOWN_METHOD,), metadata={}, expires_in_s=1800)
+        other = structs.replace(
+            order,
+            methods=(UNKNOWN_METHOD,),
+            metadata={},
+            expires_in_s=DEFAULT_EXPIRES_IN_S,
+        )
         payment = self._new_payment(tx, owner, other, now)
-        body = payment_json(payment).encode()
+        body = payment_json(payment)
         draft = _Draft(
             owner=owner,
             payment=payment,
@@ -245,18 +254,18 @@ class Payments(EngineService):
     def _new_payment(self, tx: Transaction, owner: Owner, order: Order, now: Instant) -> Payment:
         position = tx.next_position("payments", owner.number)
         token = ids.checkout_token(owner.stream, position & LAST_ORDINAL)
-        terms = {
-            "checkout_url": f"{self._checkout.base}/c/{token}",
-            "success_url": order.success_url,
-            "cancel_url": order.cancel_url,
-            "metadata": order.metadata,
-        }
+        terms = Terms(
+            checkout_url=self._checkout_url(token),
+            success_url=order.success_url,
+            cancel_url=order.cancel_url,
+            metadata=order.metadata,
+        )
         payment = Payment(
             position=position,
             id=ids.payment_id(token),
             amount_minor=order.amount_minor,
             methods=order.methods,
-            terms_json=msgspec.json.encode(terms).decode(),
+            terms=terms,
             created_at=now,
             expires_at=now + order.expires_in_s * 1000,
         )
@@ -265,6 +274,9 @@ class Payments(EngineService):
             if scripted_ms is not None:
                 payment = payment._replace(expires_at=now + scripted_ms)
         return payment
+
+    def _checkout_url(self, token: str) -> str:
+        return f"{self._checkout.base}/c/{token}"
 
     async def retrieve(self, owner: Owner, payment_id: str) -> bytes:
         """The payment object. Raises UnknownPayment (contract, 4.2)."""
@@ -323,7 +335,7 @@ class Payments(EngineService):
         return rendered
 
     def _render(self, payment: Payment) -> bytes:
-        body = payment_json(payment).encode()
+        body = payment_json(payment)
         self._payment_cache.put_read(payment.position, payment.id, body)
         return body
 
@@ -332,11 +344,12 @@ def _page_of(rendered: Sequence[tuple[str, bytes]], limit: int) -> bytes:
     """A page of these payments; there is a next one if they are more than its limit."""
     shown = rendered[:limit]
     has_more = len(rendered) > limit
-    return b'{"data":[%s],"has_more":%s,"next_cursor":%s}' % (
-        b",".join([body for _, body in shown]),
-        b"true" if has_more else b"false",
-        b'"%s"' % shown[-1][0].encode() if has_more else b"null",
-    )
+    page = {
+        "data": [msgspec.Raw(body) for _, body in shown],
+        "has_more": has_more,
+        "next_cursor": shown[-1][0] if has_more else None,
+    }
+    return msgspec.json.encode(page)
 
 
 def _used_keys(tx: Transaction, requests: Sequence[_Request]) -> _UsedKeys:
@@ -350,5 +363,12 @@ def _used_keys(tx: Transaction, requests: Sequence[_Request]) -> _UsedKeys:
 
 def _replayed(payment: Payment) -> CreatedPayment:
     """The response of the request that created a payment: the payment as it was then."""
-    first = payment._replace(status=Status.PENDING, method=None, reason=None, completed_at=None)
-    return CreatedPayment(id=first.id, body=payment_json(first).encode(), is_replay=True)
+    first = payment._replace(
+        expires_at=payment.created_at + payment.lifetime_ms,
+        status=Status.PENDING,
+        method=None,
+        reason=None,
+        completed_at=None,
+    )
+    is_final = payment.status in FINAL_STATUSES
+    return CreatedPayment(id=first.id, body=payment_json(first), is_replay=True, is_final=is_final)

@@ -2,29 +2,38 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from emulator.clock import PAUSE_AFTER_FAILURE_MS
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Payment, Status
-from emulator.domain.transitions import LAST_SEQUENCE, Change, DueKey, Timer, TimerKind, decide
-from emulator.domain.wire import effect_json
+from emulator.domain.payment import AnyPayment, Payment, PaymentState, Status
+from emulator.domain.transitions import (
+    LAST_SEQUENCE,
+    Change,
+    DueKey,
+    Timer,
+    TimerKind,
+    decide,
+    is_permitted,
+)
 from emulator.server.engine.delivery.webhooks import Webhooks
+from emulator.server.engine.payments.checkout_rules import CheckoutRules
 from emulator.server.engine.state.account import FAR_OFF, NEVER, Account, Owner
 from emulator.server.engine.state.context import StateContext, StateService
+from emulator.server.engine.state.failure_log import FailureLog
 from emulator.server.engine.state.rule_choice import may_have_checkout_rules
+from emulator.server.engine.state.wire import effect_json
 from emulator.server.storage import events, payments, timers
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction
 from emulator.server.storage.database import DatabaseLost, writes
 
-if TYPE_CHECKING:
-    from emulator.server.engine.payments.checkout_rules import CheckoutRules
-
 CHUNK = 1_000
+DueChange = tuple[Timer, PaymentState]
+Changed = Sequence[tuple[Payment | PaymentState, Instant]]
+"""Payments that took on a new status, with the instants of the changes, in order."""
 
 
 class StatusWriter(StateService):
@@ -32,18 +41,18 @@ class StatusWriter(StateService):
 
     def __init__(self, context: StateContext, webhooks: Webhooks) -> None:
         super().__init__(context)
-        self._context = context
         self._webhooks = webhooks
+        self._checkout_rules = CheckoutRules(context, webhooks)
 
     def apply(
-        self, tx: Transaction, owner: Owner, payment: Payment, change: Change, *, now: Instant
-    ) -> Payment:
+        self, tx: Transaction, owner: Owner, payment: AnyPayment, change: Change, *, now: Instant
+    ) -> AnyPayment:
         """Decide one change and write it with its event. Raises as `decide` does."""
         after = decide(payment, change, now=now)
         self.write(tx, owner, [(after, now)])
         return after
 
-    def write(self, tx: Transaction, owner: Owner, changed: list[tuple[Payment, Instant]]) -> None:
+    def write(self, tx: Transaction, owner: Owner, changed: Changed) -> None:
         """Write payments that took on a new status, and an event for each, in order."""
         # The last change of a payment that changed twice.
         after = {payment.position: payment for payment, _ in changed}
@@ -55,15 +64,16 @@ class StatusWriter(StateService):
         if owner.endpoints:
             self._webhooks.outbox.add(tx, owner, changed, first_event=first_event)
         payments.update(tx, after.values())
+        for payment in after.values():
+            if payment.status is Status.PENDING and isinstance(payment, Payment):
+                if payment.first_lifetime_ms is not None:
+                    payments.renew(tx, payment)
+                self.expect(owner.account, payment.expires_at)
         evict()
         tx.after_commit.append(partial(self._change_notifier.changed, after))
 
     def _choose_redirects(
-        self,
-        tx: Transaction,
-        owner: Owner,
-        changed: list[tuple[Payment, Instant]],
-        first_event: int,
+        self, tx: Transaction, owner: Owner, changed: Changed, first_event: int
     ) -> None:
         """Choose when the pages of completed payments redirect; before their deliveries."""
         if may_have_checkout_rules(owner.account):
@@ -71,16 +81,9 @@ class StatusWriter(StateService):
                 if payment.status is Status.COMPLETED:
                     self._checkout_rules.choose_redirect(tx, owner, payment, event)
 
-    @cached_property
-    def _checkout_rules(self) -> "CheckoutRules":
-        # Starting does not need it.
-        from emulator.server.engine.payments.checkout_rules import CheckoutRules
-
-        return CheckoutRules(self._context, self._webhooks)
-
     def conclude(
-        self, tx: Transaction, owner: Owner, payment: Payment, change: Change, *, now: Instant
-    ) -> tuple[Payment, int]:
+        self, tx: Transaction, owner: Owner, payment: AnyPayment, change: Change, *, now: Instant
+    ) -> tuple[Payment | AnyPayment, int]:
         """As `apply`, for a change that checkout rules can alter: the end of an attempt to pay.
 
         Where the customer may try again, the payment is pending, without an event and without
@@ -89,7 +92,8 @@ class StatusWriter(StateService):
         """
         if payment.status is Status.PROCESSING and may_have_checkout_rules(owner.account):
             if change.to is Status.FAILED:
-                offered = self._checkout_rules.offer_again(tx, owner, payment, change, now=now)
+                rules, position = self._checkout_rules, payment.position
+                offered = rules.offer_again(tx, owner, position, change, now=now)
                 if offered is not None:
                     self.expect(owner.account, offered.expires_at)
                     return offered, 0
@@ -143,19 +147,22 @@ class StatusWriter(StateService):
         due = timers.due(tx, account.number, until=until, limit=CHUNK)
         if until_delivery:
             due = self._until_delivery(account, due)
-        if may_have_checkout_rules(account):
-            due = _until_end_of_attempt(due)
-        latest: dict[int, Payment] = {}
-        changed: list[tuple[Payment, Instant]] = []
+        alone = _ENDS_OF_ATTEMPTS if may_have_checkout_rules(account) else _RETURNS
+        due = _until_first(due, alone)
+        latest: dict[int, PaymentState] = {}
+        changed: list[tuple[PaymentState, Instant]] = []
         fired = due
-        if len(due) == 1 and due[0][0].change.to in _ENDS_OF_ATTEMPTS:
-            fired = self._fire_end(tx, account, *due[0])
+        if len(due) == 1 and due[0][0].change.to in alone:
+            fired = self._fire_alone(tx, account, *due[0])
         else:
+            fired = []
             for timer, stored in due:
-                position = stored.position
-                after = decide(latest.get(position, stored), timer.change, now=timer.due_at)
-                latest[position] = after
-                changed.append((after, timer.due_at))
+                before = latest.get(stored.position, stored)
+                if is_permitted(before.status, timer.change):
+                    after = decide(before, timer.change, now=timer.due_at)
+                    latest[stored.position] = after
+                    changed.append((after, timer.due_at))
+                    fired.append((timer, stored))
         for owner, of_owner in _by_owner(account, changed):
             self.write(tx, owner, of_owner)
         if due:
@@ -163,25 +170,27 @@ class StatusWriter(StateService):
             advance = account.advance
             if advance.is_running:
                 tx.undo.append(partial(advance.truncate, advance.count))
-                advance.add([(timer[:2], effect_json(timer, payment)) for timer, payment in fired])
+                effects = [(timer[:2], effect_json(timer, payment.id)) for timer, payment in fired]
+                advance.add(effects)
         next_due_at = timers.next_due_at(tx, account.number)
         tx.set(account, "due_at", NEVER if next_due_at is None else next_due_at)
         return due[-1][0].due_at if due else None
 
-    def _fire_end(
-        self, tx: Transaction, account: Account, timer: Timer, payment: Payment
-    ) -> list[tuple[Timer, Payment]]:
-        """Fire the timer of the end of an attempt to pay; returns its effect, if it has one."""
+    def _fire_alone(
+        self, tx: Transaction, account: Account, timer: Timer, state: PaymentState
+    ) -> list[DueChange]:
+        """Fire a timer that changes what is due; returns its effect, if it has one."""
         owner, change = account.owners[(timer.payment >> ORDINAL_BITS) & 1], timer.change
+        if not is_permitted(state.status, change):
+            return []
+        payment = payments.get(tx, state.position)
         after, postponed_ms = self.conclude(tx, owner, payment, change, now=timer.due_at)
         if postponed_ms:
             timers.postpone(tx, payment.position, postponed_ms)
             return []
-        return [(timer._replace(change=change._replace(to=after.status)), payment)]
+        return [(timer._replace(change=change._replace(to=after.status)), state)]
 
-    def _until_delivery(
-        self, account: Account, due: list[tuple[Timer, Payment]]
-    ) -> list[tuple[Timer, Payment]]:
+    def _until_delivery(self, account: Account, due: list[DueChange]) -> list[DueChange]:
         for timer, _ in due:
             owner = account.owners[(timer.payment >> ORDINAL_BITS) & 1]
             if owner.endpoints and self._webhooks.outbox.may_deliver(owner, timer.change.to):
@@ -190,14 +199,14 @@ class StatusWriter(StateService):
 
 
 def _by_owner(
-    account: Account, changed: list[tuple[Payment, Instant]]
-) -> Iterator[tuple[Owner, list[tuple[Payment, Instant]]]]:
+    account: Account, changed: list[tuple[PaymentState, Instant]]
+) -> Iterator[tuple[Owner, Changed]]:
     """The changes of each owner, in order; in parts where both owners may have deliveries.
 
-    Deliveries take their place among those of the same instant when they are written.
+    Deliveries take their place among the deliveries of the same instant when they are written.
     """
 
-    def mode_of(pair: tuple[Payment, Instant]) -> int:
+    def mode_of(pair: tuple[PaymentState, Instant]) -> int:
         return pair[0].position >> ORDINAL_BITS & 1
 
     if not all(owner.endpoints for owner in account.owners):
@@ -206,16 +215,16 @@ def _by_owner(
         yield account.owners[mode], list(of_owner)
 
 
-_ENDS_OF_ATTEMPTS = (Status.COMPLETED, Status.FAILED)
+# A payment that is pending again has an expiry.
+_RETURNS = (Status.PENDING,)
+# A checkout rule can postpone the end of an attempt to pay or return its payment to pending.
+_ENDS_OF_ATTEMPTS = (Status.COMPLETED, Status.FAILED, Status.PENDING)
 
 
-def _until_end_of_attempt(due: list[tuple[Timer, Payment]]) -> list[tuple[Timer, Payment]]:
-    """The timers before the first that ends an attempt to pay; that one alone, if it is the first.
-
-    A checkout rule can postpone it or return its payment to pending, which changes what is due.
-    """
+def _until_first(due: list[DueChange], alone: Collection[Status]) -> list[DueChange]:
+    """The timers before the first that changes what is due; that one alone, if it is the first."""
     for place, (timer, _) in enumerate(due):
-        if timer.change.to in _ENDS_OF_ATTEMPTS:
+        if timer.change.to in alone:
             return due[: place or 1]
     return due
 
@@ -252,16 +261,18 @@ class Scheduler(StateService):
 
     async def run(self, accounts: Callable[[], Iterable[Account]]) -> None:
         """Fire timers as real time passes; the owner of the task cancels it."""
+        failures = FailureLog(logger, "timers could not be fired")
         while True:
             # While it fires timers, any new timer makes it read again.
             self._sleeps_until = NEVER
             try:
                 due_at = await self._fire_all(accounts)
+                failures.end()
             except (NotReady, DatabaseLost):
                 return
-            except Exception:
+            except Exception as error:  # noqa: BLE001 - logged
                 # Reads fire timers themselves; a full disk may have free space again later.
-                logger.exception("timers could not be fired")
+                failures.add(error)
                 due_at = self._wall.now_ms() + PAUSE_AFTER_FAILURE_MS
             self._sleeps_until = due_at
             await self._wall.wait(self._woken, until=None if due_at >= FAR_OFF else due_at)

@@ -19,9 +19,9 @@ from emulator.domain.payment_methods import BANK_TRANSFER, PHONE_METHODS
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.files import MAX_FILE_BYTES
 from emulator.files.yaml_writer import yaml_text
-from emulator.scenarios.history_script import arrival_steps, excess, method_lines
+from emulator.scenarios.history_script import excess, method_lines
 from emulator.scenarios.loader import load_paths
-from emulator.scenarios.rules import DEFAULT_OUTCOME, RuleKey, choose_expiry, choose_outcome
+from emulator.scenarios.rules import DEFAULT_OUTCOME, NO_PAST, choose_expiry, choose_outcome
 from emulator.scenarios.scenario_file import (
     VERSION,
     checkout_rule_json,
@@ -36,21 +36,14 @@ from emulator.server.engine.payments.customer import (
     Cancelled,
     Paid,
     Transitioned,
-    payment_action,
+    performed_actions,
 )
-from emulator.server.engine.recording.reproduction import (
-    MAX_RECORDED_DELIVERIES,
-    AccountHistory,
-    DeliveryRules,
-    delivery_rules,
-    script_of,
-)
+from emulator.server.engine.recording.reproduction import AccountHistory, script_of
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.rule_choice import payment_facts
 from emulator.server.storage import deliveries, events, payments
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import reads
-from emulator.server.storage.deliveries import DeliveryFilter
 from emulator.settings import data_directory
 
 NAME = "recording"
@@ -63,42 +56,16 @@ T = TypeVar("T")
 class Recorder(EngineService):
     """Reads a history in one transaction, and writes it as a file."""
 
-    async def record(
-        self, owner: Owner, payment_id: str | None = None, *, has_deliveries: bool = False
-    ) -> str:
+    async def record(self, owner: Owner, payment_id: str | None = None) -> str:
         """The history of an owner, or of one payment, as a scenario file.
-
-        With `has_deliveries`, the file has webhook rules that reproduce their order.
 
         Raises UnknownPayment, TooMuchToRecord, InvalidApiKey.
         """
         await self._scheduler.fire_due(owner.account)
         history = await self._read(owner, payment_id)
-        webhooks = None
-        if has_deliveries:
-            webhooks = await self._read_deliveries(owner, history)
         profile = owner.account.profile
         return await asyncio.to_thread(
-            recording_file, history, account_id=profile.id, mode=owner.mode, webhooks=webhooks
-        )
-
-    @reads(is_long=True)
-    def _read_deliveries(
-        self, tx: Transaction, owner: Owner, history: AccountHistory
-    ) -> DeliveryRules:
-        only = history.payments[0][0].id if len(history.payments) == 1 else None
-        newest = deliveries.newest(
-            tx, owner.number, DeliveryFilter(payment=only), limit=MAX_RECORDED_DELIVERIES + 1
-        )
-        if len(newest) > MAX_RECORDED_DELIVERIES:
-            raise TooMuchToRecord(
-                payments=len(history.payments),
-                actions=len(history.actions),
-                excess=f"It has more than {MAX_RECORDED_DELIVERIES:,} deliveries.",
-            )
-        attempts = deliveries.attempts(tx, [each.position for each in newest])
-        return delivery_rules(
-            history.events, [(each, attempts[each.position]) for each in reversed(newest)]
+            recording_file, history, account_id=profile.id, mode=owner.mode
         )
 
     @reads(is_long=True)
@@ -112,7 +79,7 @@ class Recorder(EngineService):
         return AccountHistory(
             payments=payments.of_owner(tx, number, only=only),
             events=events.of_owner(tx, number) if only is None else events.of_payment(tx, only),
-            actions=[action for action in of_payments if only in (None, action.payment)],
+            actions=performed_actions(a for a in of_payments if only in (None, a.payment)),
             # A flowing clock may have passed a timer that `fire_due` did not fire.
             now=min(account.clock.now(), account.due_at - 1),
             attempt_limits=events.attempt_limits(tx, number),
@@ -133,15 +100,11 @@ def _check_extent(tx: Transaction, owner: int) -> None:
         raise TooMuchToRecord(payments=payment_count, actions=action_count, excess=excess)
 
 
-def recording_file(
-    history: AccountHistory, *, account_id: str, mode: Mode, webhooks: DeliveryRules | None = None
-) -> str:
+def recording_file(history: AccountHistory, *, account_id: str, mode: Mode) -> str:
     """The file. Raises TooMuchToRecord where `check` would refuse it."""
     outcomes = _outcome_rules(history)
     expiry = _expiry_rules([payment for payment, _ in history.payments])
-    script, names = script_of(history, sets_expiry=not expiry)
-    if webhooks is not None:
-        script += arrival_steps(names, webhooks.arrivals, wait_ms=webhooks.wait_ms)
+    script = script_of(history, sets_expiry=not expiry)
     document = {
         "version": VERSION,
         "name": NAME,
@@ -149,7 +112,6 @@ def recording_file(
         "outcomes": [outcome_rule_json(rule) for rule in outcomes],
         "expiry": [expiry_rule_json(rule) for rule in expiry],
         "checkout": [checkout_rule_json(rule) for rule in _checkout_rules(history)],
-        "webhooks": [] if webhooks is None else webhooks.rules,
         "script": [step_json(step) for step in script],
     }
     document = {key: value for key, value in document.items() if value != []}
@@ -197,7 +159,7 @@ def _outcome_rules(history: AccountHistory) -> tuple[OutcomeRule, ...]:
     unusual: set[When] = set()
     postponed = _postponed_outcomes(history)
     for stored in history.actions:
-        action = payment_action(stored)
+        action = stored.detail
         if isinstance(action, Paid):
             when = _when(action)
             outcome = postponed.get(stored.event, action.outcome)
@@ -218,27 +180,28 @@ def _postponed_outcomes(history: AccountHistory) -> dict[int, Outcome]:
     They have the steps that occurred, at their instants.
     """
     submits: dict[int, Event] = {}
+    # By the event of the submit.
     steps: dict[int, tuple[Step, ...]] = {}
     caused = _caused_events(history)
     latest: dict[int, Event] = {}
     for event in history.events:
-        payment = event.payment
-        if event.status is Status.PROCESSING:
+        payment, before = event.payment, latest.get(event.payment)
+        if event.status is Status.PROCESSING and before and before.status is Status.PENDING:
             submits[payment] = event
-        elif payment in submits and event.position not in caused:
-            is_unusual = TRANSITIONS[latest[payment].status, event.status] is Edge.UNUSUAL
-            after_ms = event.at - submits[payment].at
-            step = Step(event.status, after_ms, event.reason, is_unusual)
-            steps[payment] = (*steps.get(payment, ()), step)
+            if payment in history.left_early:
+                steps[event.position] = ()
+        elif before and payment in submits and event.position not in caused:
+            submit = submits[payment]
+            edge = TRANSITIONS[before.status, event.status]
+            step = Step(event.status, event.at - submit.at, event.reason, edge is not Edge.ORDINARY)
+            if submit.position in steps:
+                steps[submit.position] = (*steps[submit.position], step)
         if event.is_failed_attempt:
-            submits.pop(payment)
-            steps.pop(payment, None)
+            steps.pop(submits.pop(payment).position, None)
+        elif event.is_return:
+            submits.pop(payment, None)
         latest[payment] = event
-    return {
-        submit.position: Scripted(steps.get(payment, ()))
-        for payment, submit in submits.items()
-        if payment in history.left_early
-    }
+    return {position: Scripted(occurred) for position, occurred in steps.items()}
 
 
 def _checkout_rules(history: AccountHistory) -> tuple[CheckoutRule, ...]:
@@ -250,11 +213,10 @@ def _checkout_rules(history: AccountHistory) -> tuple[CheckoutRule, ...]:
         is_last = event.status is Status.FAILED and event.position not in caused
         if event.is_failed_attempt or (is_last and event.at < expires_at[event.payment]):
             limits.setdefault(event.payment, history.attempt_limits.get(event.payment, 1))
-    actions = map(payment_action, history.actions)
     cancels = [
-        CancelEffect.FAILS if action.fails else CancelEffect.STAYS_PENDING
-        for action in actions
-        if isinstance(action, Cancelled)
+        CancelEffect.FAILS if each.detail.fails else CancelEffect.STAYS_PENDING
+        for each in history.actions
+        if isinstance(each.detail, Cancelled)
     ]
     effects = [(CheckoutEffect(attempts=n), times) for n, times in _runs(limits.values())]
     if not any(limit > 1 for limit in limits.values()):
@@ -266,7 +228,7 @@ def _checkout_rules(history: AccountHistory) -> tuple[CheckoutRule, ...]:
 
 def _caused_events(history: AccountHistory) -> set[int]:
     """The events that the control API caused, and a page where the customer has not submitted."""
-    actions = ((stored.event, payment_action(stored)) for stored in history.actions)
+    actions = ((stored.event, stored.detail) for stored in history.actions)
     return {
         event
         for event, action in actions
@@ -285,7 +247,7 @@ def _when(action: Paid) -> When:
 
 def _usual_outcome(payment: Payment, action: Paid) -> Outcome | None:
     facts = payment_facts(Mode.TEST, payment, action.method, action.phone, action.bank)
-    chosen = choose_outcome(_shipped(), facts, _no_uses)
+    chosen = choose_outcome(_shipped(), facts, NO_PAST)
     if chosen is None:
         return DEFAULT_OUTCOME
     return None if chosen.counts else chosen.rule.then
@@ -295,28 +257,23 @@ def _expiry_rules(created: Sequence[Payment]) -> tuple[ExpiryRule, ...]:
     """How long each checkout stays open, if `expires_in` cannot express it for all."""
     if all(map(_is_expressible, created)):
         return ()
-    lifetimes = [payment.expires_at - payment.created_at for payment in created]
+    lifetimes = [payment.lifetime_ms for payment in created]
     return tuple(ExpiryRule(after_ms=after_ms, times=times) for after_ms, times in _runs(lifetimes))
 
 
 def _is_expressible(payment: Payment) -> bool:
     """Whether `expires_in` can express the lifetime, and no shipped rule overrides it."""
-    lifetime_ms = payment.expires_at - payment.created_at
-    lifetime_s, rest_ms = divmod(lifetime_ms, 1000)
+    lifetime_s, rest_ms = divmod(payment.lifetime_ms, 1000)
     if rest_ms or not 1 <= lifetime_s <= MAX_EXPIRES_IN_S:
         return False
-    chosen = choose_expiry(_shipped(), payment_facts(Mode.TEST, payment), _no_uses)
-    return chosen is None or (chosen.rule.after_ms == lifetime_ms and not chosen.counts)
+    chosen = choose_expiry(_shipped(), payment_facts(Mode.TEST, payment), NO_PAST)
+    return chosen is None or (chosen.rule.after_ms == payment.lifetime_ms and not chosen.counts)
 
 
 def _runs(values: Iterable[T]) -> list[tuple[T, int | None]]:
     """Runs of equal values with their lengths; a single run needs no length."""
     runs = [(value, len(list(run))) for value, run in groupby(values)]
     return [(value, times if len(runs) > 1 else None) for value, times in runs]
-
-
-def _no_uses(_: RuleKey) -> int:
-    return 0
 
 
 @cache

@@ -1,11 +1,11 @@
 """An account while the program runs: its configuration, clock, modes and next timer."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -17,16 +17,14 @@ from emulator.domain.instants import ClockSpec, Instant
 from emulator.domain.payment import Event, Payment
 from emulator.domain.rate_limit import RateLimit, TokenBucket
 from emulator.domain.transitions import DueKey
-from emulator.domain.wire import event_json
+from emulator.domain.variants import EventVariants, Variants
+from emulator.domain.webhook_forms import WebhookForm
+from emulator.domain.webhooks import RegisteredEndpoint
+from emulator.scenarios.values import Scenario
 from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES, Journal
 from emulator.server.engine.state.rules import Rules
+from emulator.server.engine.state.wire import event_json
 from emulator.server.storage.batch import LAST_ORDINAL
-
-if TYPE_CHECKING:
-    from emulator.domain.variants import Variants
-    from emulator.domain.webhook_forms import WebhookForm
-    from emulator.domain.webhooks import RegisteredEndpoint
-    from emulator.scenarios.values import Scenario
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +38,8 @@ class ConfiguredEndpoint:
 class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What the settings determine about every account.
 
-    `webhook_form` is that of endpoints without one of their own; None is `standard`.
-    `webhook_authorities` are certificates in PEM, in addition to those of the system.
+    `webhook_form` is for endpoints that have no form of their own; None is `standard`.
+    `webhook_authorities` are certificates in PEM, in addition to the system's certificates.
     `stamps_business_time` puts the account's clock in the timestamp of webhooks. Only a replay sets
     it, because real time would make each of its runs different.
     """
@@ -54,7 +52,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     auto_provision: bool
     vary: str = VARY_OFF
     endpoint: ConfiguredEndpoint | None = None
-    webhook_form: "WebhookForm | None" = None
+    webhook_form: WebhookForm | None = None
     webhook_authorities: str = ""
     verifies_webhooks: bool = True
     stamps_business_time: bool = False
@@ -74,7 +72,7 @@ class Advance:
     def __init__(self) -> None:
         self.is_running = False
         # Each with its due key: concurrent attempts end in any order.
-        self._effects: list[tuple[DueKey, str]] = []
+        self._effects: list[tuple[DueKey, bytes]] = []
         self._since: DueKey | None = None
         self._horizon: DueKey | None = None
 
@@ -100,20 +98,20 @@ class Advance:
     def count(self) -> int:
         return len(self._effects)
 
-    def add(self, effects: Iterable[tuple[DueKey, str]]) -> None:
+    def add(self, effects: Iterable[tuple[DueKey, bytes]]) -> None:
         """Add timers; the receiver of an event may cause other effects before it responds."""
         self._effects.extend(effects)
 
-    def add_attempt(self, due: DueKey, effect: str) -> None:
+    def add_attempt(self, due: DueKey, effect: bytes) -> None:
         since, horizon = self._since, self._horizon
         if since is not None and horizon is not None and since < due <= horizon:
             self._effects.append((due, effect))
 
     def truncate(self, count: int) -> None:
-        """Remove all but the first so many: the transaction of the others failed."""
+        """Remove all effects after the first `count`, because their transaction failed."""
         del self._effects[count:]
 
-    def take(self) -> list[str]:
+    def take(self) -> list[bytes]:
         """Remove and return all effects, in order of due time and then of creation."""
         # Another thread may add an attempt at the same time.
         effects, self._effects = self._effects, []
@@ -139,8 +137,9 @@ class SnapshotExtras(NamedTuple):
 class Account:
     """The unit of isolation. Transactions change its clock and `due_at`; any thread reads them.
 
-    `due_at` is when the next timer is due, or earlier; NEVER without one. `rules`,
-    `payment_scenarios` and `snapshot_extras` are replaced as a whole, never changed in place.
+    `due_at` is when the next timer is due, or earlier; NEVER without a timer. `rules`,
+    `payment_scenarios`, `scenario_starts` and `snapshot_extras` are replaced as a whole, never
+    changed in place.
     `generation` counts its resets and restores: work that began in an earlier generation is
     discarded. `advance` is in progress, has not begun, or was stopped by a limit and continues
     with the next call. `vary` is its own setting of variants, if it has one. A deleted account has
@@ -154,8 +153,9 @@ class Account:
     initial_clock: ClockSpec
     rules: Rules
     vary: str | None = None
-    variants: "Variants | None" = None
+    variants: Variants | None = None
     payment_scenarios: dict[int, str] = field(default_factory=dict)
+    scenario_starts: dict[str, Instant] = field(default_factory=dict)
     owners: tuple["Owner", ...] = ()
     due_at: Instant = NEVER
     is_closed: bool = False
@@ -205,29 +205,42 @@ class Account:
     def has_endpoints(self) -> bool:
         return any(owner.endpoints for owner in self.owners)
 
-    def scenario_of(self, payment: int) -> "Scenario | None":
+    def scenario_of(self, payment: int) -> Scenario | None:
         """The scenario that was applied to the payment at a position, if it still exists."""
         name = self.payment_scenarios.get(payment)
         listed = None if name is None else self.rules.named(name)
         return None if listed is None else listed.scenario
+
+    def elapsed_ms(self, source: str, payment: int | None = None) -> int:
+        """The time since a scenario was enabled, or applied to a payment, or a fault was added."""
+        starts = self.scenario_starts
+        began = starts.get(applied_source(source, payment), starts.get(source))
+        return self.clock.now() - (starts.get(START_OF_ACCOUNT, 0) if began is None else began)
 
     def scenario_name_of(self, payment: int) -> str | None:
         scenario = self.scenario_of(payment)
         return None if scenario is None else scenario.name
 
 
+START_OF_ACCOUNT = ""
+
+
+def applied_source(scenario: str, payment: int | None) -> str:
+    """The source of the start of a scenario that was applied to the payment at a position."""
+    return f"{scenario} {payment}"
+
+
 # The key of an ASGI scope for the owner that the log shows.
 OWNER_OF_REQUEST = "emulator.owner"
 
 
-def variants_of(setting: str) -> "Variants | None":
-    """The variants of a setting that `vary_setting` has returned."""
+def variants_of(setting: str, applied: set[str]) -> Variants | None:
+    """The variants of a setting that `vary_setting` has returned; see `Variants`."""
     if setting == VARY_OFF:
         return None
-    # Most programs have none.
-    from emulator.domain.variants import Variants
-
-    return Variants(setting, lambda seed: partial(ids.chance, ids.stream_key(seed, "vary")))
+    return Variants(
+        setting, lambda seed: partial(ids.chance, ids.stream_key(seed, "vary")), applied
+    )
 
 
 class Owner:
@@ -266,23 +279,33 @@ class Owner:
     def event_id(self, event: Event) -> str:
         return ids.event_id(self.stream, event.position & LAST_ORDINAL)
 
-    def event_body(self, event: Event, payment: Payment) -> str:
-        """The event as webhooks and the control API show it, with the payment as it was then."""
-        return self.varied_event(event, payment)[0]
+    def event_body(self, event: Event, payment: Payment) -> bytes:
+        """The event as the control API shows it, with its variants and the payment as it was."""
+        variants = self.event_variants(event.position)
+        return variants.body(variants.event(self.usual_event_body(event, payment)))
 
-    def varied_event(self, event: Event, payment: Payment) -> tuple[str, tuple[str, ...], str]:
-        """The event, the names of its variants, and the parameter of its media type."""
+    def usual_event_body(self, event: Event, payment: Payment) -> bytes:
+        """The event without variants, with the payment as it was then."""
         payment_then = payment._replace(
             status=event.status,
             method=event.method,
             reason=event.reason,
             completed_at=event.completed_at,
         )
-        body = event_json(event, payment_then, event_id=self.event_id(event), mode=self.mode)
+        return event_json(event, payment_then, event_id=self.event_id(event), mode=self.mode)
+
+    def event_variants(
+        self,
+        position: int,
+        render: Callable[[bytes], bytes] = bytes,
+        *,
+        has_fields: bool = False,
+    ) -> EventVariants:
+        """The variants of the event at a position; see `EventVariants`."""
         variants = self.account.variants
         if variants is None:
-            return body, (), ""
-        return variants.vary_event(body, "event", event.position & LAST_ORDINAL)
+            return EventVariants(())
+        return variants.of_event(position & LAST_ORDINAL, render, has_fields=has_fields)
 
 
 # All but the parts of the object itself.

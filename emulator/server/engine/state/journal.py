@@ -1,7 +1,7 @@
 """Stores the newest requests of owners, and those without a valid key, within limits."""
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from math import inf
@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from emulator.domain.accounts import Mode, mask_key, mask_keys
 from emulator.domain.errors import UnknownRequest
@@ -32,15 +34,15 @@ _LONG = ("path", "query", "request_body", "response_body")
 ENTRY_BYTES = 400
 
 
-class JournalEntry(NamedTuple):
+class JournalEntry(Struct, frozen=True, gc=False):
     """One request and its response.
 
     `at` is by the account's clock. `status` is 0 without a response. `error` is the error object
     that was sent, or that a fault replaced. `fault` is the rule that applied, `instead_of` the
     status of the response that it replaced. Up to 16 KiB of each body are stored; `is_cut` where
     one was longer. The address has the same limit, and a longer `error` is left out. `ended_ms`
-    is monotonic real time. `headers` are those of `HEADERS`, with a masked key. `size_bytes` is the
-    approximate size of the entry.
+    is monotonic real time. `headers` are the ones in `HEADERS`; who shows them masks the key.
+    `size_bytes` is the approximate size of the entry.
     """
 
     id: bytes
@@ -61,14 +63,10 @@ class JournalEntry(NamedTuple):
     ended_ms: float
     retry_after: bytes
     headers: tuple[tuple[bytes, bytes], ...]
-    is_cut: bool
     size_bytes: int
+    is_cut: bool = False
 
 
-_INDEX = {name: index for index, name in enumerate(JournalEntry._fields)}
-
-Raw = tuple[Any, ...]
-"""The fields of an entry, as they are stored: every request makes one, and few are ever read."""
 Conditions = Mapping[str, Callable[[Any], bool]]
 """What the fields of an entry must be, by their names."""
 _ALL: Conditions = {}
@@ -100,31 +98,31 @@ class JournalIndex:
 
     def __init__(self) -> None:
         """Both mappings have the oldest entries first; a path is unescaped."""
-        self.by_id: OrderedDict[bytes, Raw] = OrderedDict()
-        self.by_path: dict[bytes, list[Raw]] = {}
+        self.by_id: OrderedDict[bytes, JournalEntry] = OrderedDict()
+        self.by_path: dict[bytes, list[JournalEntry]] = {}
         self.kinds: Counter[tuple[int, str | None]] = Counter()
         self.warnings: Counter[str] = Counter()
 
-    def update(self, raws: deque[Raw]) -> None:
-        """Add the entries that are new since the last update, and remove those that are gone."""
+    def update(self, entries: deque[JournalEntry]) -> None:
+        """Add the new entries, and remove the entries that are gone."""
         last = next(reversed(self.by_id.values()), None)
-        for raw in [*takewhile(lambda raw: raw is not last, reversed(raws))][::-1]:
-            self.by_id[raw[0]] = raw
-            self.by_path.setdefault(unquote_to_bytes(raw[_INDEX["path"]]), []).append(raw)
-            self._count(raw, +1)
-        while len(self.by_id) > len(raws):
-            _, raw = self.by_id.popitem(last=False)
-            path = unquote_to_bytes(raw[_INDEX["path"]])
+        for entry in [*takewhile(lambda entry: entry is not last, reversed(entries))][::-1]:
+            self.by_id[entry.id] = entry
+            self.by_path.setdefault(unquote_to_bytes(entry.path), []).append(entry)
+            self._count(entry, +1)
+        while len(self.by_id) > len(entries):
+            _, entry = self.by_id.popitem(last=False)
+            path = unquote_to_bytes(entry.path)
             del self.by_path[path][0]
             if not self.by_path[path]:
                 del self.by_path[path]
-            self._count(raw, -1)
+            self._count(entry, -1)
 
-    def _count(self, raw: Raw, change: int) -> None:
-        status, error = raw[_INDEX["status"]], raw[_INDEX["error"]]
+    def _count(self, entry: JournalEntry, change: int) -> None:
+        status, error = entry.status, entry.error
         code = msgspec.json.decode(error)["error"]["code"] if status and error else None
         self.kinds[status, code] += change
-        for slug in raw[_INDEX["warnings"]]:
+        for slug in entry.warnings:
             self.warnings[warning_kind(slug)] += change
 
 
@@ -136,33 +134,26 @@ class Journal:
 
     def __init__(self, max_bytes: int = MAX_JOURNAL_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._raw: deque[Raw] = deque()
+        self._entries: deque[JournalEntry] = deque()
         self._index = JournalIndex()
         self._departures: dict[str, Departure] = {}
         self.attempts: deque[AttemptSpan] = deque(maxlen=MAX_ATTEMPTS)
         self._total_bytes = 0
         self.has_overflowed = False
 
-    def add(self, raw: Raw) -> None:
+    def add(self, entry: JournalEntry) -> None:
         """Add an entry; the oldest are removed where a limit is exceeded."""
-        size_bytes: int = raw[-1]
-        if size_bytes > MAX_STORED_BODY_BYTES:
-            raw = _shortened(JournalEntry(*raw))
-            size_bytes = raw[-1]
-        entries = self._raw
-        entries.append(raw)
-        self._total_bytes += size_bytes
-        if self._total_bytes > self._max_bytes or len(entries) > MAX_ENTRIES:
-            self._remove_oldest()
-
-    def _remove_oldest(self) -> None:
-        while self._total_bytes > self._max_bytes or len(self._raw) > MAX_ENTRIES:
-            self._total_bytes -= self._raw.popleft()[-1]
+        if entry.size_bytes > MAX_STORED_BODY_BYTES:
+            entry = _shortened(entry)
+        self._entries.append(entry)
+        self._total_bytes += entry.size_bytes
+        while self._total_bytes > self._max_bytes or len(self._entries) > MAX_ENTRIES:
+            self._total_bytes -= self._entries.popleft().size_bytes
             self.has_overflowed = True
 
     @property
-    def newest(self) -> Raw | None:
-        return self._raw[-1] if self._raw else None
+    def newest(self) -> JournalEntry | None:
+        return self._entries[-1] if self._entries else None
 
     def add_departure(self, departure: Departure) -> None:
         """Add a departure; the oldest is removed where there are too many."""
@@ -179,7 +170,7 @@ class Journal:
     @property
     def index(self) -> JournalIndex:
         """The index of the present entries, which only its readers pay for, not each request."""
-        self._index.update(self._raw)
+        self._index.update(self._entries)
         return self._index
 
     def newest_first(
@@ -190,37 +181,39 @@ class Journal:
         With `before`, only those that are older than the entry with this id, else, with `path`,
         only those with this unescaped path. Raises UnknownRequest.
         """
-        newest: Iterator[Raw] = reversed(self._raw)
+        newest: Iterator[JournalEntry] = reversed(self._entries)
         if before is not None:
-            newer_id = self.entry(before).id
-            next(raw for raw in newest if raw[0] == newer_id)
+            newer = self.entry(before)
+            next(entry for entry in newest if entry is newer)
         elif path is not None:
             newest = reversed(self.index.by_path.get(path, []))
-        for name, holds in conditions.items():
-            newest = _selected(newest, _INDEX[name], holds)
-        return map(JournalEntry._make, newest)
+        return (
+            entry
+            for entry in newest
+            if all(holds(getattr(entry, name)) for name, holds in conditions.items())
+        )
 
     def count(self, conditions: Conditions) -> int:
         """The number of entries that meet the conditions."""
-        return sum(1 for _ in self.newest_first(conditions)) if conditions else len(self._raw)
+        return sum(1 for _ in self.newest_first(conditions))
 
     def entry(self, request_id: str) -> JournalEntry:
         """The entry with an id. Raises UnknownRequest."""
-        raw = self.index.by_id.get(request_id.encode())
-        if raw is None:
+        entry = self.index.by_id.get(request_id.encode())
+        if entry is None:
             raise UnknownRequest(request_id)
-        return JournalEntry._make(raw)
+        return entry
 
     def latest_id(self) -> str:
         """The id of the newest entry. Raises UnknownRequest."""
         if self.newest is None:
             raise UnknownRequest
-        return JournalEntry._make(self.newest).id.decode()
+        return self.newest.id.decode()
 
     def copy(self) -> "Journal":
         """The journal with its present entries."""
         copy = Journal(self._max_bytes)
-        copy._raw = self._raw.copy()
+        copy._entries = self._entries.copy()
         copy._departures = self._departures.copy()
         copy.attempts = self.attempts.copy()
         copy._total_bytes = self._total_bytes
@@ -233,11 +226,6 @@ def warning_kind(slug: str) -> str:
     return slug.partition(":")[0]
 
 
-def _selected(raws: Iterable[Raw], index: int, holds: Callable[[Any], bool]) -> Iterator[Raw]:
-    # A field is compared in less time than an entry is built.
-    return (raw for raw in raws if holds(raw[index]))
-
-
 def _shortened(entry: JournalEntry) -> JournalEntry:
     """The entry with its long fields cut to the limit."""
     parts = {name: getattr(entry, name) for name in _LONG}
@@ -247,7 +235,7 @@ def _shortened(entry: JournalEntry) -> JournalEntry:
     size_bytes = entry.size_bytes - removed
     if len(entry.error) > MAX_STORED_BODY_BYTES:
         stored["error"] = b""
-    return entry._replace(**stored, is_cut=is_cut, size_bytes=size_bytes)
+    return replace(entry, **stored, is_cut=is_cut, size_bytes=size_bytes)
 
 
 class UnauthorizedRequest(NamedTuple):

@@ -1,56 +1,60 @@
 """Chooses the rule that decides about a payment, a delivery or a request, and counts its use."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 from emulator import ids
 from emulator.domain.accounts import Mode
-from emulator.domain.payment import Payment
+from emulator.domain.faults import Point
+from emulator.domain.outcomes import CheckoutEffect, Outcome, RedirectMoment
+from emulator.domain.payment import Payment, PaymentState
 from emulator.domain.transitions import Change
+from emulator.domain.webhooks import DeliveryEffect
+from emulator.scenarios.rules import (
+    DEFAULT_OUTCOME,
+    Chosen,
+    NamedNumbers,
+    Numbers,
+    Past,
+    PaymentFacts,
+    R,
+    RuleKey,
+    choose_checkout,
+    choose_expiry,
+    choose_outcome,
+    choose_payer,
+    choose_webhook,
+)
+from emulator.scenarios.values import Fault, RuleSection, Scenario
 from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.rules import FaultCandidate
 from emulator.server.storage import payments, scenarios
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import Database, writes
 
-if TYPE_CHECKING:
-    from emulator.domain.outcomes import CheckoutEffect, Outcome, RedirectMoment
-    from emulator.domain.webhooks import DeliveryEffect
-    from emulator.scenarios.rules import Chosen, NamedNumbers, Numbers, PaymentFacts, R, RuleKey
-    from emulator.scenarios.values import Fault, Scenario
-
-# As in `scenarios.values.RuleSection`, which starting does not need.
-FAULTS_SECTION = "faults"
-
 
 def expiry_ms(tx: Transaction, owner: Owner, payment: Payment) -> int | None:
     """How long a rule keeps the checkout of a new payment open, if one applies."""
-    from emulator.scenarios.rules import choose_expiry
-
     facts = payment_facts(owner.mode, payment)
-    chosen = choose_expiry(owner.account.rules.with_expiry, facts, _uses(tx, owner))
+    chosen = choose_expiry(owner.account.rules.with_expiry, facts, _past(tx, owner))
     return None if chosen is None else _applied(tx, owner, chosen).after_ms
 
 
 def outcome_of(
     tx: Transaction, owner: Owner, payment: Payment, submit: Change
-) -> "tuple[Outcome, RuleKey | None]":
+) -> tuple[Outcome, RuleKey | None]:
     """What the phone or the bank will do after a submit, and the rule that determines it."""
-    from emulator.scenarios.rules import DEFAULT_OUTCOME, choose_outcome
-
     facts = payment_facts(owner.mode, payment, submit.method, submit.phone, submit.bank)
-    chosen = choose_outcome(_candidates(owner, payment.position), facts, _uses(tx, owner))
+    chosen = choose_outcome(_candidates(owner, payment.position), facts, _past(tx, owner, payment))
     if chosen is None:
         return DEFAULT_OUTCOME, None
     return _applied(tx, owner, chosen).then, chosen.key
 
 
-def payer_of(tx: Transaction, owner: Owner, payment: Payment, method: str) -> "PaymentFacts | None":
+def payer_of(tx: Transaction, owner: Owner, payment: Payment, method: str) -> PaymentFacts | None:
     """The phone or bank of a method whose payments succeed; no use is counted."""
-    from emulator.scenarios.rules import choose_payer
-
     facts = payment_facts(owner.mode, payment, method)
-    return choose_payer(_candidates(owner, payment.position), facts, _uses(tx, owner))
+    return choose_payer(_candidates(owner, payment.position), facts, _past(tx, owner, payment))
 
 
 def may_have_checkout_rules(account: Account) -> bool:
@@ -60,24 +64,21 @@ def may_have_checkout_rules(account: Account) -> bool:
 def checkout_effect(
     tx: Transaction,
     owner: Owner,
-    payment: Payment,
+    payment: Payment | PaymentState,
     setting: Literal["redirect", "attempts", "cancel"],
     *,
-    only: "RedirectMoment | None" = None,
-) -> "CheckoutEffect | None":
+    only: RedirectMoment | None = None,
+) -> CheckoutEffect | None:
     """What the page of a payment does, by the first rule with this setting, if one applies.
 
     With `only`, a redirect at another moment is not chosen yet, and its use not counted.
     """
     if not may_have_checkout_rules(owner.account):
         return None
-    from emulator.scenarios.rules import choose_checkout
-
-    # A payment whose timer fires lacks its amount and terms.
     stored = payments.get(tx, payment.position)
     facts = payment_facts(owner.mode, stored, payment.method, payment.phone, payment.bank)
-    candidates, uses = _candidates(owner, payment.position), _uses(tx, owner)
-    chosen = choose_checkout(candidates, facts, setting, uses)
+    candidates, past = _candidates(owner, payment.position), _past(tx, owner)
+    chosen = choose_checkout(candidates, facts, setting, past)
     if chosen is None or only not in (None, chosen.rule.then.redirect):
         return None
     return _applied(tx, owner, chosen).then
@@ -89,10 +90,8 @@ def payment_facts(
     method: str | None = None,
     phone: str | None = None,
     bank: str | None = None,
-) -> "PaymentFacts":
+) -> PaymentFacts:
     """What rules compare of a payment, and of the submit of a method."""
-    from emulator.scenarios.rules import PaymentFacts
-
     return PaymentFacts(
         mode=mode,
         methods=payment.methods,
@@ -110,50 +109,53 @@ def may_have_delivery_faults(owner: Owner) -> bool:
 
 def delivery_fault(
     tx: Transaction, owner: Owner, payment: int, event_type: str
-) -> "Fault[DeliveryEffect] | None":
+) -> Fault[DeliveryEffect] | None:
     """The fault of the deliveries of a payment's event, if a rule applies."""
     if not may_have_delivery_faults(owner):
         return None
-    from emulator.scenarios.rules import choose_webhook
 
-    candidates, uses = _candidates(owner, payment), _uses(tx, owner)
-    chosen = choose_webhook(candidates, mode=owner.mode, event=event_type, uses=uses)
+    candidates, past = _candidates(owner, payment), _past(tx, owner)
+    chosen = choose_webhook(candidates, mode=owner.mode, event=event_type, past=past)
     return None if chosen is None else _applied(tx, owner, chosen).then
 
 
-def uncounted_numbers(owner: Owner, payment: Payment, method: str) -> "Numbers | None":
+def uncounted_numbers(owner: Owner, payment: Payment, method: str) -> Numbers | None:
     """As `numbers`; None where the outcome depends on how often rules were used."""
     numbers = _named_numbers(owner, payment)
     return None if numbers.is_counted else numbers.of(owner.mode, payment, method)
 
 
-def numbers(tx: Transaction, owner: Owner, payment: Payment, method: str) -> "Numbers":
+def numbers(tx: Transaction, owner: Owner, payment: Payment, method: str) -> Numbers:
     """The phones that the scenarios name, each with its `outcome_of`; no use is counted."""
-    return _named_numbers(owner, payment).of(owner.mode, payment, method, _uses(tx, owner))
+    return _named_numbers(owner, payment).of(owner.mode, payment, method, _past(tx, owner, payment))
 
 
-def _named_numbers(owner: Owner, payment: Payment) -> "NamedNumbers":
+def _named_numbers(owner: Owner, payment: Payment) -> NamedNumbers:
     account = owner.account
     return account.rules.named_numbers(account.scenario_of(payment.position))
 
 
-def _candidates(owner: Owner, payment: int) -> "tuple[Scenario, ...]":
+def _candidates(owner: Owner, payment: int) -> tuple[Scenario, ...]:
     account = owner.account
     return account.rules.with_applied(account.scenario_of(payment))
 
 
-def _uses(tx: Transaction, owner: Owner) -> "Callable[[RuleKey], int]":
-    return lambda key: scenarios.use_count(tx, owner.account.number, _rule(key))
+def _past(tx: Transaction, owner: Owner, payment: Payment | None = None) -> Past:
+    account, position = owner.account, None if payment is None else payment.position
+    return Past(
+        lambda key: scenarios.use_count(tx, account.number, _rule(key)),
+        lambda scenario: account.elapsed_ms(scenario, position),
+    )
 
 
-def _applied(tx: Transaction, owner: Owner, chosen: "Chosen[R]") -> "R":
+def _applied(tx: Transaction, owner: Owner, chosen: Chosen[R]) -> R:
     """The rule, whose use is counted."""
     if chosen.counts:
         scenarios.count_use(tx, owner.account.number, _rule(chosen.key))
     return chosen.rule
 
 
-def _rule(key: "RuleKey") -> tuple[str, str, int]:
+def _rule(key: RuleKey) -> tuple[str, str, int]:
     return key.scenario, key.section.value, key.index
 
 
@@ -174,6 +176,7 @@ class Faults:
             for candidate in owner.account.rules.faults
             if candidate.rule.when.mode in (None, owner.mode)
             and candidate.rule.when.request in (None, request)
+            and _is_current(owner, candidate)
         ]
         if not any(map(_is_counted, candidates)):
             return candidates[0] if candidates else None
@@ -212,13 +215,16 @@ class Faults:
         return True
 
 
+def _is_current(owner: Owner, candidate: FaultCandidate) -> bool:
+    when = candidate.rule.when
+    return not when.is_timed or when.contains(owner.account.elapsed_ms(candidate.source))
+
+
 def _is_counted(candidate: FaultCandidate) -> bool:
     return candidate.rule.times is not None or candidate.rule.when.is_counted
 
 
 def _applies_after_commit(candidate: FaultCandidate) -> bool:
-    from emulator.domain.faults import Point
-
     return candidate.rule.then.effect.point is Point.AFTER_COMMIT
 
 
@@ -247,4 +253,4 @@ def _use(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> None:
 
 
 def _place(candidate: FaultCandidate) -> tuple[str, str, int]:
-    return candidate.source, FAULTS_SECTION, candidate.index
+    return candidate.source, RuleSection.FAULTS.value, candidate.index

@@ -4,19 +4,18 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import msgspec.structs
 
 from emulator.domain.errors import UnknownScenario
+from emulator.domain.message_text import nearest_word_hint
+from emulator.scenarios.problems import ScenarioError
+from emulator.scenarios.rules import NamedNumbers
+from emulator.scenarios.values import FaultRule, Scenario
 from emulator.server.storage import scenarios
 from emulator.server.storage.batch import Transaction
-
-if TYPE_CHECKING:
-    # Rules are made of many values, and starting needs none of them.
-    from emulator.scenarios.rules import NamedNumbers
-    from emulator.scenarios.values import FaultRule, Scenario
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -33,7 +32,7 @@ class Origin(StrEnum):
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
     """A scenario that an account has, and whether it is on there."""
 
-    scenario: "Scenario"
+    scenario: Scenario
     origin: Origin
     is_enabled: bool
 
@@ -43,13 +42,13 @@ class PostedFault(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     number: int
-    rule: "FaultRule"
+    rule: FaultRule
 
 
 class AccountOverrides(msgspec.Struct, frozen=True, kw_only=True):
     """An account's own scenarios and faults, newest first, and its switched scenarios."""
 
-    scenarios: "tuple[Scenario, ...]" = ()
+    scenarios: tuple[Scenario, ...] = ()
     switches: dict[str, bool] = {}
     faults: tuple[PostedFault, ...] = ()
 
@@ -69,7 +68,7 @@ class FaultCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
     source: str
     index: int
-    rule: "FaultRule"
+    rule: FaultRule
 
 
 LoadScenarios = Callable[[Literal["all", "on", "none"]], "tuple[tuple[Origin, Scenario], ...]"]
@@ -83,15 +82,15 @@ class Library:
         self._load = load
 
     @cached_property
-    def scenarios(self) -> "tuple[tuple[Origin, Scenario], ...]":
+    def scenarios(self) -> tuple[tuple[Origin, Scenario], ...]:
         return self._load("all")
 
     @cached_property
-    def on_at_start(self) -> "tuple[Scenario, ...]":
+    def on_at_start(self) -> tuple[Scenario, ...]:
         return tuple(scenario for _, scenario in self._load("on") if scenario.enabled)
 
     @cached_property
-    def beyond_outcomes(self) -> "tuple[Scenario, ...]":
+    def beyond_outcomes(self) -> tuple[Scenario, ...]:
         """Those that may have more than outcomes, which shipped ones that are on do not have.
 
         So the first payment does not wait for the files of the shipped ones.
@@ -99,7 +98,7 @@ class Library:
         return tuple(scenario for scenario in self.given if scenario.enabled)
 
     @property
-    def given(self) -> "tuple[Scenario, ...]":
+    def given(self) -> tuple[Scenario, ...]:
         """Those of the settings, on or off."""
         return tuple(scenario for _, scenario in self._load("none"))
 
@@ -142,8 +141,8 @@ class Rules:
         )
 
     @property
-    def unshipped(self) -> "tuple[Scenario, ...]":
-        """The account's own scenarios, and those of the settings, on or off."""
+    def unshipped(self) -> tuple[Scenario, ...]:
+        """The account's own scenarios, and the settings' scenarios, on or off."""
         own = self.overrides.scenarios
         taken = {scenario.name for scenario in own}
         return (*own, *(each for each in self._library.given if each.name not in taken))
@@ -155,14 +154,12 @@ class Rules:
         """The scenario of this name. Raises UnknownScenario, with the nearest name."""
         listed = self.named(name)
         if listed is None:
-            from emulator.domain.message_text import nearest_word_hint
-
             names = [each.scenario.name for each in self.listed]
             raise UnknownScenario(name, hint=nearest_word_hint(name, names))
         return listed
 
     @cached_property
-    def scenarios(self) -> "tuple[Scenario, ...]":
+    def scenarios(self) -> tuple[Scenario, ...]:
         """Those that are on, the strongest first."""
         if self._is_initial:
             return self._library.on_at_start
@@ -170,11 +167,11 @@ class Rules:
 
     @property
     def _is_initial(self) -> bool:
-        """Whether all scenarios are those of the library, each on or off as at start."""
+        """Whether all scenarios are the library's scenarios, each on or off as at start."""
         return not (self.overrides.scenarios or self.overrides.switches)
 
     @property
-    def _beyond_outcomes(self) -> "tuple[Scenario, ...]":
+    def _beyond_outcomes(self) -> tuple[Scenario, ...]:
         return self._library.beyond_outcomes if self._is_initial else self.scenarios
 
     @cached_property
@@ -192,7 +189,7 @@ class Rules:
         return (*posted, *written)
 
     @cached_property
-    def with_expiry(self) -> "tuple[Scenario, ...]":
+    def with_expiry(self) -> tuple[Scenario, ...]:
         """Those that set how long a checkout stays open; usually none does."""
         return tuple(scenario for scenario in self._beyond_outcomes if scenario.expiry)
 
@@ -204,17 +201,15 @@ class Rules:
     def has_webhook_rules(self) -> bool:
         return any(scenario.webhooks for scenario in self._beyond_outcomes)
 
-    def with_applied(self, applied: "Scenario | None") -> "tuple[Scenario, ...]":
+    def with_applied(self, applied: Scenario | None) -> tuple[Scenario, ...]:
         """The scenarios of a payment: the one that was applied to it alone, then all others."""
         return self.scenarios if applied is None else (applied, *self.scenarios)
 
-    def named_numbers(self, applied: "Scenario | None") -> "NamedNumbers":
+    def named_numbers(self, applied: Scenario | None) -> NamedNumbers:
         """The phone numbers that the scenarios of a payment name."""
         name = "" if applied is None else applied.name
         numbers = self._named_numbers.get(name)
         if numbers is None:
-            from emulator.scenarios.rules import NamedNumbers
-
             numbers = self._named_numbers[name] = NamedNumbers(self.with_applied(applied))
         return numbers
 
@@ -232,8 +227,7 @@ def stored_overrides(tx: Transaction, account: int) -> AccountOverrides:
     )
 
 
-def _read_scenario(name: str, source: str) -> "Scenario":
-    # Starting does not need this module.
+def _read_scenario(name: str, source: str) -> Scenario:
     from emulator.scenarios.loader import parse_scenario
 
     return parse_scenario(source, name, name=name)
@@ -246,8 +240,6 @@ def _read_fault(number: int, fault_id: str, source: str) -> PostedFault:
 
 
 def _readable(kind: str, read: Callable[..., T], rows: Iterable[tuple[Any, ...]]) -> Iterator[T]:
-    from emulator.scenarios.problems import ScenarioError
-
     for row in rows:
         try:
             yield read(*row)

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
+from emulator.domain.payment import PING
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
-from emulator.domain.wire import PING
 from tests.cli.processes import HANGS_AFTER_S, Server, serving
 from tests.server.webhooks.libraries.npm import node_modules
 from tests.server.webhooks.receiver import Received, receiving

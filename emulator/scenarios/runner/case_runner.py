@@ -1,0 +1,278 @@
+"""Plays a case in its own account until its first failure."""
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+
+from emulator.clock import SystemClock
+from emulator.http import emulator_calls as calls
+from emulator.http.emulator_calls import PaymentsEmulatorError
+from emulator.http.emulator_client import (
+    AccountNotCreated,
+    EmulatorClient,
+    GivenAccount,
+    TemporaryAccount,
+)
+from emulator.http.receiver import WebhookReceiver
+from emulator.http.response import HttpResponse
+from emulator.scenarios import values
+from emulator.scenarios.runner.assertions import REFUSAL_CHECKS, WEBHOOK_CHECKS, Assertions
+from emulator.scenarios.runner.results import Case, CaseResult, Failure, PlayedStep
+from emulator.scenarios.runner.step_executor import (
+    ImpossibleStep,
+    NamedPayments,
+    StepExecutor,
+    StepOutcome,
+)
+from emulator.scenarios.runner.trace import WebhookInbox, collect_trace
+from emulator.scenarios.scenario_file import step_name, step_text
+from emulator.scenarios.values import Expect, Place, Repeat, Step
+
+DEFAULT_CLOCK = "frozen@2026-01-01T00:00:00Z"
+BEGIN = Place(line=1, column=1)
+# Steps that cause webhooks; an advance waits for them itself.
+_WEBHOOK_STEPS = (values.Create, values.Pay, values.CustomerAnswer, values.Transition)
+# Steps whose response `expect` examines only if it is a refusal.
+_UNEXAMINED_STEPS = (values.AdvanceStep, values.AddFault)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """The emulator of a run, and the settings of the accounts.
+
+    In a private emulator (`is_private`) keys follow from the names of the cases, so that ids are
+    equal in every run, and accounts are not deleted. With a `key`, the cases run in its account.
+    Otherwise the accounts have the endpoints of the emulator's first account.
+    """
+
+    client: EmulatorClient
+    is_private: bool
+    clock: str
+    seed: int
+    wall: SystemClock
+    receiver: WebhookReceiver | None = None
+    key: str | None = None
+
+
+def account_word(name: str) -> str:
+    """The form of a case's name that API keys may contain; unique within a run."""
+    return name.replace("-", "_")
+
+
+def _account_settings(case: Case, context: RunContext) -> dict[str, object]:
+    settings: dict[str, object] = {"name": case.name, "clock": context.clock, "seed": context.seed}
+    if context.is_private:
+        word = f"replay_{account_word(case.name)}"
+        settings |= {"test_key": f"test_{word}", "live_key": f"live_{word}"}
+    return settings
+
+
+def expects_webhooks(script: Sequence[Step]) -> bool:
+    """Whether a script needs a receiver of webhooks."""
+    return any(
+        expects_webhooks(step.steps)
+        if isinstance(step, Repeat)
+        else isinstance(step, Expect) and any(check.key in WEBHOOK_CHECKS for check in step.checks)
+        for step in script
+    )
+
+
+async def play(
+    case: Case, context: RunContext, report_step: Callable[[PlayedStep], None]
+) -> CaseResult:
+    """Play a case; `report_step` receives each step after it was played.
+
+    Raises PaymentsEmulatorError if no connection is possible.
+    """
+    started_ms = context.wall.monotonic_ms()
+    given = None if context.key is None else nullcontext(GivenAccount(context.key))
+    try:
+        settings = _account_settings(case, context)
+        async with given or TemporaryAccount(context.client.send, settings) as account:
+            client = replace(context.client, key=account.key)
+            account.is_kept = context.is_private
+            now = str((await client.send(calls.CLOCK)).member("now"))
+            run = _CaseRun(case, client, context.receiver, report_step, now=now)
+            if given is None and not context.is_private:
+                run.endpoints_of = context.client
+            has_rules = bool(case.scenario.checkout)
+            try:
+                failure = await run.play()
+                trace = await collect_trace(client, run.inbox, has_checkout_rules=has_rules)
+            finally:
+                if given is not None:
+                    await run.clean_up()
+            account.is_kept = context.is_private or failure is not None
+    except AccountNotCreated as refusal:
+        failure = _refusal_failure("the account of the case", refusal.response)
+        return CaseResult(case=case, steps=(), failure=failure)
+    return CaseResult(
+        case=case,
+        steps=tuple(run.played),
+        names=dict(run.names.ids),
+        began_at=now,
+        trace=trace,
+        kept_account=account.id or None if failure and not context.is_private else None,
+        duration_ms=context.wall.monotonic_ms() - started_ms,
+        failure=failure,
+    )
+
+
+def _refusal_failure(subject: str, response: HttpResponse) -> Failure:
+    return Failure(place=BEGIN, message=f"{subject} was refused: {response.explanation}")
+
+
+async def _endpoints(client: EmulatorClient) -> list[dict[str, object]]:
+    """The enabled endpoints of an account, the oldest first, to create them in another one."""
+    endpoints = (await client.call(calls.ENDPOINTS))[::-1]
+    members = ("url", "events", "secret", "profile", "format")
+    return [{name: each[name] for name in members} for each in endpoints if each["enabled"]]
+
+
+class _CaseFailed(Exception):
+    """The case ends before the end of its script."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class _CaseRun:
+    """The state of one case while it is played."""
+
+    def __init__(
+        self,
+        case: Case,
+        client: EmulatorClient,
+        receiver: WebhookReceiver | None,
+        report_step: Callable[[PlayedStep], None],
+        *,
+        now: str,
+    ) -> None:
+        self.names = NamedPayments()
+        self.played: list[PlayedStep] = []
+        self.inbox: WebhookInbox | None = None
+        self.endpoints_of: EmulatorClient | None = None
+        self._case = case
+        self._client = client
+        self._receiver = receiver
+        self._report_step = report_step
+        self._executor = StepExecutor(client, self.names, now=now)
+        if receiver is not None and expects_webhooks(case.scenario.script):
+            self.inbox = WebhookInbox(client, self._executor)
+        self._assertions = Assertions(client, self.names, self.inbox)
+        self._turns: tuple[int, ...] = ()
+
+    async def play(self) -> Failure | None:
+        """Play the script; return why it failed. Raises PaymentsEmulatorError."""
+        try:
+            await self._prepare()
+            await self._play_steps(self._case.scenario.script, following=None)
+            if self.endpoints_of is not None:
+                await self._executor.advance(0)
+        except ImpossibleStep as impossible:
+            return Failure(place=BEGIN, message=str(impossible))
+        except _CaseFailed as failed:
+            return failed.failure
+        return None
+
+    async def _prepare(self) -> None:
+        """Enable the rules of the file and register the receiver.
+
+        Raises _CaseFailed, and PaymentsEmulatorError if no connection is possible.
+        """
+        name, subject = self._case.name, "the scenario"
+        try:
+            if self._case.has_rules:
+                await self._client.call(calls.PUT_SCENARIO(name, body=self._case.text))
+                if not self._case.scenario.enabled:
+                    await self._client.call(calls.ENABLE_SCENARIO(name, body={"enabled": True}))
+            subject = "the endpoint for webhooks"
+            endpoints = await _endpoints(self.endpoints_of) if self.endpoints_of else []
+            for endpoint in endpoints:
+                await self._client.call(calls.CREATE_ENDPOINT(body=endpoint))
+            if self.inbox is not None and self._receiver is not None:
+                await self.inbox.register(self._receiver)
+        except PaymentsEmulatorError as error:
+            if error.response.is_refused:
+                raise
+            raise _CaseFailed(_refusal_failure(subject, error.response)) from None
+
+    async def clean_up(self) -> None:
+        """Remove the rules of the file and the receiver. Raises PaymentsEmulatorError."""
+        if self._case.has_rules:
+            await self._client.send(calls.DELETE_SCENARIO(self._case.name))
+        if self.inbox is not None:
+            await self._client.send(calls.DELETE_ENDPOINT(self.inbox.endpoint_id))
+
+    async def _play_steps(self, script: Sequence[Step], *, following: Step | None) -> None:
+        """Play steps; `following` is the step after the last one. Raises _CaseFailed."""
+        for step, next_step in zip(script, (*script[1:], following), strict=True):
+            if isinstance(step, Repeat):
+                await self._repeat(step, next_step)
+            elif isinstance(step, Expect):
+                self._record(step, failure=await self._assertions.failure(step))
+            else:
+                await self._execute(step, next_step)
+
+    async def _repeat(self, step: Repeat, next_step: Step | None) -> None:
+        self._record(step)
+        outer = self._turns
+        for turn in range(1, step.times + 1):
+            self._turns = (*outer, turn)
+            following = next_step if turn == step.times else step.steps[0]
+            await self._play_steps(step.steps, following=following)
+        self._turns = outer
+
+    async def _execute(self, step: Step, next_step: Step | None) -> None:
+        if self.inbox is not None:
+            self.inbox.step = len(self.played) + 1
+        try:
+            outcome = await self._executor.execute(step)
+            if self.inbox is not None and isinstance(step, _WEBHOOK_STEPS):
+                await self.inbox.settle()
+        except ImpossibleStep as impossible:
+            message = f"{step_name(step)} is impossible: {impossible}"
+            self._record(step, failure=Failure(place=step.place, message=message))
+            return
+        response = outcome.response
+        if response.is_error or not isinstance(step, _UNEXAMINED_STEPS):
+            self._assertions.last = response
+        failure = None
+        if response.is_error and not _accepts_refusal(next_step):
+            failure = Failure(place=step.place, message=_refusal_message(step, response))
+        self._record(step, outcome, failure)
+
+    def _record(
+        self, step: Step, outcome: StepOutcome | None = None, failure: Failure | None = None
+    ) -> None:
+        """Record a step that was played. Raises _CaseFailed if it has failed."""
+        played = PlayedStep(
+            step=step,
+            number=len(self.played) + 1,
+            text=step_text(step),
+            outcome="" if outcome is None else outcome.text,
+            at=self._executor.now,
+            turns=self._turns,
+            payment=None if outcome is None else outcome.payment,
+            status=0 if outcome is None else outcome.response.status,
+            is_refused=outcome is not None and outcome.response.is_error,
+            is_replay=outcome is not None and outcome.response.is_replay,
+            failure=failure,
+        )
+        self.played.append(played)
+        self._report_step(played)
+        if failure is not None:
+            raise _CaseFailed(failure)
+
+
+def _accepts_refusal(step: Step | None) -> bool:
+    while isinstance(step, Repeat):
+        step = step.steps[0]
+    return isinstance(step, Expect) and any(check.key in REFUSAL_CHECKS for check in step.checks)
+
+
+def _refusal_message(step: Step, response: HttpResponse) -> str:
+    if response.failure is not None:
+        return f"{step_name(step)} got no response: {response.failure}"
+    return f"{step_name(step)} was refused: {response.explanation}"

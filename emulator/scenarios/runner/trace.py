@@ -1,0 +1,187 @@
+"""Collects what the emulator recorded of a case: its events, requests and deliveries.
+
+`WebhookInbox` receives the webhooks, in an order that is equal in every run.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from emulator.domain.payment import EVENT_TYPES, Status
+from emulator.domain.webhooks import Tamper
+from emulator.http import emulator_calls as calls
+from emulator.http.emulator_client import EmulatorClient
+from emulator.http.received_webhooks import ReceivedRequest, ReceivedWebhook
+from emulator.http.receiver import WebhookReceiver
+from emulator.scenarios.runner.results import Trace, TracedEvent, TracedRequest, TracedWebhook
+from emulator.scenarios.runner.step_executor import StepExecutor
+from emulator.scenarios.values import Json
+
+_FAILED = EVENT_TYPES[Status.FAILED]
+# Of an attempt to pay that was not the last; it has no event.
+_FAILED_ATTEMPT = (Status.PROCESSING, Status.PENDING)
+
+
+class Arrival(Struct, frozen=True, kw_only=True):
+    """A webhook, and the number of the step during which it arrived."""
+
+    step: int
+    webhook: ReceivedWebhook
+
+
+class WebhookInbox:
+    """The webhooks of one case; `step` is the number of the current step."""
+
+    def __init__(self, client: EmulatorClient, executor: StepExecutor) -> None:
+        self.step = 0
+        self.endpoint_id = ""
+        self.deliveries: Sequence[Mapping[str, Json]] = ()
+        self._client = client
+        self._executor = executor
+        self._secret = ""
+        self._form: Mapping[str, Json] = {}
+        self._arrivals: list[Arrival] = []
+
+    async def register(self, receiver: WebhookReceiver) -> None:
+        """Create an endpoint for the webhooks. Raises PaymentsEmulatorError."""
+        url = receiver.base_url + receiver.register(self._receive)
+        endpoint = await self._client.call(calls.CREATE_ENDPOINT(body={"url": url}))
+        self.endpoint_id = str(endpoint["id"])
+        self._secret, self._form = str(endpoint["secret"]), endpoint["format"]
+
+    def _receive(self, request: ReceivedRequest) -> None:
+        self._arrivals.append(Arrival(step=self.step, webhook=request.read(self._form)))
+
+    async def settle(self) -> None:
+        """Wait for due deliveries. Raises ImpossibleStep, PaymentsEmulatorError."""
+        await self._executor.advance(0)
+
+    async def webhooks(self) -> list[TracedWebhook]:
+        """The webhooks that were due so far, in the order of arrival.
+
+        The emulator has several concurrent attempts. Webhooks of different payments that are due
+        at the same instant arrive in any order; they are sorted by payment.
+        """
+        await self.settle()
+        self.deliveries = await _oldest_first(self._client, calls.DELIVERIES)
+        return in_order(self._arrivals, self.deliveries, self._secret)
+
+    def delivery_failure(self) -> str | None:
+        """The first failed attempt, which may explain missing webhooks."""
+        for delivery in self.deliveries:
+            for attempt in delivery["attempts"]:
+                if attempt["error"] is not None:
+                    reason = ". ".join(filter(None, (attempt["error"], attempt["cause"])))
+                    return f"the emulator could not deliver {delivery['type']}: {reason}"
+        return None
+
+
+def in_order(
+    arrivals: Sequence[Arrival], deliveries: Sequence[Mapping[str, Json]], secret: str
+) -> list[TracedWebhook]:
+    """The arrivals in order; `deliveries`, the oldest first, contain the instants of attempts."""
+    instants: dict[str, list[str]] = defaultdict(list)
+    ranks: dict[str | None, int] = {}
+    # By these, an event is known in a form without its id.
+    ids: dict[tuple[str | None, str], str] = {}
+    for delivery in deliveries:
+        ids[delivery["payment"], delivery["type"]] = delivery["event"]
+        ranks.setdefault(delivery["payment"], len(ranks))
+        instants[delivery["event"]] += [attempt["at"] for attempt in delivery["attempts"]]
+    remaining = {event: iter(sorted(ats)) for event, ats in instants.items()}
+    # Only its age makes such a webhook invalid, and real time is not the account's.
+    stale = {delivery["event"] for delivery in deliveries if _is_stale(delivery)}
+    webhooks: list[TracedWebhook] = []
+    for arrival in arrivals:
+        webhook = arrival.webhook
+        event_id = webhook.id or ids.get((webhook.payment, webhook.type), "")
+        is_correct = not webhook.is_signed or webhook.is_signed_with(secret)
+        at = next(remaining.get(event_id, iter(())), "")
+        webhooks.append(_traced(arrival, at, is_genuine=is_correct and event_id not in stale))
+    return sorted(
+        webhooks,
+        key=lambda webhook: (webhook.step, webhook.at, ranks.get(webhook.payment, len(ranks))),
+    )
+
+
+def _is_stale(delivery: Mapping[str, Json]) -> bool:
+    return any(attempt.get("tampered") == Tamper.STALE for attempt in delivery["attempts"])
+
+
+def _traced(arrival: Arrival, at: str, *, is_genuine: bool) -> TracedWebhook:
+    webhook = arrival.webhook
+    return TracedWebhook(
+        step=arrival.step,
+        at=at,
+        type=webhook.type,
+        payment=webhook.payment,
+        id=webhook.id,
+        timestamp=webhook.timestamp,
+        signature=webhook.signature,
+        body=webhook.body.decode("utf-8", "replace"),
+        is_genuine=is_genuine,
+    )
+
+
+async def collect_trace(
+    client: EmulatorClient, inbox: WebhookInbox | None, *, has_checkout_rules: bool
+) -> Trace:
+    """The latest events, requests and webhooks. Raises PaymentsEmulatorError.
+
+    Without checkout rules, the redirects are not collected.
+    """
+    webhooks: list[TracedWebhook] = []
+    deliveries: Sequence[Mapping[str, Any]] = ()
+    if inbox is not None:
+        webhooks = await inbox.webhooks()
+        deliveries = inbox.deliveries
+    events = await _oldest_first(client, calls.EVENTS)
+    requests = await _oldest_first(client, calls.REQUESTS)
+    counts = await client.send(calls.TRANSITIONS)
+    transitions = tuple(
+        (Status(each["source"]), Status(each["target"])) for each in counts.member("data") or ()
+    )
+    are_all_needed = has_checkout_rules or _FAILED_ATTEMPT in transitions
+    needed = [event for event in events if are_all_needed or event["type"] == _FAILED]
+    details = [
+        await client.send(calls.PAYMENT(payment_id))
+        for payment_id in dict.fromkeys(event["data"]["id"] for event in needed)
+    ]
+    reasons = {
+        entry["id"]: entry["reason"]
+        for detail in details
+        for entry in detail.member("timeline") or ()
+        if entry["reason"]
+    }
+    return Trace(
+        events=tuple(_traced_event(event, reasons) for event in events),
+        transitions=transitions,
+        reasons=tuple(dict.fromkeys(reasons.values())),
+        redirects=tuple(filter(None, (detail.member("redirect") for detail in details))),
+        webhooks=tuple(webhooks),
+        requests=tuple(msgspec.convert(requests, list[TracedRequest])),
+        webhook_faults=tuple(delivery["fault"] for delivery in deliveries if delivery.get("fault")),
+        is_cut=any(len(entries) >= calls.MAX_ENTRIES for entries in (events, requests, deliveries)),
+    )
+
+
+async def _oldest_first(
+    client: EmulatorClient, call: calls.EmulatorCall[list[calls.Json]]
+) -> list[calls.Json]:
+    response = await client.send(call(limit=calls.MAX_ENTRIES))
+    entries = response.member("data")
+    return entries[::-1] if isinstance(entries, list) else []
+
+
+def _traced_event(event: Mapping[str, Any], reasons: Mapping[str, str]) -> TracedEvent:
+    """An event, with the reason of a failure, which only the timeline of its payment contains."""
+    return TracedEvent(
+        id=event["id"],
+        at=event["timestamp"],
+        type=event["type"],
+        payment=event["data"]["id"],
+        reason=reasons.get(event["id"]),
+    )

@@ -1,0 +1,268 @@
+"""The one Starlette application of both listeners.
+
+A request is for the checkout pages if it arrived at the checkout port, and else for the API. Around
+all routes are the layers of `request_layer` and `api.layers`, in the order of their checks.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import cached_property, partial
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.datastructures import URLPath
+from starlette.middleware import Middleware
+from starlette.routing import BaseRoute, Match, NoMatchFound, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from emulator import __version__, ids
+from emulator.clock import RealClock, SystemClock
+from emulator.domain.user_error import UserError
+from emulator.server.api.app import PaymentsApi
+from emulator.server.api.exchange import JSON, Reply
+from emulator.server.api.layers import (
+    AuthenticationLayer,
+    ErrorLayer,
+    FindTransport,
+    JournalLayer,
+    RateLimitLayer,
+)
+from emulator.server.api.parameter_types import ParameterRules
+from emulator.server.api.routing import CallRoute, unknown_route
+from emulator.server.app.composition import Composition, compose
+from emulator.server.app.guard import Guard, HostGuard, is_page
+from emulator.server.app.request_layer import HEALTH, RequestLayer, RequestLog
+from emulator.server.engine.engine import Engine
+from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES
+from emulator.settings import Settings, data_directory
+
+CONTRACT = "/v1"
+CONTROL = "/_emulator/"
+
+logger = logging.getLogger(__name__)
+
+
+def create_app(
+    settings: Settings,
+    *,
+    wall: SystemClock | None = None,
+    write_log: Callable[[str], object] | None = None,
+    stamps_business_time: bool = False,
+    max_journal_bytes: int = MAX_JOURNAL_BYTES,
+) -> "Application":
+    """The emulator as an ASGI application, which its lifespan opens and closes.
+
+    The ports of the settings are the real ones, not 0. `write_log` receives the lines of the
+    request log, by default the logger of this module. `stamps_business_time` and
+    `max_journal_bytes` are members of EngineConfig. Raises UserError.
+    """
+    if not (settings.port and settings.checkout_port):
+        raise UserError("create_app needs the real ports of both listeners (got port 0)")
+    composition = compose(
+        settings,
+        wall=wall or RealClock(),
+        stamps_business_time=stamps_business_time,
+        max_journal_bytes=max_journal_bytes,
+    )
+    return Application(settings, composition, write_log or _log)
+
+
+def _log(line: str) -> None:
+    logger.info("%s", line.rstrip("\n"))
+
+
+class LazyRoutes(BaseRoute):
+    """Routes that are imported and built for their first request.
+
+    The control API, the dashboard and the checkout pages take as long to import as everything else,
+    and a program that only serves `/v1` never needs them.
+    """
+
+    def __init__(self, is_for: Callable[[Scope], bool], build: Callable[[], Router]) -> None:
+        self._is_for = is_for
+        self._build = build
+
+    @cached_property
+    def router(self) -> Router:
+        return self._build()
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        return self.router.routes
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        return (Match.FULL if self._is_for(scope) else Match.NONE), {}
+
+    def url_path_for(self, name: str, /, **path_params: Any) -> URLPath:
+        """Raises NoMatchFound: no part of the program builds addresses from names."""
+        raise NoMatchFound(name, path_params)
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.router(scope, receive, send)
+
+
+class Application(Starlette):
+    """The emulator; `engine` is open within the lifespan.
+
+    `find_transport` returns the connection of a request, for faults that cut it. Only the server
+    of this package can find it; under another one these faults respond with 500.
+    """
+
+    def __init__(
+        self, settings: Settings, composition: Composition, write_log: Callable[[str], object]
+    ) -> None:
+        self.settings = settings
+        self.engine: Engine = composition.engine
+        self.find_transport: FindTransport = lambda _: None
+        self._composition = composition
+        rules = ParameterRules(
+            methods=settings.methods, allow_http_localhost=settings.allow_http_localhost
+        )
+        self._api = PaymentsApi(self.engine, rules, is_strict=settings.strict)
+        self._control = LazyRoutes(_is_control, self._build_control)
+        self._log = log = RequestLog(write_log, as_json=settings.log_format == "json")
+        stream = partial(ids.stream_key, settings.seed)
+        hosts = self._hosts = HostGuard(settings, composition.checkout)
+        super().__init__(
+            routes=[
+                LazyRoutes(self._is_for_pages, self._build_checkout),
+                *self._api.routes,
+                CallRoute(HEALTH, Health(self.engine), methods={"GET", "HEAD"}, name="get_health"),
+                LazyRoutes(_is_dashboard, self._build_dashboard),
+                self._control,
+            ],
+            middleware=[
+                Middleware(RequestLayer, engine=self.engine, log=log, stream=stream("gateway")),
+                Middleware(
+                    JournalLayer,
+                    engine=self.engine,
+                    is_contract=self._is_contract,
+                    find_transport=self._find_transport,
+                    stream=stream("strangers"),
+                ),
+                Middleware(ErrorLayer, is_contract=self._is_contract),
+                Middleware(AuthenticationLayer, engine=self.engine, check_host=hosts.check),
+                Middleware(RateLimitLayer),
+            ],
+            lifespan=lambda _: self._run(),
+        )
+        self.router.redirect_slashes = False
+        self.router.default = unknown_route
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        """All calls and pages; the routes that are built for their first request are built."""
+        return [
+            route
+            for outer in self.router.routes
+            for route in (outer.routes if isinstance(outer, LazyRoutes) else [outer])
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        match scope["type"]:
+            case "http":
+                try:
+                    await super().__call__(scope, receive, send)
+                except asyncio.CancelledError:
+                    # At the end of the program; uvicorn would log it as an error.
+                    if not self.engine.is_ending:
+                        raise
+            case "lifespan":
+                await self.router(scope, receive, send)
+            case "websocket":
+                await send({"type": "websocket.close"})
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """The layers of this package: ErrorLayer responds to errors in place of Starlette's own."""
+        app: ASGIApp = self.router
+        for cls, args, kwargs in reversed(self.user_middleware):
+            app = cls(app, *args, **kwargs)
+        return app
+
+    @asynccontextmanager
+    async def _run(self) -> AsyncIterator[None]:
+        async with self.engine.open(), self._composition.background_work():
+            try:
+                yield
+            finally:
+                self._log.flush()
+
+    def _is_for_pages(self, scope: Scope) -> bool:
+        server = scope.get("server")
+        return server is not None and server[1] == self.settings.checkout_port
+
+    def _is_contract(self, scope: Scope) -> bool:
+        path: str = scope["path"]
+        return (path == CONTRACT or path.startswith(f"{CONTRACT}/")) and not self._is_for_pages(
+            scope
+        )
+
+    def _find_transport(self, scope: Scope) -> asyncio.Transport | None:
+        # The server sets the function after the layers are built.
+        return self.find_transport(scope)
+
+    def _guards(self) -> list[Middleware]:
+        return [Middleware(Guard, hosts=self._hosts)]
+
+    def _build_control(self) -> Router:
+        from emulator.server.control.app import documents, routes
+        from emulator.server.control.calls import Services
+
+        services = Services(
+            engine=self.engine,
+            checkout=self._composition.checkout,
+            documents=documents(self.settings.methods, *self._composition.forms),
+            api=self._api,
+        )
+        return _router(routes(services), self._guards())
+
+    def _build_dashboard(self) -> Router:
+        from emulator.server.dashboard.app import Dashboard
+
+        dashboard = Dashboard(
+            templates=data_directory("templates"),
+            control=_router(self._control.routes),
+            methods=self.settings.methods,
+            checkout=self._composition.checkout,
+            engine=self.engine,
+            verifies_webhooks=not self.settings.webhook_insecure,
+        )
+        return _router(dashboard.routes, self._guards())
+
+    def _build_checkout(self) -> Router:
+        from emulator.server.checkout.app import CheckoutApp
+
+        pages = CheckoutApp(
+            engine=self.engine,
+            templates=data_directory("templates"),
+            shows_handset=not self.settings.no_handset,
+            check_host=self._hosts.check,
+        )
+        return Router(redirect_slashes=False, default=pages)
+
+
+def _router(routes: list[BaseRoute], middleware: list[Middleware] | None = None) -> Router:
+    return Router(routes, redirect_slashes=False, default=unknown_route, middleware=middleware)
+
+
+def _is_dashboard(scope: Scope) -> bool:
+    return is_page(scope["path"])
+
+
+def _is_control(scope: Scope) -> bool:
+    path: str = scope["path"]
+    return path.startswith(CONTROL)
+
+
+class Health:
+    """The health of the emulator, which needs no other part of the control API."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        status, word = (200, b"ok") if self._engine.has_database() else (503, b"unavailable")
+        body = b'{"status":"%s","version":"%s"}' % (word, __version__.encode())
+        await Reply(status, body, (JSON,)).send(send)

@@ -1,0 +1,101 @@
+"""Plays the script of a scenario inside this process, in an account of its own."""
+
+import asyncio
+from pathlib import Path
+
+import httpx
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from emulator.clock import SystemClock
+from emulator.http import emulator_calls as calls
+from emulator.http.addresses import BaseUrl
+from emulator.http.client import HttpClient
+from emulator.http.emulator_client import EmulatorClient
+from emulator.http.receiver import WebhookReceiver
+from emulator.scenarios.runner.case_runner import (
+    BEGIN,
+    DEFAULT_CLOCK,
+    RunContext,
+    expects_webhooks,
+    play,
+)
+from emulator.scenarios.runner.results import Case, Failure, PlayedStep
+from emulator.scenarios.values import Scenario
+from emulator.server.api.layers import TRANSPORT
+
+MAX_RUN_MS = 60_000
+_TOO_LONG = Failure(place=BEGIN, message=f"it has not ended after {MAX_RUN_MS // 1000} s")
+_LOCALHOST = "127.0.0.1"
+
+
+class _Connection(asyncio.Transport):
+    """Of a request without a socket; a fault closes it."""
+
+    is_closed = False
+
+    def abort(self) -> None:
+        self.is_closed = True
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def _with_connection(app: ASGIApp) -> ASGIApp:
+    """The application, whose responses are incomplete where a fault cuts the connection."""
+
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        connection = scope[TRANSPORT] = _Connection()
+
+        async def receive_or_end() -> Message:
+            return {"type": "http.disconnect"} if connection.is_closed else await receive()
+
+        await app(scope, receive_or_end, send)
+        if connection.is_closed:
+            raise httpx.RemoteProtocolError("the connection was cut")
+
+    return call
+
+
+async def run_script(
+    app: ASGIApp, *, port: int, scenario: Scenario, text: str, wall: SystemClock
+) -> tuple[str, list[PlayedStep], Failure | None]:
+    """Play a script for at most MAX_RUN_MS of real time: the account, the steps and the failure.
+
+    `port` is of the API. The account has no endpoints: their retries would be due before what the
+    script advances to. The accounts of earlier runs of the scenario are deleted. Raises
+    PaymentsEmulatorError without an account.
+    """
+    http = HttpClient(transport=httpx.ASGITransport(_with_connection(app)))
+    url = BaseUrl.parse(f"http://{_LOCALHOST}:{port}")
+    async with EmulatorClient(url, http=http) as client, WebhookReceiver() as receiver:
+        name = f"script of {scenario.name}"
+        settings = {"name": name, "clock": DEFAULT_CLOCK, "seed": 0}
+        account = await client.call(calls.CREATE_ACCOUNT(body=settings))
+        # After the creation, so that the newest account remains after several runs at once.
+        named = [each["id"] for each in await client.call(calls.ACCOUNTS) if each["name"] == name]
+        # Newest first, and a newer run deletes this account.
+        for earlier in named[named.index(account["id"]) + 1 :] if account["id"] in named else ():
+            await client.send(calls.DELETE_ACCOUNT(earlier))
+        if expects_webhooks(scenario.script):
+            await receiver.listen(_LOCALHOST)
+        context = RunContext(
+            client=client,
+            is_private=False,
+            clock=DEFAULT_CLOCK,
+            seed=0,
+            wall=wall,
+            receiver=receiver,
+            key=account["test_key"],
+        )
+        case = Case(source=scenario.name, path=Path(), text=text, scenario=scenario)
+        played: list[PlayedStep] = []
+        playing = asyncio.create_task(play(case, context, played.append))
+        has_ended = asyncio.Event()
+        playing.add_done_callback(lambda _: has_ended.set())
+        try:
+            await wall.wait(has_ended, until=wall.now_ms() + MAX_RUN_MS)
+            failure = playing.result().failure if playing.done() else _TOO_LONG
+        finally:
+            playing.cancel()
+            await asyncio.wait([playing])
+        return account["id"], played, failure

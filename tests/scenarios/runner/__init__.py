@@ -1,0 +1,1 @@
+"""Tests of emulator/scenarios/runner."""

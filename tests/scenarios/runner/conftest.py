@@ -1,0 +1,5 @@
+"""The emulator of the tests of `replay`, which plays scripts with the same runner."""
+
+from tests.tools.replay.conftest import player
+
+__all__ = ["player"]
