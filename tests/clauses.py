@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from emulator.server.api.parameters import CREATE, LIST
+
 _REPOSITORY = Path(__file__).parents[1]
 _MARKER = "pytest.mark.clause"
+# The decorators of tests that run for each row of a table, and prove the clauses of the row.
+_ROWS = {"each(CREATE.rows)": CREATE.rows, "each(LIST.rows)": LIST.rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +40,14 @@ def clause_tests() -> Mapping[str, Sequence[MarkedTest]]:
 def marked_tests(text: str, path: str) -> Iterator[MarkedTest]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            numbers = tuple(
-                ast.literal_eval(argument)
-                for decorator in node.decorator_list
-                if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == _MARKER
-                for argument in decorator.args
-            )
+            numbers = tuple(dict.fromkeys(_numbers(node.decorator_list)))
             if numbers:
                 yield MarkedTest(path, node.name, numbers)
+
+
+def _numbers(decorators: Sequence[ast.expr]) -> Iterator[str]:
+    for decorator in decorators:
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == _MARKER:
+            yield from map(ast.literal_eval, decorator.args)
+        for row in _ROWS.get(ast.unparse(decorator), ()):
+            yield from row.clauses

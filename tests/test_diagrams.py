@@ -3,11 +3,9 @@
 from emulator.diagrams import MAX_LINES, Line, Mark, TimedLine, sequence, with_bars
 from emulator.domain.durations import span_text
 
-PARTIES = ("Your shop", "Payments service", "Customer")
-
 
 def test_a_longer_pause_is_a_line_and_equal_times_are_shown_once() -> None:
-    diagram = sequence(PARTIES, [Line(at=at) for at in (0, 0, 4_000, 9_000, 1_809_000)])
+    diagram = sequence([Line(at=at) for at in (0, 0, 4_000, 9_000, 1_809_000)])
     assert [line.since for line in diagram.lines] == [
         "+0 s", "", "+4 s", "+9 s", "+30 min 9 s",
     ]  # fmt: skip
@@ -18,7 +16,6 @@ def test_a_longer_pause_is_a_line_and_equal_times_are_shown_once() -> None:
 def test_bars_that_overlap_lie_side_by_side() -> None:
     begin, end = {"source": 2, "target": 3}, {"source": 3, "target": 2}
     diagram = sequence(
-        PARTIES,
         [
             Line(**begin, begins="first"),
             Line(**begin, begins="second"),
@@ -49,7 +46,7 @@ def test_a_request_is_a_bar_from_its_begin_to_its_end() -> None:
         Line(text="meanwhile", at=60),
         TimedLine(Line(text="second", at=70, target=3), 95, Mark("500", is_failed=True)),
     ]
-    drawn = sequence(PARTIES, with_bars(parts)).lines
+    drawn = sequence(with_bars(parts)).lines
     assert [(each.line.text, each.since, each.is_whole, len(each.bars)) for each in drawn] == [
         ("alone", "+0 s", True, 0),
         ("first", "+50 ms", False, 0),
@@ -69,10 +66,10 @@ def test_equal_marks_in_turn_are_counted() -> None:
 
 
 def test_lines_beyond_the_limit_are_left_out() -> None:
-    diagram = sequence(PARTIES, [Line()] * (2 * MAX_LINES))
+    diagram = sequence([Line()] * (2 * MAX_LINES))
     assert len(diagram.lines) == MAX_LINES
     assert diagram.left_out == f"The first {MAX_LINES} of {2 * MAX_LINES} lines are drawn."
-    assert sequence(PARTIES, []).left_out == ""
+    assert sequence([]).left_out == ""
 
 
 def test_spans_have_at_most_two_units() -> None:

@@ -10,7 +10,7 @@ import httpx
 
 from emulator.domain.instants import Instant, parse_clock
 from emulator.domain.payment_methods import DEFAULT_METHODS
-from emulator.server.app.composition import Running, compose
+from emulator.server import Application, create_app
 from emulator.settings import Settings
 from tests.asgi import asgi
 
@@ -94,7 +94,7 @@ def order(**changes: Any) -> dict[str, Any]:
 class World:
     """The program, and clients of its two listeners."""
 
-    running: Running
+    app: Application
     wall: ManualClock
     api: httpx.AsyncClient
     pages: httpx.AsyncClient
@@ -160,15 +160,13 @@ async def world(settings: Settings | None = None, **changes: Any) -> AsyncIterat
 async def world_at(wall: ManualClock, settings: Settings) -> AsyncIterator[World]:
     """A world whose real time is that of a wall clock."""
     log: list[str] = []
-    async with compose(
-        settings, wall=wall, api_port=API_PORT, checkout_port=CHECKOUT_PORT, write_log=log.append
-    ) as running:
-        running.gateway.is_ready = True
-        transport = httpx.ASGITransport(app=asgi(running.gateway))
+    app = create_app(settings, wall=wall, write_log=log.append)
+    async with app.router.lifespan_context(app):
+        transport = httpx.ASGITransport(app=asgi(app))
         async with (
             httpx.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{API_PORT}") as api,
             httpx.AsyncClient(
                 transport=transport, base_url=f"http://127.0.0.1:{CHECKOUT_PORT}"
             ) as pages,
         ):
-            yield World(running=running, wall=wall, api=api, pages=pages, log=log)
+            yield World(app=app, wall=wall, api=api, pages=pages, log=log)

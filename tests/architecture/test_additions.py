@@ -1,4 +1,4 @@
-"""What `architecture.md` lists for an addition is enough: made in a copy of the program."""
+"""What `ARCHITECTURE.md` lists for an addition is enough: made in a copy of the program."""
 
 import shutil
 import sys

@@ -3,6 +3,8 @@
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.architecture.tools import PACKAGE, REPOSITORY, run_tool
 from tests.tables import rows
 
@@ -13,6 +15,7 @@ def lint(directory: Path) -> tuple[int, str]:
     return completed.returncode, completed.stdout + completed.stderr
 
 
+@pytest.mark.deep
 def test_the_package_breaks_no_contract() -> None:
     code, output = lint(REPOSITORY)
     assert code == 0, output
@@ -38,6 +41,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.deep
 def test_every_kind_of_forbidden_import_is_reported(tmp_path: Path) -> None:
     shutil.copy(REPOSITORY / "pyproject.toml", tmp_path)
     package = tmp_path / "emulator"

@@ -67,7 +67,8 @@ def test_no_module_uses_a_private_name_of_another_package() -> None:
         if (names := set(private_names(ast.parse(path.read_text("utf-8")))) - ALLOWED)
     }
     assert found == {}
-    assert [name for name, path in modules() if "SLF001" in path.read_text("utf-8")] == []
+    lines = [line for _, path in modules() for line in path.read_text("utf-8").splitlines()]
+    assert [each for each in lines if "SLF001" in each and "of this module" not in each] == []
 
 
 @pytest.mark.parametrize(

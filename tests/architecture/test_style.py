@@ -10,6 +10,8 @@ import pytest
 
 from tests.architecture.tools import REPOSITORY, modules, parsed, run_tool
 
+pytestmark = pytest.mark.deep
+
 CHECKED = ("emulator", "tests")
 MAX_MODULE_LINES = 400
 # The only modules of the program that may use what is banned.
@@ -31,7 +33,6 @@ def test_the_source_is_linted_and_formatted(command: str) -> None:
     assert ended.returncode == 0, ended.stdout
 
 
-@pytest.mark.deep
 def test_the_source_is_typed() -> None:
     ended = run_tool("mypy")
     assert ended.returncode == 0, ended.stdout

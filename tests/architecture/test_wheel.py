@@ -103,7 +103,7 @@ def test_what_is_installed_has_the_guides_of_agents_and_of_verdicts(
     command = ("-m", "emulator", "helper", "agent")
     assert run_python(*command, cwd=tmp_path, path=installed) == guide
     program = (
-        "from emulator.tools.explore.judgement import Verdict\n"
+        "from emulator.tools.explore.verdicts import Verdict\n"
         "from emulator.tools.explore.report import what_to_do\n"
         "assert all(map(what_to_do, Verdict))"
     )

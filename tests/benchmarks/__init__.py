@@ -3,6 +3,5 @@
 Run it on a machine that does nothing else. Only ratios count, and only those of one run: both
 servers are up together and take turns in short bursts, so that what else the machine does meets
 both alike. Exit code 0: every gate holds; 1: a gate was missed or a server failed; 3: inconclusive,
-because a control was outside its band: the limit against itself, or a start that is delayed on
-purpose and must miss the gate of the start.
+because the limit against itself was outside its band.
 """

@@ -6,8 +6,7 @@ It runs in a separate process, so that it does not share the interpreter lock.
 import gc
 import select
 import socket
-from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from time import perf_counter_ns
@@ -35,31 +34,8 @@ class Burst:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What came back: the latency of every answer inside the window, and how many came in all."""
-
-    seconds: float
-    latencies_ns: "array[int]"
-    answered: int
-
-    @property
-    def per_s(self) -> float:
-        """Answers a second, those that came after the window left out."""
-        return len(self.latencies_ns) / self.seconds
-
-    @property
-    def p99_ms(self) -> float:
-        return p99_ms(sorted(self.latencies_ns))
-
-
-def p99_ms(sorted_ns: Sequence[int]) -> float:
-    """What 99 of 100 answers do not exceed."""
-    return sorted_ns[len(sorted_ns) * 99 // 100] / 1e6
-
-
-def run(burst: Burst) -> Outcome:
-    """Connect, then send for the burst's seconds, then wait for the answers still due.
+def run(burst: Burst) -> float:
+    """The answers a second: connect, send for the burst's seconds, wait for the answers still due.
 
     Raises LoadFailed at the first answer that is not 2xx.
     """
@@ -73,26 +49,24 @@ def run(burst: Burst) -> Outcome:
             connections.append(connection)
         gc.disable()
         try:
-            outcome = _drive(connections, requests, burst.seconds)
+            answered = _drive(connections, requests, burst.seconds)
         except OSError as error:
             raise LoadFailed(f"the connection broke: {error!r}") from error
         finally:
             gc.enable()
-    if not outcome.latencies_ns:
+    if not answered:
         raise LoadFailed(f"no response within a burst of {burst.seconds} s")
-    return outcome
+    return answered / burst.seconds
 
 
-def _drive(connections: list[socket.socket], requests: Iterator[bytes], seconds: float) -> Outcome:
+def _drive(connections: list[socket.socket], requests: Iterator[bytes], seconds: float) -> int:
+    """The answers that come within the time."""
     poller = select.epoll()
     for connection in connections:
         poller.register(connection, select.EPOLLIN)
     receive = {connection.fileno(): connection.recv for connection in connections}
     send = {connection.fileno(): connection.sendall for connection in connections}
-    latencies_ns: array[int] = array("q")
-    begun = perf_counter_ns()
-    deadline = begun + int(seconds * 1e9)
-    sent_at = dict.fromkeys(receive, begun)
+    deadline = perf_counter_ns() + int(seconds * 1e9)
     partial: dict[int, bytes] = {}
     answered, due = 0, len(connections)
     for send_first in send.values():
@@ -107,17 +81,14 @@ def _drive(connections: list[socket.socket], requests: Iterator[bytes], seconds:
             if not _is_whole(data):
                 partial[fd] = data
                 continue
-            answered += 1
             if data[_STATUS_AT] != _SUCCESS:
                 raise LoadFailed(f"not a success: {data[:600].decode(errors='replace')}")
-            now = perf_counter_ns()
-            if now >= deadline:
+            if perf_counter_ns() >= deadline:
                 due -= 1
                 continue
-            latencies_ns.append(now - sent_at[fd])
-            sent_at[fd] = now
+            answered += 1
             send[fd](next(requests))
-    return Outcome(seconds=seconds, latencies_ns=latencies_ns, answered=answered)
+    return answered
 
 
 def _ready(poller: select.epoll) -> list[tuple[int, int]]:

@@ -1,10 +1,10 @@
-"""Installs and measures the other programs and the emulator, each against the limit in turns."""
+"""Installs and measures the emulator and other programs, each against the limit in turns."""
 
 import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +13,10 @@ from typing import Any
 
 from emulator import __version__
 from tests.benchmarks import start
-from tests.benchmarks.http_measures import Measure, measured
 from tests.benchmarks.load import LoadFailed
-from tests.benchmarks.pairs import Generator, Plan
+from tests.benchmarks.pairs import Generator, Plan, Side, compare, row
 from tests.benchmarks.peers import LIST_SIZE, OURS, Installer, Program
-from tests.benchmarks.report import Row
+from tests.benchmarks.report import Gate, Row
 from tests.benchmarks.servers import (
     Launch,
     Server,
@@ -27,9 +26,16 @@ from tests.benchmarks.servers import (
     free_ports,
     running,
 )
-from tests.benchmarks.traffic import Traffic
 
 CONNECTIONS = (1, 16, 64)
+# Of the emulator: the least share of the limit's rate, by the number of connections.
+RATE_GATES = {
+    "create": (0.40, 0.50, 0.50),
+    "retrieve": (0.70, 0.75, 0.75),
+    "list": (0.80, 0.65, 0.65),
+}
+START_GATE = Gate(at_most=1.30)
+MEMORY_GATE = Gate(at_most=45.0)
 STORED_OBJECTS = 1_000
 INSTALLED_WITHIN_S = 300
 
@@ -59,12 +65,12 @@ class Installed:
     version: str
 
     @contextmanager
-    def running(self, tree: Path) -> Iterator[Server]:
+    def running(self) -> Iterator[Server]:
         """The server, ready: it has answered a create with success."""
         program = self.program
         probe = next(self.program.create().requests(80))
         if program.installer is Installer.NONE:
-            with emulator(tree, probe=probe) as server:
+            with emulator(probe=probe) as server:
                 yield server
             return
         [port] = free_ports(1)
@@ -151,45 +157,28 @@ def figures(plan: Plan, generator: Generator, program: Program, cache: Path) -> 
 
 def _measure(plan: Plan, generator: Generator, installed: Installed) -> Iterator[Row]:
     program = installed.program
-    starts = start.compare(plan, lambda: installed.running(plan.tree))
-    yield starts.row("start")
-    yield Row(measure="memory", values=tuple(starts.rss_mib), unit=" MiB")
+    gates = (START_GATE, MEMORY_GATE) if program is OURS else (None, None)
+    yield from start.measure(plan, installed.running, gates)
     # Creates have a server of their own, so that reads have as many objects in each program.
-    with bare() as limit, installed.running(plan.tree) as subject:
-        pair = _Pair(plan, generator, limit, subject)
-        yield from pair.rows("create", program.warm_up_s, OURS.create(), program.create)
-        if program is OURS:
-            yield from pair.rows("create with key", 0.5, OURS.create(), generator.creates)
-    with bare() as limit, installed.running(plan.tree) as subject:
-        pair = _Pair(plan, generator, limit, subject)
+    with bare() as limit, installed.running() as subject:
+        sides = Side(limit, OURS.create()), Side(subject, program.create())
+        yield from _rates(plan, generator, program, "create", sides)
+    with bare() as limit, installed.running() as subject:
         ids = _fill(program, subject)
-        for name, limits in OURS.reads(ids).items():
-            reads = program.reads(ids)[name]
-            yield from pair.rows(name, program.warm_up_s, limits, lambda reads=reads: reads)
+        for name, traffic in OURS.reads(ids).items():
+            sides = Side(limit, traffic), Side(subject, program.reads(ids)[name])
+            yield from _rates(plan, generator, program, name, sides)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """The limit and a program, both ready."""
-
-    plan: Plan
-    generator: Generator
-    limit: Server
-    subject: Server
-
-    def rows(
-        self, name: str, warm_up_s: float, limits: Traffic, subjects: Callable[[], Traffic]
-    ) -> Iterator[Row]:
-        """A line for each number of connections, after bursts that let compilers do their work."""
-
-        def traffic(server: Server) -> Traffic:
-            return limits if server is self.limit else subjects()
-
-        self.generator.burst(self.subject, subjects(), CONNECTIONS[1], warm_up_s)
-        servers = (self.limit, self.subject)
-        for connections in CONNECTIONS:
-            measure = Measure(name=name, connections=connections)
-            yield measured(measure, self.plan, self.generator, traffic, servers)
+def _rates(
+    plan: Plan, generator: Generator, program: Program, name: str, sides: tuple[Side, Side]
+) -> Iterator[Row]:
+    """A line for each number of connections, after bursts that let compilers do their work."""
+    generator.burst(sides[1], CONNECTIONS[1], program.warm_up_s)
+    for connections, floor in zip(CONNECTIONS, RATE_GATES[name], strict=True):
+        gate = Gate(at_least=floor) if program is OURS else None
+        pairs = compare(plan, generator, *sides, connections)
+        yield row(f"{name} c{connections}", pairs, gate)
 
 
 def _fill(program: Program, subject: Server) -> list[str]:

@@ -1,11 +1,9 @@
 """What a result is, when its gate holds, and how table and exit code follow from the rows."""
 
-import json
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from pathlib import Path
 
 
 class Exit(IntEnum):
@@ -49,8 +47,7 @@ class Row:
     """One measure: a value per pair (a ratio, unless `unit` says otherwise), and what is behind it.
 
     `gate` None means that the row is only reported. A row that `is_control` judges the run and not
-    the emulator: outside its gate, no other row means anything. `absolute` is for the reader,
-    `numbers` are the same for `--json`.
+    the emulator: outside its gate, no other row means anything. `absolute` is for the reader.
     """
 
     measure: str
@@ -59,7 +56,6 @@ class Row:
     absolute: str = ""
     unit: str = ""
     is_control: bool = False
-    numbers: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def median(self) -> float:
@@ -123,25 +119,3 @@ def summary(rows: Sequence[Row]) -> str:
             return f"MISSED: {', '.join(missed)}."
         case Exit.PASSED:
             return "All gates hold."
-
-
-def write_json(path: Path, rows: Sequence[Row], conditions: Mapping[str, str]) -> None:
-    """Everything the table says, for a machine; what is kept to compare runs."""
-    conclusive = is_conclusive(rows)
-    document = {
-        "conditions": dict(conditions),
-        "exit_code": int(exit_code(rows)),
-        "rows": [
-            {
-                "measure": row.measure,
-                "median": row.median,
-                "values": row.values,
-                "unit": row.unit.strip() or "ratio",
-                "gate": None if row.gate is None else str(row.gate),
-                "verdict": row.verdict(is_conclusive=conclusive).value,
-                "numbers": dict(row.numbers),
-            }
-            for row in rows
-        ],
-    }
-    path.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -7,9 +7,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -97,7 +97,6 @@ class Launch:
     cwd: Path
     port: int
     probe: bytes
-    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @contextmanager
@@ -117,10 +116,8 @@ def bare() -> Iterator[Server]:
 
 
 @contextmanager
-def emulator(
-    tree: Path, *options: str, probe: bytes = b"", variables: Mapping[str, str] | None = None
-) -> Iterator[Server]:
-    """The subject, ready, on a fresh file database; `tree` holds the `emulator` package.
+def emulator(*options: str, probe: bytes = b"") -> Iterator[Server]:
+    """The subject, ready, on a fresh file database.
 
     `options` are further ones of `serve`; without any, it runs as it does by default. It is ready
     when it answers the probe with success; without one, the probe is a request for its health.
@@ -134,10 +131,9 @@ def emulator(
         launch = Launch(
             name="emulator",
             command=command,
-            cwd=tree,
+            cwd=REPOSITORY,
             port=port,
             probe=probe,
-            variables=variables or {},
         )
         with running(launch, log=Path(directory, "log")) as server:
             yield server
@@ -151,7 +147,7 @@ def running(launch: Launch, *, log: Path) -> Iterator[Server]:
         process = subprocess.Popen(
             launch.command,
             cwd=launch.cwd,
-            env=environment() | launch.variables,
+            env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 
-from tests.server.app.connection import Connection
+from tests.connection import Connection
 from tests.tables import rows
 from tests.world import TEST_KEY, World, order, world
 

@@ -2,35 +2,19 @@
 
 import asyncio
 import json
-import sys
-import textwrap
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.cli.processes import FREE_PORTS, run
+from tests.cli.processes import run
 from tests.golden.exchanges import exchanges
 from tests.golden.invalid_files import write_files
 
 # Each output has a section, whose lines are the digests of its parts.
 FILE = Path(__file__).with_name("recorded.txt")
-# Runs the command, prints the loaded modules instead of the banner, and ends.
-PRINT_MODULES = """
-import os, signal, sys
-from emulator.cli import serve
-
-def announce(running):
-    assert running.gateway.is_ready
-    print("\\n".join(sorted(sys.modules)), flush=True)
-    os.kill(os.getpid(), signal.SIGTERM)
-
-serve._announce = announce
-from emulator.cli import main
-main()
-"""
 
 
 def digest(text: str) -> str:
@@ -67,26 +51,14 @@ def checks() -> list[str]:
     return [f"{digest(lines)} {kind}" for kind, lines in kinds.items()]
 
 
-def modules_at_start() -> list[str]:
-    """The modules that are loaded when the server accepts requests."""
-    ended = run("serve", *FREE_PORTS, command=(sys.executable, "-c", PRINT_MODULES))
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout.split()
-
-
-def library_modules(names: Iterable[str]) -> set[str]:
-    return {name for name in names if not name.startswith(("emulator", "_"))}
-
-
-def modules() -> list[str]:
-    return textwrap.wrap(" ".join(sorted(library_modules(modules_at_start()))), 100)
-
-
-def bytes_of_v1() -> list[str]:
-    """The digest of each response of `/v1`, from its status line to its last byte."""
+def responses_of_v1() -> list[str]:
+    """The digest of each response of `/v1`: its status, its headers without `Date`, its body."""
 
     async def lines() -> list[str]:
-        return [f"{digest(sent.decode('latin-1'))} {name}" async for name, sent in exchanges()]
+        return [
+            f"{digest(in_usual_form(sent.decode('latin-1')))} {name}"
+            async for name, sent in exchanges()
+        ]
 
     return asyncio.run(lines())
 
@@ -95,9 +67,16 @@ OUTPUTS: dict[str, Callable[[], list[str]]] = {
     "openapi": document,
     "openapi --control": lambda: document("--control"),
     "check": checks,
-    "modules": modules,
-    "/v1": bytes_of_v1,
+    "/v1": responses_of_v1,
 }
+
+
+def in_usual_form(response: str) -> str:
+    """A response with its headers in lower case and in order, and without those of the server."""
+    head, _, body = response.partition("\r\n\r\n")
+    status, *headers = head.split("\r\n")
+    own = sorted(line.lower() for line in headers if not line.lower().startswith("date:"))
+    return "\n".join([status.split(" ")[1], *own, body])
 
 
 def recorded(section: str) -> list[str]:

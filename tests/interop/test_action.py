@@ -17,11 +17,11 @@ import pytest
 from emulator import __version__
 from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY
 from emulator.tools.json_results import MAX_SUMMARY_ROWS
-from tests.benchmarks.servers import free_ports
-from tests.cli.processes import environment
+from tests.cli.processes import environment, free_port
 from tests.docs.document import REPOSITORY, part
 from tests.docs.generated.action import action
 from tests.docs.recipes import recipes
+from tests.interop.installation import programs_of_uv
 from tests.interop.jobs import OWN_ACTION, Job
 from tests.tools.explore.zoo.integration import write_integration
 from tests.tools.explore.zoo.table import SHOPS
@@ -171,7 +171,7 @@ def summarized(job: Job, directory: Path, **arguments: str) -> tuple[Job, str]:
 
 
 def test_the_summary_says_what_to_do_after_explore_and_rehearse(job: Job, tmp_path: Path) -> None:
-    [port] = free_ports(1)
+    port = free_port()
     write_integration(SHOPS["404-when-done"], tmp_path, port=port)
     # No suite that only creates a payment notices a false answer.
     (tmp_path / "suite.py").write_text(CREATES, encoding="utf-8")
@@ -209,7 +209,9 @@ def copy_of(command: str) -> str:
 
 def test_the_lines_for_other_systems_start_an_emulator_or_end_the_job(tmp_path: Path) -> None:
     [lines] = re.findall(r"```sh\n(.*?)```", part(PAGE, "A process of a job"), re.DOTALL)
-    variables = environment({**FREE_PORTS, "PAYMENTS_EMULATOR": str(REPOSITORY)})
+    path = f"{programs_of_uv(tmp_path)}:{os.environ['PATH']}"
+    package = {"PATH": path, "PAYMENTS_EMULATOR": str(REPOSITORY)}
+    variables = environment({**FREE_PORTS, **package})
     script = f"set -e\n{lines}\necho responds"
     with (tmp_path / "log").open("w+") as log:
         for changes, code in (({}, 0), ({"EMULATOR_PORT": "none"}, 1)):

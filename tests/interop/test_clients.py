@@ -16,13 +16,23 @@ HANGS_AFTER_S = 120
 ORDER = order(metadata={"note": "ሁለት ቡና"})
 _AS_JSON = ("-H", "Content-Type: application/json", "--data-binary", "@-", "-w", "\n")
 CURL = ("curl", "-sS", "-H", f"Authorization: Bearer {TEST_KEY}", *_AS_JSON)
+# It logs the headers of the requests of Java's own client.
+JAVA = ("java", "-Djdk.httpclient.HttpClient.log=headers")
+SPRING_JARS = [
+    Path(f"/usr/share/java/{name}.jar")
+    for name in ("spring3-core", "spring3-beans", "spring3-web", "commons-logging")
+]
+SPRING = (*JAVA, "-cp", ":".join(map(str, SPRING_JARS)), str(CLIENTS / "Spring.java"))
 
 COMMANDS = {
-    "Java": ("java", str(CLIENTS / "Create.java")),
+    "Java": (*JAVA, str(CLIENTS / "Create.java")),
+    "Spring": SPRING,
     "Node.js": ("node", str(CLIENTS / "create.mjs")),
     "PHP": ("php", str(CLIENTS / "create.php")),
     "Ruby": ("ruby", str(CLIENTS / "create.rb")),
 }
+# The requests with an offer to continue with HTTP/2, of the two that a program sends.
+UPGRADES = {"Java": 2, "Spring": 1}
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +43,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-def run(*command: str, sent: Any) -> str:
+def run(*command: str, sent: Any, upgrades: int = 0) -> str:
+    """What a program prints, which sends the value as JSON; None is an empty body."""
     assert shutil.which(command[0]), f"not on this machine: {command[0]}"
-    content = json.dumps(sent, ensure_ascii=False)
+    content = "" if sent is None else json.dumps(sent, ensure_ascii=False)
     ended = run_program(*command, sent=content, timeout_s=HANGS_AFTER_S)
     assert ended.returncode == 0, ended.stderr
+    assert ended.stderr.count("Upgrade: h2c") == upgrades, ended.stderr
     return ended.stdout
 
 
@@ -45,19 +57,36 @@ def url(server: Server, path: str) -> str:
     return f"http://127.0.0.1:{server.api_port}{path}"
 
 
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_a_client_creates_payments(server: Server, command: tuple[str, ...]) -> None:
-    printed = run(*command, url(server, "/v1/payments"), TEST_KEY, sent=ORDER)
+def post_twice(server: Server, client: str, path: str, sent: Any) -> list[tuple[str, str]]:
+    """The statuses and bodies of the two responses that a client gets."""
+    command = (*COMMANDS[client], url(server, path), TEST_KEY)
+    printed = run(*command, sent=sent, upgrades=UPGRADES.get(client, 0))
     lines = [line.partition(" ") for line in printed.splitlines()]
-    assert [status for status, _, _ in lines] == ["201", "201"]
-    for _, _, body in lines:
+    return [(status, body) for status, _, body in lines]
+
+
+def test_spring_is_on_this_machine() -> None:
+    missing = [jar.name for jar in SPRING_JARS if not jar.exists()]
+    assert missing == [], "Debian's package libspring-web-java"
+
+
+@pytest.mark.parametrize("client", COMMANDS)
+def test_a_client_creates_payments(server: Server, client: str) -> None:
+    responses = post_twice(server, client, "/v1/payments", ORDER)
+    assert [status for status, _ in responses] == ["201", "201"]
+    for _, body in responses:
         assert json.loads(body)["metadata"] == ORDER["metadata"]
 
 
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_a_client_calls_the_control_api(server: Server, command: tuple[str, ...]) -> None:
-    printed = run(*command, url(server, "/_emulator/clock/advance"), TEST_KEY, sent={"seconds": 1})
-    assert [line.partition(" ")[0] for line in printed.splitlines()] == ["200", "200"]
+@pytest.mark.parametrize("client", COMMANDS)
+def test_a_client_calls_the_control_api(server: Server, client: str) -> None:
+    responses = post_twice(server, client, "/_emulator/clock/advance", {"seconds": 1})
+    assert [status for status, _ in responses] == ["200", "200"]
+
+
+@pytest.mark.parametrize("client", COMMANDS)
+def test_a_client_sends_an_empty_body(server: Server, client: str) -> None:
+    assert post_twice(server, client, "/_emulator/reset", None) == [("204", ""), ("204", "")]
 
 
 @pytest.mark.parametrize("option", ["--http2", "--http1.1", "--http1.0"])
@@ -68,17 +97,14 @@ def test_curl_creates_a_payment_in_each_version(server: Server, option: str) -> 
 
 def test_curl_sends_two_requests_with_an_upgrade_on_one_connection(server: Server) -> None:
     both = (url(server, "/v1/payments"), url(server, "/v1/payments"))
-    printed = run(*CURL, "--http2", "-w", "%{num_connects}\n", *both, sent=ORDER)
+    options = ("-v", "--http2", "-w", "%{num_connects}\n")
+    printed = run(*CURL, *options, *both, sent=ORDER, upgrades=2)
     first, second = printed.splitlines()
     assert json.loads(first[:-1])["id"] != json.loads(second[:-1])["id"]
     assert (first[-1], second[-1]) == ("1", "0")
 
 
-def test_a_client_that_counts_characters_instead_of_bytes_gets_the_true_refusal(
-    server: Server,
-) -> None:
-    """The body ends too early, so it is no JSON; what follows it changes nothing about that."""
-    sent = ("node", str(CLIENTS / "miscounted.mjs"), url(server, "/v1/payments"), TEST_KEY)
-    status, _, body = run(*sent, sent=ORDER).partition(" ")
-    assert status == "400"
-    assert json.loads(body)["error"]["code"] == "invalid_json"
+def test_curl_sends_an_empty_body_with_an_upgrade(server: Server) -> None:
+    options = ("-v", "--http2", "-w", "%{http_code}")
+    reset = run(*CURL, *options, url(server, "/_emulator/reset"), sent=None, upgrades=1)
+    assert reset == "204"

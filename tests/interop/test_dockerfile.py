@@ -25,7 +25,7 @@ def test_there_is_nothing_to_find_in_the_dockerfile() -> None:
 @pytest.mark.parametrize(
     ("written", "worse", "rule"),
     [
-        ("USER 10001:10001", "USER root", "DL3002"),
+        ("USER 10001:0", "USER root", "DL3002"),
         ("WORKDIR /src", "WORKDIR src", "DL3000"),
         ('CMD ["payments-emulator", "serve"]', "CMD payments-emulator serve", "DL3025"),
     ],

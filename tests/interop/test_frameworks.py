@@ -27,12 +27,17 @@ from tests.server.webhooks.libraries import npm
 from tests.world import TEST_KEY
 
 PAGE = "docs/guides/frameworks.md"
-FUNCTIONS_PAGE = "docs/guides/webhook-functions.md"
+FUNCTIONS_PAGE = "docs/guides/frameworks-php-ruby-java-go.md"
 APPLICATIONS = Path(__file__).parent / "frameworks"
 SECRET = f"whsec_{'B' * 32}"
 APPROVES = "0900000001"
 URL = "http://127.0.0.1:4000/webhooks"
-NPM_PACKAGES = ("express@5", "fastify@5", npm.PACKAGE)
+NODE_PACKAGES = ("express@5", "fastify@5", npm.PACKAGE)
+NEXT_PACKAGES = ("next@16", "react@19", "react-dom@19", npm.PACKAGE)
+NEST_PACKAGES = (
+    *("@nestjs/common@11", "@nestjs/core@11", "@nestjs/platform-express@11", "@types/node@20"),
+    *("reflect-metadata@0.2", "rxjs@7", "typescript@5", npm.PACKAGE),
+)
 NO_TOKEN = {400, 403, 419, 422}
 AS_JSON = {"Accept": "application/json"}
 PHP = "php -S 127.0.0.1:4000"
@@ -47,7 +52,7 @@ class Framework:
     shown_command: str = ""
     protects_forms: bool = False
     """Whether the application refuses a request to `/orders` without a CSRF token."""
-    needs_npm: bool = False
+    npm_packages: tuple[str, ...] = ()
 
 
 FRAMEWORKS = [
@@ -58,8 +63,24 @@ FRAMEWORKS = [
         protects_forms=True,
     ),
     Framework(name="FastAPI", shown_command="uvicorn"),
-    Framework(name="Express", shown_command="node express_webhooks.mjs", needs_npm=True),
-    Framework(name="Fastify", shown_command="node fastify_webhooks.mjs", needs_npm=True),
+    Framework(
+        name="Express", shown_command="node express_webhooks.mjs", npm_packages=NODE_PACKAGES
+    ),
+    Framework(
+        name="Fastify", shown_command="node fastify_webhooks.mjs", npm_packages=NODE_PACKAGES
+    ),
+    # Next.js and NestJS run as in production: built once, and started.
+    Framework(
+        name="Next.js",
+        command="mkdir -p app/webhooks && mv route.js app/webhooks && npx next build --webpack && "
+        "npx next start -H 127.0.0.1 -p 4000",
+        npm_packages=NEXT_PACKAGES,
+    ),
+    Framework(
+        name="NestJS",
+        command="npx tsc -p nest.json && node dist/main.js",
+        npm_packages=NEST_PACKAGES,
+    ),
     Framework(
         name="Laravel",
         command="php laravel.php migrate && "
@@ -109,8 +130,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def test_a_handler_responds_before_its_work_and_does_it_once(
     framework: Framework, server: Server, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    if framework.needs_npm:
-        modules = node_modules(tmp_path_factory, *NPM_PACKAGES)
+    if framework.npm_packages:
+        modules = node_modules(tmp_path_factory, *framework.npm_packages)
         (tmp_path / "node_modules").symlink_to(modules)
     assert server.request("POST", "/_emulator/reset").status == 204
     with gate_before(server) as gate:

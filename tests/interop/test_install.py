@@ -3,13 +3,12 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 from emulator import __version__
 from tests.cli.processes import environment
@@ -68,10 +67,6 @@ def run(command: str, directory: Path, variables: dict[str, str]) -> str:
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
-
-
-def stop(ready_file: Path) -> None:
-    os.kill(json.loads(ready_file.read_text(encoding="utf-8"))["pid"], signal.SIGTERM)
 
 
 @pytest.mark.parametrize("word", ["uvx", "pipx run"])
@@ -136,9 +131,8 @@ def test_the_commands_of_the_dev_container_install_and_start_the_emulator(
     commands = json.loads(shown_file("devcontainer.json").text)
     assert commands["postCreateCommand"] == command_with("pip install")
     variables = INSTALLED | FREE_PORTS | {"EMULATOR_READY_FILE": "ready.json"}
-    wait = "until [ -s ready.json ]; do kill -0 $!; sleep 0.1; done"
-    run(f"{commands['postStartCommand']}\n{wait}", tmp_path, variables)
-    stop(tmp_path / "ready.json")
+    end = "until [ -s ready.json ]; do kill -0 $!; sleep 0.1; done\nkill $!\nwait $!"
+    run(f"{commands['postStartCommand']}\n{end}", tmp_path, variables)
     assert "Checkout" in (tmp_path / "emulator.log").read_text(encoding="utf-8")
 
 

@@ -1,5 +1,6 @@
 """The release workflow: all its lines are run, except the upload."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import yaml
 from emulator import __version__
 from tests.cli.processes import run_program
 from tests.docs.document import REPOSITORY
+from tests.interop.installation import programs_of_uv
 from tests.interop.jobs import Job, copy_source
 
 RELEASE = REPOSITORY / ".github" / "workflows" / "release.yml"
@@ -28,7 +30,8 @@ def job_in(directory: Path, variables: dict[str, str]) -> Job:
 
 
 def test_the_source_archive_and_the_wheel_are_valid_install_and_start(tmp_path: Path) -> None:
-    job = job_in(tmp_path, TAG)
+    path = f"{programs_of_uv(tmp_path)}:{os.environ['PATH']}"
+    job = job_in(tmp_path, TAG | {"PATH": path})
     job.run(BUILD)
     assert not job.has_failed, job.log
     assert job.values["steps.version.outputs.version"] == __version__

@@ -1,4 +1,4 @@
-"""`verify` against the emulator behind a reverse proxy: nothing drifts, however often it runs."""
+"""`verify` against the emulator behind a reverse proxy: nothing drifts."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +17,7 @@ from tests.interop.jitter import jitter
 from tests.interop.replicas import CONFIGURATION, listening, nginx_program
 from tests.tools.verify.runs import USUALLY_UNSEEN, verdicts
 
-RUNS_BEHIND_NGINX = 30
-RUNS_WITH_JITTER = 3
+RUNS_BEHIND_NGINX = 3
 
 _SERVER = """
 upstream payments {{
@@ -74,5 +73,4 @@ async def test_behind_nginx_nothing_ever_drifts(tmp_path: Path, server: Server) 
 
 async def test_with_varying_delays_and_other_headers_nothing_drifts(server: Server) -> None:
     async with jitter(server.api_port) as base_url:
-        for _ in range(RUNS_WITH_JITTER):
-            check_that_all_holds(await compared(base_url))
+        check_that_all_holds(await compared(base_url))

@@ -22,13 +22,10 @@ from tests.cli.invocation import running
 from tests.cli.processes import HANGS_AFTER_S, Answer, Server, ended, serving, start
 from tests.long_runs.crash_merchants import Merchant
 from tests.long_runs.crash_state import check_database, fill_log
-from tests.long_runs.crash_versions import open_earlier_file
 from tests.server.storage.test_database_file import limited_files
 
-UNIT = "kills"
 COUNT = 500
 TERMINATIONS_PER_KILL = 0.1
-INTERRUPTIONS_PER_KILL = 0.04
 MAX_CALLS = 60
 MAX_DELAY_S = 0.03
 START_S = 0.2
@@ -37,7 +34,7 @@ CLOSED = "http://127.0.0.1:9/closed"
 CHECKOUT = ("--checkout-url", "http://127.0.0.1:8081")
 MIN_FILE_BYTES, MAX_FILE_BYTES = 32 * 1024, 256 * 1024
 KILL, KILL_EARLY, FULL = "kill", "kill at start", "kill after a full disk"
-TERMINATE, INTERRUPT = "SIGTERM", "double SIGINT"
+TERMINATE = "SIGTERM"
 LOG_LINE = re.compile(r"\d\d:\d\d:\d\d\.\d{3} [A-Z]+ /|WARNING webhook payment")
 TWIN_HANGS_AFTER_S = 6 * 3_600
 
@@ -176,12 +173,7 @@ class Rounds:
         if end in {KILL, FULL}:
             server.kill()
             return
-        number = signal.SIGTERM if end == TERMINATE else signal.SIGINT
-        server.process.send_signal(number)
-        if end == INTERRUPT:
-            with suppress(subprocess.TimeoutExpired):  # It may end before the second one.
-                server.process.wait(self._chance.uniform(0, MAX_DELAY_S))
-            server.process.send_signal(number)
+        server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(HANGS_AFTER_S) == 0
         assert not Path(f"{self.database}-wal").exists()
 
@@ -211,7 +203,6 @@ def drawn_ends(seed: int, count: int) -> list[str]:
     some = max(1, count // 10)
     ends = [KILL] * (count - 2 * some) + [KILL_EARLY, FULL] * some
     ends += [TERMINATE] * max(1, round(count * TERMINATIONS_PER_KILL))
-    ends += [INTERRUPT] * max(1, round(count * INTERRUPTIONS_PER_KILL))
     Random(f"{seed} ends").shuffle(ends)  # noqa: S311 - no secret
     return ends
 
@@ -228,7 +219,6 @@ def run(seed: int, count: int) -> dict[str, str]:
                 error.add_note(f"seed {seed}, round {number} ({end}); its files: {directory}")
                 raise
         payments = rounds.close()
-    opened = open_earlier_file(directory)
     shutil.rmtree(directory)
     acknowledged = sum(each.acknowledged for each in rounds.merchants)
     unanswered = sum(each.completed_unanswered for each in rounds.merchants)
@@ -237,5 +227,4 @@ def run(seed: int, count: int) -> dict[str, str]:
         "Acknowledged calls, each with the same answer from the twin": f"{acknowledged:,}",
         "Calls whose answer was lost and that had taken effect": f"{unanswered:,}",
         "Payments in the file at the end": f"{payments:,}",
-        "A file that the program of the commit before has written": opened,
     }

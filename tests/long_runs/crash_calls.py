@@ -59,7 +59,7 @@ class Calls:
             (self._advance, 12),
         ]
         if not keeps:
-            self._kinds += [(self._save, 6), (self._restore, 6), (self._forget, 1)]
+            self._kinds += [(self._save, 6), (self._restore, 6)]
             self._kinds += [(lambda: RESET, 2)]
 
     def draw(self) -> Call:
@@ -141,6 +141,3 @@ class Calls:
     def _restore(self) -> Call:
         path = f"{SNAPSHOTS}/{self._chance.choice(NAMES)}/restore"
         return Call(method="POST", path=path, repeats=True)
-
-    def _forget(self) -> Call:
-        return Call(method="DELETE", path=f"{SNAPSHOTS}/{self._chance.choice(NAMES)}")

@@ -18,21 +18,8 @@ from tests.server.webhooks.receiver import HANG_UP, Receiver, Reply, receiving
 
 KEYS = ("Tab", "Tab", "Shift+Tab", "j", "k", "n", "/", "?", "Escape", "Enter", "ArrowDown")
 TEXTS = (
-    "",
-    "0911223344",
-    "1",
-    "abc",
-    "2026-01-01 00:10:00",
-    "60",
-    "50",
-    "completed",
-    "4xx",
-    "one",
-    "my-scenario",
-    "pay_",
-    "injera",
-    "http://127.0.0.1:9/hook",
-    "ኢንጀራ",
+    *("", "0911223344", "1", "abc", "2026-01-01 00:10:00", "60", "50", "completed", "4xx", "one"),
+    *("my-scenario", "pay_", "injera", "http://127.0.0.1:9/hook", "ኢንጀራ"),
 )
 STATUSES = ("processing", "completed", "failed", "expired", "refunded")
 # The page shows what a page that is loaded now shows. Of a clock that runs, of real time and of
@@ -140,8 +127,6 @@ class DashboardWalk:
         """A link to the checkout opens a window of its own, which shows the payment."""
         url = control["href"]
         self.steps.note(f"window {control['name']}")
-        if "/view/guides/" in self.tab.page.url:
-            return  # A guide names other sites, which the walk does not visit.
         assert url.startswith(self.tab.merchant.checkout), url
         async with self.tab.page.context.expect_page() as opening:
             await (await drawn(self.tab.page, control)).click()
@@ -157,7 +142,7 @@ class DashboardWalk:
         await self.steps.history(self.tab.page)
 
     async def _section(self) -> None:
-        path = self.steps.draw.choice((*SECTIONS, "payments/latest", "search", "guides/webhooks"))
+        path = self.steps.draw.choice((*SECTIONS, "payments/latest", "search"))
         self.steps.note(f"open {path}")
         await self.tab.open(path)
 
@@ -214,7 +199,6 @@ class DashboardWalk:
             text = await problem.inner_text()
             assert text, page.url
             assert not is_link, (page.url, text)
-        self.steps.counts["pages with a problem"] += await problem.count()
         assert found["language"] == "en"
         self.steps.has_no_errors(self.tab.record)
 

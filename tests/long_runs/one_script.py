@@ -1,16 +1,15 @@
 """Plays one script, and returns everything that must be equal in every run.
 
 `python -m tests.long_runs.one_script TIMES` prints digests of `TIMES` replays, one with each event
-loop in turn, and the digest of the histories of `explore`.
+loop in turn.
 """
 
 import asyncio
 import json
 import re
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +21,15 @@ from emulator.http.addresses import BaseUrl
 from emulator.http.emulator_client import EmulatorClient
 from emulator.http.receiver import WebhookReceiver
 from emulator.scenarios.loader import parse_scenario
+from emulator.scenarios.runner.case_runner import RunContext, play
+from emulator.scenarios.runner.results import Case, CaseResult, PlayedStep
 from emulator.scenarios.scenario_file import step_json
-from emulator.scenarios.webhook_form_file import shipped_form
-from emulator.tools.explore.histories import History, histories_of_size, random_histories
-from emulator.tools.explore.steps import Capabilities
-from emulator.tools.replay.case_runner import RunContext, play, play_all
+from emulator.tools.replay.concurrent_run import play_all
 from emulator.tools.replay.report import report
-from emulator.tools.replay.results import Case, CaseResult, PlayedStep
 from tests.tools.replay.player import CLOCK, new_player
 from tests.world import TEST_KEY
 
 SCRIPT = Path(__file__).with_name("script.yaml")
-RANDOM_HISTORIES = 100
-FORMS = ("standard", "form-fields")
-MAX_DEPTH = 2
 # The lists of the account and its recording; the checklist measures real time.
 PATHS = (
     *("/v1/payments?limit=100", "/_emulator/events", "/_emulator/requests", "/_emulator/clock"),
@@ -124,21 +118,6 @@ async def served(url: str) -> bytes:
     return b"\n".join(_REAL.sub(b"", part) for part in parts)
 
 
-def histories() -> Iterator[History]:
-    """All histories of a depth, and random ones of a seed, for two forms of webhooks."""
-    for form in FORMS:
-        can = Capabilities(
-            form=shipped_form(form),
-            has_webhook=True,
-            has_return=True,
-            has_settle=True,
-            is_durable=True,
-        )
-        for size in range(MAX_DEPTH + 1):
-            yield from histories_of_size(size, can)
-        yield from islice(random_histories(1, MAX_DEPTH, can), RANDOM_HISTORIES)
-
-
 def digest(content: bytes) -> str:
     return sha256(content).hexdigest()[:16]
 
@@ -156,8 +135,7 @@ def main() -> None:
     loops = event_loops()
     times = int(sys.argv[1])
     replays = [digest(loops[time % len(loops)](replayed())) for time in range(times)]
-    explored = "".join(f"{each.title}: {each.steps}\n" for each in histories()).encode()
-    sys.stdout.write(json.dumps({"replay": replays, "histories": [digest(explored)]}))
+    sys.stdout.write(json.dumps(replays))
 
 
 if __name__ == "__main__":

@@ -1,29 +1,26 @@
 """A mixed load at a fixed rate on one server with a file database, among many open connections.
 
-Memory, file descriptors, threads and response times are measured each second; those of the last
-quarter are compared with those of the second one. At the end, all descriptors must be released.
+Memory and file descriptors are measured each second; those of the last quarter are compared with
+those of the second one. At the end, all descriptors must be released.
 """
 
 import asyncio
 import random  # noqa: TID251 - a visit follows from the seed
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 from tempfile import TemporaryDirectory
 
-from emulator.cli.serve import loop_factory
+from emulator.cli.event_loop import LOOP_FACTORY
 from emulator.clock import RealClock, pause
 from emulator.http.addresses import BaseUrl
 from emulator.http.emulator_client import EmulatorClient
 from emulator.http.receiver import WebhookReceiver
-from emulator.server.app.connection import MAX_HEAD_MS
 from tests.cli.processes import COMMAND, Server, serving, wait_for
 from tests.long_runs.visits import Visit
 from tests.world import LIVE_KEY, TEST_KEY
 
-UNIT = "minutes"
 COUNT = 60
 MS_PER_MINUTE = 60_000
 # Of the median in the second quarter, or MAX_NOISE if that is more.
@@ -34,17 +31,12 @@ HANGS_AFTER_S = 24 * 3_600
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """How many connections of each kind there are, and how long the load is.
-
-    A load ends after a time, or when each visitor has made some visits.
-    """
+    """The open connections; a load ends after a time, or when each visitor has made some visits."""
 
     idle: int = 1_000
-    slow: int = 200
     streams: int = 300
     visitors: int = 5
     call_every_ms: int = 200
-    byte_every_ms: int = 200
     until_ms: float | None = None
     visits: int | None = None
 
@@ -55,7 +47,6 @@ class Sample:
 
     memory_mib: float
     descriptors: int
-    threads: int
 
 
 @dataclass(kw_only=True)
@@ -67,7 +58,6 @@ class Soak:
     seed: int
     wall: RealClock = field(default_factory=RealClock)
     samples: list[Sample] = field(default_factory=list)
-    times_ms: list[list[float]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     webhooks: int = 0
     opened: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
@@ -86,7 +76,6 @@ class Soak:
         """Open all connections, and then load the server until the end of the visits."""
         jobs = {
             self.stay_idle: self.load.idle,
-            self.send_slowly: self.load.slow,
             self.read_stream: self.load.streams,
         }
         async with WebhookReceiver() as receiver, asyncio.TaskGroup() as group:
@@ -120,33 +109,12 @@ class Soak:
         finally:
             writer.close()
 
-    async def send_slowly(self, _number: int) -> None:
-        """A request, one byte at a time."""
-        reader, writer = await self.connect()
-        started_ms = due_ms = self.wall.now_ms()
-        self.opened.release()
-        try:
-            for byte in request("GET", "/v1/payments?limit=1", close=True):
-                if writer.is_closing() or reader.at_eof():
-                    break
-                writer.write(bytes([byte]))
-                due_ms += self.load.byte_every_ms
-                await self.wall.wait(asyncio.Event(), until=due_ms)
-            with suppress(OSError):
-                if (await reader.read()).startswith(b"HTTP/1.1 200 "):
-                    return
-            took_ms = self.wall.now_ms() - started_ms
-            assert took_ms >= MAX_HEAD_MS, f"the server ended a request after {took_ms} ms"
-            self.count("late")
-        finally:
-            writer.close()
-
     async def read_stream(self, number: int) -> None:
         """A stream of the test or the live mode of the first account."""
         reader, writer = await self.connect()
         try:
             key = (TEST_KEY, LIVE_KEY)[number % 2]
-            writer.write(request("GET", "/_emulator/stream", key=key))
+            writer.write(request("GET", "/_emulator/stream", key))
             assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
             self.opened.release()
             async for line in reader:
@@ -175,30 +143,24 @@ class Soak:
     async def measure(self) -> None:
         while True:
             self.samples.append(sample(self.server.process.pid))
-            self.times_ms.append([])
             await pause(self.wall, 1_000)
 
 
-def request(method: str, path: str, *, key: str = TEST_KEY, close: bool = False) -> bytes:
-    lines = (
-        f"{method} {path} HTTP/1.1",
-        *("Host: 127.0.0.1", f"Authorization: Bearer {key}"),
-        *(("Connection: close",) if close else ()),
-    )
-    return "".join(f"{line}\r\n" for line in (*lines, "")).encode()
+def request(method: str, path: str, key: str = TEST_KEY) -> bytes:
+    lines = (f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {key}", "")
+    return "".join(f"{line}\r\n" for line in lines).encode()
 
 
-def sample(pid: int) -> Sample:
+def sample(pid: int | str) -> Sample:
     lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
     status = {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
     return Sample(
         memory_mib=int(status["VmRSS"][0]) / 1_024,
         descriptors=descriptors(pid),
-        threads=int(status["Threads"][0]),
     )
 
 
-def descriptors(pid: int) -> int:
+def descriptors(pid: int | str) -> int:
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
@@ -210,11 +172,10 @@ def soak(load: Load, seed: int, directory: Path) -> Soak:
         server.create()
         before = descriptors(pid)
         state = Soak(server=server, load=load, seed=seed)
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=LOOP_FACTORY) as runner:
             runner.run(state.run())
         # SQLite keeps the descriptor of one checkpoint for the next.
         wait_for(server.process, lambda: descriptors(pid) <= before + 1)
-        state.counts["bytes"] = (directory / "payments.db").stat().st_size
         assert server.stop() == 0
         assert "Traceback" not in server.stderr, server.stderr
     return state
@@ -229,15 +190,10 @@ def run(seed: int, count: int) -> dict[str, str]:
 def figures(state: Soak) -> dict[str, str]:
     load, counts = state.load, state.counts
     return {
-        "Open connections": f"{load.idle:,} idle, {load.slow} slow, {load.streams} streams",
-        "Calls": f"{sum(map(len, state.times_ms)):,}, with {state.webhooks:,} webhooks",
-        "Idle connections that the server closed": f"{counts.get('stay_idle', 0):,}",
-        "Slow requests": f"{counts.get('send_slowly', 0):,}",
-        "Slow requests that took 30 s, because this machine was busy": f"{counts.get('late', 0):,}",
+        "Open connections": f"{load.idle:,} idle, {load.streams} streams",
+        "Calls": f"{counts['calls']:,}, with {state.webhooks:,} webhooks",
         "Messages of streams": f"{counts['messages']:,}",
-        "Size of the database at the end": f"{counts['bytes'] / 2**20:.1f} MiB",
         **quarters(state),
-        "Descriptors after the load": "as before it",
     }
 
 
@@ -245,18 +201,13 @@ def quarters(state: Soak) -> dict[str, str]:
     """The second and the last quarter. Raises AssertionError for what grows."""
     second, last = (part(state.samples, number) for number in (1, 3))
     measured = {}
-    for name in ("memory_mib", "descriptors", "threads"):
+    for name in ("memory_mib", "descriptors"):
         before, after = (median(getattr(each, name) for each in part_) for part_ in (second, last))
         measured[f"{name.capitalize().replace('_mib', ' in MiB')}, second and last quarter"] = (
             f"{before:.0f}, {after:.0f}"
         )
         assert after <= max(before * MAX_GROWTH, before + MAX_NOISE), f"{name} grows: {measured}"
-    p99_ms = [
-        quantiles([ms for second_ in part(state.times_ms, number) for ms in second_], n=100)[-1]
-        for number in (1, 3)
-    ]
-    text = ", ".join(f"{each:.0f} ms" for each in p99_ms)
-    return {**measured, "Response time, 99th percentile, second and last quarter": text}
+    return measured
 
 
 def part(values: Sequence[object], number: int) -> Sequence[object]:

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
+from emulator.scenarios.runner.results import CaseResult
 from emulator.tools.replay.report import report
-from emulator.tools.replay.results import CaseResult
-from tests.long_runs.determinism import compare, interpreters
+from tests.long_runs.determinism import compare
 from tests.long_runs.one_script import odd_case, replay, result_bytes
 from tests.tools.replay.player import case
 
@@ -23,8 +23,7 @@ def alone() -> CaseResult:
 
 @pytest.mark.deep
 def test_two_environments_have_the_same_bytes() -> None:
-    with interpreters(versions=()) as found:
-        assert compare(found, seed=1, count=4)["serve"].total() == 4
+    assert compare(seed=1, count=4)["serve"].total() == 4
 
 
 def test_the_compared_result_contains_everything_that_happens(alone: CaseResult) -> None:

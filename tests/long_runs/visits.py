@@ -49,8 +49,8 @@ class Visit:
                 for _ in range(ACTIONS):
                     action = self._chance.choice(
                         (
-                            *(self._create, self._create, self._pay, self._pay, self._retrieve),
-                            *(self._read, self._advance, self._snapshot),
+                            *(self._create, self._create, self._pay, self._pay),
+                            *(self._read, self._advance),
                         )
                     )
                     await action()
@@ -67,7 +67,7 @@ class Visit:
         started_ms = wall.monotonic_ms()
         result = await self._client.call(call)
         took_ms = wall.monotonic_ms() - started_ms
-        self._state.times_ms[-1].append(took_ms)
+        self._state.count("calls")
         if took_ms < every_ms:
             await pause(wall, int(every_ms - took_ms))
         return result
@@ -88,18 +88,9 @@ class Visit:
             await self._call(calls.PAY(payment, body={"phone": self._chance.choice(PHONES)}))
             await self._call(calls.PAYMENT(payment))
 
-    async def _retrieve(self) -> None:
-        if self._payments:
-            await self._call(calls.RETRIEVE_PAYMENT(self._chance.choice(self._payments)))
-
     async def _read(self) -> None:
         path = self._chance.choice(READS)
         await self._call(EmulatorCall("GET", path, lambda response: response.body))
 
     async def _advance(self) -> None:
         await self._call(calls.ADVANCE(body={"seconds": self._chance.randrange(60)}))
-
-    async def _snapshot(self) -> None:
-        """Restore what was just stored."""
-        await self._call(EmulatorCall("PUT", "/_emulator/snapshots/a", calls.any_json))
-        await self._call(EmulatorCall("POST", "/_emulator/snapshots/a/restore", calls.any_json))

@@ -1,4 +1,4 @@
-"""What walks through the checkout and through the dashboard have in common."""
+"""Draws, clicks and reads what a page shows."""
 
 import re
 from collections import Counter
@@ -65,7 +65,6 @@ class Steps:
     draw: Random
     trail: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    controls: set[str] = field(default_factory=set)
     failures: list[str] = field(default_factory=list)
 
     def note(self, what: str) -> None:
@@ -94,7 +93,6 @@ class Steps:
         is_double = self.draw.random() < 0.15
         self.note(f"{'double ' * is_double}click {control['name'] or control['text']}")
         self.counts["double clicks" if is_double else "clicks"] += 1
-        self.controls.add(control["name"] or control["text"])
         await page.evaluate("document.documentElement.dataset.walked = ''")
         element = await drawn(page, control)
         try:

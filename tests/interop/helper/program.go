@@ -69,7 +69,11 @@ func secrets(secret string) {
 func forms(name string) {
 	emulator, account := started(paymentsemulator.Options{Serve: []string{"--webhook-format=" + name}})
 	pay(account, "1")
-	rule := paymentsemulator.Object{"when": paymentsemulator.Object{}, "then": paymentsemulator.Object{"tamper": "body"}}
+	tamper := "body"
+	if strings.Contains(name, "token") {
+		tamper = "signature"
+	}
+	rule := paymentsemulator.Object{"when": paymentsemulator.Object{}, "then": paymentsemulator.Object{"tamper": tamper}}
 	scenario := paymentsemulator.Object{"name": "forged", "webhooks": []any{rule}}
 	if _, err := account.Control("PUT", "/scenarios/forged", scenario); err != nil {
 		program{}.Fatal(err)

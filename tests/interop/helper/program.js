@@ -39,7 +39,7 @@ const forms = async () => {
       console.log(type, payment === id, isVerified, Object.keys(headers).sort().join());
   };
   await pay("1");
-  const rule = { when: {}, then: { tamper: "body" } };
+  const rule = { when: {}, then: { tamper: argument.includes("token") ? "signature" : "body" } };
   await account.control("PUT", "/scenarios/forged", { name: "forged", webhooks: [rule] });
   await pay("2");
   const { format } = await account.deliverTo("http://127.0.0.1:9/a", "a".repeat(24), "hex-header");

@@ -38,7 +38,7 @@ function forms(string $name): void
 {
     $account = PaymentsEmulator::start(["--webhook-format=$name"])->createAccount();
     pay($account, '1');
-    $rule = ['when' => (object) [], 'then' => ['tamper' => 'body']];
+    $rule = ['when' => (object) [], 'then' => ['tamper' => str_contains($name, 'token') ? 'signature' : 'body']];
     $forged = ['name' => 'forged', 'webhooks' => [$rule]];
     $account->control('PUT', '/scenarios/forged', $forged);
     pay($account, '2');

@@ -53,7 +53,10 @@ class Client {
   }
 }
 
-const refusal = ({ status, json }) => [status, json.error.code, json.error.param ?? null];
+// A client decides by the status where it does not know the code.
+const CODES = { 401: "invalid_api_key", 404: "payment_not_found", 409: "idempotency_key_reused" };
+const known = (status, code) => (code === "unusual_condition" ? CODES[status] : code);
+const refusal = ({ status, json }) => [status, known(status, json.error.code), json.error.param ?? null];
 const seconds = (text) => (/^\d+$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1000);
 
 async function play(account) {

@@ -84,7 +84,11 @@ final class Client
 
 function refusal(array $answer): array
 {
-    return [$answer['status'], $answer['json']['error']['code'], $answer['json']['error']['param'] ?? null];
+    // A client decides by the status where it does not know the code.
+    $codes = [401 => 'invalid_api_key', 404 => 'payment_not_found', 409 => 'idempotency_key_reused'];
+    $error = $answer['json']['error'];
+    $code = $error['code'] === 'unusual_condition' ? $codes[$answer['status']] : $error['code'];
+    return [$answer['status'], $code, $error['param'] ?? null];
 }
 
 function play(PaymentsAccount $account): void

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli.processes import run, serving
+from tests.depth import DEPTH
 from tests.interop.sdks.programs import need, ran
 
 HERE = Path(__file__).parent
-SEEDS = 1_000
-SEEDS_A_RUN = 250
+SEEDS = 100 * DEPTH
+SEEDS_A_RUN = 100
 # The program, its client, the helper, and the command that prints the helper.
 CLIENTS = {
     "node": ("client.mjs", "payments-emulator.mjs", ("node", "--js")),
