@@ -184,7 +184,7 @@ class Attempts(StateService):
             url=endpoint.url,
             secrets=endpoint.secrets(at),
             tamper=tamper,
-            other_body=variants.event(job.event_body(tamper)),
+            other_body=b"" if tamper is None else variants.event(job.event_body(tamper)),
             rewrite=variants.body,
         )
         if account.variants is not None and variants.names:

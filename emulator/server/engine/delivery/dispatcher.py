@@ -225,8 +225,9 @@ class Dispatcher(StateService):
         position = job.delivery.position
         queue.in_progress.pop(position, None)
         if self._queues.get(queue.endpoint) is queue:
-            self._read_soon(queue)
-        self._notify_waiting(queue)
+            self._read_soon(queue)  # Which notifies the waiting task when nothing is in progress.
+        else:
+            self._notify_waiting(queue)
         head_start = self._head_starts.get((queue.owner, job.payment_id or ""))
         if head_start is not None:
             head_start.awaited.discard(position)
