@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from playwright.async_api import expect
+
 from tests.server.checkout.browser.tabs import Tab
 
 Then = Callable[[Tab], Awaitable[None]]
@@ -43,16 +45,20 @@ class State:
         await customer.is_on(self.page, self.status)
 
 
-def clicks(*testids: str) -> Then:
-    async def then(customer: Tab) -> None:
-        await customer.click(*testids)
-
-    return then
-
-
 async def _types_a_wrong_number(customer: Tab) -> None:
     await customer.type_phone("0711223344")
     await customer.click("pay")
+    await customer.page.get_by_test_id("phone-error").wait_for()
+
+
+async def _chooses_a_test_number(customer: Tab) -> None:
+    await customer.click("number-0900000001")
+    await expect(customer.page.get_by_test_id("phone")).to_have_value("0900000001")
+
+
+async def _ignores_the_phone(customer: Tab) -> None:
+    await customer.click("answer-ignore")
+    await customer.page.get_by_test_id("show-menu").wait_for()
 
 
 async def _sends_a_foreign_form(customer: Tab) -> None:
@@ -73,9 +79,7 @@ STATES = {
     "choose": State(page="choose"),
     "choose-live": State(is_live=True, page="choose"),
     "phone": State(rest="?method=telebirr", page="method-form"),
-    "phone-filled": State(
-        rest="?method=telebirr", then=clicks("number-0900000001"), page="method-form"
-    ),
+    "phone-filled": State(rest="?method=telebirr", then=_chooses_a_test_number, page="method-form"),
     "phone-refused": State(
         order={"methods": ["telebirr"]}, then=_types_a_wrong_number, page="method-form"
     ),
@@ -83,7 +87,7 @@ STATES = {
     "bank": State(paid_by=_AT_BANK, page="bank"),
     "bank-left": State(paid_by=_AT_BANK, rest="/wait", page="waiting"),
     "waiting": State(paid_by=ASKED, page="waiting"),
-    "waiting-ignored": State(paid_by=ASKED, then=clicks("answer-ignore"), page="waiting"),
+    "waiting-ignored": State(paid_by=ASKED, then=_ignores_the_phone, page="waiting"),
     "waiting-scripted": State(paid_by={**ASKED, "phone": "0900000003"}, page="waiting"),
     "waiting-offline": State(paid_by=ASKED, then=_loses_the_network, page="waiting"),
     "leaving-paid": State(paid_by=ASKED, answer="approve", rest="/wait", page="leaving"),

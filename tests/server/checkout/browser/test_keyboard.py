@@ -118,6 +118,10 @@ async def test_the_keyboard_alone_is_enough(
         else:
             await tab_to(customer, testid)
             await customer.press(key)
+        if testid.startswith("language-"):
+            # The page in the other language has the same elements.
+            language = testid.removeprefix("language-")
+            await expect(customer.page.locator("html")).to_have_attribute("lang", language)
     await customer.leaves_for(getattr(customer.merchant.shop, leaves_for))
 
 

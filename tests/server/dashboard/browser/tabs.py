@@ -116,7 +116,8 @@ class Tab:
 
     async def copies(self, testid: str) -> str:
         """The text that a button copies."""
-        # A page that is being loaded has no such element yet; the locator waits for the element.
+        # A click before may load the page of the button, and a navigation ends each script.
+        await self.page.get_by_test_id(testid).first.wait_for()
         message = self.page.locator("[data-message]")
         await message.evaluate("(element) => { element.textContent = '' }")
         await self.click(testid)

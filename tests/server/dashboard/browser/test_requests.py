@@ -36,6 +36,7 @@ async def test_the_list_is_live_and_its_links_work(tab: Tab) -> None:
     await tab.click("kind")
     await tab.counts("request-row", 1)
     await tab.click("show-all")
+    await tab.counts("request-row", 2)
     await tab.page.get_by_text("Filters").click()
     await tab.page.locator("[name=status]").fill("4xx")
     await tab.press("Enter")
