@@ -1,22 +1,30 @@
-"""Runs a command of the user in a process group of its own, which ends with this process."""
+"""Runs a command of the user in a process group of its own, which ends with this process.
+
+What has left the group is found in /proc, where there is one.
+"""
 
 import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import IO
 
 from emulator.clock import SystemClock, pause
 
+_PROCESSES = Path("/proc")
+_LISTENING = "0A"
 MAX_STOP_MS = 3_000
 POLL_MS = 10
 MAX_OUTPUT_BYTES = 256 * 1024
 # The time for the rest of the output, which a process that the command has left behind may hold.
 MAX_LAST_OUTPUT_S = 1
 # Runs a command, and kills its process group when standard input ends: this process has the other
-# end, which the system closes even if this process is killed.
-_GUARDED = 'exec 3<&0 </dev/null; { read -r _ <&3; kill -s KILL 0; } & exec 3<&- "$@"'
+# end, which the system closes even if this process is killed. The variable marks its processes.
+_MARK = "PAYMENTS_EMULATOR_COMMAND"
+_GUARDED = f'export {_MARK}="$PPID-$$"; '
+_GUARDED += 'exec 3<&0 </dev/null; { read -r _ <&3; kill -s KILL 0; } & exec 3<&- "$@"'
 
 
 @asynccontextmanager
@@ -109,7 +117,8 @@ async def run_command(
 async def _stop(process: asyncio.subprocess.Process, wall: SystemClock) -> None:
     """End the process and those that it has started."""
     until_ms = wall.monotonic_ms() + MAX_STOP_MS
-    _signal(process, signal.SIGTERM)
+    if process.returncode is None:
+        _signal(process, signal.SIGTERM)
     while process.returncode is None and wall.monotonic_ms() < until_ms:
         await pause(wall, POLL_MS)
     await kill(process)
@@ -122,6 +131,38 @@ async def kill(process: asyncio.subprocess.Process) -> None:
 
 
 def _signal(process: asyncio.subprocess.Process, number: int) -> None:
-    """Send a signal to the process group, which the process leads."""
+    """Send a signal to the process group, which the process leads, and to those that left it."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
+    for pid in _processes(process.pid) - {process.pid}:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def _processes(command: int) -> set[int]:
+    """A command and its processes, by ancestry and by their environment, which orphans keep."""
+    mark, found, parents = f"{_MARK}={os.getpid()}-{command}".encode(), {command}, dict[int, int]()
+    for directory in _PROCESSES.glob("[0-9]*"):
+        pid = int(directory.name)
+        with suppress(OSError):
+            parents[pid] = int((directory / "stat").read_text().rpartition(")")[2].split()[1])
+            if mark in (directory / "environ").read_bytes().split(b"\0"):
+                found.add(pid)
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+def listening_ports(process: asyncio.subprocess.Process) -> list[int]:
+    """The TCP ports on which the processes of a command listen, as far as they are known."""
+    sockets, ports = set[str](), set[int]()
+    for pid in _processes(process.pid):
+        for descriptor in (_PROCESSES / str(pid) / "fd").glob("*"):
+            with suppress(OSError):
+                sockets.add(os.readlink(descriptor))
+    for table in _PROCESSES.glob("net/tcp*"):
+        for line in table.read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == _LISTENING and f"socket:[{inode}]" in sockets:
+                ports.add(int(local.rpartition(":")[2], 16))
+    return sorted(ports)

@@ -5,6 +5,8 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
+
 from emulator.clock import RealClock
 from emulator.tools.child_process import MAX_OUTPUT_BYTES, run_command
 
@@ -62,17 +64,17 @@ async def test_what_a_command_leaves_behind_ends_with_it(tmp_path: Path) -> None
         os.close(reading)
 
 
-# Its child leaves the process group before it ends.
+# Its child leaves the process group before it ends; without a word it leaves its environment, too.
 LEAVING = """
-import os, time
+import os, sys
 reading, writing = os.pipe()
 if os.fork():
+    os.close(writing)
     os.read(reading, 1)
 else:
     os.setsid()
     print(os.getpid(), flush=True)
-    os.write(writing, b"!")
-    time.sleep(1_000)
+    os.execve("/bin/sleep", ["sleep", "1000"], {**os.environ} if sys.argv[1:] else {})
 """
 
 
@@ -80,3 +82,18 @@ async def test_an_output_that_another_process_holds_is_not_awaited_for_long() ->
     code, output = await ran(sys.executable, "-c", LEAVING)
     os.kill(int(output), signal.SIGKILL)
     assert code == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs the files of Linux")
+async def test_a_child_in_a_session_of_its_own_ends_with_the_command(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        leaving = shell('exec "$PYTHON" -c "$LEAVING" marked 9>"$HELD"')
+        variables = {"PYTHON": sys.executable, "LEAVING": LEAVING, "HELD": str(pipe)}
+        code, _ = await ran(*leaving, **variables)
+        os.set_blocking(reading, True)
+        assert (code, os.read(reading, 1)) == (0, b"")
+    finally:
+        os.close(reading)

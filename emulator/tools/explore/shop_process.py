@@ -12,7 +12,7 @@ from emulator.clock import SystemClock, pause
 from emulator.domain.user_error import UserError
 from emulator.http.addresses import BaseUrl, host_and_port
 from emulator.http.client import MAX_CONNECT_S
-from emulator.tools.child_process import kill, running_command
+from emulator.tools.child_process import kill, listening_ports, running_command
 from emulator.tools.explore.integration import Run
 from emulator.tools.explore.shop_client import Request, ShopClient
 
@@ -81,6 +81,8 @@ class ShopProcess:
             if self._process.returncode is not None:
                 raise UserError(missing)
             if self.wall.monotonic_ms() >= until_ms:
+                ports = ", ".join(map(str, listening_ports(self._process)))
+                missing += f"; it listens on port {ports}" * bool(ports)
                 raise self._error(f"the shop is not ready after {MAX_START_S} s, {missing}")
             await pause(self.wall, READY_PAUSE_MS)
 

@@ -1,6 +1,7 @@
 """Explore waits for a shop that works later, and not for one that works at once."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from emulator.cli.explore import exit_code
 from emulator.clock import RealClock
 from emulator.domain.instants import Instant
 from emulator.domain.payment_methods import DEFAULT_ORDER
-from emulator.domain.webhook_forms import STANDARD
+from emulator.domain.user_error import UserError
 from emulator.http import emulator_calls as calls
 from emulator.http.addresses import BaseUrl
 from emulator.http.emulator_client import EmulatorClient
@@ -19,12 +20,14 @@ from emulator.server.app.server import private_emulator
 from emulator.settings import resolve
 from emulator.tools.explore.executor import OBSERVED_MS
 from emulator.tools.explore.exploration import MAX_BEFORE, Exploration, Limits
+from emulator.tools.explore.integration import Run
 from emulator.tools.explore.integration_file import parse_integration, read_integration
 from emulator.tools.explore.report import saved_file
 from emulator.tools.explore.service import MAX_SHARED, Service
 from emulator.tools.explore.session import ExploreSession
 from emulator.tools.explore.shop import Shop
 from emulator.tools.explore.shop_client import ShopClient
+from emulator.tools.explore.shop_process import MAX_START_S, ShopProcess
 from emulator.tools.explore.steps import StepAction
 from emulator.tools.explore.summary import summary_lines
 from tests.tools.explore.small_shop import KEY, SECRET, SmallShop, small_shop
@@ -77,7 +80,6 @@ async def sharing(
                 integration,
                 ShopClient(clock),
                 secret=SECRET,
-                form=STANDARD,
                 wall=clock,
                 variables={},
             ),
@@ -259,3 +261,39 @@ async def test_histories_overlap_only_where_metadata_identify_orders(
             session.begin_order({**payment, "metadata": {"order": "1"}})
             session.begin_order({**payment, "metadata": {"order": "1"}})
             assert not session.names_orders
+
+
+# Listens on a port, names it, and never answers what the file calls ready.
+LISTENS = """
+import socket, time, urllib.request
+listener = socket.create_server(("127.0.0.1", 0))
+urllib.request.urlopen(f"{URL}/{listener.getsockname()[1]}")
+time.sleep(1_000)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs the files of Linux")
+async def test_the_port_on_which_the_shop_does_listen_is_named(tmp_path: Path) -> None:
+    clock, named = WaitingClock(), asyncio.Future[str]()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        path = (await reader.readline()).split()[1].decode()
+        if path == "/ready":
+            await named
+            clock.waited_ms += MAX_START_S * 1_000
+        else:
+            named.set_result(path[1:])
+        writer.write(b"HTTP/1.1 %d x\r\n\r\n" % (503 if path == "/ready" else 200))
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        program = tmp_path / "listens.py"
+        program.write_text(f"URL = {url!r}\n{LISTENS}")
+        run = Run(command=f"exec {sys.executable} {program}", ready=f"GET {url}/ready")
+        process = ShopProcess(run, "", {}, ShopClient(clock), clock)
+        with pytest.raises(UserError) as caught:
+            async with process.running():
+                pass
+    seen = f"the shop is not ready after 30 s, GET {url}/ready: 503; it listens on port"
+    assert str(caught.value).startswith(f"{seen} {await named}: ")
