@@ -159,7 +159,7 @@ def listening_ports(process: asyncio.subprocess.Process) -> list[int]:
     for pid in _processes(process.pid):
         for descriptor in (_PROCESSES / str(pid) / "fd").glob("*"):
             with suppress(OSError):
-                sockets.add(os.readlink(descriptor))
+                sockets.add(str(descriptor.readlink()))
     for table in _PROCESSES.glob("net/tcp*"):
         for line in table.read_text().splitlines()[1:]:
             _, local, _, state, *_, inode = line.split()[:10]

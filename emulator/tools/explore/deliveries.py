@@ -15,10 +15,12 @@ from emulator.http.response import HttpResponse
 from emulator.tools.explore.observation import Observation, Unacknowledged
 from emulator.tools.explore.service import ServiceEvent
 from emulator.tools.explore.session import PAUSE_MS, ExploreSession
-from emulator.tools.explore.shop_client import MAX_RESPONSE_S, Request
+from emulator.tools.explore.shop_client import Request
 from emulator.tools.explore.steps import COMPLETED, READ_FAULTS, Manner
 
 MAX_ATTEMPTS = 5
+# A history ends after this many attempts without a response: 30 s.
+MAX_HUNG_ATTEMPTS = 2
 # Real time before the second and later attempts at the end, doubled each time.
 FIRST_PAUSE_MS = 50
 # Makes the moment longer in which two handlers have read the payment and have not acted yet.
@@ -40,7 +42,7 @@ class HistoryDeliveries(Struct):
 
     While the webhook secret `is_rotated`, webhooks have two signatures. `encode` changes their
     bodies. The `awaiting` events arrive together with the next one. `held` is the delivery whose
-    handler waits.
+    handler waits. `has_hung`: nothing more is sent.
     """
 
     session: ExploreSession
@@ -49,6 +51,7 @@ class HistoryDeliveries(Struct):
     encode: Callable[[bytes], bytes] = bytes
     awaiting: list[ServiceEvent] = field(default_factory=list)
     held: HeldDelivery | None = None
+    has_hung: bool = False
 
     async def attempt(self, event: ServiceEvent) -> HttpResponse:
         """Deliver an event once, and store the result."""
@@ -101,7 +104,7 @@ class HistoryDeliveries(Struct):
         async def has_ended() -> bool:
             return response.done() or await does_wait()
 
-        max_ms = MAX_RESPONSE_S * 1_000
+        max_ms = session.shop.client.max_response_s * 1_000
         await poll(session.wall, has_ended, every_ms=PAUSE_MS, within_ms=max_ms)
         # The application may respond before it reads.
         wait_ms = session.read_wait_ms(expects_read=session.reads.get(event.type, 0) > 0)
@@ -145,13 +148,15 @@ class HistoryDeliveries(Struct):
         first, new = responses[0], Unacknowledged(event, self.observed.number)
         stored = self.observed.unacknowledged.setdefault(event.id, new)
         stored.results.append(first.text)
+        hung = stored.results.count(first.text) * self.session.shop.client.has_hung(first)
+        self.has_hung |= hung >= MAX_HUNG_ATTEMPTS
         stored.cause = cause_of(first, self.session.shop.integration.webhook or "")
 
     async def retry(self, event_ids: list[str]) -> None:
         """Deliver events once more that are still not acknowledged, up to the usual number."""
         for event_id in event_ids:
             left = self.observed.unacknowledged.get(event_id)
-            if left is not None and len(left.results) < MAX_ATTEMPTS:
+            if left and len(left.results) < MAX_ATTEMPTS and not self.has_hung:
                 await self.attempt(left.event)
 
     async def retry_in_the_end(self) -> None:

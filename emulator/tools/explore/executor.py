@@ -94,10 +94,11 @@ class HistoryRun:
     async def run(self) -> Observation:
         """Execute the steps, then wait for the end. Raises UserError."""
         started_ms = self._session.wall.monotonic_ms()
+        self._observed.hung_alone = not self._session.is_shared
         try:
             async with self._session.clock if self._history.moves_clock else nullcontext():
                 for step in self._history.steps:
-                    if not self._starts.is_over and self._is_possible(step):
+                    if self._is_possible(step):
                         await self._execute(step)
             await self._finish()
         except StateUnreadable as error:
@@ -110,6 +111,8 @@ class HistoryRun:
     def _is_possible(self, step: HistoryStep) -> bool:
         """Whether there are the order and the payment: both may be refused to the customer."""
         orders = self._observed.orders
+        if self._starts.is_over or self._deliveries.has_hung:
+            return False
         if step.action in (StepAction.START, StepAction.PASS_TIME):
             return True
         is_order = step.order < len(orders)
@@ -350,7 +353,10 @@ class HistoryRun:
         await self._deliveries.release()
         await self._deliveries.retry_in_the_end()
         orders = self._observed.orders
-        if self._integration.settles_each:
+        self._observed.hung_alone &= self._deliveries.has_hung
+        if self._deliveries.has_hung:
+            pass
+        elif self._integration.settles_each:
             for number in range(len(orders)):
                 await self._execute(HistoryStep(StepAction.SETTLE, order=number))
         elif self._integration.settle is not None:

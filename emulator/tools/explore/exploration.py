@@ -30,6 +30,7 @@ from emulator.tools.explore.judgement import (
 from emulator.tools.explore.observation import Observation
 from emulator.tools.explore.session import AnomalyLeftOut, ExploreSession
 from emulator.tools.explore.steps import Capabilities, Steps
+from emulator.tools.explore.verdicts import Verdict
 
 MAX_CONCURRENT = 64
 # How many times `within` a failed history may take when it runs once more, alone.
@@ -37,6 +38,8 @@ PATIENCE = 2
 MAX_BEFORE = 50
 # A race may end well by chance.
 RACE_RUNS = 5
+# A request without a response needs no repetition, which would take as long.
+HUNG = (Verdict.NEVER_ACKNOWLEDGED, Verdict.REQUEST_FAILED)
 # The titles of the histories that show what a file may declare.
 USUAL = ("paid", "failed", "refunded")
 Progress = Callable[["Exploration"], None]
@@ -250,9 +253,11 @@ class Exploration:
     async def _confirmed(self, result: Result, failure: HistoryFailure) -> Result:
         """A failed history after it ran alone: passed where only its end was late before."""
         before = tuple(each.history.name for each in self.results[-MAX_BEFORE:])
+        again: HistoryFailure | None = failure
         try:
-            with self._alone():
-                result, again = await self._repeated(result, failure)
+            if not (failure.observation.hung_alone and failure.verdict in HUNG):
+                with self._alone():
+                    result, again = await self._repeated(result, failure)
         except UserError as error:
             again = replace(failure, runs=f"not repeated: {error.lines[0]}")
         self.held_alone += again is None

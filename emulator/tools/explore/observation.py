@@ -159,7 +159,8 @@ class Observation(Struct, kw_only=True):
     payments with the statuses that the application could know of, by an acknowledged webhook, by
     its job, or by a request that it sent to the service. `unacknowledged` are by the ids of
     events. `sent`: the webhooks with their times. `settled_ms`: how late the end was reached.
-    `others` are orders whose state is not judged.
+    `others` are orders whose state is not judged. `hung_alone`: a request had no response, and no
+    other history ran.
     Payments with the statuses that are `unjudged` may leave any order behind.
     """
 
@@ -176,6 +177,7 @@ class Observation(Struct, kw_only=True):
     sent: tuple[Request, ...] = ()
     duration_ms: float = 0.0
     settled_ms: float = 0.0
+    hung_alone: bool = False
 
     @property
     def number(self) -> int:

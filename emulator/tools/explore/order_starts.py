@@ -251,6 +251,7 @@ class OrderStarts(Struct):
     def note(self, response: HttpResponse, expected: str, *, limit: int) -> bool:
         """Note a request that failed: without an answer, or with this status or a higher one."""
         has_failed = response.failure is not None or response.status >= limit
+        self.deliveries.has_hung |= self.session.shop.client.has_hung(response)
         if has_failed:
             self._add(Verdict.REQUEST_FAILED, expected, response.text)
         return has_failed

@@ -25,7 +25,7 @@ from emulator.tools.explore.integration import VALUE_NAME, Account, Integration,
 from emulator.tools.explore.observation import ObservedOrder, Sample
 from emulator.tools.explore.response_value import Condition, Count
 from emulator.tools.explore.service import ServiceEvent
-from emulator.tools.explore.shop_client import MAX_RESPONSE_S, Request, ShopClient
+from emulator.tools.explore.shop_client import Request, ShopClient
 from emulator.tools.explore.shop_time import MAX_DATE_LAG_MS, has_date
 from emulator.tools.explore.steps import Manner
 
@@ -200,11 +200,12 @@ class Shop(Struct):
 
     async def _run(self, command: str) -> HttpResponse:
         """What a command prints, as the response to a request."""
-        words, max_ms = ("/bin/sh", "-c", command), MAX_RESPONSE_S * 1_000
+        words, max_s = ("/bin/sh", "-c", command), self.client.max_response_s
+        max_ms = max_s * 1_000
         run = run_command(words, self.variables, self.wall, max_ms=max_ms, splits_errors=True)
         code, output, errors = await run
         if code is None:
-            return timed_out(MAX_RESPONSE_S)
+            return timed_out(max_s)
         if code:
             last = (errors or output).decode("utf-8", "replace").rstrip().split("\n")[-1]
             return HttpResponse(failure=f"exit code {code}: {last[:MAX_SHOWN_CHARACTERS]}")

@@ -32,7 +32,7 @@ class SmallShop:
     Webhooks have an effect after `lag_s`, or when orders were read `lag_reads` times, and for a
     copy twice as often, or when `/idle` is requested. With `ignores_refunds`, a refunded order
     stays paid. It calls the service up to `calls` times, and `on_start` with the number of each
-    order.
+    order. Requests of the path `fails` are answered 500, and those of `hangs` are not answered.
     """
 
     port: int
@@ -44,6 +44,10 @@ class SmallShop:
     lag_reads: int = 0
     ignores_refunds: bool = False
     calls: int = 5
+    fails: str = "-"
+    hangs: str = "-"
+    hung: list[str] = field(default_factory=list)
+    end: threading.Event = field(default_factory=threading.Event)
     on_start: Callable[[int], None] = lambda _: None
     orders: dict[str, dict[str, Any]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
@@ -133,6 +137,13 @@ class SmallShop:
         elif status in ("failed", "expired") and order["status"] == "new":
             order["status"] = "cancelled"
 
+    def disturbance(self, path: str) -> int | None:
+        """The status of an error for a path, if there is one."""
+        if path.startswith(self.hangs):
+            self.hung.append(path)
+            self.end.wait(HANGS_AFTER_S)
+        return 500 if path.startswith((self.fails, self.hangs)) else None
+
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Call the service; repeat the call while it fails."""
         headers = {"authorization": f"Bearer {KEY}", "content-type": "application/json"}
@@ -178,13 +189,15 @@ def small_shop(*, has_race: bool = False, lag_s: float = 0) -> Iterator[SmallSho
             number = self.path.rpartition("/")[2]
             is_state = self.path.startswith("/orders/")
             found = shop.read(number) if is_state else shop.orders.get(number, {})
-            self.answer(200 if found else 404, found)
+            self.answer(shop.disturbance(self.path) or (200 if found else 404), found)
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            if self.path == "/orders":
+            if status := shop.disturbance(self.path):
+                self.answer(status, {})
+            elif self.path == "/orders":
                 self.answer(CREATED, shop.start())
-            elif self.path == "/idle":
+            elif self.path in ("/idle", "/job"):
                 shop.finish()
                 self.answer(200, {})
             elif not is_genuine(self.headers, body):
@@ -217,6 +230,7 @@ def small_shop(*, has_race: bool = False, lag_s: float = 0) -> Iterator[SmallSho
             lag_s=lag_s,
         )
         yield shop
+        shop.end.set()
 
 
 def is_genuine(headers: Any, body: bytes) -> bool:

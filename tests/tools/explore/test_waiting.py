@@ -26,10 +26,11 @@ from emulator.tools.explore.report import saved_file
 from emulator.tools.explore.service import MAX_SHARED, Service
 from emulator.tools.explore.session import ExploreSession
 from emulator.tools.explore.shop import Shop
-from emulator.tools.explore.shop_client import ShopClient
+from emulator.tools.explore.shop_client import MAX_RESPONSE_S, ShopClient
 from emulator.tools.explore.shop_process import MAX_START_S, ShopProcess
 from emulator.tools.explore.steps import StepAction
 from emulator.tools.explore.summary import summary_lines
+from tests.cli.processes import HANGS_AFTER_S
 from tests.tools.explore.small_shop import KEY, SECRET, SmallShop, small_shop
 from tests.tools.explore.test_histories import history
 
@@ -57,20 +58,20 @@ class WaitingClock(RealClock):
 
 @asynccontextmanager
 async def exploring(
-    shop: SmallShop, directory: Path, clock: RealClock, *, depth: int = 0
+    shop: SmallShop, directory: Path, clock: RealClock, *, depth: int = 0, more: str = ""
 ) -> AsyncIterator[Exploration]:
-    async with sharing(shop, directory, clock) as session:
+    async with sharing(shop, directory, clock, more=more) as session:
         limits = Limits(depth=depth, seed=1, max_failures=1, max_time_ms=None)
         yield Exploration(session, limits, lambda _: None)
 
 
 @asynccontextmanager
 async def sharing(
-    shop: SmallShop, directory: Path, clock: RealClock
+    shop: SmallShop, directory: Path, clock: RealClock, *, more: str = ""
 ) -> AsyncIterator[ExploreSession]:
     flags = {"port": shop.api_port, "checkout-port": 0, "test-key": KEY, "clock": "frozen"}
     settings = resolve({**flags, "allow-http-localhost": True}, {})
-    integration = read_integration(Path(shop.write(directory)))
+    integration = read_integration(Path(shop.write(directory, more)))
     async with (
         private_emulator(settings) as url,
         EmulatorClient(BaseUrl.parse(url), key=KEY) as client,
@@ -78,7 +79,7 @@ async def sharing(
         yield ExploreSession(
             shop=Shop(
                 integration,
-                ShopClient(clock),
+                ShopClient(clock, max_response_s=HANGS_AFTER_S if shop.hangs == "-" else 0.05),
                 secret=SECRET,
                 wall=clock,
                 variables={},
@@ -103,6 +104,28 @@ async def test_the_time_until_the_required_size_is_complete_is_a_limit_of_its_ow
             exploration = Exploration(session, limits, lambda _: None)
             await exploration.run()
     assert (exploration.done[0], exploration.done[1], exit_code(exploration)) == (4, 0, 0)
+
+
+HANGING = [
+    ("/webhooks", "never-acknowledged"),
+    ("/paid", "request-failed"),
+    ("/job", "request-failed"),
+]
+
+
+@pytest.mark.parametrize(("path", "verdict"), HANGING)
+async def test_a_request_that_hangs_is_named_after_two_attempts(
+    path: str, verdict: str, tmp_path: Path
+) -> None:
+    """Each takes 15 s, where no test limits it."""
+    assert 2 * MAX_RESPONSE_S <= 30
+    with small_shop() as shop:
+        shop.hangs, job = path, f"settle: {{request: POST {shop.url}/job}}\n"
+        async with exploring(shop, tmp_path, WaitingClock(), more=job) as exploration:
+            await exploration.run()
+    [failure] = exploration.failures
+    assert (failure.verdict.id, "timed out after 0.05 s" in failure.seen) == (verdict, True)
+    assert len(shop.hung) <= 2
 
 
 TITLES = [
