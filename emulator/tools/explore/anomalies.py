@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from itertools import chain
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,13 +12,13 @@ from emulator.tools.explore.needs import (
     AGAIN,
     AMOUNT,
     BETWEEN,
+    CLOCK,
     COMMON_JOB,
     DISK,
     JOB,
     JSON,
     MODE,
     NAMED,
-    NOTHING,
     PAGE,
     SIGNATURE,
     SIGNATURES,
@@ -27,8 +28,6 @@ from emulator.tools.explore.needs import (
     UNSIGNED,
     WEBHOOK,
     Need,
-    clock,
-    night_job,
 )
 from emulator.tools.explore.steps import (
     CHANGES,
@@ -36,6 +35,7 @@ from emulator.tools.explore.steps import (
     CREATED,
     EXPIRED,
     FAILED,
+    KILLS,
     PROCESSING,
     REFUNDED,
     WAITING,
@@ -47,6 +47,7 @@ from emulator.tools.explore.steps import (
     Steps,
 )
 
+_Actions = tuple[StepAction, ...]
 Change = Callable[[Steps, int], Steps | None]
 """Changes the step with an index, or returns None where the anomaly does not fit."""
 
@@ -72,6 +73,14 @@ def _replaced(steps: Steps, index: int, *others: HistoryStep) -> Steps:
 
 def _inserted(step: HistoryStep, *, offset: int = 0) -> Change:
     return lambda steps, index: (*steps[: index + offset], step, *steps[index + offset :])
+
+
+def _before(action: StepAction, manner: Manner = Manner.USUAL, event: str = "") -> Change:
+    return _inserted(HistoryStep(action, event, manner))
+
+
+def _after(action: StepAction, manner: Manner = Manner.USUAL) -> Change:
+    return _inserted(HistoryStep(action, manner=manner), offset=1)
 
 
 def _expire_later(steps: Steps, index: int) -> Steps:
@@ -178,57 +187,74 @@ class AnomalyKind(Struct, frozen=True, eq=False):
 
     name: str
     title: str
-    at: tuple[StepAction, ...]
+    at: _Actions
     change: Change
     events: tuple[str, ...] = ("",)
-    needs: Need = NOTHING
+    needs: tuple[Need, ...] = ()
     outcomes: tuple[Outcome, ...] = tuple(Outcome)
-    is_combined: bool = True
-    """Whether a history has other anomalies beside it."""
+
+    @property
+    def is_combined(self) -> bool:
+        """Whether a history has other anomalies beside it."""
+        return self.change is not _many_orders
 
     def problem(self, can: Capabilities) -> str:
         """Why the anomaly is left out for an application; empty where it is not."""
-        return _IMPLIED.get(self.at, NOTHING)(can) or self.needs(can)
+        return next(filter(None, (need(can) for need in self.needs)), "")
 
 
-_IMPLIED: dict[tuple[StepAction, ...], Need] = {_DELIVER: WEBHOOK, _RETURN: PAGE}
 _ALL = tuple(EVENT_TYPES.values())
 _FINAL = (COMPLETED, FAILED, EXPIRED, REFUNDED)
-_UNTIL_PAID = (CREATED, PROCESSING, COMPLETED)
 # Nothing follows the refund.
 _PRIOR = tuple(event for event in _ALL if event != REFUNDED)
+_PAID, _UNPAID = (Outcome.PAID,), (Outcome.FAILED, Outcome.EXPIRED)
+_JOB = StepAction.SETTLE
 
 
-def _deviation(name: str, manner: Manner, *events: str, needs: Need = NOTHING) -> AnomalyKind:
-    """The start, or the delivery of one of these events, is not the usual one."""
-    at = _DELIVER if events else _START
-    # Histories that wait in real time are few: those of a customer who pays.
-    outcomes = (Outcome.PAID,) if manner in WAITING else tuple(Outcome)
-    return AnomalyKind(name, manner, at, _in_manner(manner), events or ("",), needs, outcomes)
-
-
-def _forgery(manner: Manner, needs: Need = WEBHOOK) -> AnomalyKind:
-    name, step = (
-        manner.name.lower().replace("_", "-"),
-        HistoryStep(StepAction.FORGE, COMPLETED, manner),
-    )
-    return AnomalyKind(name, manner, _RESULTS, _inserted(step), needs=needs)
-
-
-def _encoding(name: str, manner: Manner, needs: Need = WEBHOOK) -> AnomalyKind:
-    change = _inserted(HistoryStep(StepAction.ENCODE, manner=manner), offset=1)
-    return AnomalyKind(name, manner, _START, change, needs=needs)
-
-
-def _job(name: str, title: str, at: tuple[StepAction, ...], change: Change) -> AnomalyKind:
-    return AnomalyKind(name, title, at, change, needs=JOB)
-
-
-def _of_payer(
-    name: str, title: str, at: tuple[StepAction, ...], change: Change, needs: Need = NOTHING
+def _kind(
+    name: str, title: str, at: _Actions, change: Change, *needs: Need, **more: Any
 ) -> AnomalyKind:
+    return AnomalyKind(name, title, at, change, needs=needs, **more)
+
+
+def _event(name: str, title: str, change: Change, events: tuple[str, ...] = ("",)) -> AnomalyKind:
+    return _kind(name, title, _DELIVER, change, WEBHOOK, events=events)
+
+
+def _start(name: str, manner: Manner) -> AnomalyKind:
+    """The start is not the usual one; histories that wait are few: those of a customer who pays."""
+    outcomes = _PAID if manner in WAITING else tuple(Outcome)
+    return _kind(name, manner, _START, _in_manner(manner), outcomes=outcomes)
+
+
+def _delivery(name: str, manner: Manner, *events: str) -> AnomalyKind:
+    """The delivery of one of these events is not the usual one."""
+    needs = (WEBHOOK, *[DISK] * (manner in KILLS))
+    kind = replace(_start(name, manner), at=_DELIVER, events=events, needs=needs)
+    return replace(kind, change=_overlapping) if manner is Manner.OVERLAPPING else kind
+
+
+def _forgery(manner: Manner, *needs: Need) -> AnomalyKind:
+    name = manner.name.lower().replace("_", "-")
+    change = _before(StepAction.FORGE, manner, COMPLETED)
+    return _kind(name, manner, _RESULTS, change, WEBHOOK, *needs)
+
+
+def _encoding(name: str, manner: Manner, *needs: Need) -> AnomalyKind:
+    return _kind(name, manner, _START, _after(StepAction.ENCODE, manner), WEBHOOK, *needs)
+
+
+def _page(name: str, title: str, at: _Actions, change: Change) -> AnomalyKind:
+    return _kind(name, title, at, change, PAGE)
+
+
+def _job(name: str, title: str, at: _Actions, change: Change, *needs: Need) -> AnomalyKind:
+    return _kind(name, title, at, change, JOB, *needs)
+
+
+def _payer(name: str, title: str, at: _Actions, change: Change, *needs: Need) -> AnomalyKind:
     """What a customer does beside paying once."""
-    return AnomalyKind(name, title, at, change, needs=needs, outcomes=(Outcome.PAID,))
+    return _kind(name, title, at, change, *needs, outcomes=_PAID)
 
 
 def _of_only_order(change: Change) -> Change:
@@ -253,101 +279,77 @@ def _many_orders(_: Steps, __: int) -> Steps:
     return tuple(HistoryStep(a, order=n) for n in range(MANY_ORDERS) for a in actions)
 
 
+_AGAIN_EARLY = _inserted(HistoryStep(StepAction.AGAIN, manner=Manner.SECOND_TAB, payment=1))
+_TAMPERED = _inserted(HistoryStep(StepAction.START, manner=Manner.TAMPERED, order=1))
+_AT_RETURN, _AT_JOB = map(_with_completed, (Manner.WITH_RETURN, Manner.WITH_SETTLE))
+_FOREIGN = _before(StepAction.RETURN, Manner.FOREIGN)
+_AFTER_TWICE, _AFTER_BOTH = (_after(_JOB, m) for m in (Manner.JOB_TWICE, Manner.JOB_WITH_RETURN))
 _EXPIRY = "the checkout expires while the payment is processing"
 _LATE_SUCCESS = "the payment completes after it failed or expired"
 _JOB_RETURN = "the job runs while the customer's browser opens success_url"
+_EARLY_JOB = "the job runs while the payment is processing"
 _LATER = "the last event arrives again after an hour"
 _MUCH_LATER = "the last event arrives again after three days"
 _NIGHT = "all webhooks are lost at 22:30 UTC, half past one of the next day in Addis Ababa"
-_UNPAID = "the customer opens success_url without paying"
 _OUTAGE = "no webhook arrives until the last event, and then all arrive at one moment"
+_BEFORE_PAYING = "the customer opens success_url without paying"
 _EARLY_RETURN = "the customer opens success_url while the payment is processing"
 _CANCEL = "the customer opens cancel_url before paying"
 _LATE_CANCEL = "the customer opens cancel_url after paying"
-_RUN_JOB = _inserted(HistoryStep(StepAction.SETTLE))
-_RUN_AFTER = _inserted(HistoryStep(StepAction.SETTLE), offset=1)
-_RUN_TWICE = _inserted(HistoryStep(StepAction.SETTLE, manner=Manner.JOB_TWICE), offset=1)
-_RUN_WITH_RETURN = _inserted(
-    HistoryStep(StepAction.SETTLE, manner=Manner.JOB_WITH_RETURN), offset=1
-)
-_CANCEL_BEFORE = _inserted(HistoryStep(StepAction.CANCEL))
-_RETURN_FOREIGN = _inserted(HistoryStep(StepAction.RETURN, manner=Manner.FOREIGN))
-_RETURN_BEFORE = _inserted(HistoryStep(StepAction.RETURN))
-_ROTATE_AFTER = _inserted(HistoryStep(StepAction.ROTATE), offset=1)
-_RETURN_AT_ONCE = _with_completed(Manner.WITH_RETURN)
-
-_AGAIN_EARLY = _inserted(HistoryStep(StepAction.AGAIN, manner=Manner.SECOND_TAB, payment=1))
-_CHANGE = _inserted(HistoryStep(StepAction.BETWEEN))
-_TAMPERED = HistoryStep(StepAction.START, manner=Manner.TAMPERED, order=1)
 _CHANGED = "the customer changes the order before paying"
 _MANY = f"{MANY_ORDERS} orders are paid, all webhooks are lost, and the job runs"
 
 ANOMALY_KINDS = (
-    _of_payer("second-order", Manner.SAME_CUSTOMER, _START, _of_only_order(_order_again)),
-    _of_payer("two-orders", Manner.TWO_CUSTOMERS, _START, _of_only_order(_two_orders), NAMED),
-    _of_payer("two-tabs", "the customer pays in two tabs", _SUBMIT, _AGAIN_EARLY, AGAIN),
-    _of_payer("changed-order", _CHANGED, _SUBMIT, _CHANGE, BETWEEN),
-    _of_payer("tampered", Manner.TAMPERED, _SUBMIT, _of_only_order(_inserted(_TAMPERED)), TAMPER),
-    replace(
-        _of_payer("twelve-orders", _MANY, _APPROVAL, _many_orders, COMMON_JOB), is_combined=False
-    ),
-    AnomalyKind(
-        "late-success",
-        _LATE_SUCCESS,
-        _FAILURES,
-        _completed_late,
-        outcomes=(Outcome.FAILED, Outcome.EXPIRED),
-    ),
-    AnomalyKind("expiry-while-processing", _EXPIRY, _SUBMIT, _expire_later),
-    _deviation("create-500-before", Manner.ERROR_BEFORE),
-    _deviation("create-500-after", Manner.ERROR_AFTER),
-    _deviation("create-cut", Manner.CUT),
-    _deviation("create-slow", Manner.SLOW_CREATE),
-    _deviation("create-429", Manner.LIMITED),
-    AnomalyKind("early", Manner.EARLY, _DELIVER, _early, (CREATED,)),
-    AnomalyKind("delayed", "{} arrives after the next change", _DELIVER, _delayed(CHANGES), _PRIOR),
-    AnomalyKind("swapped", "{} arrives after the next event", _DELIVER, _delayed(_DELIVER), _PRIOR),
-    AnomalyKind("late", "{} arrives last", _DELIVER, _delayed(), _PRIOR),
-    AnomalyKind("lost", StepAction.LOSE, _DELIVER, _lost, _ALL),
-    AnomalyKind("twice", "{} is delivered twice in turn", _DELIVER, _repeated, _ALL),
-    _deviation("at-once", Manner.AT_ONCE, *_ALL),
-    _deviation("slow", Manner.SLOW, *_ALL),
-    AnomalyKind("outage", _OUTAGE, _DELIVER, _together),
-    _deviation("read-500", Manner.READ_ERROR, *_FINAL),
-    _deviation("second-read-500", Manner.SECOND_READ_ERROR, *_FINAL),
-    _deviation("read-429", Manner.READ_LIMITED, COMPLETED),
-    _deviation("read-cut", Manner.READ_CUT, *_FINAL),
-    _deviation("slow-read", Manner.SLOW_READ, COMPLETED),
-    AnomalyKind(
-        "overlapping",
-        Manner.OVERLAPPING,
-        _DELIVER,
-        _overlapping,
-        _UNTIL_PAID,
-        outcomes=(Outcome.PAID,),
-    ),
-    _deviation("killed", Manner.KILLED, *_ALL, needs=DISK),
-    _deviation("killed-again", Manner.KILLED_AGAIN, *_FINAL, needs=DISK),
-    _deviation("killed-in-handler", Manner.KILLED_IN_HANDLER, *_FINAL, needs=DISK),
-    AnomalyKind("rotation", StepAction.ROTATE, _START, _ROTATE_AFTER, needs=SIGNATURES),
+    _payer("second-order", Manner.SAME_CUSTOMER, _START, _of_only_order(_order_again)),
+    _payer("two-orders", Manner.TWO_CUSTOMERS, _START, _of_only_order(_two_orders), NAMED),
+    _payer("two-tabs", "the customer pays in two tabs", _SUBMIT, _AGAIN_EARLY, AGAIN),
+    _payer("changed-order", _CHANGED, _SUBMIT, _before(StepAction.BETWEEN), BETWEEN),
+    _payer("tampered", Manner.TAMPERED, _SUBMIT, _of_only_order(_TAMPERED), TAMPER),
+    _payer("twelve-orders", _MANY, _APPROVAL, _many_orders, COMMON_JOB),
+    _kind("late-success", _LATE_SUCCESS, _FAILURES, _completed_late, outcomes=_UNPAID),
+    _kind("expiry-while-processing", _EXPIRY, _SUBMIT, _expire_later),
+    _start("create-500-before", Manner.ERROR_BEFORE),
+    _start("create-500-after", Manner.ERROR_AFTER),
+    _start("create-cut", Manner.CUT),
+    _start("create-slow", Manner.SLOW_CREATE),
+    _start("create-429", Manner.LIMITED),
+    _event("early", Manner.EARLY, _early, (CREATED,)),
+    _event("delayed", "{} arrives after the next change", _delayed(CHANGES), _PRIOR),
+    _event("swapped", "{} arrives after the next event", _delayed(_DELIVER), _PRIOR),
+    _event("late", "{} arrives last", _delayed(), _PRIOR),
+    _event("lost", StepAction.LOSE, _lost, _ALL),
+    _event("twice", "{} is delivered twice in turn", _repeated, _ALL),
+    _delivery("at-once", Manner.AT_ONCE, *_ALL),
+    _delivery("slow", Manner.SLOW, *_ALL),
+    _event("outage", _OUTAGE, _together),
+    _delivery("read-500", Manner.READ_ERROR, *_FINAL),
+    _delivery("second-read-500", Manner.SECOND_READ_ERROR, *_FINAL),
+    _delivery("read-429", Manner.READ_LIMITED, COMPLETED),
+    _delivery("read-cut", Manner.READ_CUT, *_FINAL),
+    _delivery("slow-read", Manner.SLOW_READ, COMPLETED),
+    _delivery("overlapping", Manner.OVERLAPPING, CREATED, PROCESSING, COMPLETED),
+    _delivery("killed", Manner.KILLED, *_ALL),
+    _delivery("killed-again", Manner.KILLED_AGAIN, *_FINAL),
+    _delivery("killed-in-handler", Manner.KILLED_IN_HANDLER, *_FINAL),
+    _kind("rotation", StepAction.ROTATE, _START, _after(StepAction.ROTATE), WEBHOOK, SIGNATURES),
     _encoding("bytes-pretty", Manner.PRETTY, JSON),
     _encoding("bytes-escaped", Manner.ESCAPED, JSON),
     _encoding("bytes-order", Manner.REVERSED),
     _encoding("amharic", Manner.AMHARIC),
-    AnomalyKind("return-at-once", Manner.WITH_RETURN, _RETURN, _RETURN_AT_ONCE),
-    _job("settle-at-once", Manner.WITH_SETTLE, _COMPLETIONS, _with_completed(Manner.WITH_SETTLE)),
-    AnomalyKind("return-unpaid", _UNPAID, _FIRST_CHANGES, _RETURN_BEFORE, needs=PAGE),
-    AnomalyKind("return-processing", _EARLY_RETURN, _ANSWERS, _RETURN_BEFORE, needs=PAGE),
-    AnomalyKind("return-foreign", Manner.FOREIGN, _FIRST_CHANGES, _RETURN_FOREIGN, needs=PAGE),
-    AnomalyKind("return-twice", "the customer opens success_url twice", _RETURN, _repeated),
-    AnomalyKind("no-return", "the customer never opens success_url", _RETURN, _replaced),
-    AnomalyKind("cancel-opened", _CANCEL, _FIRST_CHANGES, _CANCEL_BEFORE),
-    AnomalyKind("cancel-opened-paid", _LATE_CANCEL, _COMPLETIONS, _cancel_late),
-    _job("settle-unpaid", "the job runs before the customer pays", _FIRST_CHANGES, _RUN_JOB),
-    _job("settle-processing", "the job runs while the payment is processing", _ANSWERS, _RUN_JOB),
-    _job("settle-first", "the job runs before the event arrives", _RESULTS, _RUN_AFTER),
-    _job("job-twice-at-once", "the job runs twice at once", _COMPLETIONS, _RUN_TWICE),
-    _job("job-with-return", _JOB_RETURN, _COMPLETIONS, _RUN_WITH_RETURN),
+    _page("return-at-once", Manner.WITH_RETURN, _RETURN, _AT_RETURN),
+    _job("settle-at-once", Manner.WITH_SETTLE, _COMPLETIONS, _AT_JOB),
+    _page("return-unpaid", _BEFORE_PAYING, _FIRST_CHANGES, _before(StepAction.RETURN)),
+    _page("return-processing", _EARLY_RETURN, _ANSWERS, _before(StepAction.RETURN)),
+    _page("return-foreign", Manner.FOREIGN, _FIRST_CHANGES, _FOREIGN),
+    _page("return-twice", "the customer opens success_url twice", _RETURN, _repeated),
+    _page("no-return", "the customer never opens success_url", _RETURN, _replaced),
+    _kind("cancel-opened", _CANCEL, _FIRST_CHANGES, _before(StepAction.CANCEL)),
+    _kind("cancel-opened-paid", _LATE_CANCEL, _COMPLETIONS, _cancel_late),
+    _job("settle-unpaid", "the job runs before the customer pays", _FIRST_CHANGES, _before(_JOB)),
+    _job("settle-processing", _EARLY_JOB, _ANSWERS, _before(_JOB)),
+    _job("settle-first", "the job runs before the event arrives", _RESULTS, _after(_JOB)),
+    _job("job-twice-at-once", "the job runs twice at once", _COMPLETIONS, _AFTER_TWICE),
+    _job("job-with-return", _JOB_RETURN, _COMPLETIONS, _AFTER_BOTH, PAGE),
     _forgery(Manner.FORGED, SIGNATURE),
     _forgery(Manner.STALE, TIMESTAMP),
     _forgery(Manner.UNSIGNED, SIGNATURE),
@@ -356,9 +358,9 @@ ANOMALY_KINDS = (
     _forgery(Manner.OTHER_ORDER),
     _forgery(Manner.OTHER_AMOUNT, AMOUNT),
     _forgery(Manner.UNTRUE, UNSIGNED),
-    AnomalyKind("later-1h", _LATER, _DELIVER, _later(Manner.AN_HOUR), needs=clock),
-    AnomalyKind("later-3d", _MUCH_LATER, _DELIVER, _later(Manner.THREE_DAYS), needs=clock),
-    AnomalyKind("night", _NIGHT, _APPROVAL, _at_night, needs=night_job),
+    _kind("later-1h", _LATER, _DELIVER, _later(Manner.AN_HOUR), WEBHOOK, CLOCK),
+    _kind("later-3d", _MUCH_LATER, _DELIVER, _later(Manner.THREE_DAYS), WEBHOOK, CLOCK),
+    _job("night", _NIGHT, _APPROVAL, _at_night, CLOCK),
 )
 
 

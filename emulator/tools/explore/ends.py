@@ -1,6 +1,7 @@
 """Compares the ends of histories that have the same facts."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -15,7 +16,7 @@ from emulator.tools.explore.judgement import (
     unstable_places,
 )
 from emulator.tools.explore.observation import Observation
-from emulator.tools.explore.session import ExploreSession
+from emulator.tools.explore.session import AnomalyLeftOut, ExploreSession
 from emulator.tools.explore.settling import STATE_PAUSE_MS
 from emulator.tools.explore.steps import CREATED, Capabilities, Steps
 
@@ -52,9 +53,10 @@ class Ends:
         for names in () if is_brief else CALIBRATIONS:
             parts = (*history.anomalies, *(ANOMALY_BY_NAME[name] for name in names))
             run = build_history(history.outcome, parts, self._can)
-            if run is not None:
-                unstable = self.unstable | unstable_places(await observe(run), reference)
-                self._compared = replace(self._compared, unstable=unstable)
+            with suppress(AnomalyLeftOut):
+                if run is not None:
+                    unstable = self.unstable | unstable_places(await observe(run), reference)
+                    self._compared = replace(self._compared, unstable=unstable)
 
     async def compare(self, observation: Observation) -> HistoryFailure | None:
         """Compare the end with the end of the same facts, in another order or without repetitions.

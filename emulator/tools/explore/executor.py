@@ -2,7 +2,6 @@
 
 from contextlib import nullcontext
 from functools import partial
-from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -15,6 +14,7 @@ from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.deliveries import HistoryDeliveries, forged_event
 from emulator.tools.explore.encodings import encoded
 from emulator.tools.explore.histories import History
+from emulator.tools.explore.needs import PAGE
 from emulator.tools.explore.observation import (
     HAS_MONEY,
     HAS_NO_MONEY,
@@ -156,7 +156,12 @@ class HistoryRun:
         return count
 
     async def _start(self, step: HistoryStep) -> str:
-        return await self._starts.start(step)
+        result = await self._starts.start(step)
+        opens_page = any(PAGE in each.kind.needs for each in self._history.anomalies)
+        reason = self._shop.unopened("success_url", self._payment["success_url"])
+        if opens_page and reason:
+            raise AnomalyLeftOut(reason)
+        return result
 
     async def _again(self, step: HistoryStep) -> str:
         return await self._starts.again(step)
@@ -292,8 +297,8 @@ class HistoryRun:
     async def _cancel(self, _: HistoryStep) -> str:
         """Open `cancel_url`. Raises AnomalyLeftOut for a host that the file does not name."""
         url = self._payment["cancel_url"]
-        if (host := urlsplit(url).netloc) not in self._integration.hosts:
-            raise AnomalyLeftOut(f"cancel_url is on {host}, a host that the file does not name")
+        if reason := self._shop.unopened("cancel_url", url):
+            raise AnomalyLeftOut(reason)
         page = await self._shop.open(self._order.browser, url)
         self._starts.note(page, "cancel_url is answered", limit=SERVER_ERROR)
         return page.text
@@ -301,6 +306,9 @@ class HistoryRun:
     async def _return(self, step: HistoryStep) -> str:
         payment, could_know = self._payment, self._observed.could_know
         url = payment["success_url"]
+        if reason := self._shop.unopened("success_url", url):
+            self._session.unopened.add(reason)
+            return "not opened"
         if step.manner is Manner.FOREIGN:
             url = with_payment(url, payment["id"], (await self._other_payment())["id"])
         known = payment["id"], self._status

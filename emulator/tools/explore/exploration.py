@@ -375,7 +375,7 @@ class Exploration:
     @property
     def left_out(self) -> dict[str, list[str]]:
         """The anomalies that did not occur, by the reason."""
-        problems = left_out(self.can)
+        problems = left_out(self.can) | {each: ["return"] for each in self._session.unopened}
         for history, reason in self._impossible:
             names = problems.setdefault(reason, [])
             names += (each for each in history.name.anomalies if each not in names)

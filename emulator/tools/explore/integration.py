@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
+from emulator.http.addresses import host_and_port, is_loopback, with_host
 from emulator.scenarios.values import Json
 from emulator.tools.explore.histories import HistoryName
 from emulator.tools.explore.response_value import Amount, Condition, Count, ResponseValue, Unit
@@ -151,11 +152,11 @@ class Integration(Struct, frozen=True, kw_only=True):
         urls = (*(call.url for call in (*self.start, self.state)), self.webhook)
         return next((url for url in urls if url and not url.startswith("{")), "")
 
-    @property
-    def hosts(self) -> set[str]:
-        """The hosts that the file names."""
-        calls = (*self.start, self.state, *([self.settle] if self.settle else []))
-        return {urlsplit(url).netloc for url in (*(each.url for each in calls), self.webhook or "")}
+    def names(self, url: str) -> bool:
+        """Whether the file names the host of a URL, which may have another name of this machine."""
+        calls = (*self.start, self.state, self.settle, self.again, self.between, self.account)
+        urls = (self.webhook or "", *(call.url for call in calls if call))
+        return _host(url) in map(_host, urls)
 
     @property
     def settles_each(self) -> bool:
@@ -168,3 +169,8 @@ class Integration(Struct, frozen=True, kw_only=True):
     def names_payment(self) -> bool:
         """Whether a response to the customer identifies the payment."""
         return any(call.payment or call.checkout_url for call in self.start)
+
+
+def _host(url: str) -> str:
+    is_local = is_loopback(urlsplit(url).hostname or "")
+    return host_and_port(with_host(url, "localhost") if is_local else url)

@@ -39,6 +39,8 @@ class ExploreSession(Struct):
     wall: SystemClock
     shop_time: ShopTime | None = None
     """Moves the clock of the application; None where it cannot be moved."""
+    unopened: set[str] = field(default_factory=set)
+    """Why pages are not opened."""
     no_clock: str = ""
     """Why the clock of the application cannot be moved."""
     restart: Callable[[], Awaitable[None]] | None = None

@@ -229,10 +229,15 @@ class Shop(Struct):
             if not 300 <= response.status < 400 or location is None:
                 break
             url = urljoin(url, location)
-            if urlsplit(url).scheme not in {"http", "https"}:
+            if urlsplit(url).scheme not in {"http", "https"} or not self.integration.names(url):
                 break
             response = await self.client.send(self.page_request(browser, url))
         return response
+
+    def unopened(self, name: str, url: str) -> str:
+        """Why a page is not opened, if it is not."""
+        host, is_named = urlsplit(url).netloc, self.integration.names(url)
+        return "" if is_named else f"{name} is on {host}, a host that the file does not name"
 
     @staticmethod
     def page_request(browser: Browser, url: str) -> Request:

@@ -32,7 +32,8 @@ class SmallShop:
     Webhooks have an effect after `lag_s`, or when orders were read `lag_reads` times, and for a
     copy twice as often, or when `/idle` is requested. With `ignores_refunds`, a refunded order
     stays paid. It calls the service up to `calls` times, and `on_start` with the number of each
-    order. Requests of the path `fails` are answered 500, and those of `hangs` are not answered.
+    order; its pages may have another host. Requests of the path `fails` are answered 500, and
+    those of `hangs` are not answered.
     """
 
     port: int
@@ -44,6 +45,7 @@ class SmallShop:
     lag_reads: int = 0
     ignores_refunds: bool = False
     calls: int = 5
+    pages: str = ""
     fails: str = "-"
     hangs: str = "-"
     hung: list[str] = field(default_factory=list)
@@ -79,8 +81,8 @@ class SmallShop:
             "amount": 15_000,
             "currency": "ETB",
             "methods": ["telebirr"],
-            "success_url": f"{self.url}/paid/{order['id']}",
-            "cancel_url": f"{self.url}/cancelled",
+            "success_url": f"{self.pages or self.url}/paid/{order['id']}",
+            "cancel_url": f"{self.pages or self.url}/cancelled",
             "metadata": {"order": str(order["id"])},
             "idempotency_key": f"order-{order['id']}",
         }

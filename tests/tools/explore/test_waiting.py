@@ -24,14 +24,14 @@ from emulator.tools.explore.integration import Run
 from emulator.tools.explore.integration_file import parse_integration, read_integration
 from emulator.tools.explore.report import saved_file
 from emulator.tools.explore.service import MAX_SHARED, Service
-from emulator.tools.explore.session import ExploreSession
+from emulator.tools.explore.session import AnomalyLeftOut, ExploreSession
 from emulator.tools.explore.shop import Shop
 from emulator.tools.explore.shop_client import MAX_RESPONSE_S, ShopClient
 from emulator.tools.explore.shop_process import MAX_START_S, ShopProcess
 from emulator.tools.explore.steps import StepAction
 from emulator.tools.explore.summary import summary_lines
 from tests.cli.processes import HANGS_AFTER_S
-from tests.tools.explore.small_shop import KEY, SECRET, SmallShop, small_shop
+from tests.tools.explore.small_shop import KEY, SECRET, SmallShop, integration_text, small_shop
 from tests.tools.explore.test_histories import history
 
 MIN_A_SECOND, MAX_OTHER_ORDERS = 12, 20
@@ -126,6 +126,51 @@ async def test_a_request_that_hangs_is_named_after_two_attempts(
     [failure] = exploration.failures
     assert (failure.verdict.id, "timed out after 0.05 s" in failure.seen) == (verdict, True)
     assert len(shop.hung) <= 2
+
+
+# The path that is always answered 500, the job, and the history that shows it.
+FAILING = [
+    ("/paid", "/job", ("paid",)),
+    ("/cancelled", "/job", ("paid", "cancel-opened")),
+    ("/job", "/job", ("paid",)),
+    ("-", "/jbo", ("paid",)),
+    ("-", "/job", ("paid", "cancel-opened-paid")),
+]
+
+
+@pytest.mark.parametrize(("path", "job", "names"), FAILING)
+async def test_a_page_or_job_that_fails_is_a_failure(
+    path: str, job: str, names: tuple[str, ...], tmp_path: Path
+) -> None:
+    is_right = (path, job) == ("-", "/job")
+    with small_shop() as shop:
+        shop.fails, settle = path, f"settle: {{request: POST {shop.url}{job}}}\n"
+        async with exploring(shop, tmp_path, WaitingClock(), more=settle) as exploration:
+            failure = (await exploration.replay(history(*names))).failure
+    assert (failure and failure.verdict.id) == (None if is_right else "request-failed")
+
+
+async def test_pages_of_a_host_that_the_file_does_not_name_are_not_opened(tmp_path: Path) -> None:
+    with small_shop() as shop:
+        shop.pages = "https://pages.example:9"
+        async with exploring(shop, tmp_path, WaitingClock()) as exploration:
+            await exploration.run()
+            for name, page in (("return-at-once", "success_url"), ("cancel-opened", "cancel_url")):
+                with pytest.raises(AnomalyLeftOut, match=f"{page} is on pages.example:9, a host"):
+                    await exploration.observe(history("paid", name))
+    assert exploration.failures == []
+    reason = "success_url is on pages.example:9, a host that the file does not name"
+    assert f"left out: return; {reason}" in summary_lines(exploration)
+
+
+HOSTS = [("http://localhost:3000/x", True), ("http://[::1]:3000/", True)]
+HOSTS += [("http://127.0.0.1:3001/x", False), ("http://shop.example:3000/", False)]
+
+
+@pytest.mark.parametrize(("url", "is_named"), HOSTS)
+def test_a_file_names_a_host_by_any_name_of_this_machine(url: str, is_named: bool) -> None:
+    text = integration_text("http://127.0.0.1:3000")
+    assert parse_integration(text, "shop.yaml").names(url) is is_named
 
 
 TITLES = [
