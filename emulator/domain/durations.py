@@ -17,7 +17,7 @@ _PARTS = re.compile(
 )
 _PART = re.compile(rf"({_NUMBER})\s?(ms|milli|[smhd])", re.ASCII | re.IGNORECASE)
 _DIGITAL = re.compile(r"(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,3})?)", re.ASCII)
-_DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h|d)", re.ASCII)
+DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h|d)", re.ASCII)
 
 
 def parse_duration_ms(text: str) -> int:
@@ -25,7 +25,7 @@ def parse_duration_ms(text: str) -> int:
 
     Raises ValueError for another format, fractions of a millisecond, and over ten years.
     """
-    match = _DURATION.fullmatch(text)
+    match = DURATION.fullmatch(text)
     if match is None:
         nearest = nearest_duration(text)
         hint = _conversion(text) if nearest is None else f"; did you mean '{nearest}'?"
@@ -60,7 +60,7 @@ def nearest_duration(text: str) -> str | None:
     if match is None:
         return None
     nearest = f"{match[1]}{_unit(match[2])}"
-    return nearest if _DURATION.fullmatch(nearest) else None
+    return nearest if DURATION.fullmatch(nearest) else None
 
 
 def duration_text(span_ms: int) -> str:

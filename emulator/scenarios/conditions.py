@@ -20,8 +20,10 @@ from emulator.scenarios.entries import Entry, listed, read_text, whole_number
 from emulator.scenarios.kinds import (
     Duration,
     JsonSchema,
+    JsonValue,
     Kind,
     ListOf,
+    OrNull,
     PairsOf,
     Text,
     WholeNumber,
@@ -111,6 +113,54 @@ class NewPaymentName(PaymentName):
 PAYMENT_NAME = PaymentName()
 
 
+TEXT_OR_NULL = OrNull(Text())
+_JSON = JsonValue()
+
+
+def _field(description: str, kind: Kind[Any] | None = None) -> Key:
+    """A field of a payment. With `payment` a key has one meaning, without it the second one."""
+    return of_both(description, "This member of the last response.", kind or _JSON)
+
+
+def of_both(description: str, otherwise: str, kind: Kind[Any]) -> Key:
+    return Key(kind, f"{description} Without `payment`: {otherwise}")
+
+
+PAYMENT_FIELDS = {
+    "id": _field("The id."),
+    "object": _field("Always `payment`."),
+    "amount": _field("The amount in ETB cents."),
+    "currency": _field("The currency."),
+    "status": _field("The status.", Word([status.value for status in Status])),
+    "method": _field("The payment method.", TEXT_OR_NULL),
+    "checkout_url": _field("The address of the checkout page."),
+    "success_url": _field("The redirect URL after success."),
+    "cancel_url": _field("The redirect URL after a cancellation."),
+    "metadata": _field("The complete metadata of the payment."),
+    "created_at": _field("The time of creation."),
+    "expires_at": _field("The time at which the checkout expires."),
+    "completed_at": _field("The time of completion, or `null`."),
+}
+
+
+def as_given(description: str, kind: Kind[Any] = _JSON, *, default_text: str = "") -> Key:
+    return Key(kind, f"{description} The value is sent without a check.", default_text=default_text)
+
+
+# Of the parameters that the API requires.
+_FILLED_IN = "filled in"
+CREATE_MEMBERS = {
+    "amount": as_given("The amount in ETB cents.", default_text=_FILLED_IN),
+    "currency": as_given("The currency: ETB.", default_text=_FILLED_IN),
+    "methods": as_given("The payment methods to offer.", default_text=_FILLED_IN),
+    "success_url": as_given("The redirect URL after success.", default_text=_FILLED_IN),
+    "cancel_url": as_given("The redirect URL after a cancellation.", default_text=_FILLED_IN),
+    "metadata": as_given("Up to 20 pairs of texts."),
+    "idempotency_key": as_given("The key that makes a retry of the request safe."),
+    "expires_in": as_given("The seconds until the checkout expires."),
+}
+
+
 def payer_rule(consequence: str = "") -> KeyRule:
     """Method, phone and bank must be able to belong to one payment."""
 
@@ -132,20 +182,12 @@ def payer_rule(consequence: str = "") -> KeyRule:
             elif phone is not None:
                 members.known["bank"].note(f"no payment has both a phone and a bank{consequence}")
 
-    return KeyRule(check=check)
+    return check
 
 
-def _check_reason(members: Members) -> None:
+def check_reason(members: Members) -> None:
     if members.values["status"] not in (None, Status.FAILED) and "reason" in members.known:
         members.known["reason"].note(f"reason belongs to 'status: {Status.FAILED}' alone")
-
-
-REASON_RULE = KeyRule(
-    check=_check_reason,
-    schema={
-        "dependentSchemas": {"reason": {"properties": {"status": {"const": Status.FAILED.value}}}}
-    },
-)
 
 
 def _check_range(members: Members) -> None:
@@ -162,7 +204,7 @@ AMOUNT_RANGE = MappingOf(
         "gte": Key(AMOUNT_MINOR, "The smallest amount that matches."),
         "lte": Key(AMOUNT_MINOR, "The largest amount that matches."),
     },
-    KeyRule(check=_check_range, schema={"minProperties": 1}),
+    _check_range,
 )
 
 
@@ -190,7 +232,7 @@ def mode_key(description: str) -> Key:
     return Key(MODE, description, default_text="both modes")
 
 
-def _check_times(members: Members) -> None:
+def check_times(members: Members) -> None:
     begin, end = members.values["from"], members.values["until"]
     if begin is not None and end is not None and begin >= end:
         members.known["until"].note("until must be later than from")
@@ -207,9 +249,6 @@ TIMES = {
         Duration(at_least=1), "Only before this time, counted as `from`.", field="until_ms"
     ),
 }
-TIMES_RULE = KeyRule(check=_check_times)
-
-
 WHEN = MappingOf(
     When,
     {
@@ -232,7 +271,7 @@ WHEN = MappingOf(
     payer_rule(", so this never matches"),
 )
 OUTCOME_WHEN = MappingOf(
-    When, {**WHEN.keys, **TIMES}, payer_rule(", so this never matches"), TIMES_RULE
+    When, {**WHEN.keys, **TIMES}, payer_rule(", so this never matches"), check_times
 )
 
 

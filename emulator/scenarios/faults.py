@@ -1,12 +1,14 @@
-"""Declares the section `faults`: which requests go wrong, and how.
+"""Declares what the faults of requests and of deliveries share, and the section `faults`.
 
-A fault type is a FaultType here and an entry in TYPES.
+A fault type is its keys, its effect as a value, and the rules about its keys: a FaultType and an
+entry in TYPES. Reading, writing, the JSON Schema and the coverage follow from it.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from itertools import combinations
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeVar
 
 from emulator.domain.durations import parse_duration_ms
 from emulator.domain.faults import (
@@ -20,18 +22,11 @@ from emulator.domain.faults import (
     RequestEffect,
 )
 from emulator.files.yaml_nodes import ScalarNode
-from emulator.scenarios.conditions import (
-    TIMES,
-    TIMES_RULE,
-    list_of_rules,
-    mode_key,
-    rule_keys,
-)
+from emulator.scenarios.conditions import TIMES, check_times, list_of_rules, mode_key, rule_keys
 from emulator.scenarios.entries import Entry, decimal_number, listed, whole_number
-from emulator.scenarios.fault_types import FaultMapping, FaultType, Settings
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, Text, WholeNumber, Word
-from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, conditional_rule, is_on
-from emulator.scenarios.values import FaultRule, FaultWhen, Json
+from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, exclusions, needs
+from emulator.scenarios.values import Fault, FaultRule, FaultWhen, Json
 
 MAX_RETRY_AFTER_S = 86_400
 # The contract's 429 always has the header (section 7).
@@ -39,12 +34,118 @@ RATE_LIMITED = 429
 RETRY_AFTER_S = 1
 MAX_LATENCY_MS = 300_000
 MAX_REQUESTS = 1_000_000
+MAX_BODY_CHARACTERS = 10_000
 ANY_REQUEST = "any"
-# At most one of these.
-FAULT_COUNTS = ("nth", "every", "chance")
 
-_COUNT = WholeNumber(at_most=MAX_REQUESTS)
-_AFTER_COMMIT = {"properties": {"point": {"const": Point.AFTER_COMMIT.value}}}
+E = TypeVar("E")
+Settings = Mapping[str, Any]
+"""The keys of a fault that are given, without those that are false, and their values."""
+
+
+@dataclass(frozen=True)
+class FaultType:
+    """A type of fault; it applies where its first key is given.
+
+    `effect` returns the fields of the effect that the settings change; without it, the first key
+    changes its own field. `excludes` are the keys that make no sense beside the first key, and why;
+    `excludes_all` is the reason if these are all other keys. `rules` are about the effect, and
+    `rule_rules` about the rule that it is in.
+    """
+
+    keys: Mapping[str, Key]
+    _: KW_ONLY
+    effect: Callable[[Settings], Mapping[str, object]] | None = None
+    excludes: Mapping[str, str] = field(default_factory=dict)
+    excludes_all: str = ""
+    rules: Sequence[KeyRule] = ()
+    rule_rules: Sequence[KeyRule] = ()
+
+    @cached_property
+    def name(self) -> str:
+        return next(iter(self.keys))
+
+    @property
+    def coverage_names(self) -> tuple[str, ...]:
+        """What a run can exercise of it: each of its words, if it takes words."""
+        kind = self.keys[self.name].kind
+        words = kind.offered if isinstance(kind, Word) else [True]
+        return tuple(self.coverage_name(word) for word in words)
+
+    def coverage_name(self, setting: Json) -> str:
+        is_word = isinstance(self.keys[self.name].kind, Word)
+        return f"{self.name} {setting}" if is_word else self.name
+
+    def changes(self, settings: Settings) -> Mapping[str, object]:
+        """The fields of the effect that the settings change."""
+        if self.effect is not None:
+            return self.effect(settings)
+        return {self.keys[self.name].field or self.name: settings[self.name]}
+
+
+class FaultMapping(MappingOf[Fault[E]]):
+    """The effect of a rule: the keys of all fault types, and keys that they share.
+
+    A shared key is also the name of its field in the effect.
+    """
+
+    def __init__(
+        self,
+        types: Sequence[FaultType],
+        make_effect: Callable[..., E],
+        shared: Mapping[str, Key] | None = None,
+    ) -> None:
+        self._types = types
+        self._make_effect = make_effect
+        self._shared = shared or {}
+        keys = {name: key for type_ in types for name, key in type_.keys.items()}
+        keys.update(self._shared)
+        excluded = {type_.name: _excluded(type_, keys) for type_ in types}
+        rules = (rule for type_ in types for rule in type_.rules)
+        super().__init__(Fault, keys, self._check_given, exclusions(excluded), *rules)
+
+    def _check_given(self, members: Members) -> None:
+        """Keys that are false, or shared, are no effects."""
+        if self._shared.keys() >= members.given.keys() and not members.has_stray_keys:
+            names = listed([type_.name for type_ in self._types], "or")
+            members.entry.note(f"{members.entry.label} must have {names}")
+
+    def build(self, members: Members) -> Fault[E]:
+        given, values = members.given, members.values
+        return self.fault(
+            {name: values[name] for name in self.keys if name in given and values[name] is not None}
+        )
+
+    def fault(self, settings: Settings) -> Fault[E]:
+        return Fault(effect=self._effect(settings), settings=tuple(settings.items()))
+
+    def _effect(self, settings: Settings) -> E:
+        fields: dict[str, object] = {}
+        for type_ in self._types:
+            if type_.name in settings:
+                fields.update(type_.changes(settings))
+        fields.update({key: settings[key] for key in self._shared if key in settings})
+        return self._make_effect(**fields)
+
+    def write(self, value: Fault[E]) -> Json:
+        """The settings, without those that make no difference; one at least."""
+        settings = dict(value.settings)
+        for name in dict(settings):
+            others = {other: setting for other, setting in settings.items() if other != name}
+            if others and self._effect(others) == value.effect:
+                settings = others
+        return {name: self.keys[name].kind.write(setting) for name, setting in settings.items()}
+
+    def exercised(self, written: Mapping[str, Json]) -> Iterator[tuple[FaultType, Json]]:
+        """The fault types of a fault that is written as JSON, each with its setting."""
+        for type_ in self._types:
+            if setting := written.get(type_.name):
+                yield type_, setting
+
+
+def _excluded(type_: FaultType, keys: Mapping[str, Key]) -> Mapping[str, str]:
+    if not type_.excludes_all:
+        return type_.excludes
+    return {key: type_.excludes_all for key in keys if key not in type_.keys}
 
 
 class RetryAfter(Kind[int]):
@@ -60,7 +161,7 @@ class RetryAfter(Kind[int]):
         return None
 
     def schema(self) -> JsonSchema:
-        duration = Duration(at_least=1_000, at_most=MAX_RETRY_AFTER_S * 1_000, in_seconds=True)
+        duration = Duration(at_least=1_000, at_most=MAX_RETRY_AFTER_S * 1_000)
         return {"anyOf": [WholeNumber(at_most=MAX_RETRY_AFTER_S).schema(), duration.schema()]}
 
 
@@ -70,12 +171,6 @@ def _whole_seconds(text: str) -> int | None:
     except ValueError:
         return None
     return seconds if rest_ms == 0 else None
-
-
-def _need_status(members: Members) -> None:
-    given = members.given
-    if "retry_after" in given and "status" not in given and not members.is_on("drop"):
-        given["retry_after"].note("'retry_after' is a header of the response, so it needs 'status'")
 
 
 def _error_response(settings: Settings) -> dict[str, object]:
@@ -97,16 +192,8 @@ STATUS = FaultType(
         ),
     },
     effect=_error_response,
-    rules=[KeyRule(check=_need_status, schema={"dependentRequired": {"retry_after": ["status"]}})],
+    rules=[needs("retry_after", "status")],
 )
-MAX_BODY_CHARACTERS = 10_000
-
-
-def _need_status_of_body(members: Members) -> None:
-    if "body" in members.known and "status" not in members.known:
-        members.known["body"].note("'body' belongs to an error response, so it needs 'status'")
-
-
 BODY = FaultType(
     {
         "body": Key(
@@ -121,12 +208,7 @@ BODY = FaultType(
             "text. Needs `status`, usually 502, 503 or 504.",
         )
     },
-    rules=[
-        KeyRule(
-            check=_need_status_of_body,
-            schema={"allOf": [{"dependentRequired": {"body": ["status"]}}]},
-        )
-    ],
+    rules=[needs("body", "status")],
 )
 LATENCY = FaultType(
     {
@@ -155,7 +237,7 @@ DROP = FaultType(
 
 
 def _check_truncation(members: Members) -> None:
-    if not members.is_on("truncate") or members.is_on("drop") or "status" in members.known:
+    if "truncate" not in members.given or "status" in members.known:
         return
     if members.values["point"] is Point.BEFORE_COMMIT:
         members.known["point"].note(
@@ -177,17 +259,10 @@ TRUNCATE = FaultType(
         )
     },
     effect=_truncation,
-    rules=[
-        conditional_rule(
-            {**is_on("truncate"), "not": {"required": ["status"]}},
-            _AFTER_COMMIT,
-            check=_check_truncation,
-        )
-    ],
+    rules=[_check_truncation],
 )
 
 _HELD_REQUESTS = [ApiRequest.RETRIEVE_PAYMENT, ApiRequest.LIST_PAYMENTS]
-_IS_HELD = {"type": "object", "required": ["hold"]}
 
 
 def _check_hold(members: Members) -> None:
@@ -218,27 +293,8 @@ HOLD = FaultType(
         )
     },
     effect=lambda _: {"until_delivery": True, "point": Point.AFTER_COMMIT},
-    rules=[conditional_rule(_IS_HELD, _AFTER_COMMIT, check=_check_hold)],
-    rule_rules=[
-        KeyRule(
-            check=_check_held_request,
-            schema={
-                "if": {"properties": {"then": _IS_HELD}, "required": ["then"]},
-                "then": {
-                    "properties": {
-                        "when": {
-                            "type": "object",
-                            "properties": {
-                                "request": {"enum": [str(name) for name in _HELD_REQUESTS]}
-                            },
-                            "required": ["request"],
-                        }
-                    },
-                    "required": ["when"],
-                },
-            },
-        )
-    ],
+    rules=[_check_hold],
+    rule_rules=[_check_held_request],
 )
 TYPES = (STATUS, BODY, LATENCY, DROP, TRUNCATE, HOLD)
 
@@ -265,7 +321,7 @@ class _Chance(Kind[float]):
 
 
 def _check_counts(members: Members) -> None:
-    first, *others = [key for key in members.known if key in FAULT_COUNTS] or [""]
+    first, *others = [key for key in members.known if key in ("nth", "every", "chance")] or [""]
     for key in others:
         members.known[key].note(
             f"'{key}' is not allowed beside '{first}': "
@@ -273,6 +329,7 @@ def _check_counts(members: Members) -> None:
         )
 
 
+_COUNT = WholeNumber(at_most=MAX_REQUESTS)
 FAULT_WHEN = MappingOf(
     FaultWhen,
     {
@@ -289,16 +346,9 @@ FAULT_WHEN = MappingOf(
         "chance": Key(_Chance(), "Each request with this probability. The seed decides."),
         **TIMES,
     },
-    TIMES_RULE,
-    KeyRule(
-        check_keys=_check_counts,
-        schema={
-            "allOf": [{"not": {"required": list(pair)}} for pair in combinations(FAULT_COUNTS, 2)]
-        },
-    ),
+    check_times,
+    _check_counts,
 )
-
-
 FAULT_THEN = FaultMapping(
     TYPES,
     RequestEffect,

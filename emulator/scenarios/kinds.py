@@ -7,12 +7,15 @@ of the value in a file come from the same declaration.
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
-from functools import partial
 from typing import Any, Generic, TypeVar
 
-from emulator.domain.durations import MAX_DURATION_MS, duration_text, parse_duration_ms
+from emulator.domain.durations import (
+    DURATION,
+    MAX_DURATION_MS,
+    duration_text,
+    parse_duration_ms,
+)
 from emulator.files.yaml_nodes import ListNode, MapNode, ScalarKind, ScalarNode
-from emulator.scenarios.duration_patterns import durations_up_to
 from emulator.scenarios.entries import (
     Entry,
     boolean,
@@ -169,19 +172,17 @@ class Word(Kind[W]):
 
 
 class Duration(Kind[int]):
-    """A span of time in milliseconds; the schema of one `in_seconds` permits whole seconds."""
+    """A span of time in milliseconds; the title in the schema has its limits."""
 
     def __init__(
         self,
         *,
         at_least: int = 0,
         at_most: int = MAX_DURATION_MS,
-        in_seconds: bool = False,
         examples: Collection[str] = _EXAMPLES,
     ) -> None:
         self.at_least = at_least
         self.at_most = at_most
-        self._in_seconds = in_seconds
         self._examples = examples
         self._limits = f"from {duration_text(at_least)} to {duration_text(at_most)}"
 
@@ -205,22 +206,15 @@ class Duration(Kind[int]):
         return None
 
     def schema(self) -> JsonSchema:
-        pattern = partial(durations_up_to, in_seconds=self._in_seconds)
-        schema: JsonSchema = {
+        limits = range(self.at_least, self.at_most + 1)
+        schema = {
             "type": "string",
-            "pattern": pattern(self.at_most),
-            "examples": [
-                text
-                for text in self._examples
-                if self.at_least <= parse_duration_ms(text) <= self.at_most
-            ],
+            "pattern": f"^{DURATION.pattern}$",
+            "examples": [text for text in self._examples if parse_duration_ms(text) in limits],
         }
-        if self.at_least:
-            # Also with more zeros.
-            below = re.sub(r"0\{0,[0-9]+\}", "0*", pattern(self.at_least - 1))
-            schema["not"] = {"pattern": below}
-        is_limited = self.at_most < MAX_DURATION_MS
-        return {"title": f"duration {self._limits}", **schema} if is_limited else schema
+        if self.at_most < MAX_DURATION_MS:
+            return {"title": f"duration {self._limits}", **schema}
+        return {"title": "duration above 0", **schema} if self.at_least else schema
 
     def write(self, value: int) -> Json:
         return duration_text(value)

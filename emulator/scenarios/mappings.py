@@ -4,17 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from emulator.files.yaml_nodes import MapNode
-from emulator.scenarios.entries import (
-    Entry,
-    Pairs,
-    is_empty,
-    listed,
-    note_unknown_key,
-    read_pairs,
-)
+from emulator.scenarios.entries import Entry, is_empty, listed, note_unknown_key, read_pairs
 from emulator.scenarios.kinds import Boolean, JsonSchema, Kind
 from emulator.scenarios.values import Json
 
@@ -70,19 +63,16 @@ class Members(Struct, kw_only=True):
         return self.values[key] is True
 
 
-class KeyRule(Struct, frozen=True, kw_only=True):
-    """A rule about several keys of a mapping: it notes what breaks it, and has a JSON Schema.
-
-    `check_keys` precedes the reading of the values, `check` follows it.
-    """
-
-    check_keys: Callable[[Members], None] | None = None
-    check: Callable[[Members], None] | None = None
-    schema: JsonSchema = field(default_factory=dict)
+KeyRule = Callable[[Members], None]
+"""Notes what breaks a rule about several keys of a mapping, whose values are read already."""
 
 
 class MappingOf(Kind[T]):
-    """A mapping of declared keys, from which `make` makes the value; or nothing, if optional."""
+    """A mapping of declared keys, from which `make` makes the value; or nothing, if optional.
+
+    The JSON Schema has the keys, and not the rules: the reader alone checks what keys have to do
+    with each other.
+    """
 
     def __init__(
         self,
@@ -94,8 +84,6 @@ class MappingOf(Kind[T]):
         self._make = make
         self.keys = keys
         self._rules = rules
-        self._key_checks = [rule.check_keys for rule in rules if rule.check_keys is not None]
-        self._checks = [rule.check for rule in rules if rule.check is not None]
         self._is_optional = is_optional
         self._required = {n: key.required for n, key in keys.items() if key.required is not None}
         self._defaults = {name: key.default for name, key in keys.items()}
@@ -110,22 +98,6 @@ class MappingOf(Kind[T]):
         pairs = {} if self._is_optional and is_empty(entry) else read_pairs(entry)
         if pairs is None:
             return None
-        members = self._known(entry, pairs)
-        known, values = members.known, members.values
-        for name, advice in self._required.items():
-            if name not in known:
-                entry.note(f"{entry.label} must have '{name}': {advice}")
-        for check in self._key_checks:
-            check(members)
-        for name, key in self.keys.items():
-            if name in known:
-                values[name] = key.kind.read(known[name])
-        for check in self._checks:
-            check(members)
-        return members
-
-    def _known(self, entry: Entry, pairs: Pairs) -> Members:
-        """The members without their values, after unknown keys are noted."""
         members = Members(entry=entry, keys={}, known={}, values=dict(self._defaults))
         for name, (key_entry, value) in pairs.items():
             if name in self.keys:
@@ -133,6 +105,14 @@ class MappingOf(Kind[T]):
                 members.known[name] = value
             else:
                 self.note_unknown(members, key_entry, name)
+        for name, advice in self._required.items():
+            if name not in members.known:
+                entry.note(f"{entry.label} must have '{name}': {advice}")
+        for name, key in self.keys.items():
+            if name in members.known:
+                members.values[name] = key.kind.read(members.known[name])
+        for rule in self._rules:
+            rule(members)
         return members
 
     def note_unknown(self, members: Members, key_entry: Entry, name: str) -> None:
@@ -150,17 +130,12 @@ class MappingOf(Kind[T]):
         return self._make(**fields)
 
     def schema(self) -> JsonSchema:
-        schema: JsonSchema = {
+        return {
             "type": ["object", "null"] if self._is_optional else "object",
             "properties": {name: key.schema() for name, key in self.keys.items()},
             "required": list(self._required),
             "additionalProperties": False,
         }
-        all_of = [part for rule in self._rules for part in rule.schema.get("allOf", ())]
-        for rule in self._rules:
-            schema.update(rule.schema)
-        schema.pop("allOf", None)
-        return {**schema, "allOf": all_of} if all_of else schema
 
     def write(self, value: T) -> Json:
         """The keys in the order of their declaration, without those that have the default."""
@@ -172,18 +147,6 @@ class MappingOf(Kind[T]):
         return written
 
 
-def is_on(key: str) -> JsonSchema:
-    """The JSON Schema of a mapping in which `key` is true."""
-    return {"properties": {key: {"const": True}}, "required": [key]}
-
-
-def conditional_rule(
-    condition: JsonSchema, consequence: JsonSchema, *, check: Callable[[Members], None]
-) -> KeyRule:
-    """A rule that applies to the mappings that satisfy a condition, a JSON Schema as the rule."""
-    return KeyRule(check=check, schema={"allOf": [{"if": condition, "then": consequence}]})
-
-
 def needs_one(*keys: str) -> KeyRule:
     """One of the keys, or several, must be given."""
 
@@ -192,7 +155,17 @@ def needs_one(*keys: str) -> KeyRule:
             words = listed(map(repr, keys), "or")
             members.entry.note(f"{members.entry.label} must have {words}")
 
-    return KeyRule(check_keys=check, schema={"anyOf": [{"required": [key]} for key in keys]})
+    return check
+
+
+def needs(key: str, other: str) -> KeyRule:
+    """A key makes sense beside another one alone."""
+
+    def check(members: Members) -> None:
+        if key in members.given and other not in members.known:
+            members.known[key].note(f"'{key}' needs '{other}'")
+
+    return check
 
 
 def excludes(key: str, *others: str) -> KeyRule:
@@ -203,25 +176,22 @@ def excludes(key: str, *others: str) -> KeyRule:
             if other in members.known:
                 members.keys[other].note(f"'{other}' is not allowed beside '{key}'")
 
-    return KeyRule(
-        check_keys=check,
-        schema={"allOf": [{"not": {"required": [key, other]}} for other in others]},
-    )
+    return check
 
 
 def exclusions(table: Mapping[str, Mapping[str, str]]) -> KeyRule:
-    """What makes no sense beside a key that is true, and why; each key is noted once."""
+    """What makes no sense beside a key that is given and not false, and why.
+
+    A key is noted once, and later rules ignore it.
+    """
 
     def check(members: Members) -> None:
-        on = [key for key in table if members.values[key] is True]
-        for key, entry in members.given.items() if on else ():
-            other = next((other for other in on if key in table[other]), None)
+        given = members.given
+        for key, entry in given.items():
+            other = next((other for other in table if other in given and key in table[other]), None)
             if other is not None:
-                entry.note(f"'{key}' is not allowed beside '{other}: true': {table[other][key]}")
+                beside = f"{other}: true" if members.is_on(other) else other
+                entry.note(f"'{key}' is not allowed beside '{beside}': {table[other][key]}")
+                del members.known[key]
 
-    # `false` is as good as absent, and what is no Boolean has to be absent.
-    parts = [
-        {"if": is_on(key), "then": {"properties": {other: {"const": False} for other in excluded}}}
-        for key, excluded in table.items()
-    ]
-    return KeyRule(check=check, schema={"allOf": parts})
+    return check

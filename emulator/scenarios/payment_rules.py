@@ -1,6 +1,5 @@
 """Declares the sections `outcomes`, `expiry` and `checkout`: the rules about payments."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from emulator.domain.outcomes import (
@@ -22,22 +21,14 @@ from emulator.files.yaml_nodes import ScalarNode
 from emulator.scenarios.conditions import (
     OUTCOME_WHEN,
     REASON,
-    REASON_RULE,
     WHEN,
+    check_reason,
     list_of_rules,
     rule_keys,
 )
 from emulator.scenarios.entries import Entry, listed, read_items
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, WholeNumber, Word
-from emulator.scenarios.mappings import (
-    Key,
-    KeyRule,
-    MappingOf,
-    Members,
-    excludes,
-    is_on,
-    needs_one,
-)
+from emulator.scenarios.mappings import Key, MappingOf, Members, excludes, needs_one
 from emulator.scenarios.values import CheckoutRule, ExpiryRule, Json, OutcomeRule
 
 HANDSET = "handset"
@@ -49,10 +40,6 @@ _EXPECTED = f"a list of steps, or {HANDSET}"
 REASON_KEY = Key(
     REASON, "Why the payment failed; only with `status: failed`.", default_text="`provider_error`"
 )
-
-
-def _status_in(statuses: Iterable[Status]) -> JsonSchema:
-    return {"properties": {"status": {"enum": sorted(statuses)}}}
 
 
 UNUSUAL = "Permits every change to another status, such as `completed` after `failed`."
@@ -79,12 +66,7 @@ STEP = MappingOf(
             default=False,
         ),
     },
-    REASON_RULE,
-    KeyRule(
-        schema={
-            "allOf": [{"anyOf": [is_on("unusual"), _status_in(set(Status) - {Status.PENDING})]}]
-        }
-    ),
+    check_reason,
 )
 
 
@@ -103,9 +85,7 @@ class _Outcome(Kind[Outcome]):
         return Scripted(steps=_read_steps(entries))
 
     def schema(self) -> JsonSchema:
-        first = {"anyOf": [is_on("unusual"), _status_in(_ordinary(Status.PROCESSING))]}
-        steps: JsonSchema = {"type": "array", "items": STEP.schema(), "maxItems": MAX_STEPS}
-        steps["allOf"] = [{"prefixItems": [first]}]
+        steps = {"type": "array", "items": STEP.schema(), "maxItems": MAX_STEPS}
         return {"anyOf": [{"const": HANDSET}, steps]}
 
     def write(self, value: Outcome) -> Json:
@@ -207,11 +187,7 @@ def _check_forms(members: Members) -> None:
         members.entry.note(f"{members.entry.label} must have 'after': {_ADVICE}")
     if known.keys() >= {"after", "then"}:
         known["then"].note("'after' must be given once: next to 'when', or inside 'then'")
-        del known["after"]
-
-
-def _use_form(members: Members) -> None:
-    if "then" in members.known:
+    if "then" in known:
         members.values["after"] = members.values["then"]
 
 
@@ -226,11 +202,7 @@ EXPIRY_RULE = MappingOf(
             field=None,
         ),
     ),
-    KeyRule(
-        check_keys=_check_forms,
-        check=_use_form,
-        schema={"oneOf": [{"required": ["after"]}, {"required": ["then"]}]},
-    ),
+    _check_forms,
 )
 EXPIRY = list_of_rules(EXPIRY_RULE, "an expiry rule")
 
@@ -240,15 +212,6 @@ _DELAYS = {
     RedirectMoment.BEFORE_WEBHOOK: Duration(at_most=MAX_REDIRECT_WAIT_MS),
     RedirectMoment.BEFORE_COMPLETED: Duration(at_least=1),
 }
-
-
-def _delay_schema(moment: RedirectMoment, kind: Duration) -> JsonSchema:
-    schema = kind.schema()
-    limits = {key: schema[key] for key in ("pattern", "not") if key in schema}
-    return {
-        "if": {"properties": {"redirect": {"const": moment.value}}, "required": ["redirect"]},
-        "then": {"properties": {"delay": limits}},
-    }
 
 
 def _check_delay(members: Members) -> None:
@@ -302,18 +265,7 @@ CHECKOUT_EFFECT = MappingOf(
     needs_one("redirect", "attempts", "cancel"),
     excludes("redirect", "attempts", "cancel"),
     excludes("attempts", "cancel"),
-    KeyRule(
-        check=_check_delay,
-        schema={
-            "dependentSchemas": {
-                "delay": {
-                    "properties": {"redirect": {"enum": [moment.value for moment in _DELAYS]}},
-                    "required": ["redirect"],
-                }
-            },
-            "allOf": [_delay_schema(moment, kind) for moment, kind in _DELAYS.items()],
-        },
-    ),
+    _check_delay,
 )
 CHECKOUT_RULE = MappingOf(
     CheckoutRule,

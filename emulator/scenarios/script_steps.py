@@ -1,6 +1,6 @@
 """Declares the steps that act: requests, the customer's actions, and changes from outside."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,18 +10,19 @@ from emulator.files.yaml_nodes import MapNode, ScalarNode
 from emulator.scenarios import values
 from emulator.scenarios.conditions import (
     BANK,
+    CREATE_MEMBERS,
     METHOD,
     PAYMENT_NAME,
     PHONE,
-    REASON_RULE,
     NewPaymentName,
+    as_given,
+    check_reason,
     payer_rule,
 )
 from emulator.scenarios.entries import Entry, is_empty, listed, read_pairs, read_text, text_of
 from emulator.scenarios.faults import FAULT_RULE, LONE_FAULT_RULE
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, JsonValue, Kind, Word
-from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
-from emulator.scenarios.payment_members import CREATE_MEMBERS, as_given
+from emulator.scenarios.mappings import Key, MappingOf, Members
 from emulator.scenarios.payment_rules import REASON_KEY, UNUSUAL
 from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.values import Json, Step
@@ -144,7 +145,7 @@ RETRIEVE = MappingOf[Fields](
         "payment": Key(PAYMENT_NAME, NAMED),
         "id": as_given("An id, instead of `payment`.", _PaymentId()),
     },
-    KeyRule(check_keys=_check_one_of_both, schema={"minProperties": 1, "maxProperties": 1}),
+    _check_one_of_both,
 )
 
 
@@ -226,10 +227,6 @@ def _check_payer(members: Members) -> None:
         members.entry.note("pay must have 'phone' or 'bank': whose account is to pay")
 
 
-def _pays_by(methods: Iterable[str]) -> JsonSchema:
-    return {"properties": {"method": {"enum": sorted(methods)}}, "required": ["method"]}
-
-
 def _pay(**fields: Any) -> Fields:
     """The fields of the step, with the method if the phone or the bank belongs to one alone."""
     if fields["method"] is None and fields["phone"] is not None:
@@ -257,17 +254,7 @@ PAY = MappingOf(
         "bank": Key(BANK, "The customer's bank, instead of `phone`. Required by `bank_transfer`."),
     },
     payer_rule(),
-    KeyRule(
-        check=_check_payer,
-        schema={
-            "anyOf": [{"required": [key]} for key in ("method", "phone", "bank")],
-            "allOf": [
-                {"not": {"required": ["phone", "bank"]}},
-                {"if": _pays_by(PHONE_METHODS), "then": {"required": ["phone"]}},
-                {"if": _pays_by([BANK_TRANSFER]), "then": {"required": ["bank"]}},
-            ],
-        },
-    ),
+    _check_payer,
 )
 ANSWER = MappingOf[Fields](
     dict,
@@ -293,7 +280,7 @@ TRANSITION = MappingOf[Fields](
         "reason": REASON_KEY,
         "unusual": Key(Boolean(), UNUSUAL, default=False),
     },
-    REASON_RULE,
+    check_reason,
 )
 
 

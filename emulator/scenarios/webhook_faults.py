@@ -18,17 +18,9 @@ from emulator.domain.webhooks import (
 from emulator.files.yaml_nodes import ListNode
 from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
 from emulator.scenarios.entries import Entry, listed
-from emulator.scenarios.fault_types import FaultMapping, FaultType
+from emulator.scenarios.faults import FaultMapping, FaultType
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, ListOf, WholeNumber, Word
-from emulator.scenarios.mappings import (
-    Key,
-    KeyRule,
-    MappingOf,
-    Members,
-    conditional_rule,
-    excludes,
-    is_on,
-)
+from emulator.scenarios.mappings import Key, MappingOf, Members
 from emulator.scenarios.values import Json, WebhookRule, WebhookWhen
 
 MAX_COPIES = 100
@@ -49,10 +41,10 @@ COPIES = FaultType(
 
 
 def _need_copies(members: Members) -> None:
-    if not members.is_on("concurrent") or members.is_on("drop"):
-        return
     is_wrong = "copies" in members.known and members.values["copies"] is None
-    if not is_wrong and (members.values["copies"] or 1) < MIN_CONCURRENT_COPIES:
+    if "concurrent" not in members.given or is_wrong:
+        return
+    if (members.values["copies"] or 1) < MIN_CONCURRENT_COPIES:
         members.known["concurrent"].note(
             f"'concurrent: true' needs 'copies' of {MIN_CONCURRENT_COPIES} or more, "
             "because one delivery has nothing to be concurrent with"
@@ -68,13 +60,7 @@ CONCURRENT = FaultType(
             default=False,
         )
     },
-    rules=[
-        conditional_rule(
-            is_on("concurrent"),
-            {"properties": {"copies": {"minimum": MIN_CONCURRENT_COPIES}}, "required": ["copies"]},
-            check=_need_copies,
-        )
-    ],
+    rules=[_need_copies],
 )
 TIMEOUT = FaultType(
     {
@@ -125,12 +111,6 @@ def _check_delays(members: Members) -> None:
         )
 
 
-def _check_beside_delays(members: Members) -> None:
-    for key in _WITHOUT_DELAYS[1:] if "delays" in members.known else ():
-        if members.is_on(key):
-            members.known[key].note(f"'{key}' is not allowed beside 'delays'")
-
-
 _WITHOUT_DELAYS = ("delay", "concurrent", "hold", "before_response")
 DELAYS = FaultType(
     {
@@ -144,23 +124,8 @@ DELAYS = FaultType(
         "delays_ms": settings["delays"],
         "copies": len(settings["delays"]),
     },
-    rules=[
-        KeyRule(check=_check_delays),
-        excludes("delays", "delay"),
-        KeyRule(
-            check=_check_beside_delays,
-            schema={
-                "allOf": [
-                    {
-                        "if": {"required": ["delays"]},
-                        "then": {
-                            "properties": {key: {"const": False} for key in _WITHOUT_DELAYS[1:]}
-                        },
-                    }
-                ]
-            },
-        ),
-    ],
+    excludes=dict.fromkeys(_WITHOUT_DELAYS, "each copy has a delay of its own"),
+    rules=[_check_delays],
 )
 DROP = FaultType(
     {
@@ -211,17 +176,7 @@ BEFORE_RESPONSE = FaultType(
         "delay": "an event before the response is sent immediately",
         "hold": "an event before the response cannot wait for the next event",
     },
-    rule_rules=[
-        KeyRule(
-            check=_check_event,
-            schema={
-                "if": {"properties": {"then": is_on("before_response")}, "required": ["then"]},
-                "then": {
-                    "properties": {"when": {"properties": {"event": {"const": AWAITED_EVENT}}}}
-                },
-            },
-        )
-    ],
+    rule_rules=[_check_event],
 )
 
 

@@ -40,7 +40,7 @@ from emulator.scenarios.entries import (
 )
 from emulator.scenarios.kinds import JsonSchema, JsonValue, Kind, PairsOf, Text, Word
 from emulator.scenarios.loader import read_paths, unreadable
-from emulator.scenarios.mappings import Key, KeyRule, MappingOf
+from emulator.scenarios.mappings import Key, MappingOf
 from emulator.scenarios.problems import Problem, ScenarioError, hint_nearest
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION, VERSION_KEY
 from emulator.scenarios.values import Json, Scenario
@@ -238,7 +238,7 @@ FORM = MappingOf(
             default_text="empty",
         ),
     },
-    *(KeyRule(check=check) for check in FORM_CHECKS),
+    *FORM_CHECKS,
 )
 
 

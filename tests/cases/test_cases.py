@@ -8,9 +8,8 @@ import pytest
 import yaml
 
 from emulator.scenarios.conditions import WHEN
-from emulator.scenarios.expectations import EXPECT
 from emulator.scenarios.faults import FAULT_THEN, FAULT_WHEN
-from emulator.scenarios.script import SCRIPT_STEPS
+from emulator.scenarios.script import EXPECT, SCRIPT_STEPS
 from emulator.scenarios.webhook_faults import WEBHOOK_THEN
 from tests.cli.processes import Server, run, serving
 from tests.world import OTHER_TEST_KEY, TEST_KEY

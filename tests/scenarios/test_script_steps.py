@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
-from emulator.scenarios.expectations import RESPONSE_CHECKS
+from emulator.scenarios.conditions import CREATE_MEMBERS, PAYMENT_FIELDS
 from emulator.scenarios.loader import parse_scenario
-from emulator.scenarios.payment_members import CREATE_MEMBERS, PAYMENT_FIELDS
 from emulator.scenarios.scenario_file import step_json
+from emulator.scenarios.script import RESPONSE_CHECKS
 from emulator.scenarios.script_steps import LIST
 from emulator.scenarios.values import Create, Expect, Place, Step
 from emulator.server.api import parameters

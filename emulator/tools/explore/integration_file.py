@@ -28,7 +28,7 @@ from emulator.scenarios.kinds import (
     Word,
 )
 from emulator.scenarios.loader import file_text
-from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, excludes, needs_one
+from emulator.scenarios.mappings import Key, MappingOf, Members, excludes, needs_one
 from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION_KEY
 from emulator.scenarios.values import Json
@@ -199,7 +199,7 @@ _START_CALL = MappingOf(
         ),
     },
     *_ONE_CALL,
-    KeyRule(check=_needs_members),
+    _needs_members,
 )
 _STATE = MappingOf(
     State,
@@ -233,7 +233,7 @@ _STATE = MappingOf(
     },
     *_ONE_CALL,
     excludes("idle", "within"),
-    KeyRule(check=_needs_order),
+    _needs_order,
 )
 _JOB = _line("POST /jobs/poll")
 _SETTLE = MappingOf(
@@ -350,7 +350,7 @@ KEYS = {
         default_text="none",
     ),
 }
-INTEGRATION = MappingOf(Integration, KEYS, KeyRule(check=_needs_amount))
+INTEGRATION = MappingOf(Integration, KEYS, _needs_amount)
 
 
 def read_integration(file: Path) -> Integration:

@@ -5,7 +5,7 @@ import re
 from emulator.files.yaml_nodes import MapNode
 from emulator.scenarios.entries import Entry, listed
 from emulator.scenarios.kinds import JsonSchema, JsonValue, Kind, ListOf, Pattern, Text, Word
-from emulator.scenarios.mappings import Key, KeyRule, MappingOf, excludes, needs_one
+from emulator.scenarios.mappings import Key, MappingOf, excludes, needs_one
 from emulator.scenarios.values import Json
 from emulator.tools.explore.response_value import (
     JSON_PATH,
@@ -71,9 +71,7 @@ CONDITION = MappingOf(
     },
     needs_one("path", "match"),
     excludes("match", "in"),
-    KeyRule(
-        check=lambda each: None if each.values["in"] != () else each.known["in"].note(_NO_VALUES)
-    ),
+    lambda each: None if each.values["in"] != () else each.known["in"].note(_NO_VALUES),
 )
 COUNT = MappingOf(Count, {"path": PATH_KEY, "match": MATCH_KEY}, needs_one("path", "match"))
 UNIT_KEY = Key(Word(Unit), "What the number counts.", default=Unit.CENTS, default_text="cents")

@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 
 from emulator.scenarios.scenario_file import scenario_schema
+from emulator.scenarios.script import RESPONSE_CHECKS
 from tests.docs.generated.scenario_types import WORDS, joined, key_rows, key_table, type_name
 from tests.docs.markdown import table
 
@@ -102,7 +103,7 @@ def expectations_table() -> str:
             continue
         kind = type_name(schema)
         meaning = meaning if kind == "any value" else f"{meaning} Type: {kind}."
-        cells = ("", meaning) if key in expect["then"]["properties"] else (meaning, other)
+        cells = ("", meaning) if key in RESPONSE_CHECKS else (meaning, other)
         rows.append((f"`{key}`", *cells))
     members = (", ".join(payment), "This member of the payment.", "Of the last response.")
     return table(("key", "with `payment`", "without `payment`"), [rows[0], members, *rows[1:]])

@@ -54,8 +54,7 @@ def type_name(schema: dict[str, Any]) -> str:
             return _NAMES.get((*words,)) or joined(f"`{word}`" for word in words)
         case {"pattern": pattern}:
             name = schema.get("title") or _NAMES.get(pattern)
-            name = name or f"text such as `{schema['examples'][0]}`"
-            return f"{name} above 0" if name == "duration" and "not" in schema else name
+            return name or f"text such as `{schema['examples'][0]}`"
         case {"items": {"$ref": _}}:
             return "list of [steps](#steps)"
         case {"items": items}:

@@ -304,8 +304,9 @@ def test_a_header_replaces_the_usual_one_in_any_case() -> None:
 def test_the_schema_accepts_what_the_reader_accepts() -> None:
     validator = jsonschema_rs.Draft202012Validator(integration_schema())
     assert validator.is_valid(yaml.safe_load(FULL))
-    for right, wrong in ((", order:", ", command: x, order:"), ("path: $.status, in", "in")):
-        assert not validator.is_valid(yaml.safe_load(TEXT.replace(right, wrong)))
+    assert not validator.is_valid(
+        yaml.safe_load(TEXT.replace("path: $.status, in", "other: x, in"))
+    )
     assert json.dumps(integration_schema())
 
 
