@@ -1,10 +1,13 @@
 """Summarises a payment in one line; `templates/summary.html` writes it as a row or a text."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from msgspec import Struct
 
 from emulator.domain.message_text import escape_controls
+from emulator.domain.webhooks import DeliveryState
 
 # The names of metadata that identify an order, the first one first.
 ORDER_NAMES = ("order", "order_id", "reference", "invoice")
@@ -28,6 +31,35 @@ class PaymentSummary(Struct, frozen=True, kw_only=True):
     due: int = 0
     at: str = ""
 
+    @property
+    def text(self) -> str:
+        """The line for a terminal."""
+        state = f"{self.status} {self.reason}" if self.reason else self.status
+        webhooks = f"webhooks {self.acknowledged} of {self.due}" if self.due else ""
+        at = f"{moment_text(self.at)} UTC"
+        amount = self.amount.replace("\u00a0", " ")
+        parts = (self.order, amount, state, webhooks, at, f"…{self.id[-REFERENCE_LENGTH:]}")
+        return "  ".join(filter(None, parts))
+
+
+def payment_summary(
+    payment: Mapping[str, Any], reason: str | None = None, deliveries: Iterable[str] = ()
+) -> PaymentSummary:
+    """The summary of a payment in JSON; `deliveries` are the states of its deliveries."""
+    states = Counter(map(DeliveryState, deliveries))
+    acknowledged, failed = states[DeliveryState.SUCCEEDED], states[DeliveryState.FAILED]
+    return PaymentSummary(
+        id=payment["id"],
+        order=order_text(payment["id"], payment["metadata"]),
+        amount=amount_text(payment["amount"]),
+        status=payment["status"],
+        reason=reason,
+        acknowledged=acknowledged,
+        failed=failed,
+        due=acknowledged + failed + states[DeliveryState.PENDING],
+        at=payment["created_at"],
+    )
+
 
 def order_text(payment_id: str, metadata: Mapping[str, str]) -> str:
     """The merchant's name of a payment; a long one is cut in its middle."""
@@ -43,3 +75,8 @@ def order_text(payment_id: str, metadata: Mapping[str, str]) -> str:
 def amount_text(amount_minor: int) -> str:
     """An amount as `ETB 1,234.50`, with a no-break space."""
     return f"ETB\u00a0{amount_minor // 100:,}.{amount_minor % 100:02}"
+
+
+def moment_text(instant: str) -> str:
+    """An instant of the API without `T`, `Z` and milliseconds of zero."""
+    return instant.replace("T", " ").replace(".000Z", "").replace("Z", "")

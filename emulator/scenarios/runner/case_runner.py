@@ -98,7 +98,9 @@ async def play(
             has_rules = bool(case.scenario.checkout)
             try:
                 failure = await run.play()
-                trace = await collect_trace(client, run.inbox, has_checkout_rules=has_rules)
+                trace = await collect_trace(
+                    client, run.inbox, since=now, has_checkout_rules=has_rules
+                )
             finally:
                 if given is not None:
                     await run.clean_up()

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from emulator.domain.payment import Status
 from emulator.scenarios.runner.diff import Row
 from emulator.scenarios.values import Json, Place, RuleSection, Scenario, Step
+from emulator.summaries import PaymentSummary
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -128,11 +129,13 @@ class Trace(Struct, frozen=True, kw_only=True):
 
     `transitions` are the changes of statuses, also without an event, and `reasons` the reasons
     of failed attempts too. `redirects` are the moments that checkout rules determined.
+    `payments` are the newest 10 of the case.
     `webhook_faults` are those that deliveries had, in the form of the rules. `is_cut` is whether
     the emulator recorded more than it returned.
     """
 
     events: tuple[TracedEvent, ...] = ()
+    payments: tuple[PaymentSummary, ...] = ()
     transitions: tuple[tuple[Status, Status], ...] = ()
     reasons: tuple[str, ...] = ()
     redirects: tuple[str, ...] = ()

@@ -19,7 +19,9 @@ from emulator.http.receiver import WebhookReceiver
 from emulator.scenarios.runner.results import Trace, TracedEvent, TracedRequest, TracedWebhook
 from emulator.scenarios.runner.step_executor import StepExecutor
 from emulator.scenarios.values import Json
+from emulator.summaries import payment_summary
 
+MAX_PAYMENTS = 10
 _FAILED = EVENT_TYPES[Status.FAILED]
 # Of an attempt to pay that was not the last; it has no event.
 _FAILED_ATTEMPT = (Status.PROCESSING, Status.PENDING)
@@ -127,17 +129,16 @@ def _traced(arrival: Arrival, at: str, *, is_genuine: bool) -> TracedWebhook:
 
 
 async def collect_trace(
-    client: EmulatorClient, inbox: WebhookInbox | None, *, has_checkout_rules: bool
+    client: EmulatorClient, inbox: WebhookInbox | None, *, since: str, has_checkout_rules: bool
 ) -> Trace:
-    """The latest events, requests and webhooks. Raises PaymentsEmulatorError.
+    """The latest events, requests and webhooks, and the payments since an instant.
+
+    Raises PaymentsEmulatorError.
 
     Without checkout rules, the redirects are not collected.
     """
-    webhooks: list[TracedWebhook] = []
-    deliveries: Sequence[Mapping[str, Any]] = ()
-    if inbox is not None:
-        webhooks = await inbox.webhooks()
-        deliveries = inbox.deliveries
+    webhooks = [] if inbox is None else await inbox.webhooks()
+    deliveries = await _oldest_first(client, calls.DELIVERIES)
     events = await _oldest_first(client, calls.EVENTS)
     requests = await _oldest_first(client, calls.REQUESTS)
     counts = await client.send(calls.TRANSITIONS)
@@ -150,6 +151,12 @@ async def collect_trace(
         await client.send(calls.PAYMENT(payment_id))
         for payment_id in dict.fromkeys(event["data"]["id"] for event in needed)
     ]
+    last_reasons = {
+        detail.json["payment"]["id"]: detail.json["reason"]
+        for detail in details
+        if detail.is_success
+    }
+    payments = await client.send(calls.NEWEST_PAYMENTS(limit=MAX_PAYMENTS, created_gte=since))
     reasons = {
         entry["id"]: entry["reason"]
         for detail in details
@@ -158,6 +165,14 @@ async def collect_trace(
     }
     return Trace(
         events=tuple(_traced_event(event, reasons) for event in events),
+        payments=tuple(
+            payment_summary(
+                payment,
+                last_reasons.get(payment["id"]),
+                [each["status"] for each in deliveries if each["payment"] == payment["id"]],
+            )
+            for payment in reversed(payments.member("data") or ())
+        ),
         transitions=transitions,
         reasons=tuple(dict.fromkeys(reasons.values())),
         redirects=tuple(filter(None, (detail.member("redirect") for detail in details))),

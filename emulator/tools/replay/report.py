@@ -19,7 +19,9 @@ from emulator.scenarios.runner.results import (
     TracedWebhook,
     copy_texts,
 )
+from emulator.scenarios.runner.trace import MAX_PAYMENTS
 from emulator.scenarios.values import Json
+from emulator.summaries import moment_text
 from emulator.tools.replay.case_diagram import case_diagram
 from emulator.tools.replay.console import (
     failure_lines,
@@ -59,6 +61,7 @@ def report(results: Sequence[CaseResult], *, skipped: int) -> bytes:
         "replay",
         _FILTERS,
         most_shown=MAX_SHOWN,
+        most_payments=MAX_PAYMENTS,
         RowMark=RowMark,
         failed=cases[:failed],
         passed=cases[failed:],
@@ -98,23 +101,16 @@ def _fault_text(fault: Json) -> str:
 
 def _status_kind(status: int | None) -> str:
     """The CSS class of an HTTP status."""
-    if status is None:
-        return "lost"
-    return "good" if status < 400 else "bad"
+    return "passed" if status is not None and status < 400 else "failed"
 
 
 def _event_kind(event_type: str) -> str:
     """The CSS class of an event: the status of its payment."""
-    return STATUS_OF_EVENT.get(event_type, "")
+    return f"status-{STATUS_OF_EVENT.get(event_type, '')}"
 
 
 def _target(request: TracedRequest) -> str:
     return f"{request.path}?{request.query}" if request.query else request.path
-
-
-def _moment(instant: str) -> str:
-    """An instant without `T`, `Z` and milliseconds of zero."""
-    return instant.replace("T", " ").replace(".000Z", "").replace("Z", "")
 
 
 _FILTERS: Mapping[str, Callable[..., str]] = {
@@ -122,7 +118,7 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
     "fault_text": _fault_text,
     "status_kind": _status_kind,
     "target": _target,
-    "moment": _moment,
+    "moment": moment_text,
     "event_kind": _event_kind,
     "turn_text": turn_text,
 }

