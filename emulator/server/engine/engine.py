@@ -3,13 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from emulator.clock import SystemClock, pause
 from emulator.server.engine.accounts.account_registry import AccountRegistry
-from emulator.server.engine.payments.context import EngineContext
+from emulator.server.engine.accounts.activity import Activity
+from emulator.server.engine.accounts.clock_service import ClockService
+from emulator.server.engine.accounts.scenarios import Scenarios
+from emulator.server.engine.accounts.search import Search
+from emulator.server.engine.accounts.snapshots import Snapshots
+from emulator.server.engine.payments.checkouts import Checkouts
+from emulator.server.engine.payments.customer import Customer
+from emulator.server.engine.payments.payment_history import PaymentHistory
 from emulator.server.engine.payments.payments import CheckoutAddress, Payments
+from emulator.server.engine.payments.scheduler import EngineContext
 from emulator.server.engine.state.account import EngineConfig
 from emulator.server.engine.state.rule_choice import Faults
 from emulator.server.engine.state.rules import Library, LoadScenarios
@@ -18,15 +25,7 @@ from emulator.server.storage.database import MEMORY, Database
 from emulator.server.storage.database_file import damaged
 
 if TYPE_CHECKING:
-    from emulator.server.engine.accounts.activity import Activity
-    from emulator.server.engine.accounts.clock_service import ClockService
-    from emulator.server.engine.accounts.scenarios import Scenarios
-    from emulator.server.engine.accounts.search import Search
-    from emulator.server.engine.accounts.snapshots import Snapshots
-    from emulator.server.engine.payments.checkouts import Checkouts
-    from emulator.server.engine.payments.customer import Customer
-    from emulator.server.engine.payments.payment_history import PaymentHistory
-    from emulator.server.engine.recording.recorder import Recorder
+    from emulator.server.engine.accounts.recorder import Recorder
 
 CHECK_FILE_EVERY_MS = 1_000
 
@@ -91,78 +90,29 @@ class Engine:
     def is_ending(self) -> bool:
         return self.change_notifier.closed.is_set()
 
-    # What `/v1` does not use is imported and built when it is first used, which saves 20 ms.
-
-    @cached_property
-    def history(self) -> "PaymentHistory":
-        from emulator.server.engine.payments.payment_history import PaymentHistory
-
-        return PaymentHistory(self._context)
-
-    @cached_property
-    def activity(self) -> "Activity":
-        from emulator.server.engine.accounts.activity import Activity
-
-        return Activity(self._context, self.history)
-
-    @cached_property
-    def customer(self) -> "Customer":
-        from emulator.server.engine.payments.customer import Customer
-
-        return Customer(self._context)
-
-    @cached_property
-    def checkouts(self) -> "Checkouts":
-        from emulator.server.engine.payments.checkouts import Checkouts
-
-        return Checkouts(self._context, self.customer, self.accounts.owner_numbered)
-
-    @cached_property
-    def clock_service(self) -> "ClockService":
-        from emulator.server.engine.accounts.clock_service import ClockService
-
-        return ClockService(self._context)
-
-    @cached_property
-    def search(self) -> "Search":
-        from emulator.server.engine.accounts.search import Search
-
-        return Search(self._context, self.accounts)
-
-    @cached_property
-    def snapshots(self) -> "Snapshots":
-        from emulator.server.engine.accounts.snapshots import Snapshots
-
-        return Snapshots(self._context)
-
-    @cached_property
-    def scenarios(self) -> "Scenarios":
-        from emulator.server.engine.accounts.scenarios import Scenarios
-
-        return Scenarios(self._context.database, self._library)
-
     @property
     def recording(self) -> "Recorder":
         """The recorder; the scenario format that it writes takes 40 ms to import."""
-        from emulator.server.engine.recording.recorder import Recorder
+        from emulator.server.engine.accounts.recorder import Recorder
 
         return Recorder(self._context)
 
     def _compose(self, context: EngineContext, accounts: AccountRegistry, library: Library) -> None:
-        for name in _BUILT_WHEN_USED:
-            vars(self).pop(name, None)
-        self._context, self._library = context, library
+        self._context = context
         self.accounts = accounts
         self.payments = Payments(context, self._checkout)
-        self.change_notifier = context.change_notifier
+        self.history = PaymentHistory(context)
+        self.customer = Customer(context)
+        self.checkouts = Checkouts(context, self.customer, accounts.owner_numbered)
         self.faults = Faults(context.database)
         self.webhooks = context.webhooks
+        self.activity = Activity(context, self.history)
+        self.clock_service = ClockService(context)
+        self.scenarios = Scenarios(context.database, library)
+        self.search = Search(context, accounts)
+        self.snapshots = Snapshots(context)
+        self.change_notifier = context.change_notifier
         self.has_database = context.database.check_file
-
-
-_BUILT_WHEN_USED = [
-    name for name, each in vars(Engine).items() if isinstance(each, cached_property)
-]
 
 
 async def _check_file(context: EngineContext) -> None:

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from emulator.files import MAX_FILE_BYTES
-from emulator.server.engine.recording.recorder import MAX_METADATA_BYTES
+from emulator.server.engine.accounts.recorder import MAX_METADATA_BYTES
 from tests.turns import turn
 from tests.world import World, headers
 

@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from emulator.server.engine.state.failure_log import FailureLog
+from emulator.server.engine.state.context import FailureLog
 
 
 def test_an_error_is_logged_again_when_it_changes_or_the_work_has_succeeded(

@@ -21,7 +21,7 @@ from emulator.domain.errors import AccountIsPermanent, InvalidApiKey, InvalidFie
 from emulator.domain.instants import ClockKind, ClockSpec
 from emulator.domain.message_text import copied_ends
 from emulator.domain.user_error import UserError
-from emulator.server.engine.payments.context import EngineContext, EngineService
+from emulator.server.engine.payments.scheduler import EngineContext, EngineService
 from emulator.server.engine.state.account import (
     NEVER,
     START_OF_ACCOUNT,

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import msgspec
 
 from emulator.domain.errors import NotReady
-from emulator.server.engine.payments.context import EngineContext, EngineService
 from emulator.server.engine.payments.payment_history import PaymentHistory
+from emulator.server.engine.payments.scheduler import EngineContext, EngineService
 from emulator.server.engine.state.account import Owner
 from emulator.server.storage import payments
 from emulator.server.storage.batch import Transaction

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from emulator.domain.errors import InvalidField
 from emulator.domain.instants import LAST_INSTANT, Instant, format_instant
 from emulator.domain.transitions import LAST_SEQUENCE, Due
-from emulator.server.engine.payments.context import EngineContext, EngineService
+from emulator.server.engine.payments.scheduler import EngineContext, EngineService
 from emulator.server.engine.state.account import Account, Advance
 from emulator.server.storage import accounts, timers
 from emulator.server.storage.batch import Transaction

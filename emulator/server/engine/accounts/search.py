@@ -12,7 +12,7 @@ from typing import NamedTuple
 from emulator import ids
 from emulator.domain.accounts import Mode
 from emulator.server.engine.accounts.account_registry import AccountRegistry
-from emulator.server.engine.payments.context import EngineContext, EngineService
+from emulator.server.engine.payments.scheduler import EngineContext, EngineService
 from emulator.server.engine.state.account import Owner
 from emulator.server.storage import payments
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction, first_position

@@ -37,8 +37,7 @@ from emulator.http.webhook_messages import Message, render_body, webhook_request
 from emulator.server.engine.delivery.endpoints import put_endpoint
 from emulator.server.engine.delivery.gates import Holds
 from emulator.server.engine.state.account import Account, Owner
-from emulator.server.engine.state.context import StateContext, StateService
-from emulator.server.engine.state.failure_log import FailureLog
+from emulator.server.engine.state.context import FailureLog, StateContext, StateService
 from emulator.server.engine.state.journal import AttemptSpan
 from emulator.server.engine.state.wire import ping_json
 from emulator.server.storage import deliveries, events, payments

@@ -22,8 +22,7 @@ from emulator.server.engine.delivery.job_selection import (
     next_jobs,
 )
 from emulator.server.engine.state.account import FAR_OFF, NEVER, Account, Owner
-from emulator.server.engine.state.context import StateContext, StateService
-from emulator.server.engine.state.failure_log import FailureLog
+from emulator.server.engine.state.context import FailureLog, StateContext, StateService
 from emulator.server.storage import deliveries
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import DatabaseLost, reads

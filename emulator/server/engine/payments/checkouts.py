@@ -12,8 +12,8 @@ from emulator.domain.instants import Instant
 from emulator.domain.outcomes import Outcome, RedirectMoment
 from emulator.domain.payment import Payment, Reason, Status
 from emulator.domain.transitions import Timer
-from emulator.server.engine.payments.context import EngineContext, EngineService
 from emulator.server.engine.payments.customer import Customer, PhoneAnswer, Submission
+from emulator.server.engine.payments.scheduler import EngineContext, EngineService
 from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.journal import Departure
 from emulator.server.engine.state.rule_choice import (

@@ -37,7 +37,7 @@ from emulator.domain.payment_methods import (
     normalise_phone,
 )
 from emulator.domain.transitions import Change, TimerKind, is_asked, not_offered
-from emulator.server.engine.payments.context import EngineService
+from emulator.server.engine.payments.scheduler import EngineService
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.rule_choice import checkout_effect, outcome_of, payer_of
 from emulator.server.storage import events, payments, timers

@@ -9,8 +9,8 @@ from emulator.domain.message_text import not_accepted
 from emulator.domain.outcomes import RedirectMoment
 from emulator.domain.payment import Event, Payment, Status
 from emulator.domain.transitions import ComingAttempt, Timer
-from emulator.server.engine.payments.context import EngineService
 from emulator.server.engine.payments.customer import PerformedAction, performed_actions
+from emulator.server.engine.payments.scheduler import EngineService
 from emulator.server.engine.state.account import Owner
 from emulator.server.storage import deliveries, events, payments, timers
 from emulator.server.storage.batch import Transaction, positions_of

@@ -16,7 +16,7 @@ from emulator.domain.payment import DEFAULT_EXPIRES_IN_S, FINAL_STATUSES, Paymen
 from emulator.domain.transitions import Change
 from emulator.domain.variant_effects import UNKNOWN_METHOD
 from emulator.domain.variants import Variants
-from emulator.server.engine.payments.context import EngineContext, EngineService
+from emulator.server.engine.payments.scheduler import EngineContext, EngineService
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.rule_choice import expiry_ms
 from emulator.server.engine.state.wire import payment_json

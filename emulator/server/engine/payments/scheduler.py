@@ -1,233 +1,19 @@
-"""Writes changes of status with their events, and fires timers: before a read, and in real time."""
+"""Fires timers before a read and in real time, and composes the parts that all operations use."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import partial
-from itertools import groupby
+from collections.abc import Callable, Iterable
 
-from emulator.clock import PAUSE_AFTER_FAILURE_MS
+from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
-from emulator.domain.payment import AnyPayment, Payment, PaymentState, Status
-from emulator.domain.transitions import (
-    LAST_SEQUENCE,
-    Change,
-    DueKey,
-    Timer,
-    TimerKind,
-    decide,
-    is_permitted,
-)
+from emulator.domain.transitions import LAST_SEQUENCE
 from emulator.server.engine.delivery.webhooks import Webhooks
-from emulator.server.engine.payments.checkout_rules import CheckoutRules
-from emulator.server.engine.state.account import FAR_OFF, NEVER, Account, Owner
-from emulator.server.engine.state.context import StateContext, StateService
-from emulator.server.engine.state.failure_log import FailureLog
-from emulator.server.engine.state.rule_choice import may_have_checkout_rules
-from emulator.server.engine.state.wire import effect_json
-from emulator.server.storage import events, payments, timers
-from emulator.server.storage.batch import ORDINAL_BITS, Transaction
-from emulator.server.storage.database import DatabaseLost, writes
-
-CHUNK = 1_000
-DueChange = tuple[Timer, PaymentState]
-Changed = Sequence[tuple[Payment | PaymentState, Instant]]
-"""Payments that took on a new status, with the instants of the changes, in order."""
-
-
-class StatusWriter(StateService):
-    """Writes changes of status, each with its event, and updates the memory accordingly."""
-
-    def __init__(self, context: StateContext, webhooks: Webhooks) -> None:
-        super().__init__(context)
-        self._webhooks = webhooks
-        self._checkout_rules = CheckoutRules(context, webhooks)
-
-    def apply(
-        self, tx: Transaction, owner: Owner, payment: AnyPayment, change: Change, *, now: Instant
-    ) -> AnyPayment:
-        """Decide one change and write it with its event. Raises as `decide` does."""
-        after = decide(payment, change, now=now)
-        self.write(tx, owner, [(after, now)])
-        return after
-
-    def write(self, tx: Transaction, owner: Owner, changed: Changed) -> None:
-        """Write payments that took on a new status, and an event for each, in order."""
-        # The last change of a payment that changed twice.
-        after = {payment.position: payment for payment, _ in changed}
-        evict = partial(self._payment_cache.evict, after.keys())
-        # Before a webhook is sent; a create of the same commit puts the former state in the cache.
-        tx.after_commit.append(evict)
-        first_event = events.insert(tx, owner.number, changed)
-        self._choose_redirects(tx, owner, changed, first_event)
-        if owner.endpoints:
-            self._webhooks.outbox.add(tx, owner, changed, first_event=first_event)
-        payments.update(tx, after.values())
-        for payment in after.values():
-            if payment.status is Status.PENDING and isinstance(payment, Payment):
-                if payment.first_lifetime_ms is not None:
-                    payments.renew(tx, payment)
-                self.expect(owner.account, payment.expires_at)
-        evict()
-        tx.after_commit.append(partial(self._change_notifier.changed, after))
-
-    def _choose_redirects(
-        self, tx: Transaction, owner: Owner, changed: Changed, first_event: int
-    ) -> None:
-        """Choose when the pages of completed payments redirect; before their deliveries."""
-        if may_have_checkout_rules(owner.account):
-            for event, (payment, _) in enumerate(changed, start=first_event):
-                if payment.status is Status.COMPLETED:
-                    self._checkout_rules.choose_redirect(tx, owner, payment, event)
-
-    def conclude(
-        self, tx: Transaction, owner: Owner, payment: AnyPayment, change: Change, *, now: Instant
-    ) -> tuple[Payment | AnyPayment, int]:
-        """As `apply`, for a change that checkout rules can alter: the end of an attempt to pay.
-
-        Where the customer may try again, the payment is pending, without an event and without
-        scheduled changes. Where the page redirects first, the change is not applied: it and later
-        ones have to be postponed by the returned milliseconds, else 0.
-        """
-        if payment.status is Status.PROCESSING and may_have_checkout_rules(owner.account):
-            if change.to is Status.FAILED:
-                rules, position = self._checkout_rules, payment.position
-                offered = rules.offer_again(tx, owner, position, change, now=now)
-                if offered is not None:
-                    self.expect(owner.account, offered.expires_at)
-                    return offered, 0
-            elif change.to is Status.COMPLETED:
-                postponed_ms = self._checkout_rules.postponement_ms(tx, owner, payment)
-                if postponed_ms:
-                    return payment, postponed_ms
-        return self.apply(tx, owner, payment, change, now=now), 0
-
-    def schedule(
-        self,
-        tx: Transaction,
-        account: Account,
-        payment: Payment,
-        kind: TimerKind,
-        change: Change,
-        *,
-        due_at: Instant,
-    ) -> None:
-        """Schedule a change of a payment."""
-        timers.insert(
-            tx, account.number, Timer(due_at, tx.next_timer(), payment.position, kind, change)
-        )
-        self.expect(account, due_at)
-
-    @staticmethod
-    def expect(account: Account, due_at: Instant) -> None:
-        """Lower the instant of the account's next timer."""
-        # Lowered at once: if the transaction fails, one query finds no timer.
-        account.due_at = min(account.due_at, due_at)
-
-    def fire_due(self, tx: Transaction, account: Account) -> Instant:
-        """Fire all due timers; returns the present. Every operation that writes begins with this.
-
-        Raises InvalidApiKey where the account was deleted after the request was received.
-        """
-        account.check_open()
-        now = account.clock.now()
-        while account.due_at <= now:
-            self.fire(tx, account, until=(now, LAST_SEQUENCE))
-        return now
-
-    def fire(
-        self, tx: Transaction, account: Account, *, until: DueKey, until_delivery: bool = False
-    ) -> Instant | None:
-        """Fire a chunk of the due timers, each at its own instant, in order.
-
-        Returns the instant of the last one. With `until_delivery`, no fired timer is later than
-        the first one that may cause a delivery.
-        """
-        due = timers.due(tx, account.number, until=until, limit=CHUNK)
-        if until_delivery:
-            due = self._until_delivery(account, due)
-        alone = _ENDS_OF_ATTEMPTS if may_have_checkout_rules(account) else _RETURNS
-        due = _until_first(due, alone)
-        latest: dict[int, PaymentState] = {}
-        changed: list[tuple[PaymentState, Instant]] = []
-        fired = due
-        if len(due) == 1 and due[0][0].change.to in alone:
-            fired = self._fire_alone(tx, account, *due[0])
-        else:
-            fired = []
-            for timer, stored in due:
-                before = latest.get(stored.position, stored)
-                if is_permitted(before.status, timer.change):
-                    after = decide(before, timer.change, now=timer.due_at)
-                    latest[stored.position] = after
-                    changed.append((after, timer.due_at))
-                    fired.append((timer, stored))
-        for owner, of_owner in _by_owner(account, changed):
-            self.write(tx, owner, of_owner)
-        if due:
-            timers.delete_through(tx, account.number, due[-1][0])
-            advance = account.advance
-            if advance.is_running:
-                tx.undo.append(partial(advance.truncate, advance.count))
-                effects = [(timer[:2], effect_json(timer, payment.id)) for timer, payment in fired]
-                advance.add(effects)
-        next_due_at = timers.next_due_at(tx, account.number)
-        tx.set(account, "due_at", NEVER if next_due_at is None else next_due_at)
-        return due[-1][0].due_at if due else None
-
-    def _fire_alone(
-        self, tx: Transaction, account: Account, timer: Timer, state: PaymentState
-    ) -> list[DueChange]:
-        """Fire a timer that changes what is due; returns its effect, if it has one."""
-        owner, change = account.owners[(timer.payment >> ORDINAL_BITS) & 1], timer.change
-        if not is_permitted(state.status, change):
-            return []
-        payment = payments.get(tx, state.position)
-        after, postponed_ms = self.conclude(tx, owner, payment, change, now=timer.due_at)
-        if postponed_ms:
-            timers.postpone(tx, payment.position, postponed_ms)
-            return []
-        return [(timer._replace(change=change._replace(to=after.status)), state)]
-
-    def _until_delivery(self, account: Account, due: list[DueChange]) -> list[DueChange]:
-        for timer, _ in due:
-            owner = account.owners[(timer.payment >> ORDINAL_BITS) & 1]
-            if owner.endpoints and self._webhooks.outbox.may_deliver(owner, timer.change.to):
-                return [pair for pair in due if pair[0].due_at <= timer.due_at]
-        return due
-
-
-def _by_owner(
-    account: Account, changed: list[tuple[PaymentState, Instant]]
-) -> Iterator[tuple[Owner, Changed]]:
-    """The changes of each owner, in order; in parts where both owners may have deliveries.
-
-    Deliveries take their place among the deliveries of the same instant when they are written.
-    """
-
-    def mode_of(pair: tuple[PaymentState, Instant]) -> int:
-        return pair[0].position >> ORDINAL_BITS & 1
-
-    if not all(owner.endpoints for owner in account.owners):
-        changed = sorted(changed, key=mode_of)
-    for mode, of_owner in groupby(changed, key=mode_of):
-        yield account.owners[mode], list(of_owner)
-
-
-# A payment that is pending again has an expiry.
-_RETURNS = (Status.PENDING,)
-# A checkout rule can postpone the end of an attempt to pay or return its payment to pending.
-_ENDS_OF_ATTEMPTS = (Status.COMPLETED, Status.FAILED, Status.PENDING)
-
-
-def _until_first(due: list[DueChange], alone: Collection[Status]) -> list[DueChange]:
-    """The timers before the first that changes what is due; that one alone, if it is the first."""
-    for place, (timer, _) in enumerate(due):
-        if timer.change.to in alone:
-            return due[: place or 1]
-    return due
-
+from emulator.server.engine.payments.status_writer import StatusWriter
+from emulator.server.engine.state.account import FAR_OFF, NEVER, Account, EngineConfig
+from emulator.server.engine.state.context import FailureLog, StateContext, StateService
+from emulator.server.storage.batch import Transaction
+from emulator.server.storage.database import Database, DatabaseLost, writes
 
 logger = logging.getLogger(__name__)
 
@@ -284,3 +70,23 @@ class Scheduler(StateService):
         for account in flowing:
             await self.fire_due(account)
         return min((self._wall_due_at(account) for account in flowing), default=NEVER)
+
+
+class EngineContext(StateContext):
+    """One of each part, those that change payments and deliver events included."""
+
+    def __init__(self, database: Database, wall: SystemClock, config: EngineConfig) -> None:
+        super().__init__(database, wall, config)
+        self.webhooks = Webhooks(self)
+        self.status_writer = StatusWriter(self, self.webhooks)
+        self.scheduler = Scheduler(self, self.status_writer)
+
+
+class EngineService(StateService):
+    """Operations of the engine, which use all parts."""
+
+    def __init__(self, context: EngineContext) -> None:
+        super().__init__(context)
+        self._webhooks = context.webhooks
+        self._status_writer = context.status_writer
+        self._scheduler = context.scheduler

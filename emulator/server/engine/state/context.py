@@ -1,7 +1,8 @@
 """The parts that all operations share, among them the notifier of changes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+import logging
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -87,6 +88,24 @@ class ChangeNotifier:
     def close(self) -> None:
         self.closed.set()
         self._wake(self._waiting)
+
+
+class FailureLog:
+    """Logs an error of a work once, until the error changes or the work succeeds."""
+
+    def __init__(self, logger: logging.Logger, message: str) -> None:
+        self._logger = logger
+        self._message = message
+        self._last: dict[Hashable, str] = {}
+
+    def add(self, error: BaseException, work: Hashable = None) -> None:
+        if self._last.get(work) != repr(error):
+            self._last[work] = repr(error)
+            self._logger.error(self._message, exc_info=error)
+
+    def end(self, work: Hashable = None) -> None:
+        """The work has succeeded, or is not repeated."""
+        self._last.pop(work, None)
 
 
 class StateContext:

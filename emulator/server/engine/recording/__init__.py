@@ -1,1 +1,0 @@
-"""Writes the history of an account as a scenario file."""
