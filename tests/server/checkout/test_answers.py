@@ -101,17 +101,15 @@ async def test_the_phone_does_not_ask_where_a_scenario_answers(emulator: World) 
     assert page.find("answer-approve") is page.find("answer-wrong_pin") is None
 
 
-@pytest.mark.parametrize(("is_hidden", "refresh"), [(False, "5"), (True, "1;url=")])
-async def test_without_scripts_a_page_with_buttons_refreshes_itself_later(
-    is_hidden: bool, refresh: str
-) -> None:
-    async with world(no_handset=is_hidden) as emulator:
-        visitor, page = await on_phone(emulator)
-        opened = await visitor.open()
-    assert page.refresh is opened.refresh is None
-    assert (page.refresh_without_script or "").startswith(refresh)
-    # A page at another address than its own moves there, where it redirects at the end.
-    assert (opened.refresh_without_script or "").endswith("/wait")
+async def test_without_scripts_a_page_with_buttons_refreshes_itself_later() -> None:
+    for is_hidden, refresh in ((False, "5"), (True, "1;url=")):
+        async with world(no_handset=is_hidden) as emulator:
+            visitor, page = await on_phone(emulator)
+            opened = await visitor.open()
+        assert page.refresh is opened.refresh is None
+        assert (page.refresh_without_script or "").startswith(refresh)
+        # A page at another address than its own moves there, where it redirects at the end.
+        assert (opened.refresh_without_script or "").endswith("/wait")
 
 
 async def test_a_bank_transfer_and_an_unpaid_payment_have_no_phone(emulator: World) -> None:
@@ -165,25 +163,19 @@ async def test_the_bank_page_can_be_reopened_while_the_bank_waits(emulator: Worl
     assert page.refresh == (await visitor.open("/bank")).refresh == f"0;url={SUCCESS_URL}"
 
 
-async def test_a_second_answer_shows_the_present_state(emulator: World) -> None:
-    visitor, bank = await at_bank(emulator)
-    await visitor.answer(bank, "decline")
-    page = await visitor.answer(bank, "approve")
-    assert page.text("reason") == "The bank declined the payment."
-
-
-async def test_an_unknown_answer_is_refused_with_a_page(emulator: World) -> None:
+async def test_unknown_and_second_answers_and_those_of_a_phone_change_nothing(
+    emulator: World,
+) -> None:
     visitor, bank = await at_bank(emulator)
     for answer in ("", "yes", "APPROVE"):
         response = await visitor.post(bank.form("answer-form"), bank, answer=answer)
         assert response.status_code == 400, answer
         assert Page(response).name == "problem"
-    assert await visitor.statuses() == ["pending", "processing"]
-
-
-async def test_an_answer_of_a_phone_shows_the_bank_again(emulator: World) -> None:
-    visitor, bank = await at_bank(emulator)
     assert (await visitor.answer(bank, "wrong_pin")).text("bank-name") == "Walia Test Bank"
+    assert await visitor.statuses() == ["pending", "processing"]
+    await visitor.answer(bank, "decline")
+    page = await visitor.answer(bank, "approve")
+    assert page.text("reason") == "The bank declined the payment."
 
 
 async def test_the_bank_that_is_out_of_order_fails_the_payment_at_once(emulator: World) -> None:

@@ -157,6 +157,13 @@ async def test_the_language_of_the_address_overrides_that_of_the_browser(emulato
         assert page.all("html")[0].attributes["lang"] == language
 
 
+async def test_the_other_language_is_a_link_to_the_same_page(emulator: World) -> None:
+    visitor = await customer(emulator)
+    page = await visitor.click(await visitor.pay("bank_transfer", bank="walia_test"), "language-am")
+    assert "የባንክ ማስመሰያ ገጽ" in page.response.text
+    assert "Walia Test Bank" in page.response.text
+
+
 async def test_a_chosen_language_stays_to_the_end(emulator: World) -> None:
     visitor = await customer(emulator, amount=123_450)
     page = await visitor.open("?lang=AM-et")
@@ -168,11 +175,3 @@ async def test_a_chosen_language_stays_to_the_end(emulator: World) -> None:
     page = await visitor.submit(page.form("pay-form"), page, phone="0911223344")
     assert page.heading == "ስልክዎን ይመልከቱ"
     assert page.response.url.params["lang"] == "am"
-
-
-async def test_the_other_language_is_a_link_to_the_same_page(emulator: World) -> None:
-    visitor = await customer(emulator)
-    page = await visitor.pay("bank_transfer", bank="walia_test")
-    page = await visitor.click(page, "language-am")
-    assert "የባንክ ማስመሰያ ገጽ" in page.response.text
-    assert "Walia Test Bank" in page.response.text

@@ -64,7 +64,7 @@ def explored(shop: SmallShop, directory: Path, *flags: str) -> list[str]:
 
 
 def test_a_race_is_found_saved_and_replayed(racy: SmallShop, tmp_path: Path) -> None:
-    lines = explored(racy, tmp_path)
+    lines = explored(racy, tmp_path, "--depth", "1", "--max-failures", "1")
     assert lines[0] == RACE
     delivered = lines.index("  6  payment.completed is delivered twice at once → 200 and 200")
     assert lines[delivered + 1 :][:3] == [

@@ -84,7 +84,6 @@ def test_more_than_a_thousand_steps_become_several_files(tmp_path: Path) -> None
     values = [f"value_{n}}}" for n in range(1, 301)]
     assert all(sum(text.count(value) for text in texts) == 1 for value in values)
     assert output("check", *map(str, files))[0] == 0
-    assert output("replay", *map(str, files))[0] == 0
     message = usage_error("import", har, "-o", str(written))
     assert message.startswith(f"flag --output: '{files[0]}' exists")
     assert usage_error("import", har, "-o", "-").startswith(

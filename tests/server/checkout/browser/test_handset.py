@@ -7,11 +7,10 @@ from playwright.async_api import expect
 
 from tests.server.checkout.browser.axe import axe_findings, bring_axe
 from tests.server.checkout.browser.states import ASKED
-from tests.server.checkout.browser.tabs import DESKTOP, PHONE, Device, OpenTab, Tab
+from tests.server.checkout.browser.tabs import Tab
 
 BUZZES = """() => document.querySelector(".device").getAnimations()
   .map((animation) => animation.effect.getTiming().iterations)"""
-LINES = """element => new Set([...element.getClientRects()].map(({ top }) => top)).size"""
 
 
 @pytest.mark.parametrize(("key", "status"), [("1", "completed"), ("0", "failed")])
@@ -69,28 +68,6 @@ async def test_the_waiting_page_says_that_the_clock_is_frozen(customer: Tab) -> 
     await expect(frozen).to_be_visible()
     await customer.merchant.set_clock(frozen=False)
     await expect(frozen).to_be_hidden()
-
-
-@pytest.mark.parametrize("language", ["en", "am"])
-@pytest.mark.parametrize("device", [PHONE, DESKTOP], ids=str)
-async def test_the_order_has_its_reference_and_the_name_of_the_merchant_on_one_line(
-    open_tab: OpenTab, language: str, device: Device
-) -> None:
-    async with open_tab(device.speaking(language)) as customer:
-        payment = await customer.merchant.create()
-        await customer.open(payment)
-        await customer.sees("order-reference", payment["id"][-8:])
-        name = customer.page.get_by_test_id("merchant").locator("b bdi")
-        assert await name.evaluate(LINES) == 1
-
-
-async def test_the_phone_has_a_message_after_the_approval(customer: Tab) -> None:
-    payment = await customer.merchant.create()
-    await customer.merchant.pay(payment, **ASKED)
-    await customer.merchant.answer(payment, "approve")
-    await customer.open(payment)
-    screen = customer.page.get_by_test_id("handset-screen")
-    await expect(screen).to_contain_text("You paid ETB\u00a0150.00 to Abeba Coffee.")
 
 
 async def test_an_open_page_offers_the_methods_after_a_failed_attempt(customer: Tab) -> None:

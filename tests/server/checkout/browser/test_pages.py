@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import cycle
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ import pytest_asyncio
 from playwright.async_api import ViewportSize, expect
 
 from tests.server.checkout.browser.axe import axe_findings, bring_axe, text_on_decorations
-from tests.server.checkout.browser.states import MAX_AMOUNT, STATES
+from tests.server.checkout.browser.states import STATES
 from tests.server.checkout.browser.tabs import (
     LANGUAGES,
     PHONE,
@@ -43,7 +43,6 @@ PICTURES: dict[Look, str] = {
     ("en", 768, "light"): "tablet",
     ("en", 1280, "light"): "desktop",
 }
-MAX_NAME_LENGTH = "Wholesale" + "abcdefghi" * 10
 
 # On how many lines the text of an element stands.
 LINES = """element => {
@@ -179,26 +178,3 @@ async def test_a_phone_number_is_never_broken_over_two_lines(customer: Tab, name
         await resize(customer, width)
         for number in await customer.page.locator(".number, .numbers b").all():
             assert await number.evaluate(LINES) == 1, width
-
-
-@pytest.mark.parametrize("name", ["bank", "waiting", "failed"])
-async def test_the_longest_name_and_amount_fit(
-    server: Emulator, customers: list[Tab], name: str
-) -> None:
-    state = STATES[name]
-    state = replace(state, order={**state.order, "amount": MAX_AMOUNT})
-    merchant = await server.merchant(MAX_NAME_LENGTH)
-
-    async def look(customer: Tab) -> dict[int, tuple[int, int]]:
-        customer = replace(customer, merchant=merchant)
-        await state.reach(customer)
-        found = {}
-        for width in HEIGHTS:
-            await resize(customer, width)
-            lines = await customer.page.get_by_test_id("amount").evaluate(LINES)
-            found[width] = await width_of(customer), lines
-        return found
-
-    # An amount is never broken over two lines.
-    fits = {width: (width, 1) for width in HEIGHTS}
-    assert await asyncio.gather(*map(look, customers)) == [fits, fits]
