@@ -105,29 +105,28 @@ def test_a_privileged_port_is_named_with_its_option(option: str) -> None:
     assert line == port_mistake("Permission denied", option, 80)
 
 
-def a_directory(path: Path) -> None:
-    path.mkdir()
-
-
 def a_text(path: Path) -> None:
     path.write_text("This is not a database, and longer than the head of one. " * 4)
 
 
-def a_foreign_database(path: Path, journal_mode: str = "DELETE") -> None:
-    connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA journal_mode = {journal_mode}")
-    connection.execute("CREATE TABLE theirs (x)")
-    connection.close()
+def changed(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def a_foreign_database(path: Path) -> None:
+    changed(path, "CREATE TABLE theirs (x)")
 
 
 def a_foreign_database_with_a_log(path: Path) -> None:
-    a_foreign_database(path, "WAL")
+    changed(path, "PRAGMA journal_mode = WAL", "CREATE TABLE theirs (x)")
 
 
 @pytest.mark.parametrize(
     ("make", "expected"),
     [
-        (a_directory, "cannot open the database {}: Is a directory"),
+        (Path.mkdir, "cannot open the database {}: Is a directory"),
         (a_text, "cannot open the database {}: it is not an SQLite file"),
         (a_foreign_database, "the database {} belongs to another program"),
         (a_foreign_database_with_a_log, "the database {} belongs to another program"),
@@ -154,9 +153,7 @@ def database(tmp_path: Path) -> Path:
 
 
 def test_a_database_of_another_schema_is_refused(database: Path) -> None:
-    connection = sqlite3.connect(database)
-    connection.execute("PRAGMA user_version = 99")
-    connection.close()
+    changed(database, "PRAGMA user_version = 99")
     line = database_mistake(database)
     assert line.startswith(f"the database {database} has schema 99, and this version needs ")
     assert line.endswith("; use the emulator that wrote it, or a new file")
@@ -164,18 +161,12 @@ def test_a_database_of_another_schema_is_refused(database: Path) -> None:
 
 @pytest.mark.parametrize(
     ("statement", "found"),
-    [
-        ("CREATE TRIGGER spy AFTER INSERT ON payments BEGIN SELECT 1; END", "trigger"),
-        ("CREATE VIEW spy AS SELECT * FROM payments", "view"),
-        ("CREATE TABLE spy (a)", "table"),
-        ("CREATE UNIQUE INDEX spy ON payments (amount_minor)", "index"),
-    ],
+    rows(__file__, "foreign objects"),
 )
 def test_a_database_with_more_than_our_schema_is_refused(
     database: Path, statement: str, found: str
 ) -> None:
-    with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute(statement)
+    changed(database, statement)
     assert database_mistake(database) == (
         f"the database {database} has a {found} of another program, 'spy'; drop the {found}, or"
         " use a new file"
@@ -183,8 +174,7 @@ def test_a_database_with_more_than_our_schema_is_refused(
 
 
 def test_the_statistics_of_sqlite_are_no_foreign_table(database: Path) -> None:
-    with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute("ANALYZE")
+    changed(database, "ANALYZE")
     with serving("--database", str(database), logs=database.parent) as server:
         assert server.request("GET", "/v1/payments").status == 200
 

@@ -12,6 +12,7 @@ from etb_payments_emulator_pytest import PaymentsAccount, PaymentsEmulator, Paym
 from emulator.pytest_plugin.account import failure_report
 from tests.pytest_plugin.merchant import create, request, retrieve
 from tests.pytest_plugin.runs import PAYMENT_STAYS
+from tests.tables import rows
 from tests.world import START, order
 
 START_TIME = datetime(2026, 1, 1, tzinfo=UTC)
@@ -38,6 +39,8 @@ def test_an_account_is_deleted_after_its_test(payments_emulator: PaymentsEmulato
     with payments_emulator.account() as account:
         assert request(account, "GET", "/v1/payments").status == 200
     assert request(account, "GET", "/v1/payments").status == 401
+    with payments_emulator.account() as account:
+        account.control("DELETE", f"/accounts/{account.id}")
 
 
 def test_an_account_with_a_name_has_the_same_ids_in_every_run(
@@ -52,24 +55,16 @@ def test_an_account_with_a_name_has_the_same_ids_in_every_run(
     assert values() == values()
 
 
-def test_accounts_with_different_names_have_nothing_in_common(
-    payments_emulator: PaymentsEmulator,
+@pytest.mark.parametrize("name", ["taken", "another"])
+def test_accounts_with_the_same_and_with_different_names_have_nothing_in_common(
+    payments_emulator: PaymentsEmulator, name: str
 ) -> None:
-    with payments_emulator.account("one") as one, payments_emulator.account("two") as two:
-        assert create(one) != create(two)
-        assert {one.id, one.test_key, one.webhook_secret}.isdisjoint(
-            {two.id, two.test_key, two.webhook_secret}
-        )
-
-
-def test_an_account_with_the_name_of_another_run_has_another_key(
-    payments_emulator: PaymentsEmulator,
-) -> None:
-    with payments_emulator.account("taken") as one, payments_emulator.account("taken") as two:
-        assert one.test_key != two.test_key
+    with payments_emulator.account("taken") as one, payments_emulator.account(name) as two:
+        values = {one.id, one.test_key, one.webhook_secret}
+        assert values.isdisjoint({two.id, two.test_key, two.webhook_secret})
         create(two)
-        assert len(two.events) == 1
-        assert one.events == []
+        assert (len(two.events), one.events) == (1, [])
+        assert create(one) not in {payment["id"] for payment in two.payments}
 
 
 def test_an_account_can_have_another_clock(payments_emulator: PaymentsEmulator) -> None:
@@ -77,11 +72,6 @@ def test_an_account_can_have_another_clock(payments_emulator: PaymentsEmulator) 
         assert account.now == datetime(2027, 3, 4, 5, 6, 7, tzinfo=UTC)
     with payments_emulator.account(clock="real") as account:
         assert account.control("GET", "/clock")["frozen"] is False
-
-
-def test_a_test_can_delete_its_account(payments_emulator: PaymentsEmulator) -> None:
-    with payments_emulator.account() as account:
-        account.control("DELETE", f"/accounts/{account.id}")
 
 
 @pytest.mark.parametrize(
@@ -152,11 +142,7 @@ def test_wrong_arguments_are_refused_before_any_call(
 
 @pytest.mark.parametrize(
     ("phone", "status", "reason", "method"),
-    [
-        ("0900000001", "completed", None, "telebirr"),
-        ("+251 900 000 002", "failed", "insufficient_balance", "telebirr"),
-        ("0700000004", "failed", "user_cancelled", "mpesa"),
-    ],
+    rows(__file__, "phones"),
 )
 def test_a_customer_pays_by_phone(
     account: PaymentsAccount, phone: str | None, status: str, reason: str | None, method: str
@@ -170,11 +156,7 @@ def test_a_customer_pays_by_phone(
 
 @pytest.mark.parametrize(
     ("submitted", "method", "status"),
-    [
-        ({}, "mpesa", "completed"),
-        ({"method": "telebirr"}, "telebirr", "completed"),
-        ({"method": "bank_transfer"}, "bank_transfer", "processing"),
-    ],
+    rows(__file__, "methods"),
 )
 def test_the_emulator_chooses_a_phone_or_a_bank_that_pays(
     account: PaymentsAccount, submitted: dict[str, str], method: str, status: str
@@ -191,23 +173,7 @@ def test_a_customer_pays_at_a_bank(account: PaymentsAccount) -> None:
 
 @pytest.mark.parametrize(
     ("submitted", "refusal"),
-    [
-        (
-            {"phone": "0900000001", "bank": "walia_test"},
-            'invalid_bank: telebirr takes a phone, not a bank (got "walia_test").',
-        ),
-        (
-            {"phone": "0700000001", "bank": "walia_test"},
-            'invalid_bank: mpesa takes a phone, not a bank (got "walia_test").',
-        ),
-        (
-            {"phone": "0900000001", "bank": "walia_test", "method": "bank_transfer"},
-            'invalid_phone: A bank transfer takes a bank, not a phone (got "0900000001").',
-        ),
-        ({"phone": "0900000001", "method": "mpesa"}, "invalid_phone: "),
-        ({"phone": 900000001}, "invalid_phone: "),
-        ({"method": ""}, "invalid_method: "),
-    ],
+    rows(__file__, "contradictions"),
 )
 def test_contradictory_arguments_are_refused_by_the_emulator(
     account: PaymentsAccount, submitted: dict[str, Any], refusal: str
@@ -262,14 +228,7 @@ def test_payments_are_listed_in_order_and_in_their_present_state(account: Paymen
 
 @pytest.mark.parametrize(
     ("fault", "statuses"),
-    [
-        ({"request": "list_payments", "status": 429, "retry_after": 7}, [429, 200]),
-        ({"status": 500, "times": None}, [500, 500, 500]),
-        (
-            {"request": "list_payments", "when": {"every": 2}, "times": None, "status": 500},
-            [200, 500, 200, 500],
-        ),
-    ],
+    rows(__file__, "faults"),
 )
 def test_a_fault_applies_once_or_to_all_requests_that_it_selects(
     account: PaymentsAccount, fault: dict[str, Any], statuses: list[int]

@@ -296,6 +296,7 @@ TESTS_WITH_A_KEY = """\
 import os
 from types import SimpleNamespace
 
+import pytest
 from kiosk import create_payment
 
 shop = SimpleNamespace(
@@ -311,15 +312,12 @@ def buy(account):
     assert [each.payment for each in account.webhooks[:1]] == [payment]
 
 
-def test_one(payments_account):
+@pytest.mark.parametrize("turn", [1, 2])
+def test_one(payments_account, turn):
     buy(payments_account)
 
 
-def test_two(payments_account):
-    buy(payments_account)
-
-
-def test_three(payments_emulator, payments_account):
+def test_two(payments_emulator, payments_account):
     with payments_emulator.account("another") as other:
         buy(payments_account)
         assert other.payments == []
@@ -337,19 +335,11 @@ def test_an_application_with_the_key_of_the_variable_uses_the_account_of_each_te
     assert code == pytest.ExitCode.OK, printed
 
 
-def test_a_key_of_the_variable_that_the_first_account_does_not_have_is_ignored(
-    run_here: Run, payments_emulator: PaymentsEmulator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(program_variables.URL, payments_emulator.base_url)
-    monkeypatch.setenv(program_variables.TEST_KEY, "no key")
-    code, printed = run_here({"test_kiosk.py": A_TEST})
-    assert code == pytest.ExitCode.OK, printed
-
-
-def test_the_option_precedes_the_variable(
+def test_the_option_precedes_the_variable_and_an_unknown_key_is_ignored(
     run_here: Run, payments_emulator: PaymentsEmulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(program_variables.URL, f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv(program_variables.TEST_KEY, "no key")
     option = ("--payments-emulator-url", payments_emulator.base_url)
     code, printed = run_here({"test_kiosk.py": A_TEST}, *option)
     assert code == pytest.ExitCode.OK, printed
