@@ -1,10 +1,6 @@
-"""Chooses the rule for a payment or an event: by precedence of scenarios, then top to bottom.
-
-`NamedNumbers` are the phones that the rules name, each with its outcome.
-"""
+"""Chooses the rule for a payment or an event: by precedence of scenarios, then top to bottom."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
 from typing import Generic, TypeVar
 
 from msgspec import Struct, field
@@ -13,8 +9,8 @@ from msgspec.structs import replace
 from emulator.domain.accounts import Mode
 from emulator.domain.durations import whole_duration_text
 from emulator.domain.outcomes import Handset, Outcome, Step
-from emulator.domain.payment import Payment, Status
-from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS, methods_of_phone
+from emulator.domain.payment import Status
+from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, methods_of_phone
 from emulator.scenarios.values import (
     AmountRange,
     CheckoutRule,
@@ -30,10 +26,6 @@ from emulator.scenarios.values import (
 MAX_NUMBERS = 8
 # For each method, in the order of the rules; whether to offer a number is known after its decision.
 MAX_DECIDED_NUMBERS = 100
-MAX_CACHED = 256
-
-Numbers = tuple[tuple[str, Outcome], ...]
-"""Phone numbers, each with its outcome."""
 
 
 class PaymentFacts(Struct, frozen=True, kw_only=True):
@@ -205,60 +197,23 @@ def _contains(amount: AmountRange, amount_minor: int) -> bool:
     )
 
 
-class NamedNumbers:
-    """The numbers that scenarios name, decided for a payment as its submit would be.
+def named_numbers(
+    scenarios: Sequence[Scenario], facts: PaymentFacts, past: Past
+) -> list[tuple[str, Outcome]]:
+    """The phones that scenarios name for the method, each with the outcome of its submit.
 
-    Only the facts that the rules match are read from a payment, so that payments with the same
-    facts are decided once.
+    A number that the default decides, or a rule without a phone, is left out. There are at most
+    MAX_NUMBERS.
     """
-
-    def __init__(self, scenarios: tuple[Scenario, ...]) -> None:
-        rules = [rule for scenario in scenarios for rule in scenario.outcomes]
-        whens = [rule.when for rule in rules]
-        self._scenarios = scenarios
-        self._phones = {method: _phones(whens, method) for method in PHONE_METHODS}
-        self._needs_amount = any(when.amount is not None for when in whens)
-        self._metadata_keys = tuple(dict(pair for when in whens for pair in when.metadata))
-        self._uncounted = lru_cache(MAX_CACHED)(partial(self._decide, NO_PAST))
-        self.is_counted = any(rule.times is not None or rule.when.is_timed for rule in rules)
-
-    def of(self, mode: Mode, payment: Payment, method: str, past: Past | None = None) -> Numbers:
-        """The numbers to offer for a method that takes a phone.
-
-        `past` is required where rules are counted or timed. A number that the default decides, or
-        a rule without a phone, is not offered.
-        """
-        amount_minor = payment.amount_minor if self._needs_amount else 0
-        metadata = payment.terms.metadata if self._metadata_keys else {}
-        relevant = tuple((key, metadata[key]) for key in self._metadata_keys if key in metadata)
-        if past is None:
-            return self._uncounted(mode, method, amount_minor, relevant)
-        return self._decide(past, mode, method, amount_minor, relevant)
-
-    def _decide(
-        self,
-        past: Past,
-        mode: Mode,
-        method: str,
-        amount_minor: int,
-        metadata: tuple[tuple[str, str], ...],
-    ) -> Numbers:
-        numbers: list[tuple[str, Outcome]] = []
-        for phone in self._phones.get(method, ()):
-            facts = PaymentFacts(
-                mode=mode,
-                methods=(method,),
-                amount_minor=amount_minor,
-                method=method,
-                phone=phone,
-                metadata=dict(metadata),
-            )
-            chosen = choose_outcome(self._scenarios, facts, past)
-            if chosen is not None and chosen.rule.when.phone is not None:
-                numbers.append((phone, chosen.rule.then))
-            if len(numbers) == MAX_NUMBERS:
-                break
-        return tuple(numbers)
+    whens = [rule.when for scenario in scenarios for rule in scenario.outcomes]
+    numbers: list[tuple[str, Outcome]] = []
+    for phone in _phones(whens, facts.method):
+        chosen = choose_outcome(scenarios, replace(facts, phone=phone), past)
+        if chosen is not None and chosen.rule.when.phone is not None:
+            numbers.append((phone, chosen.rule.then))
+        if len(numbers) == MAX_NUMBERS:
+            break
+    return numbers
 
 
 def _phones(whens: Iterable[When], method: str | None) -> tuple[str, ...]:

@@ -16,11 +16,7 @@ from emulator.server.engine.payments.customer import Customer, PhoneAnswer, Subm
 from emulator.server.engine.payments.scheduler import EngineContext, EngineService
 from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.journal import Departure
-from emulator.server.engine.state.rule_choice import (
-    may_have_checkout_rules,
-    numbers,
-    uncounted_numbers,
-)
+from emulator.server.engine.state.rule_choice import may_have_checkout_rules, numbers
 from emulator.server.storage import deliveries, events, timers
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction
 from emulator.server.storage.database import reads
@@ -57,18 +53,11 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
         return "leaving" if self.is_leaving_early else self.payment.status.value
 
 
-class TestNumber(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A phone number that a scenario names, and the outcome of its submit.
-
-    It equals only itself, so that a cache of pages compares it without its outcome.
-    """
+class TestNumber(msgspec.Struct, frozen=True, kw_only=True):
+    """A phone number that a scenario names, and the outcome of its submit."""
 
     phone: str
     outcome: Outcome
-
-
-_MAX_CACHED_NUMBERS = 256
-_NOT_CACHED: tuple[object, tuple[TestNumber, ...]] = (None, ())
 
 
 class Checkouts(EngineService):
@@ -78,8 +67,6 @@ class Checkouts(EngineService):
         super().__init__(context)
         self._customer = customer
         self._find_owner = find_owner
-        # By the identity of the numbers, which the value contains, so that no other object gets it.
-        self._test_numbers: dict[int, tuple[object, tuple[TestNumber, ...]]] = {}
 
     async def open(self, token: str) -> Checkout:
         """The checkout of a token, with all due timers fired. Raises UnknownCheckout."""
@@ -175,20 +162,10 @@ class Checkouts(EngineService):
         """
         payment = checkout.payment
         owner = self.owner_of(payment)
-        named = uncounted_numbers(owner, payment, method)
-        if named is None:
-            named = await self._database.read(
-                partial(numbers, owner=owner, payment=payment, method=method)
-            )
-        cached, test_numbers = self._test_numbers.get(id(named), _NOT_CACHED)
-        if cached is not named:
-            test_numbers = tuple(
-                TestNumber(phone=phone, outcome=outcome) for phone, outcome in named
-            )
-            if len(self._test_numbers) >= _MAX_CACHED_NUMBERS:
-                self._test_numbers.clear()
-            self._test_numbers[id(named)] = named, test_numbers
-        return test_numbers
+        named = await self._database.read(
+            partial(numbers, owner=owner, payment=payment, method=method)
+        )
+        return tuple(TestNumber(phone=phone, outcome=outcome) for phone, outcome in named)
 
     async def pay(self, checkout: Checkout, submission: Submission) -> Payment:
         """Raises UnknownCheckout and as `Customer.pay`."""

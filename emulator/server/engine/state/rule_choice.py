@@ -13,8 +13,6 @@ from emulator.domain.webhooks import DeliveryEffect
 from emulator.scenarios.rules import (
     DEFAULT_OUTCOME,
     Chosen,
-    NamedNumbers,
-    Numbers,
     Past,
     PaymentFacts,
     R,
@@ -24,6 +22,7 @@ from emulator.scenarios.rules import (
     choose_outcome,
     choose_payer,
     choose_webhook,
+    named_numbers,
 )
 from emulator.scenarios.values import Fault, RuleSection, Scenario
 from emulator.server.engine.state.account import Account, Owner
@@ -119,20 +118,12 @@ def delivery_fault(
     return None if chosen is None else _applied(tx, owner, chosen).then
 
 
-def uncounted_numbers(owner: Owner, payment: Payment, method: str) -> Numbers | None:
-    """As `numbers`; None where the outcome depends on how often rules were used."""
-    numbers = _named_numbers(owner, payment)
-    return None if numbers.is_counted else numbers.of(owner.mode, payment, method)
-
-
-def numbers(tx: Transaction, owner: Owner, payment: Payment, method: str) -> Numbers:
+def numbers(
+    tx: Transaction, owner: Owner, payment: Payment, method: str
+) -> list[tuple[str, Outcome]]:
     """The phones that the scenarios name, each with its `outcome_of`; no use is counted."""
-    return _named_numbers(owner, payment).of(owner.mode, payment, method, _past(tx, owner, payment))
-
-
-def _named_numbers(owner: Owner, payment: Payment) -> NamedNumbers:
-    account = owner.account
-    return account.rules.named_numbers(account.scenario_of(payment.position))
+    facts = payment_facts(owner.mode, payment, method)
+    return named_numbers(_candidates(owner, payment.position), facts, _past(tx, owner, payment))
 
 
 def _candidates(owner: Owner, payment: int) -> tuple[Scenario, ...]:

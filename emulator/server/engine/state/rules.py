@@ -12,7 +12,6 @@ import msgspec.structs
 from emulator.domain.errors import UnknownScenario
 from emulator.domain.message_text import nearest_word_hint
 from emulator.scenarios.problems import ScenarioError
-from emulator.scenarios.rules import NamedNumbers
 from emulator.scenarios.values import FaultRule, Scenario
 from emulator.server.storage import scenarios
 from emulator.server.storage.batch import Transaction
@@ -119,7 +118,6 @@ class Rules:
     def __init__(self, library: Library, overrides: AccountOverrides | None = None) -> None:
         self._library = library
         self.overrides = overrides or AccountOverrides()
-        self._named_numbers: dict[str, NamedNumbers] = {}
 
     def with_overrides(self, overrides: AccountOverrides) -> "Rules":
         return Rules(self._library, overrides)
@@ -204,14 +202,6 @@ class Rules:
     def with_applied(self, applied: Scenario | None) -> tuple[Scenario, ...]:
         """The scenarios of a payment: the one that was applied to it alone, then all others."""
         return self.scenarios if applied is None else (applied, *self.scenarios)
-
-    def named_numbers(self, applied: Scenario | None) -> NamedNumbers:
-        """The phone numbers that the scenarios of a payment name."""
-        name = "" if applied is None else applied.name
-        numbers = self._named_numbers.get(name)
-        if numbers is None:
-            numbers = self._named_numbers[name] = NamedNumbers(self.with_applied(applied))
-        return numbers
 
 
 def stored_overrides(tx: Transaction, account: int) -> AccountOverrides:
