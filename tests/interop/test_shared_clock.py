@@ -9,10 +9,8 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
-import yaml
 
 from emulator.domain.instants import Instant, parse_instant
-from emulator.settings import OPTIONS
 from tests.cli.processes import SHARED_HANGS_AFTER_S, ask, ended, run_program, serving
 from tests.docs.document import sections_of
 
@@ -113,14 +111,3 @@ def test_the_guide_has_a_command_for_each_language() -> None:
     text = next(each.text for each in sections_of(PAGE) if "same clock" in each.title)
     for language in COMMANDS:
         assert f"| {language} | `env $(cat faketime.env) " in text
-
-
-def test_the_compose_file_of_the_guide_has_the_same_variables() -> None:
-    text = next(each.text for each in sections_of(PAGE) if "same clock" in each.title)
-    compose = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])["services"]
-    shop, shown = compose["shop"]["environment"], shown_variables()
-    assert shop.pop("FAKETIME_TIMESTAMP_FILE") == "/clock/clock"
-    assert {name: value.replace("$$", "$") for name, value in shop.items()} == {
-        name: value for name, value in shown.items() if name != "FAKETIME_TIMESTAMP_FILE"
-    }
-    assert set(compose["emulator"]["environment"]) <= {option.variable for option in OPTIONS}

@@ -124,7 +124,9 @@ def _members(schema: _Json) -> str:
 
 def _member(name: str, schema: _Json) -> str:
     if name == "data" and "items" in (items := _resolved(schema["properties"][name])):
-        return f"data: [{_members(_resolved(items['items']))}]"
+        listed = items["items"]
+        named = _NAMED.get(listed.get("$ref", "").rpartition("/")[2])
+        return f"data: [{named or _members(_resolved(listed))}]"
     return name if name in schema.get("required", ()) else f"{name}?"
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
+from http import HTTPStatus
 
 import pytest
 
@@ -21,7 +22,6 @@ from emulator.server.control.app import documents
 from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS
 from tests.docs.markdown import table
-from tests.tables import rows
 from tests.world import headers, order, world
 
 _LIMITS: dict[type[Refusal], str] = {
@@ -33,33 +33,34 @@ _LIMITS: dict[type[Refusal], str] = {
 }
 # The message about a blank in a URL states the most; `[]` is invalid for every other member.
 _INVALID_MEMBERS = dict.fromkeys(("success_url", "cancel_url"), "https://shop.example/a b")
-_MAX_LISTED = 10
 _ACCEPTED = re.compile(r'"(\w+)" must be (.+?)(?: \(got .*|\. .*)')
-
-
-# Wrong values of the fields of the control API: the call, the path and the body.
-_REFUSED = rows(__file__, "refused values")
+_OF_FIELDS = (
+    "The query parameter or the member NAME is not accepted; `message` states the accepted values."
+    " NAME is `clock` for each member of a call that changes the clock."
+)
 
 
 def v1_codes_table() -> str:
     """Every code of `/v1`."""
     causes = {**_field_causes(), **_class_causes()}
-    return _codes((status, code, causes[code]) for status, code in _v1_codes())
+    return _codes((*entry, causes[entry[1]]) for entry in sorted(_codes_of("v1"), key=_order))
 
 
 def control_codes_table() -> str:
-    """Every code that the control API has and `/v1` does not have."""
-    causes, operations = _class_causes(), _operations_by_code("control")
-    own = sorted(sorted(operations.keys() - set(_v1_codes())), key=_order)
-    accepted = asyncio.run(_accepted_values())
-    return _codes(
-        (status, code, causes.get(code) or _in_words(accepted[code], operations[status, code]))
-        for status, code in own
+    """Every code that the control API has and `/v1` does not have; those of fields are one row."""
+    causes, own = _class_causes(), _codes_of("control").keys() - _codes_of("v1")
+    of_fields = {(status, code) for status, code in own if code not in causes}
+    assert all(
+        status == HTTPStatus.BAD_REQUEST and code.startswith("invalid_")
+        for status, code in of_fields
     )
-
-
-def _v1_codes() -> list[tuple[int, str]]:
-    return sorted(_operations_by_code("v1"), key=_order)
+    named = sorted(own - of_fields, key=lambda entry: (_order(entry), entry[1]))
+    return _codes(
+        [
+            (HTTPStatus.BAD_REQUEST, "invalid_NAME", _OF_FIELDS),
+            *((*entry, causes[entry[1]]) for entry in named),
+        ]
+    )
 
 
 def _order(entry: tuple[int, str]) -> tuple[int, int]:
@@ -110,67 +111,23 @@ async def _refused_cursor() -> dict[str, str]:
     return error
 
 
-async def _accepted_values() -> dict[str, dict[str, list[str]]]:
-    """By code and by what is accepted, according to the messages, the operations."""
-    paths = documents(DEFAULT_METHODS)["control"]("")["paths"]
-    methods = {
-        operation["operationId"]: method
-        for path in paths.values()
-        for method, operation in path.items()
-        if "operationId" in operation
-    }
-    found: dict[str, dict[str, list[str]]] = {}
-    async with world() as emulator:
-        payment = await emulator.create()
-        endpoint = await emulator.done(
-            "POST", "/webhook_endpoints", {"url": "http://127.0.0.1:3000/hook"}
-        )
-        places = {
-            "payment": f"/payments/{payment['id']}",
-            "endpoint": f"/webhook_endpoints/{endpoint['id']}",
-        }
-        for operation, path, body in _REFUSED:
-            method = methods[operation].upper()
-            response = await emulator.control(method, path.format(**places), body)
-            error = response.json()["error"]
-            text = re.sub(r" \(got .*", ".", error["message"])
-            text = re.sub(r'"(\w+)"', r"`\1`", text, count=1)
-            found.setdefault(error["code"], {}).setdefault(text, []).append(operation)
-    return found
-
-
-def _in_words(accepted: dict[str, list[str]], operations: list[str]) -> str:
-    tried = [operation for each in accepted.values() for operation in each]
-    if len(operations) > _MAX_LISTED:
-        [text] = accepted
-        return text
-    assert {*tried} == {*operations}, f"_REFUSED needs a wrong value for {operations}"
-    if len(accepted) == 1:
-        [text] = accepted
-        return text
-    return " ".join(
-        f"{', '.join(f'`{each}`' for each in dict.fromkeys(calls))}: {text}"
-        for text, calls in accepted.items()
-    )
-
-
-def _operations_by_code(name: str) -> dict[tuple[int, str], list[str]]:
-    """The operations of a document by status and code."""
+def _codes_of(name: str) -> dict[tuple[int, str], None]:
+    """The statuses and codes of the operations of a document, in its order."""
     document = documents(DEFAULT_METHODS)[name]("")
-    found: dict[tuple[int, str], list[str]] = {}
+    found: dict[tuple[int, str], None] = {}
     for operation in (each for path in document["paths"].values() for each in path.values()):
         for status, response in operation["responses"].items():
             shared = response.get("$ref", "").rpartition("/")[2]
             described = (
                 document["components"].get("responses", {}).get(shared, response)["description"]
             )
-            for code in re.findall("`([a-z_]+)`", described.partition("Codes: ")[2]):
-                found.setdefault((int(status), code), []).append(operation["operationId"])
+            codes = re.findall("`([a-z_]+)`", described.partition("Codes: ")[2])
+            found |= dict.fromkeys((int(status), code) for code in codes)
     return found
 
 
 def _codes(rows: Iterable[tuple[int, str, str]]) -> str:
-    cells = [(str(status), f"`{code}`", cause) for status, code, cause in rows]
+    cells = [(str(int(status)), f"`{code}`", cause) for status, code, cause in rows]
     return table(("status", "code", "cause"), cells)
 
 

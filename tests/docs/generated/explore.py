@@ -15,6 +15,8 @@ _GUIDE = "docs/guides/explore.md"
 _FORMAT = "docs/reference/integration-format.md"
 _SCHEMA = integration_schema()
 _SECTIONS = ("start", "state", "settle", "run", "history")
+# The keys of each request, which are a table of their own.
+_OF_REQUESTS = ("command", "json", "form", "headers")
 _KINDS = {f"^{JSON_PATH.pattern}$": "path"}
 
 
@@ -32,11 +34,13 @@ def verdicts_table() -> str:
     return table(("id", "meaning", "what to do"), rows)
 
 
-def _keys(schema: dict[str, Any]) -> Callable[[], str]:
-    def rows() -> str:
-        return key_table(_row(schema, *row) for row in key_rows(schema))
+def _keys(schema: dict[str, Any], shown: Callable[[str], bool]) -> Callable[[], str]:
+    rows = [row for row in key_rows(schema) if shown(row[0].strip("`"))]
+    return lambda: key_table(_row(schema, *row) for row in rows)
 
-    return rows
+
+def _is_own(key: str) -> bool:
+    return key not in _OF_REQUESTS
 
 
 def _section(name: str) -> dict[str, Any]:
@@ -62,6 +66,8 @@ def _row(schema: dict[str, Any], name: str, kind: str, *rest: str) -> tuple[str,
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     (_GUIDE, "anomalies"): anomalies_table,
     ("docs/reference/verdicts.md", "verdicts"): verdicts_table,
-    (_FORMAT, "integration"): _keys(_SCHEMA),
-    **{(_FORMAT, name): _keys(_section(name)) for name in _SECTIONS},
+    (_FORMAT, "integration"): _keys(_SCHEMA, _is_own),
+    (_FORMAT, "requests"): _keys(_section("start"), lambda key: key in _OF_REQUESTS),
+    **{(_FORMAT, name): _keys(_section(name), _is_own) for name in _SECTIONS if name != "run"},
+    (_FORMAT, "run"): _keys(_section("run"), bool),
 }

@@ -129,15 +129,14 @@ def _option(option: click.Option, context: click.Context) -> tuple[str, str]:
     return f"`{flags}`", with_default(default, meaning)
 
 
-def exit_codes_table(*names: str, is_linked: bool = False) -> str:
-    """The exit codes of all commands, or of some; with links to their sections."""
-    commands = dict.fromkeys(name for name, _ in EXIT_CODES if not names or name in names)
+def exit_codes_table() -> str:
+    """The exit codes of all commands, with links to their sections."""
     rows = [
         (
-            f"[`{name}`](#{name})" if is_linked else f"`{name}`",
+            f"[`{name}`](#{name})",
             *(_flags_as_code(EXIT_CODES.get((name, code), "")) for code in range(4)),
         )
-        for name in commands
+        for name in dict.fromkeys(name for name, _ in EXIT_CODES)
     ]
     return table(("command", "0", "1", "2", "3"), rows)
 
@@ -149,10 +148,7 @@ def _flags_as_code(text: str) -> str:
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/reference/test-ids.md", "test ids"): checkout_ids_table,
     ("docs/reference/test-ids.md", "pages"): pages_table,
-    ("docs/reference/commands.md", "exit codes"): partial(exit_codes_table, is_linked=True),
-    ("docs/guides/agents.md", "exit codes"): partial(
-        exit_codes_table, "explore", "rehearse", "probe", "replay", "checklist", "trigger"
-    ),
+    ("docs/reference/commands.md", "exit codes"): exit_codes_table,
     ("docs/reference/commands.md", "shared options"): shared_options_table,
     **{
         ("docs/reference/commands.md", f"{name} options"): partial(command_options_table, name)

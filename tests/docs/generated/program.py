@@ -100,7 +100,9 @@ def _has_assumption(clause: Clause) -> bool:
 
 
 def _configured_by(clause: Clause) -> str:
-    settings = ", ".join(f"`{name}`" for name in clause.settings)
+    others = [name for name in clause.settings if name.partition(" ")[2] not in clause.variants]
+    variants = [f"--vary {','.join(clause.variants)}"] if clause.variants else []
+    settings = ", ".join(f"`{name}`" for name in [*others, *variants])
     reason = _IS_VALID.sub("*valid*", clause.fixed_because or "")
     return "; ".join(filter(None, (settings, reason)))
 
