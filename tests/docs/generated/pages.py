@@ -90,6 +90,11 @@ def _commands_with_options() -> Iterator[str]:
 def command_options_table(name: str) -> str:
     """Every option of a command that it does not share with another, from its `--help`."""
     rows = [row for row in _options(name) if row not in _shared_options()]
+    of_serve = [row for row in rows if row in _options("serve")]
+    rows = [row for row in rows if row not in of_serve]
+    if of_serve:
+        flags = ", ".join(flag for flag, _ in of_serve)
+        rows.append((flags, "As [`serve`](options.md) has them, also as environment variables."))
     return table(("option", "meaning"), rows)
 
 
