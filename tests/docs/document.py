@@ -113,11 +113,6 @@ def sections() -> list[Section]:
     return [section for page in pages() for section in sections_of(page)]
 
 
-def section(page: str, title: str) -> Section:
-    [found] = [section for section in sections_of(page) if section.title == title]
-    return found
-
-
 def part(page: str, title: str) -> str:
     """What stands below a heading of any level, up to the next one of that level or above."""
     text = text_of(page)

@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from tests.cli.processes import (
     FREE_PORTS,
     Server,
@@ -62,6 +64,11 @@ class Printed:
 
 def missing() -> list[str]:
     return [program for program in NEEDED if shutil.which(program) is None]
+
+
+needs_a_shell = pytest.mark.skipif(
+    bool(missing()), reason=f"not on this machine: {', '.join(missing())}"
+)
 
 
 def acts(section: Section) -> list[Act]:

@@ -1,5 +1,6 @@
 import os
 import re
+import runpy
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -7,18 +8,24 @@ import pytest
 
 from emulator.scenarios.loader import read_paths
 from tests.cli.processes import run
-from tests.docs.document import Kind, Section, pages, sections, sections_of, text_of, unannounced
-from tests.docs.live import Act, acts, is_as_shown, missing, play, write_files
+from tests.docs.document import (
+    Kind,
+    Section,
+    pages,
+    part,
+    sections,
+    sections_of,
+    shown_file,
+    text_of,
+    unannounced,
+)
+from tests.docs.live import Act, acts, is_as_shown, missing, needs_a_shell, play, write_files
 from tests.docs.shops import language, marks, missing_for, prepare
 from tests.server.checkout.browsing import CHROMIUM
 from tests.tables import rows
 
 INTERPRETER = re.compile(r"\b(payments-emulator|pytest|python|node|php)\b")
 RUN = [section for section in sections() if section.is_run]
-
-needs_a_shell = pytest.mark.skipif(
-    bool(missing()), reason=f"not on this machine: {', '.join(missing())}"
-)
 
 
 def _marks(section: Section) -> list[pytest.MarkDecorator]:
@@ -124,6 +131,16 @@ def test_every_script_shown_ends_as_it_should(page: str, tmp_path: Path) -> None
         for case in ElementTree.parse(report).iter("testcase")  # noqa: S314 - it is ours
     }
     assert has_failed == scripts
+
+
+def test_the_application_runs_without_a_socket(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "in_process.py"
+    program.write_text(shown_file("in_process.py").text, encoding="utf-8")
+    runpy.run_path(str(program))
+    printed = capsys.readouterr().out.strip()
+    assert f"`in_process.py` prints `{printed}`" in part("docs/guides/asgi.md", "Without a socket")
 
 
 def test_in_ci_nothing_is_skipped_for_want_of_a_program() -> None:

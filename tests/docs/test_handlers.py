@@ -11,27 +11,26 @@ import httpx
 import pytest
 
 from emulator.clock import RealClock
-from emulator.http.webhook_messages import Message, webhook_request
+from emulator.domain.webhooks import Tamper, tamper_problem
+from emulator.http.webhook_messages import Message, foreign_secret, webhook_request
+from emulator.scenarios.webhook_form_file import shipped_form
 from tests.cli.processes import HANGS_AFTER_S, SHARED_HANGS_AFTER_S, Server, serving
-from tests.docs.document import REPOSITORY, command_after, sections_of
-from tests.docs.live import Listening, handling, missing
-from tests.docs.shops import HANDLERS, language, marks, missing_for, prepare, variables
+from tests.docs.document import REPOSITORY, Kind, Section, command_after, sections_of
+from tests.docs.live import Listening, handling, needs_a_shell
+from tests.docs.shops import HANDLERS, language, marks, prepare, variables
 from tests.world import LIVE_KEY, TEST_KEY
 
 PAGE = "docs/guides/webhook-handlers.md"
 FAULTS_PAGE = "docs/guides/faults.md"
 EXPLORE_PAGE = "docs/guides/explore.md"
 FILES = sections_of(PAGE)[0].files
-PHP_FILES = {name: block for name, block in FILES.items() if name.endswith(".php")}
 APPROVES, HAS_TOO_LITTLE = "0900000001", "0900000002"
 
 each_handler = pytest.mark.parametrize(
     "handler",
     [pytest.param(handler, id=language(handler), marks=marks(handler)) for handler in HANDLERS],
 )
-pytestmark = pytest.mark.skipif(
-    bool(missing()), reason=f"not on this machine: {', '.join(missing())}"
-)
+pytestmark = needs_a_shell
 
 
 @contextmanager
@@ -257,10 +256,56 @@ def test_a_ping_is_answered(handler: str, shop: Path, muddled: Server) -> None:
         assert (ping["status"], statuses(ping)) == ("succeeded", {204})
 
 
-@pytest.mark.deep
-@pytest.mark.skipif(bool(missing_for("php")), reason="there is no php on this machine")
-@pytest.mark.parametrize("name", PHP_FILES)
-def test_php_can_read_what_is_shown(name: str, tmp_path: Path) -> None:
-    """The package that one of them needs is not installed here."""
-    (tmp_path / name).write_text(PHP_FILES[name].text, encoding="utf-8")
-    subprocess.run(["php", "-l", name], cwd=tmp_path, check=True, capture_output=True)
+FORM_SECTIONS = [
+    section
+    for section in sections_of("docs/guides/webhook-forms.md")
+    if any(block.kind is Kind.HANDLER for block in section.blocks)
+]
+# Without the id of a payment, a handler retrieves none.
+BODY = (
+    b'{"id":"evt_1","object":"event","type":"payment.completed","timestamp":"","mode":"test",'
+    b'"data":{"id":"","amount":15000}}'
+)
+
+
+def test_each_form_without_a_library_has_a_handler() -> None:
+    assert [section.title for section in FORM_SECTIONS] == [
+        *("timestamped-hex", "hex-header", "form-fields", "unsigned"),
+    ]
+
+
+@pytest.mark.parametrize("section", FORM_SECTIONS, ids=lambda section: section.title)
+def test_a_handler_refuses_what_is_not_genuine(
+    section: Section, muddled: Server, tmp_path: Path
+) -> None:
+    form = shipped_form(section.title)
+    [command] = [block.text for block in section.blocks if block.kind is Kind.HANDLER]
+    secret = variables(command).get("WEBHOOK_SECRET", "none")
+    now_s = RealClock().system_ms() // 1000
+    message = Message(event_id="evt_1", timestamp_s=now_s, body=BODY)
+    other_body = BODY.replace(b"15000", b"15001")
+
+    def status(*secrets: str, tamper: Tamper | None = None) -> int:
+        sent = webhook_request(
+            message,
+            form=form,
+            url=listening.url,
+            secrets=secrets,
+            tamper=tamper,
+            other_body=other_body,
+        )
+        headers = dict(sent.headers)
+        return httpx.post(
+            sent.url, content=sent.body, headers=headers, timeout=HANGS_AFTER_S
+        ).status_code
+
+    with handling(command, muddled, tmp_path, section.files) as listening:
+        assert status(secret) == 204
+        tampers = [each for each in Tamper if tamper_problem(form, each) is None]
+        refused = {tamper: status(secret, tamper=tamper) for tamper in tampers}
+        assert set(refused.values()) == {400 if form.is_signed else 204}
+        if form.is_signed:
+            new_secret = foreign_secret(secret, form)
+            assert status(new_secret) == 400
+            is_signed_twice = bool(form.signature.separator)
+            assert status(new_secret, secret) == (204 if is_signed_twice else 400)

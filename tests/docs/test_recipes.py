@@ -9,14 +9,10 @@ import pytest
 from emulator.settings import OPTIONS
 from tests.cli.processes import run_program
 from tests.docs.document import REPOSITORY, command_after
-from tests.docs.live import missing
+from tests.docs.live import needs_a_shell
 from tests.docs.recipes import KINDS, Recipe, own_workflow, own_workflows, recipes
 
 ALL = [pytest.param(one, id=one.title) for one in [*recipes(), *own_workflows()]]
-
-needs_a_shell = pytest.mark.skipif(
-    bool(missing()), reason=f"not on this machine: {', '.join(missing())}"
-)
 
 
 def test_there_is_a_recipe_of_each_kind() -> None:

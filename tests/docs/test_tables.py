@@ -2,13 +2,11 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
-import httpx
-
-from emulator.domain.clauses import CLAUSES
+from emulator.cli.replay import DEFAULT_CLOCK
 from emulator.domain.durations import UNIT_MS
 from emulator.domain.payment import PING
+from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.domain.webhooks import (
     EVENT_TYPES_IN_ORDER,
@@ -24,40 +22,38 @@ from emulator.http.exchange import (
     MAX_RESPONSE_PARTS,
     MAX_STORED_BYTES,
 )
-from emulator.server.control.app import RESOURCES
+from emulator.scenarios.loader import load_paths, parse_scenario
+from emulator.scenarios.runner.assertions import REFUSAL_CHECKS
+from emulator.scenarios.script import MAX_EXECUTED_STEPS, MAX_SCRIPT_STEPS, SCRIPT_STEPS
+from emulator.server.control.requests import RequestQuery
+from emulator.server.control.types import DEFAULT_LIMIT, MAX_LIMIT
 from emulator.server.engine.accounts.clock_service import MAX_ADVANCE_MS
+from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
+from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS
 from emulator.server.engine.delivery.attempts import DELAYS_MS, MAX_RETRY_AFTER_MS
 from emulator.server.engine.delivery.gates import MAX_ATTEMPTS
 from emulator.server.engine.delivery.job_selection import MAX_CONCURRENT_ATTEMPTS
+from emulator.server.engine.state.journal import (
+    MAX_ENTRIES,
+    MAX_JOURNAL_BYTES,
+    MAX_STORED_BODY_BYTES,
+)
+from emulator.settings import data_directory
 from tests.docs.document import README, REPOSITORY, pages, part, rows, text_of
 from tests.docs.generated import TABLES, generated, index
 from tests.docs.generated.action import with_versions
 from tests.server.engine.webhook_world import webhook_world
-from tests.world import LIVE_KEY, World, headers, order, world
 
 WEBHOOKS = "docs/guides/webhooks.md"
-CONTROL_API = "docs/reference/control-api.md"
-ERROR_CODES = "docs/reference/error-codes.md"
-FIDELITY = "docs/reference/fidelity.md"
+FORMAT = "docs/reference/scenario-format.md"
+SCENARIOS = "docs/guides/scenarios.md"
+FAULTS = "docs/guides/faults.md"
+REQUESTS = "docs/guides/inspecting-requests.md"
+SNAPSHOTS = "docs/guides/snapshots.md"
 ARCHITECTURE = "ARCHITECTURE.md"
 MAX_CHAPTER_LINES = 400
 # Tables, which are looked up, do not count.
 GENERATED = re.compile("<!-- generated: .*?<!-- end generated -->", re.DOTALL)
-LONG = "a" * 3_000
-# A request for each warning; a string is the query of a list call.
-ODD_REQUESTS: list[str | dict[str, Any]] = [
-    "NAME=1",
-    "limit=5&limit=5",
-    {"methods": ["telebirr", "telebirr"]},
-    {"metadata": {"key": LONG}},
-    {"success_url": f"https://shop.example/{LONG}"},
-    {"cancel_url": f"https://shop.example/{LONG}"},
-    "created_gte=2026-01-01",
-    "created_lte=2026-01-01",
-    {"headers": {"Idempotency-Key": "a"}},
-    {"idempotency_key": LONG},
-    {"expires_in": 1},
-]
 
 
 def test_the_generated_tables_are_up_to_date() -> None:
@@ -70,93 +66,6 @@ def test_the_recipes_name_the_present_version() -> None:
     assert "@v1.2.3" not in with_versions("uses: shop/etb-payments-emulator@v1.2.3")
     for page in pages():
         assert with_versions(text_of(page)) == text_of(page), f"{page}: run `python -m tests.docs`"
-
-
-async def test_every_warning_is_listed_with_its_code(emulator: World) -> None:
-    async with world(strict=True) as strict:
-        seen = [await _seen(emulator, strict, request) for request in ODD_REQUESTS]
-    listed = [
-        (row[1].strip("`"), row[2].strip("`"))
-        for row in rows(generated("warnings", text_of(ERROR_CODES)))
-    ]
-    only_warned = ("frequent-polling", "replayed-final-payment")
-    assert listed == [*seen, *((slug, "stays a warning") for slug in only_warned)]
-
-
-async def _seen(tolerant: World, strict: World, request: str | dict[str, Any]) -> tuple[str, str]:
-    """The slug of the warning, and the code of the refusal."""
-    served = await _send(tolerant, request)
-    refused = await _send(strict, request)
-    assert (served.is_success, refused.status_code) == (True, 400)
-    slug = served.headers["emulator-warning"].replace(":limit", ":NAME")
-    return slug, refused.json()["error"]["code"]
-
-
-async def _send(to: World, request: str | dict[str, Any]) -> httpx.Response:
-    if isinstance(request, str):
-        return await to.api.get(f"/v1/payments?{request}", headers=headers())
-    changes = dict(request)
-    extra = changes.pop("headers", {})
-    body = order(**changes)
-    return await to.api.post("/v1/payments", json=body, headers={**headers(), **extra})
-
-
-async def test_the_31st_read_of_a_live_payment_is_frequent_polling() -> None:
-    async with world(strict=True) as strict:
-        payment = await strict.create(LIVE_KEY)
-        path, live = f"/v1/payments/{payment['id']}", headers(LIVE_KEY)
-        reads = [await strict.api.get(path, headers=live) for _ in range(31)]
-    warnings = [read.headers.get("emulator-warning") for read in reads]
-    assert warnings == [None] * 30 + ["frequent-polling"]
-    assert {read.status_code for read in reads} == {200}
-
-
-def test_each_error_code_has_a_cause_of_its_own() -> None:
-    causes = [row[2] for row in rows(text_of(ERROR_CODES)) if row[0].isdecimal()]
-    assert len(causes) > 50
-    assert not [cause for cause in causes if "value of the field" in cause]
-    # The keys of `list_payments` and `created_…` come in pairs.
-    assert len({re.sub("`[a-z_]+`", "", cause) for cause in causes}) > 0.8 * len(causes)
-
-
-def test_every_call_of_the_control_api_is_listed() -> None:
-    listed = [row[0].strip("`") for row in rows(text_of(CONTROL_API)) if "/_emulator" in row[0]]
-    declared = [
-        f"{operation.method} {operation.path}"
-        for resource in RESOURCES
-        for operation in resource.operations
-    ]
-    assert sorted(listed) == sorted(declared)
-
-
-PATHS = {
-    "GET /_emulator/clock": "/clock",
-    "GET /_emulator/payments/{payment_id}": "/payments/{id}",
-    "GET /_emulator/webhook_endpoints": "/webhook_endpoints",
-    "GET /_emulator/deliveries": "/deliveries",
-    "GET /_emulator/scenarios": "/scenarios",
-    "GET /_emulator/faults": "/faults",
-    "GET /_emulator/snapshots": "/snapshots",
-}
-
-
-async def test_the_members_of_a_response_are_listed(emulator: World) -> None:
-    async with webhook_world(emulator=emulator):
-        payment = await emulator.create()
-        fault = {"when": {"request": "any"}, "then": {"latency": "1ms"}, "times": 1}
-        assert (await emulator.control("POST", "/faults", fault)).status_code == 201
-        assert (await emulator.control("PUT", "/snapshots/one")).status_code == 201
-        responses = {
-            call: await emulator.shown(path.format(id=payment["id"]))
-            for call, path in PATHS.items()
-        }
-    for call, response in responses.items():
-        [returned] = [row[2] for row in rows(text_of(CONTROL_API)) if row[0] == f"`{call}`"]
-        members = list(response["data"][0] if "data" in response else response)
-        listed = re.findall(r"\{([^{}]*)\}", returned)[0].split(", ")
-        optional = {name.removesuffix("?") for name in listed if name.endswith("?")} - {*members}
-        required = [name.removesuffix("?") for name in listed if name[:-1] not in optional]
-        assert required == members, call
 
 
 def test_every_transition_is_listed() -> None:
@@ -217,34 +126,65 @@ def test_every_state_of_a_delivery_is_listed() -> None:
 
 RELIABLE = "What an endpoint can rely on"
 LIMITS = [
-    ("Retries and time", f"within {MAX_TIMEOUT_MS // 1_000} seconds"),
-    ("Retries and time", f"at most {MAX_ADVANCE_MS // 1_000} seconds of real time"),
-    (RELIABLE, f"{MAX_TIMEOUT_MS // 1_000} s for an attempt"),
-    (RELIABLE, f"{MAX_BYTES_READ // 1_024} KiB are read"),
-    (RELIABLE, f"{MAX_STORED_BYTES // 1_024} KiB kept"),
-    (RELIABLE, f"at most {MAX_RESPONSE_BYTES // 1_024} KiB in {MAX_RESPONSE_PARTS:,} parts"),
-    (RELIABLE, f"at most {MAX_ATTEMPTS} attempts under way"),
-    (RELIABLE, f"{MAX_CONCURRENT_ATTEMPTS} attempts are under way"),
-    (RELIABLE, f"at most {MAX_ENDPOINTS} endpoints"),
-    (RELIABLE, f"off, by {MAX_RETRY_AFTER_MS // UNIT_MS['h']} hours at most"),
-    ("Looking at deliveries", f"For {ROTATION_OVERLAP_MS // UNIT_MS['h']} hours"),
+    (WEBHOOKS, "Retries and time", f"within {MAX_TIMEOUT_MS // 1_000} seconds"),
+    (WEBHOOKS, "Retries and time", f"at most {MAX_ADVANCE_MS // 1_000} seconds of real time"),
+    (WEBHOOKS, RELIABLE, f"{MAX_TIMEOUT_MS // 1_000} s for an attempt"),
+    (WEBHOOKS, RELIABLE, f"{MAX_BYTES_READ // 1_024} KiB are read"),
+    (WEBHOOKS, RELIABLE, f"{MAX_STORED_BYTES // 1_024} KiB kept"),
+    (WEBHOOKS, RELIABLE, f"{MAX_RESPONSE_BYTES // 1_024} KiB in {MAX_RESPONSE_PARTS:,} parts"),
+    (WEBHOOKS, RELIABLE, f"at most {MAX_ATTEMPTS} attempts under way"),
+    (WEBHOOKS, RELIABLE, f"{MAX_CONCURRENT_ATTEMPTS} attempts are under way"),
+    (WEBHOOKS, RELIABLE, f"at most {MAX_ENDPOINTS} endpoints"),
+    (WEBHOOKS, RELIABLE, f"off, by {MAX_RETRY_AFTER_MS // UNIT_MS['h']} hours at most"),
+    (WEBHOOKS, "Looking at deliveries", f"For {ROTATION_OVERLAP_MS // UNIT_MS['h']} hours"),
+    (SCENARIOS, None, f"{MAX_SCENARIOS} scenarios and {MAX_FAULTS} faults of its own"),
+    (FORMAT, None, f"at most {MAX_SCRIPT_STEPS:,} steps"),
+    (FORMAT, None, f"at most {MAX_EXECUTED_STEPS:,} with all repeats"),
+    (SCENARIOS, None, f"more than {MAX_SCRIPT_STEPS:,} steps is refused"),
+    (FORMAT, None, f"filled in: {DEFAULT_ORDER['amount']} cents in {DEFAULT_ORDER['currency']}"),
+    (SCENARIOS, None, f"frozen at {DEFAULT_CLOCK.partition('@')[2]}"),
+    (REQUESTS, None, f"default {DEFAULT_LIMIT}, at most {MAX_LIMIT:,}"),
+    (REQUESTS, None, f"the newest {MAX_ENTRIES:,} requests"),
+    (REQUESTS, None, f"at most {MAX_JOURNAL_BYTES // 1_048_576} MiB"),
+    (REQUESTS, None, f"each up to {MAX_STORED_BODY_BYTES // 1_024} KiB"),
+    (SNAPSHOTS, None, f"An account has at most {MAX_SNAPSHOTS} snapshots"),
 ]
 
 
-def test_every_limit_of_webhooks_is_as_documented() -> None:
-    wrong = [
-        limit for title, limit in LIMITS if limit not in " ".join(part(WEBHOOKS, title).split())
+def test_every_limit_is_as_documented() -> None:
+    texts = [
+        (part(page, title) if title else text_of(page), limit) for page, title, limit in LIMITS
     ]
-    assert wrong == []
+    assert [limit for text, limit in texts if limit not in " ".join(text.split())] == []
 
 
-def test_every_clause_is_stated_or_has_a_row_with_its_assumption() -> None:
-    text = text_of(FIDELITY)
-    assumed = rows(generated("fidelity", text))
-    stated = generated("stated clauses", text).strip().split(", ")
-    assert all(len(row) == 5 and row[3] for row in assumed)
-    assert {*stated} | {row[0] for row in assumed} == {clause.number for clause in CLAUSES}
-    assert len(stated) + len(assumed) == len(CLAUSES)
+def test_every_scenario_that_is_off_at_start_has_a_row() -> None:
+    off = [s for s in load_paths([data_directory("scenarios")]) if not s.enabled]
+    for page, title, is_of_webhooks in (
+        (FAULTS, "Test a handler against faults", True),
+        (SCENARIOS, "Ready-made cases", False),
+    ):
+        listed = [row[1].strip("`") for row in rows(part(page, title))]
+        shipped = [f"{s.name}.yaml" for s in off if bool(s.webhooks) is is_of_webhooks]
+        assert sorted(listed) == shipped, page
+
+
+def test_the_examples_of_the_steps_are_a_script() -> None:
+    steps = "".join(f"  - {row[1].strip('`')}\n" for row in rows(part(FORMAT, "Steps")))
+    scenario = parse_scenario(f"version: 1\nname: steps\nscript:\n{steps}", "the table")
+    assert len(scenario.script) == len(SCRIPT_STEPS)
+
+
+def test_every_check_of_a_refusal_is_listed() -> None:
+    _, _, text = part(FORMAT, "Steps").partition("**A refusal must be expected.**")
+    names = [name.partition(":")[0] for name in re.findall("`([^`]+)`", text.partition("\n\n")[0])]
+    assert set(names) - {"expect"} == REFUSAL_CHECKS
+
+
+def test_every_filter_of_the_journal_has_a_row() -> None:
+    listed = [row[0].strip("`") for row in rows(text_of(REQUESTS))]
+    filters = [cell.partition("=")[0] for cell in listed if "=" in cell]
+    assert sorted(filters) == sorted(RequestQuery.__struct_fields__)
 
 
 def test_every_package_is_in_the_table_of_layers() -> None:
@@ -293,17 +233,16 @@ CHAPTERS = [page for page in pages() if page.startswith("docs/")]
 
 
 def test_every_chapter_is_short_and_is_in_the_index() -> None:
-    listed = [f"docs/{each.path}" for chapters in index.CHAPTERS.values() for each in chapters]
-    assert sorted([*listed, index.INDEX]) == sorted(CHAPTERS)
+    listed = re.findall(r"\]\((.+?)\):", "".join(index.groups().values()))
+    assert sorted([index.INDEX, *(f"docs/{path}" for path in listed)]) == sorted(CHAPTERS)
     for page in CHAPTERS:
         written = GENERATED.sub("", text_of(page))
         assert len(written.splitlines()) <= MAX_CHAPTER_LINES, page
 
 
 def test_each_of_twenty_tasks_is_two_clicks_from_the_readme() -> None:
-    assert len(index.TASKS) == 20
+    assert len(set(index.tasks())) == 20
     assert f"]({index.INDEX})" in text_of(README)
-    assert all(f"]({target})" in text_of(index.INDEX) for target in index.TASKS.values())
 
 
 def test_the_readme_is_two_screens() -> None:

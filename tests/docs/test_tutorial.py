@@ -1,5 +1,6 @@
-"""The project that the tutorial builds, and what its reader runs there."""
+"""The project that the tutorial builds, the first screen of the README, and the pictures."""
 
+import json
 import re
 import shutil
 import sys
@@ -10,6 +11,7 @@ import pytest
 from tests.cli.processes import run_program
 from tests.docs.document import README, REPOSITORY, sections_of, text_of
 from tests.docs.live import write_files
+from tests.docs.pictures import DIGESTS, file_digest, pictures
 
 TUTORIAL = "docs/tutorial.md"
 
@@ -44,6 +46,11 @@ def test_the_first_screen_of_the_readme_names_explore() -> None:
     assert "docs/guides/explore.md" in first_screen
 
 
-def test_the_time_that_the_tests_take_is_stated() -> None:
-    for page in (README, "CONTRIBUTING.md"):
-        assert re.search(r"two\s+minutes\s+on\s+two\s+cores", text_of(page)), page
+async def test_the_pictures_show_the_present_pages() -> None:
+    recorded = json.loads(DIGESTS.read_text(encoding="utf-8"))
+    async with pictures() as shown:
+        present = {
+            name: {"shows": await picture.digest(), "file": file_digest(name)}
+            for name, picture in shown.items()
+        }
+    assert present == recorded, "make them again: python -m tests.docs.pictures"

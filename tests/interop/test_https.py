@@ -13,7 +13,7 @@ import yaml
 
 from emulator.settings import OPTIONS
 from tests.cli.processes import SHARED_HANGS_AFTER_S, Server, run_program, serving
-from tests.docs.document import command_after, rows, section
+from tests.docs.document import command_after, part, rows
 from tests.server.checkout.browsing import CHROMIUM
 
 PAGE = "docs/guides/https.md"
@@ -35,7 +35,7 @@ CLIENTS = {
 NOT_RUN = {"Go, on Linux"}
 SETTINGS = {
     client: re.findall(r"`([^`]*)`", setting)[0]
-    for client, setting in rows(section(PAGE, "Trust the authority").text)
+    for client, setting in rows(part(PAGE, "Trust the authority"))
 }
 
 
@@ -126,6 +126,6 @@ def test_a_browser_trusts_the_authority_once_it_is_installed(
 
 
 def test_the_variables_for_containers_are_options() -> None:
-    text = section(PAGE, "Containers").text.partition("```yaml\n")[2].partition("```")[0]
+    text = part(PAGE, "Containers").partition("```yaml\n")[2].partition("```")[0]
     variables = yaml.safe_load(text)["services"]["emulator"]["environment"]
     assert set(variables) <= {option.variable for option in OPTIONS}

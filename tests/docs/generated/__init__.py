@@ -7,7 +7,6 @@ from tests.docs.document import REPOSITORY
 from tests.docs.generated import (
     action,
     control_api,
-    dependencies,
     error_codes,
     explore,
     helpers,
@@ -24,7 +23,6 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     **control_api.TABLES,
     **error_codes.TABLES,
     **action.TABLES,
-    **dependencies.TABLES,
     **pages.TABLES,
     **scenario_format.TABLES,
     **explore.TABLES,

@@ -1,4 +1,4 @@
-"""The tables of the action's inputs and outputs, and the versions that recipes name."""
+"""The tables of the action and of the dependencies, and the versions that recipes name."""
 
 import re
 from collections.abc import Callable
@@ -12,6 +12,9 @@ from tests.docs.document import REPOSITORY
 from tests.docs.markdown import table
 
 ACTION = REPOSITORY / "action.yml"
+_DEPENDENCY = re.compile(
+    r'^    "(?P<name>[a-z0-9-]+)(?P<versions>[^;"]+)[^"]*", *# (?P<use>.+)$', re.MULTILINE
+)
 _MINOR_VERSION = __version__.rpartition(".")[0]
 
 
@@ -34,7 +37,22 @@ def with_versions(text: str) -> str:
     return re.sub(r"(/etb-payments-emulator:)\d+\.\d+", rf"\g<1>{_MINOR_VERSION}", text)
 
 
+def dependencies_table() -> str:
+    """Every dependency: its accepted versions, and what the program uses it for."""
+    text = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    listed = text.partition("\ndependencies = [\n")[2].partition("\n]\n")[0]
+    rows = [
+        (f"`{match['name']}`", f"`{match['versions']}`", match["use"].partition(";")[0])
+        for match in _DEPENDENCY.finditer(listed)
+    ]
+    assert len(rows) == len(listed.splitlines())
+    return table(("package", "versions", "use"), rows)
+
+
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
-    ("docs/guides/ci.md", f"action {kind}"): partial(members_table, kind)
-    for kind in ("inputs", "outputs")
+    ("docs/guides/install.md", "dependencies"): dependencies_table,
+    **{
+        ("docs/guides/ci.md", f"action {kind}"): partial(members_table, kind)
+        for kind in ("inputs", "outputs")
+    },
 }

@@ -5,8 +5,8 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable
-from functools import partial
 from http import HTTPStatus
+from typing import Any
 
 import pytest
 
@@ -15,14 +15,14 @@ from emulator.domain.errors import InvalidField, Refusal
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import MAX_ENDPOINTS
 from emulator.server.api.bodies import MAX_BODY_BYTES
-from emulator.server.api.errors import ANSWERS, INTERNAL_ERROR_BODY, INTERNAL_ERROR_CAUSE, code_of
-from emulator.server.api.parameter_types import ParameterRules
-from emulator.server.api.parameters import CREATE, LIST, check_order, page_query
+from emulator.server.api.errors import ANSWERS, INTERNAL_ERROR_BODY, INTERNAL_ERROR_CAUSE
+from emulator.server.api.parameter_types import Parameter, ParameterRules
+from emulator.server.api.parameters import CREATE, LIST
 from emulator.server.control.app import documents
 from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS
 from tests.docs.markdown import table
-from tests.world import headers, order, world
+from tests.world import headers, world
 
 _LIMITS: dict[type[Refusal], str] = {
     errors.RequestTooLarge: f"{MAX_BODY_BYTES // 1024} KiB",
@@ -88,19 +88,16 @@ def _cause(kind: type[Refusal]) -> str:
 def _field_causes() -> dict[str, str]:
     """By code, what the validation accepts according to its own messages."""
     rules = ParameterRules(methods=DEFAULT_METHODS, allow_http_localhost=False)
-    bodies = [order(**{name: _INVALID_MEMBERS.get(name, [])}) for name in CREATE.names]
-    texts = [{name: ""} for name in LIST.names if name != "after"]
-    checks: list[Callable[[], object]] = [
-        *(partial(check_order, body, rules, []) for body in bodies),
-        *(partial(page_query, text, rules, []) for text in texts),
-    ]
+    wrong: list[tuple[Parameter, Any]]
+    wrong = [(row, _INVALID_MEMBERS.get(row.name, [])) for row in CREATE.rows]
+    wrong += [(row, "") for row in LIST.rows if row.name != "after"]
     # The engine validates the cursor.
     cursor = asyncio.run(_refused_cursor())
     messages = {cursor["code"]: cursor["message"]}
-    for check in checks:
+    for row, value in wrong:
         with pytest.raises(InvalidField) as refused:
-            check()
-        messages[code_of(refused.value)] = refused.value.message
+            row.type.check(row.name, value, rules, [])
+        messages[f"invalid_{row.kind}"] = refused.value.message
     return {code: _ACCEPTED.sub(r"`\1` must be \2.", text) for code, text in messages.items()}
 
 
