@@ -58,7 +58,7 @@ class PaymentsEmulatorError(UserError):
 class EmulatorCall(Generic[T_co]):
     """A call, whose `path` has `{}` in place of each id until the call is completed.
 
-    `parse` returns the result of a successful response, and raises TypeError if it is not that of
+    `parse` returns the result of a successful response, and raises TypeError if it is not from
     an emulator. A body of type str is YAML.
     """
 

@@ -251,7 +251,7 @@ class HttpExchange(asyncio.Protocol):
     def on_message_begin(self) -> None:
         self._count_part()
         if self._status is None:
-            # Those of an interim response, such as 103, are not stored.
+            # The headers of an interim response, such as 103, are not stored.
             self._headers.clear()
 
     def on_header(self, name: bytes, value: bytes) -> None:

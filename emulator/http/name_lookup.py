@@ -87,7 +87,8 @@ async def connect_to_first(
 ) -> tuple[asyncio.Transport, P]:
     """Connect to the first address that accepts the connection.
 
-    Raises OSError, if possible that of a TLS handshake: some address has accepted a connection.
+    Raises OSError, if possible the error of a TLS handshake, because some address has accepted a
+    connection.
     """
     failures: list[OSError] = []
     for address in addresses:

@@ -38,7 +38,7 @@ class PaymentsEmulator:
         self._connections = IdleConnections()
         self._control = replace(control, idle_connections=self._connections)
         self._webhook_host = webhook_host
-        # That of an application which is configured by its environment.
+        # The key of an application which is configured by its environment.
         self._shared_key = os.environ.get(TEST_KEY) if is_external else None
         # A server that this run has started is on this machine, and reaches the receiver.
         self._is_webhook_tested = not is_external

@@ -107,8 +107,8 @@ def choose_payer(
 ) -> PaymentFacts | None:
     """The facts with the first phone or bank of their method whose payments succeed.
 
-    Without one, the first whose customer answers. Only rules that name a phone or a bank count,
-    because the others decide about each customer.
+    Without such a phone or bank, the first whose customer answers. Only rules that name a phone or
+    a bank count, because the others decide about each customer.
     """
     if facts.method == BANK_TRANSFER:
         payers = [replace(facts, bank=bank) for bank in BANKS]

@@ -277,7 +277,7 @@ def shipped_form(name: str) -> WebhookForm:
 
 
 def load_webhook_form(name_or_file: str) -> WebhookForm:
-    """A shipped form, or that of a file. Raises ScenarioError."""
+    """A shipped form, or the form of a file. Raises ScenarioError."""
     is_shipped = name_or_file in SHIPPED_FORMS
     return shipped_form(name_or_file) if is_shipped else _read_file(Path(name_or_file))
 

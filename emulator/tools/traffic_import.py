@@ -69,7 +69,7 @@ def import_traffic(
 ) -> list[ImportedScript]:
     """The script, or with too many steps several scripts, which share out the payments.
 
-    `keep` are the names of the metadata that stay, `form` is that of the webhooks. Raises
+    `keep` are the names of the metadata that stay, `form` is the form of the webhooks. Raises
     UserError.
     """
     payments, ignored = payments_in(traffic, form, base_url)

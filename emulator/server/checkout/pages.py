@@ -41,7 +41,7 @@ _FORM_TYPE = "application/x-www-form-urlencoded"
 class Pages:
     """The endpoints of `/c/{token}`. All raise UnknownCheckout and UnknownAccount.
 
-    Those of forms also raise ForbiddenOrigin and InvalidRequest.
+    The endpoints of forms also raise ForbiddenOrigin and InvalidRequest.
     """
 
     def __init__(self, engine: Engine, renderer: Renderer) -> None:

@@ -242,8 +242,8 @@ async def list_delivery_failures(call: Call) -> DeliveryFailureList:
     errors.UnknownEndpoint,
     errors.UnknownDelivery,
     description=f"Sends the newest {MAX_RESENT} failing deliveries of an endpoint again, as"
-    " `resend` does, those of one payment one after the other, waits for the results and counts"
-    " them. `left` is the number of older ones; another call sends these after the others succeed.",
+    " `resend` does, the deliveries of one payment in turn, waits for the results and counts them."
+    " `left` is the number of older ones; another call sends these after the others succeed.",
     body="The endpoint.",
 )
 async def resend_failing_deliveries(call: Call, body: ResendDeliveries) -> ResentDeliveries:

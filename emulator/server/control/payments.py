@@ -162,9 +162,9 @@ async def pay_payment(call: Call, path: PaymentPath, body: PayPayment) -> object
     """Submit a payment method.
 
     Submits a method with a phone or a bank, as the customer does on the checkout page. A
-    matching scenario decides the outcome. Without one, the payment waits for `answer`. Without a
-    phone and a bank, the first of the method is used whose payments succeed; else the first that
-    waits for `answer`.
+    matching scenario decides the outcome. Without a scenario, the payment waits for `answer`.
+    Without a phone and a bank, the first of the method is used whose payments succeed; else the
+    first that waits for `answer`.
     """
     submission = Submission(**asdict(body), is_completed=True)
     pay = call.engine.customer.pay(call.owner, path.payment_id, submission, by_control=True)

@@ -108,7 +108,7 @@ class RunStep(Struct, frozen=True):
 
     text: Annotated[str, doc("The step, as in a file.", "advance: 30s")]
     result: Annotated[
-        str, doc("The result; that of a step that failed begins with `failed: `.", "1 effect")
+        str, doc("The result; of a failed step, `failed: ` and the reason.", "1 effect")
     ]
     at: Annotated[InstantText, doc("Its instant, on the clock of the account of the run.")]
 

@@ -98,7 +98,7 @@ def decode(
 
 
 def decode_one_of(values: Mapping[str, Any], structs: tuple[type[Struct], ...]) -> Struct:
-    """The struct of which the required member is present: exactly one. Raises InvalidField.
+    """The one struct whose required member is present. Raises InvalidField.
 
     The optional members, which all structs have, are checked first.
     """
@@ -137,7 +137,7 @@ def _value(member: Member, value: Any, max_length: int | None) -> Any:
 def check_text(
     name: str, value: object, *, max_length: int | None = MAX_TEXT_LENGTH, kind: str | None = None
 ) -> str:
-    """The value, if it is a string of at most so many characters. Raises InvalidField."""
+    """The value, if it is a string of at most `max_length` characters. Raises InvalidField."""
     if not isinstance(value, str):
         raise not_accepted(name, value, "a string", kind=kind)
     if max_length is not None and len(value) > max_length:

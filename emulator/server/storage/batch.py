@@ -164,7 +164,7 @@ class Job:
 
     def settle(self, result: Any) -> None:
         """Set the result or the error that the bulk work returned for this item."""
-        self.error = None  # That of a former attempt.
+        self.error = None  # An error of a former attempt.
         if isinstance(result, Exception):
             self.error = result
         else:

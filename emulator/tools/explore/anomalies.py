@@ -222,7 +222,7 @@ def _event(name: str, title: str, change: Change, events: tuple[str, ...] = ("",
 
 
 def _start(name: str, manner: Manner) -> AnomalyKind:
-    """The start is not the usual one; histories that wait are few: those of a customer who pays."""
+    """The start is unusual; of the histories that wait, only a customer who pays is needed."""
     outcomes = _PAID if manner in WAITING else tuple(Outcome)
     return _kind(name, manner, _START, _in_manner(manner), outcomes=outcomes)
 

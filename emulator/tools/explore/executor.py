@@ -377,7 +377,7 @@ class HistoryRun:
         if self._session.observes_reads:
             self._session.reads_later |= await self._new_reads() > 0
         await self._session.refresh()
-        # Those that belong to no order, as far as is known, are those of the first one.
+        # Payments that belong to no known order are payments of the first order.
         for order in reversed(orders):
             await end_payments(self._session, order, is_only=order is orders[0])
 

@@ -114,8 +114,8 @@ def build_history(
 def histories_of_size(size: int, can: Capabilities) -> list[History]:
     """All histories with this number of anomalies.
 
-    Those of each outcome, with and without a fault at the start, are spread evenly. Those that move
-    the clock come later, then those that run alone, and last those that wait.
+    Histories of each outcome, with and without a fault at the start, are spread evenly. Histories
+    that move the clock come later, then histories that run alone, and last histories that wait.
     """
     groups = defaultdict[tuple[Any, ...], list[History]](list)
     for outcome, chosen in product(outcomes(can), combinations(ANOMALIES, size)):

@@ -133,7 +133,7 @@ def _effects(observation: Observation, order: ObservedOrder, number: int) -> _Ve
 
 
 def _ends(observation: Observation) -> _Verdicts:
-    """The end of each order of which the application could know whether it has money."""
+    """The end of each order, if the application could know whether the order has money."""
     judged = filter(observation.is_judged, observation.orders)
     return chain(*map(_end, judged), _accounts(observation))
 

@@ -87,8 +87,8 @@ class Unacknowledged(Struct):
 class ObservedOrder(Struct, kw_only=True):
     """An order of the shop.
 
-    `payments` are those of its customer, in the order in which the customer met them, with their
-    `statuses` by id; `created` are all that the shop created for it. `values` are those of the
+    `payments` are the payments of its customer, in the order in which the customer met them, with
+    their `statuses` by id; `created` are all that the shop created for it. `values` come from the
     responses at its start. An order that `is_changed` may be left unpaid; one that `is_reversed`
     had money. `account` is the key of its account, if there is one.
     """

@@ -211,7 +211,7 @@ def saved_history(integration: Integration, form: WebhookForm) -> History | None
 
 
 def named(name: HistoryName | None, integration: Integration, form: WebhookForm) -> History | None:
-    """The history with a name; None without one, and where it does not fit."""
+    """The history with a name; None without a name, and where the history does not fit."""
     if name is None:
         return None
     known = [ANOMALY_BY_NAME[each] for each in name.anomalies]

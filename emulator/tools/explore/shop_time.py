@@ -64,7 +64,7 @@ def instant_after(manner: Manner, now: Instant) -> Instant:
 
 
 def has_date(response: HttpResponse, now: Instant) -> bool:
-    """Whether the `Date` header of a response is that of an instant."""
+    """Whether the `Date` header of a response has the instant `now`."""
     try:
         date = parsedate_to_datetime(response.header("date") or "")
     except ValueError:

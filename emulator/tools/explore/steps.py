@@ -142,7 +142,7 @@ CREATE_FAULTS: Mapping[Manner, Mapping[str, Any]] = {
     Manner.CUT: {"drop": True, "point": "after_commit"},
     Manner.EARLY: {"latency": "500ms", "point": "after_commit"},
 }
-# The status is that of the moment at which the application reads it.
+# The response has the status of the moment at which the application reads the payment.
 LATE_RESPONSE = {"latency": f"{READ_WAITS_MS[Manner.OVERLAPPING]}ms", "point": "after_commit"}
 READ_FAULTS: Mapping[Manner, tuple[int, Mapping[str, Any]]] = {
     Manner.READ_ERROR: (1, {"status": 500}),

@@ -225,7 +225,7 @@ class Printer:
 
     @property
     def results(self) -> list[CaseResult]:
-        """Those of the cases that have ended, in the order of the cases."""
+        """The results of the cases that have ended, in the order of the cases."""
         return [self._ended[case.name] for case in self._cases if case.name in self._ended]
 
     def print_failures(self) -> None:

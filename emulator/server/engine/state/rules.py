@@ -98,7 +98,7 @@ class Library:
 
     @property
     def given(self) -> tuple[Scenario, ...]:
-        """Those of the settings, on or off."""
+        """The scenarios of the settings, on or off."""
         return tuple(scenario for _, scenario in self._load("none"))
 
     @cached_property
