@@ -135,15 +135,15 @@ def _option(option: click.Option, context: click.Context) -> tuple[str, str]:
 
 
 def exit_codes_table() -> str:
-    """The exit codes of all commands, with links to their sections."""
+    """The exit codes of all commands, with links to their sections; the page describes 3."""
     rows = [
         (
             f"[`{name}`](#{name})",
-            *(_flags_as_code(EXIT_CODES.get((name, code), "")) for code in range(4)),
+            *(_flags_as_code(EXIT_CODES.get((name, code), "")) for code in range(3)),
         )
         for name in dict.fromkeys(name for name, _ in EXIT_CODES)
     ]
-    return table(("command", "0", "1", "2", "3"), rows)
+    return table(("command", "0", "1", "2"), rows)
 
 
 def _flags_as_code(text: str) -> str:
