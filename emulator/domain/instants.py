@@ -30,16 +30,9 @@ ACCEPTED_CLOCKS = (
 # of day in whole hours, minutes or seconds; a fraction is one of a second.
 # Compiled when needed, which is rare.
 _ISO_8601 = (
-    r"(?P<date>(?P<year>[0-9]{4})"
-    r"(?:(?P<dash>-?)[0-9]{2}(?P=dash)[0-9]{2}"
-    r"|-?(?P<day_of_year>[0-9]{3})"
-    r"|(?P<week_dash>-?)(?P<week>W[0-9]{2})(?:(?P=week_dash)[0-9])?))"
-    r"(?:[Tt](?P<hour>[0-9]{2})"
-    r"(?:(?P<colon>:?)(?P<minute>[0-9]{2})"
-    r"(?:(?P=colon)(?P<second>[0-9]{2})(?:[.,](?P<fraction>[0-9]+))?)?)?"
-    r"(?P<offset>[Zz]|(?P<sign>[+-])(?P<offset_hour>[0-9]{2})"
-    r"(?:(?P<offset_colon>:?)(?P<offset_minute>[0-9]{2})"
-    r"(?:(?P=offset_colon)(?P<offset_second>[0-9]{2}))?)?)?)?"
+    r"(?P<date>[0-9]{4}-?(?:[0-9]{2}-?[0-9]{2}|(?P<day_of_year>[0-9]{3})|W[0-9]{2}(?:-?[0-9])?))"
+    r"(?:[Tt](?P<hour>[0-9]{2})(?P<rest>(?::?[0-9]{2}){0,2})(?:[.,](?P<fraction>[0-9]+))?"
+    r"(?P<offset>[Zz]|[+-][0-9]{2}(?::?[0-5][0-9]){0,2})?)?"
 )
 _RATE = re.compile(r"x([0-9]{1,6})(?:\.([0-9]{1,3}))?", re.ASCII)
 # The form in which nearly all are written, and which the standard library reads fast.
@@ -48,9 +41,6 @@ _USUAL = re.compile(
     r"(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])",
     re.ASCII,
 )
-_END_OF_DAY = "24"
-_LEAP_SECOND = "60"
-_EPOCH_DAY = EPOCH.toordinal()
 _BLANK_FOR_PLUS = re.compile(r"(.+[Tt][0-9:.,]+) ([0-9:]+)", re.ASCII)
 
 
@@ -102,7 +92,7 @@ def parse_timestamp(text: str) -> ParsedTimestamp:
     """
     try:
         return _parse_timestamp(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError(f"expected {ACCEPTED_INSTANTS}") from None
 
 
@@ -115,51 +105,42 @@ def _parse_timestamp(text: str) -> ParsedTimestamp:
     match = re.fullmatch(_ISO_8601, written, re.ASCII)
     if match is None:
         raise ValueError(text)
-    fraction = (match["fraction"] or "").rstrip("0")
-    second_of_day = _seconds(match, "", max_hour=24, max_second=60)
-    if match["hour"] == _END_OF_DAY and (second_of_day > DAY_S or fraction):
+    day, time, rest, fraction, offset = match.group("date", "hour", "rest", "fraction", "offset")
+    if match["day_of_year"]:
+        day = _ordinal_day(int(day[:4]), int(match["day_of_year"]))
+    if fraction and len(rest.replace(":", "")) < len("mmss"):
         raise ValueError(text)
-    offset_s = _seconds(match, "offset_", max_hour=23, max_second=59)
-    east_s = -offset_s if match["sign"] == "-" else offset_s
-    floor = (_day(match) * DAY_S + second_of_day - east_s) * 1000
-    is_loose = with_blank is not None or match["offset"] is None or _is_rare(match)
-    if match["second"] == _LEAP_SECOND:
-        if floor % DAY_MS:
-            raise ValueError(text)
-        # It lies between the last millisecond that a clock here shows and the next midnight.
-        return ParsedTimestamp(floor - 1, floor, is_loose)
-    floor += int(fraction[:3].ljust(3, "0"))
-    return ParsedTimestamp(floor, floor + (len(fraction) > 3), is_loose)
-
-
-def _is_rare(match: re.Match[str]) -> bool:
-    is_mixed = match["colon"] is not None and bool(match["colon"]) is not bool(match["dash"])
-    return (
-        is_mixed
-        or match.group("day_of_year", "week", "offset_second") != (None, None, None)
-        or match["hour"] == _END_OF_DAY
-        or match["second"] == _LEAP_SECOND
+    is_end_of_day, is_leap_second = time == "24", bool(rest) and rest[2:].endswith("60")
+    if is_end_of_day and (rest + (fraction or "")).strip(":0"):
+        raise ValueError(text)
+    time = f"{'00' if is_end_of_day else time or '00'}{rest or ''}"
+    time = f"{time[:-2]}59" if is_leap_second else time
+    moment = datetime.fromisoformat(f"{day}T{time}{(offset or 'Z').upper()}")
+    floor = (moment - EPOCH) // MILLISECOND + is_end_of_day * DAY_MS
+    is_loose = (
+        with_blank is not None
+        or offset is None
+        or len(offset.replace(":", "")) > len("+0300")
+        or not re.fullmatch("[0-9]{4}-?[0-9]{2}-?[0-9]{2}", match["date"])
+        or (bool(rest) and (":" in rest) is not ("-" in match["date"]))
+        or is_end_of_day
+        or is_leap_second
     )
+    if is_leap_second:
+        # It lies between the last millisecond that a clock here shows and the next midnight.
+        if (floor + 1000) % DAY_MS:
+            raise ValueError(text)
+        return ParsedTimestamp(floor + 999, floor + 1000, is_loose)
+    digits = (fraction or "").rstrip("0")
+    floor += int(digits[:3].ljust(3, "0"))
+    return ParsedTimestamp(floor, floor + (len(digits) > 3), is_loose)
 
 
-def _day(match: re.Match[str]) -> int:
-    """The number of days since 1970-01-01. Raises ValueError for a day that does not exist."""
-    if match["day_of_year"] is None:
-        return date.fromisoformat(match["date"]).toordinal() - _EPOCH_DAY
-    first, last = (date(int(match["year"]), *day).toordinal() for day in ((1, 1), (12, 31)))
-    ordinal = first + int(match["day_of_year"]) - 1
-    if not first <= ordinal <= last:
-        raise ValueError
-    return ordinal - _EPOCH_DAY
-
-
-def _seconds(match: re.Match[str], prefix: str, *, max_hour: int, max_second: int) -> int:
-    """The hour, the minute and the second in whole seconds. Raises ValueError over the limits."""
-    names = (f"{prefix}{name}" for name in ("hour", "minute", "second"))
-    hour, minute, second = (int(part or 0) for part in match.group(*names))
-    if hour > max_hour or minute > 59 or second > max_second:
-        raise ValueError
-    return hour * 3600 + minute * 60 + second
+def _ordinal_day(year: int, day_of_year: int) -> str:
+    day = date(year, 1, 1) + timedelta(days=day_of_year - 1)
+    if day.year != year:
+        raise ValueError(day_of_year)
+    return day.isoformat()
 
 
 def parse_instant(text: str) -> Instant:
