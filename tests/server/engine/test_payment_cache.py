@@ -6,8 +6,7 @@ from emulator.domain.payment import Status
 from emulator.domain.transitions import Change
 from emulator.server.engine.state.payment_cache import (
     ENTRY_BYTES,
-    MAX_CREATED_BYTES,
-    MAX_READ_BYTES,
+    MAX_GENERATION_BYTES,
     PaymentCache,
 )
 from emulator.server.storage.batch import ORDINAL_BITS
@@ -18,8 +17,8 @@ from tests.world import world
 OWNER = 2
 FIRST = OWNER << ORDINAL_BITS
 BODY = b"{}" * 200
-# The number of created payments in one of two generations.
-CAPACITY = MAX_CREATED_BYTES // (len(BODY) + ENTRY_BYTES) + 1
+# The number of payments in one of two generations.
+CAPACITY = MAX_GENERATION_BYTES // (len(BODY) + ENTRY_BYTES) + 1
 
 
 def filled(count: int) -> PaymentCache:
@@ -29,7 +28,7 @@ def filled(count: int) -> PaymentCache:
     return cache
 
 
-def test_the_cache_drops_the_oldest_created_payments_when_both_generations_are_full() -> None:
+def test_the_cache_drops_the_oldest_payments_when_both_generations_are_full() -> None:
     full, overfull = filled(2 * CAPACITY), filled(2 * CAPACITY + 1)
     assert full.of(OWNER, "pay_0") == BODY
     assert full.at(FIRST) == ("pay_0", BODY)
@@ -37,18 +36,10 @@ def test_the_cache_drops_the_oldest_created_payments_when_both_generations_are_f
     assert overfull.at(FIRST) is None
 
 
-def test_payments_that_were_read_stay_while_others_are_created() -> None:
-    cache = PaymentCache()
-    cache.put_read(FIRST, "pay_read", BODY)
-    for number in range(1, 3 * CAPACITY):
-        cache.put_created(FIRST + number, f"pay_{number}", BODY)
-    assert cache.of(OWNER, "pay_read") == BODY
-
-
 def test_large_payments_take_the_room_of_several() -> None:
     cache = PaymentCache()
     for number in range(5):
-        cache.put_read(FIRST + number, f"pay_{number}", bytes(MAX_READ_BYTES // 2))
+        cache.put(FIRST + number, f"pay_{number}", bytes(MAX_GENERATION_BYTES // 2))
     assert cache.of(OWNER, "pay_0") is cache.of(OWNER, "pay_1") is None
     assert cache.of(OWNER, "pay_4") is not None
 

@@ -336,7 +336,7 @@ class Payments(EngineService):
 
     def _render(self, payment: Payment) -> bytes:
         body = payment_json(payment)
-        self._payment_cache.put_read(payment.position, payment.id, body)
+        self._payment_cache.put(payment.position, payment.id, body)
         return body
 
 

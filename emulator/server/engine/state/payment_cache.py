@@ -5,13 +5,10 @@ from dataclasses import dataclass, field
 
 from emulator.server.storage.batch import ORDINAL_BITS
 
-# Of each of two generations: when the young one is full, it replaces the old one. Most payments
-# are read soon after they were created, or never.
-MAX_CREATED_BYTES = 1024 * 1024
-MAX_READ_BYTES = 10 * 1024 * 1024
+# Of each of two generations: when the young one is full, it replaces the old one.
+MAX_GENERATION_BYTES = 6 * 1024 * 1024
 # The approximate size of an entry without its JSON.
 ENTRY_BYTES = 350
-_CREATED, _READ = 0, 2
 
 
 @dataclass(slots=True, eq=False)
@@ -44,25 +41,22 @@ class PaymentCache:
         self.clear()
 
     def clear(self) -> None:
-        # Of created and of read payments, each the young one and the old one.
-        self._generations = [_Generation() for _ in range(4)]
+        # The young one and the old one.
+        self._generations = [_Generation(), _Generation()]
         # The position of each owner's newest payment, where it is known.
         self._last: dict[int, int] = {}
         self.version += 1
 
     def put_created(self, position: int, payment_id: str, body: bytes) -> None:
         """Add the newest payment of its owner."""
-        self._put(_CREATED, MAX_CREATED_BYTES, position, payment_id, body)
+        self.put(position, payment_id, body)
         self.set_last(position)
 
-    def put_read(self, position: int, payment_id: str, body: bytes) -> None:
-        self._put(_READ, MAX_READ_BYTES, position, payment_id, body)
-
-    def _put(self, at: int, max_bytes: int, position: int, payment_id: str, body: bytes) -> None:
-        young = self._generations[at]
-        if young.size_bytes > max_bytes:
-            self._generations[at + 1] = young
-            young = self._generations[at] = _Generation()
+    def put(self, position: int, payment_id: str, body: bytes) -> None:
+        young = self._generations[0]
+        if young.size_bytes > MAX_GENERATION_BYTES:
+            self._generations = [_Generation(), young]
+            young = self._generations[0]
         young.by_position[position] = (payment_id, body)
         young.by_id[payment_id] = (position >> ORDINAL_BITS, body)
         young.size_bytes += len(body) + ENTRY_BYTES
