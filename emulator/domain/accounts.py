@@ -1,10 +1,12 @@
-"""Account profiles, and the format and masking of API keys (contract, section 5)."""
+"""Account profiles, rate limits, and the format and masking of API keys (contract, section 5)."""
 
 import re
 from collections.abc import Callable
 from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
+
+from emulator.domain.instants import Instant
 
 KEY_PATTERN = re.compile(r"(test|live)_[!-~]{4,128}", re.ASCII)
 KEY_FORM = "and 4 to 128 visible ASCII characters"
@@ -55,6 +57,53 @@ class AccountProfile(NamedTuple):
 
     def key(self, mode: Mode) -> str:
         return self.test_key if mode is Mode.TEST else self.live_key
+
+
+class RateLimit(NamedTuple):
+    """A bucket of `requests` tokens, full at start, refilled in `period_ms`."""
+
+    requests: int
+    period_ms: int
+
+
+BucketState = tuple[RateLimit, int, Instant | None]
+"""The limit of a bucket, its units, and the instant of their last update."""
+
+
+class TokenBucket:
+    """The bucket of an owner, on its account's clock, in exact integers.
+
+    A token is `period_ms` units, and each millisecond adds `requests` units.
+    """
+
+    __slots__ = ("_filled_at", "_limit", "_units")
+
+    def __init__(self, limit: RateLimit) -> None:
+        self._limit = limit
+        self._units = limit.requests * limit.period_ms
+        self._filled_at: Instant | None = None
+
+    def state(self) -> BucketState:
+        return self._limit, self._units, self._filled_at
+
+    def like(self, state: BucketState | None) -> "TokenBucket":
+        """A bucket of this limit: with the state of one of the same limit, else full."""
+        bucket = TokenBucket(self._limit)
+        if state is not None and state[0] == self._limit:
+            _, bucket._units, bucket._filled_at = state
+        return bucket
+
+    def take(self, now: Instant) -> int:
+        """Take a token: returns 0, or the milliseconds until the next token."""
+        limit = self._limit
+        if self._filled_at is not None:
+            gained = max(0, now - self._filled_at) * limit.requests
+            self._units = min(self._units + gained, limit.requests * limit.period_ms)
+        self._filled_at = now
+        if self._units >= limit.period_ms:
+            self._units -= limit.period_ms
+            return 0
+        return -(-(limit.period_ms - self._units) // limit.requests)
 
 
 def is_well_formed_key(key: str, mode: Mode | None = None) -> bool:

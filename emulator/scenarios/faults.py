@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from emulator.domain.durations import parse_duration_ms
-from emulator.domain.faults import (
+from emulator.domain.effects import (
     MAX_FAULT_STATUS,
     MAX_RESPONSE_HOLD_MS,
     MIN_FAULT_STATUS,

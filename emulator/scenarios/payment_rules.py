@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from emulator.domain.outcomes import (
+from emulator.domain.effects import (
     DEFAULT_REDIRECT_DELAY_MS,
     MAX_REDIRECT_WAIT_MS,
     MAX_SUBMITS,

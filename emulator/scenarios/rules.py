@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from emulator.domain.accounts import Mode
 from emulator.domain.durations import whole_duration_text
-from emulator.domain.outcomes import Handset, Outcome, Step
+from emulator.domain.effects import Handset, Outcome, Step
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, methods_of_phone
 from emulator.scenarios.values import (

@@ -11,8 +11,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from emulator.domain.accounts import Mode
-from emulator.domain.faults import ApiRequest, RequestEffect
-from emulator.domain.outcomes import CheckoutEffect, Outcome
+from emulator.domain.effects import ApiRequest, CheckoutEffect, Outcome, RequestEffect
 from emulator.domain.payment import Reason, Status
 from emulator.domain.webhooks import DeliveryEffect
 

@@ -14,12 +14,12 @@ from emulator.domain.accounts import (
     OTHER_TEST_KEY,
     SEEDS,
     Mode,
+    RateLimit,
     is_well_formed_key,
 )
 from emulator.domain.hosts import ACCEPTED_URL, MAX_PORT, is_ip_literal, parse_url
 from emulator.domain.instants import ACCEPTED_CLOCKS, parse_clock
 from emulator.domain.message_text import copied_ends
-from emulator.domain.rate_limit import RateLimit
 from emulator.domain.variants import vary_setting
 from emulator.settings.values import IN_MEMORY
 

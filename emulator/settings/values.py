@@ -4,11 +4,10 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
-from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, VARY_OFF
+from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, VARY_OFF, RateLimit
 from emulator.domain.hosts import is_ip_literal
 from emulator.domain.instants import ClockKind, ClockSpec
 from emulator.domain.payment_methods import DEFAULT_METHODS
-from emulator.domain.rate_limit import RateLimit
 
 IN_MEMORY = ":memory:"
 # The name of the form of webhooks that is read from no file.

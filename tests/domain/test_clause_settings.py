@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
+from emulator.domain.accounts import RateLimit
 from emulator.domain.clauses import CLAUSES
 from emulator.domain.instants import parse_clock
-from emulator.domain.rate_limit import RateLimit
 from tests.cli.processes import free_port, serving
 from tests.server.webhooks.receiver import Receiver, Reply, receiving, replies
 from tests.world import TEST_KEY, World, headers, order, world

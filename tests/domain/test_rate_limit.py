@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.domain.rate_limit import RateLimit, TokenBucket
+from emulator.domain.accounts import RateLimit, TokenBucket
 
 LIMITS = st.builds(
     RateLimit,

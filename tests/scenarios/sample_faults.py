@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from emulator.domain.faults import RequestEffect
+from emulator.domain.effects import RequestEffect
 from emulator.domain.webhooks import DeliveryEffect
 from emulator.scenarios.faults import FAULT_THEN
 from emulator.scenarios.values import Fault

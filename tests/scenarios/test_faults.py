@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from emulator.domain.faults import ApiRequest, Point, RequestEffect
+from emulator.domain.effects import ApiRequest, Point, RequestEffect
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryEffect
 from emulator.scenarios import faults, webhook_faults
 from emulator.scenarios.faults import FaultType

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jsonschema_rs import Draft202012Validator
 
 from emulator.domain.accounts import Mode
-from emulator.domain.faults import ApiRequest, Point
+from emulator.domain.effects import ApiRequest, Point
 from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import BANKS
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Tamper

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from emulator.domain.accounts import Mode
-from emulator.domain.outcomes import Outcome, Scripted, Step
+from emulator.domain.effects import Outcome, Scripted, Step
 from emulator.domain.payment import Status
 from emulator.scenarios.rules import (
     MAX_DECIDED_NUMBERS,

@@ -11,7 +11,7 @@ from msgspec import convert
 from msgspec.structs import replace
 
 from emulator.domain.accounts import Mode
-from emulator.domain.outcomes import Handset, Scripted, Step
+from emulator.domain.effects import Handset, Scripted, Step
 from emulator.domain.payment import Status
 from emulator.scenarios.rules import (
     Chosen,

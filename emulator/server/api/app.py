@@ -6,7 +6,7 @@ from starlette.types import Receive, Scope, Send
 
 from emulator.domain import errors
 from emulator.domain.accounts import Mode
-from emulator.domain.faults import ApiRequest
+from emulator.domain.effects import ApiRequest
 from emulator.domain.payment import REPLAYED_FINAL
 from emulator.server.api.bodies import check_content_type, decode_body
 from emulator.server.api.exchange import EXCHANGE, JSON, Exchange, Header, Reply

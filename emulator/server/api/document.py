@@ -4,7 +4,7 @@ import json
 
 from emulator import __version__
 from emulator.domain import errors
-from emulator.domain.faults import ApiRequest
+from emulator.domain.effects import ApiRequest
 from emulator.domain.webhook_forms import STANDARD, WebhookForm
 from emulator.server.api import document_schemas
 from emulator.server.api.app import COLLECTION

@@ -10,8 +10,8 @@ from starlette.types import Receive, Scope, Send
 
 from emulator import ids
 from emulator.domain.accounts import mask_keys
+from emulator.domain.effects import Cut
 from emulator.domain.errors import InvalidApiKey, MissingApiKey, Refusal, RequestTooLarge
-from emulator.domain.faults import Cut
 from emulator.domain.message_text import escape_controls, received
 from emulator.server.api.bodies import read_body
 from emulator.server.api.errors import error_body, error_headers, status_of

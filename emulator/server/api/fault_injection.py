@@ -4,8 +4,8 @@ from http import HTTPStatus
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from emulator.domain.effects import ApiRequest, Cut, GatewayBody, Point, RequestEffect
 from emulator.domain.errors import NotReady, RateLimitExceeded
-from emulator.domain.faults import ApiRequest, Cut, GatewayBody, Point, RequestEffect
 from emulator.server.api.errors import INTERNAL_ERROR_BODY, error_object
 from emulator.server.api.exchange import EXCHANGE, JSON, Exchange, Header, Reply, refused
 from emulator.server.engine.engine import Engine

@@ -19,9 +19,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator import ids
 from emulator.domain import errors
-from emulator.domain.faults import Cut
+from emulator.domain.accounts import TokenBucket
+from emulator.domain.effects import Cut
 from emulator.domain.instants import REAL_RATE
-from emulator.domain.rate_limit import TokenBucket
 from emulator.server.api.bodies import ClientDisconnected
 from emulator.server.api.errors import INTERNAL_ERROR_BODY
 from emulator.server.api.exchange import (

@@ -2,7 +2,7 @@
 
 import json
 
-from emulator.domain.faults import Cut
+from emulator.domain.effects import Cut
 from emulator.domain.instants import Instant
 from emulator.domain.variant_effects import VariedMessage
 from emulator.domain.variants import Variants

@@ -11,8 +11,8 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from emulator.domain.effects import Handset, Outcome
 from emulator.domain.instants import rate_number
-from emulator.domain.outcomes import Handset, Outcome
 from emulator.domain.payment import DEFAULT_REASON, Status
 from emulator.domain.payment_methods import BANKS, local_phone
 from emulator.reporting import template_environment

@@ -7,8 +7,8 @@ from msgspec import Meta, Struct
 
 from emulator.domain import errors
 from emulator.domain.accounts import Mode
+from emulator.domain.effects import RedirectMoment
 from emulator.domain.instants import format_instant
-from emulator.domain.outcomes import RedirectMoment
 from emulator.domain.payment import Event, Payment, Reason, Status
 from emulator.domain.transitions import ATTEMPT, ComingAttempt, Timer, TimerKind
 from emulator.server.control import types

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from emulator.domain import errors
 from emulator.domain.accounts import mask_key, mask_keys
-from emulator.domain.faults import MAX_FAULT_STATUS
+from emulator.domain.effects import MAX_FAULT_STATUS
 from emulator.domain.instants import format_instant
 from emulator.domain.message_text import not_accepted
 from emulator.scenarios.scenario_file import fault_rule_json

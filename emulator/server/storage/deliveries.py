@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from emulator.domain.effects import RedirectMoment
 from emulator.domain.instants import Instant
-from emulator.domain.outcomes import RedirectMoment
 from emulator.domain.payment import Status
 from emulator.domain.transitions import DueKey
 from emulator.domain.webhooks import (

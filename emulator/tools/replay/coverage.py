@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from emulator.domain.outcomes import RedirectMoment
+from emulator.domain.effects import RedirectMoment
 from emulator.domain.payment import EVENT_TYPES, Reason, Status
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.scenarios import faults, webhook_faults

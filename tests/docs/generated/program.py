@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from emulator.domain.accounts import Mode
 from emulator.domain.clauses import CLAUSES, WARNINGS, Basis, Clause
-from emulator.domain.outcomes import Handset, Outcome
+from emulator.domain.effects import Handset, Outcome
 from emulator.domain.payment_methods import METHODS
 from emulator.domain.variants import VARIANTS
 from emulator.scenarios.loader import load_paths

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from emulator.domain.rate_limit import RateLimit
+from emulator.domain.accounts import RateLimit
 from tests.server.api.calls import JSON, PAYMENTS, get, ids, page, post, refusal
 from tests.world import LIVE_KEY, TEST_KEY, World, headers, order, world
 

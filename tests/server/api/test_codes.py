@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from emulator.domain.rate_limit import RateLimit
+from emulator.domain.accounts import RateLimit
 from emulator.server.api.parameters import CREATE, LIST
 from tests.server.api.calls import CODES, PAYMENTS, get, post, refusal
 from tests.world import World, order, world

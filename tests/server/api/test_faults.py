@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from emulator.domain.rate_limit import RateLimit
+from emulator.domain.accounts import RateLimit
 from tests.server.api.calls import get, ids, post, refusal
 from tests.server.engine.scenario_world import scenario_world
 from tests.server.engine.webhook_world import register

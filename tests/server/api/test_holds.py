@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from emulator.domain.faults import MAX_RESPONSE_HOLD_MS
+from emulator.domain.effects import MAX_RESPONSE_HOLD_MS
 from tests.depth import usually
 from tests.server.engine.webhook_world import WebhookWorld, pay, webhook_world
 from tests.server.webhooks.receiver import Received, Reply

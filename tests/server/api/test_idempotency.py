@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from emulator.domain.rate_limit import RateLimit
+from emulator.domain.accounts import RateLimit
 from tests.server.api.calls import REPLAYED, WARNING, event_types, ids, post, refusal
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, order, world
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from emulator.domain.accounts import RateLimit
 from emulator.domain.instants import parse_clock
-from emulator.domain.rate_limit import RateLimit
 from emulator.settings import Settings
 from tests.server.api.calls import PAYMENTS, get, ids, post, refusal
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, order, world

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.domain.rate_limit import RateLimit
+from emulator.domain.accounts import RateLimit
 from tests.depth import usually
 from tests.server.api.calls import (
     CREATE_PARAMS,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.domain.outcomes import Handset, Outcome, Scripted, Step
+from emulator.domain.effects import Handset, Outcome, Scripted, Step
 from emulator.domain.payment import Reason, Status
 from emulator.server.checkout.i18n import minutes
 from emulator.server.checkout.rendering import offered

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from emulator.domain.outcomes import MAX_REDIRECT_WAIT_MS
+from emulator.domain.effects import MAX_REDIRECT_WAIT_MS
 from emulator.server.engine.payments.customer import Submission
 from emulator.settings import Settings
 from tests.server.checkout.reading import Page

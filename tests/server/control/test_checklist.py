@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from emulator.domain.rate_limit import RateLimit
+from emulator.domain.accounts import RateLimit
 from emulator.server.engine.accounts.checklist_items import ITEMS
 from emulator.server.engine.state.journal import MAX_ATTEMPTS, AttemptSpan, Journal
 from tests.server.checkout.visiting import customer

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from emulator.domain.outcomes import Handset, Scripted
+from emulator.domain.effects import Handset, Scripted
 from emulator.domain.payment import Status
 from emulator.server.engine.payments.checkouts import (
     TestNumber as Number,  # pytest would take it for a test

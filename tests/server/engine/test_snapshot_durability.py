@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
+from emulator.domain.accounts import RateLimit
 from emulator.domain.instants import parse_clock
-from emulator.domain.rate_limit import RateLimit
 from emulator.settings import Settings
 from tests.server.engine.snapshot_calls import (
     clock,

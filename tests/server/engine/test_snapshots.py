@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from emulator.domain.accounts import RateLimit
 from emulator.domain.instants import parse_clock
-from emulator.domain.rate_limit import RateLimit
 from emulator.server.engine.accounts.clock_service import MAX_ADVANCE_MS
 from emulator.server.engine.payments.payments import CreatedPayment
 from emulator.server.storage.accounts import TABLES_OF_ACCOUNT, clear, put_back, take

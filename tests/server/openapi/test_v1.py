@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from jsonschema_rs import Draft202012Validator
 
 from emulator.cli.commands import cli
-from emulator.domain.faults import ApiRequest
+from emulator.domain.effects import ApiRequest
 from emulator.domain.payment import EVENT_TYPES
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhook_forms import SecretFormat

@@ -4,7 +4,7 @@ from textwrap import dedent
 
 import pytest
 
-from emulator.domain.outcomes import RedirectMoment
+from emulator.domain.effects import RedirectMoment
 from emulator.domain.payment import Status
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.reporting import Paint

@@ -2,8 +2,8 @@
 
 import pytest
 
+from emulator.domain.accounts import RateLimit
 from emulator.domain.instants import parse_clock
-from emulator.domain.rate_limit import RateLimit
 from emulator.tools.verify.comparison import compare
 from emulator.tools.verify.findings import Verdict
 from tests.tools.verify.runs import USUALLY_UNSEEN, Runs, new_runs, result_of, verdicts

@@ -12,9 +12,9 @@ from itertools import groupby
 from typing import NamedTuple, TypeVar
 
 from emulator.domain.accounts import Mode
+from emulator.domain.effects import CancelEffect, CheckoutEffect, Outcome, Scripted, Step
 from emulator.domain.errors import TooMuchToRecord
 from emulator.domain.instants import Instant, format_instant
-from emulator.domain.outcomes import CancelEffect, CheckoutEffect, Outcome, Scripted, Step
 from emulator.domain.payment import DEFAULT_EXPIRES_IN_S, MAX_EXPIRES_IN_S, Event, Payment, Status
 from emulator.domain.payment_methods import (
     BANK_TRANSFER,

@@ -5,8 +5,8 @@ from functools import partial
 import msgspec
 
 from emulator.clock import AccountClock
+from emulator.domain.accounts import BucketState
 from emulator.domain.errors import TooManySnapshots, UnknownSnapshot
-from emulator.domain.rate_limit import BucketState
 from emulator.server.engine.payments.scheduler import EngineService
 from emulator.server.engine.state.account import NEVER, Account, Advance, Owner, SnapshotExtras
 from emulator.server.engine.state.journal import Journal

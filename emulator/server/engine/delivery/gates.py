@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from weakref import WeakSet
 
 from emulator.clock import SystemClock
+from emulator.domain.effects import MAX_RESPONSE_HOLD_MS
 from emulator.domain.errors import NotReady
-from emulator.domain.faults import MAX_RESPONSE_HOLD_MS
 from emulator.domain.instants import Instant
 from emulator.server.engine.state.account import NEVER, Account, Owner
 from emulator.server.engine.state.context import StateContext, StateService

@@ -7,9 +7,9 @@ import msgspec
 
 from emulator import ids
 from emulator.domain.accounts import Mode
+from emulator.domain.effects import Outcome, RedirectMoment
 from emulator.domain.errors import UnknownCheckout
 from emulator.domain.instants import Instant
-from emulator.domain.outcomes import Outcome, RedirectMoment
 from emulator.domain.payment import Payment, Reason, Status
 from emulator.domain.transitions import Timer
 from emulator.server.engine.payments.customer import Customer, PhoneAnswer, Submission

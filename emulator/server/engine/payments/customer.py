@@ -11,6 +11,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from emulator.domain.effects import (
+    CancelEffect,
+    Handset,
+    Outcome,
+    Scripted,
+    Step,
+    answer_due_at,
+)
 from emulator.domain.errors import (
     IllegalTransition,
     InvalidField,
@@ -19,14 +27,6 @@ from emulator.domain.errors import (
 )
 from emulator.domain.instants import Instant
 from emulator.domain.message_text import not_accepted, received
-from emulator.domain.outcomes import (
-    CancelEffect,
-    Handset,
-    Outcome,
-    Scripted,
-    Step,
-    answer_due_at,
-)
 from emulator.domain.payment import Payment, Reason, Status
 from emulator.domain.payment_methods import (
     BANK_TRANSFER,

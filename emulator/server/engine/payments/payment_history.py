@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from emulator import ids
+from emulator.domain.effects import RedirectMoment
 from emulator.domain.errors import UnknownEvent, UnknownPayment
 from emulator.domain.message_text import not_accepted
-from emulator.domain.outcomes import RedirectMoment
 from emulator.domain.payment import Event, Payment, Status
 from emulator.domain.transitions import ComingAttempt, Timer
 from emulator.server.engine.payments.customer import PerformedAction, performed_actions

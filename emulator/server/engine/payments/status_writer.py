@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 
+from emulator.domain.effects import MAX_REDIRECT_WAIT_MS, RedirectMoment
 from emulator.domain.instants import Instant
-from emulator.domain.outcomes import MAX_REDIRECT_WAIT_MS, RedirectMoment
 from emulator.domain.payment import DEFAULT_REASON, AnyPayment, Payment, PaymentState, Status
 from emulator.domain.transitions import (
     LAST_SEQUENCE,

@@ -11,11 +11,10 @@ import msgspec
 
 from emulator import ids
 from emulator.clock import AccountClock
-from emulator.domain.accounts import VARY_OFF, AccountProfile, Mode
+from emulator.domain.accounts import VARY_OFF, AccountProfile, Mode, RateLimit, TokenBucket
 from emulator.domain.errors import InvalidApiKey
 from emulator.domain.instants import ClockSpec, Instant
 from emulator.domain.payment import Event, Payment
-from emulator.domain.rate_limit import RateLimit, TokenBucket
 from emulator.domain.transitions import DueKey
 from emulator.domain.variants import EventVariants, Variants
 from emulator.domain.webhook_forms import WebhookForm

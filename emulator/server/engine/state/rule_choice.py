@@ -5,8 +5,7 @@ from typing import Literal
 
 from emulator import ids
 from emulator.domain.accounts import Mode
-from emulator.domain.faults import Point
-from emulator.domain.outcomes import CheckoutEffect, Outcome, RedirectMoment
+from emulator.domain.effects import CheckoutEffect, Outcome, Point, RedirectMoment
 from emulator.domain.payment import Payment, PaymentState
 from emulator.domain.transitions import Change
 from emulator.domain.webhooks import DeliveryEffect

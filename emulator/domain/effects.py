@@ -1,4 +1,4 @@
-"""The outcomes of a submitted method: scripted steps, or an answer on the phone or at the bank."""
+"""What rules of scenarios cause: outcomes of submits, actions of pages, and faults of requests."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -88,3 +88,56 @@ def answer_due_at(method: str | None, *, submitted_at: Instant, expires_at: Inst
     """The deadline of an answer; at a bank at least until the checkout expires."""
     due_at = submitted_at + HANDSET_TIMEOUT_MS
     return max(due_at, expires_at) if method == BANK_TRANSFER else due_at
+
+
+MIN_FAULT_STATUS = 400
+MAX_FAULT_STATUS = 599
+# The real time for which a response waits for a delivery.
+MAX_RESPONSE_HOLD_MS = 5_000
+
+
+class ApiRequest(StrEnum):
+    """The contract's three requests (section 4)."""
+
+    CREATE_PAYMENT = "create_payment"
+    RETRIEVE_PAYMENT = "retrieve_payment"
+    LIST_PAYMENTS = "list_payments"
+
+
+class Point(StrEnum):
+    """When a fault applies: before anything is done, or after everything is done."""
+
+    BEFORE_COMMIT = "before_commit"
+    AFTER_COMMIT = "after_commit"
+
+
+class Cut(StrEnum):
+    """Where the connection is closed."""
+
+    BEFORE_RESPONSE = "before_response"
+    IN_BODY = "in_body"
+
+
+class GatewayBody(StrEnum):
+    """The bodies of errors of gateways that need no text."""
+
+    HTML = "html"
+    EMPTY = "empty"
+
+
+class RequestEffect(NamedTuple):
+    """What happens to one request; the default is nothing.
+
+    `until_delivery` holds the computed response until a delivery has been answered. `delay_ms` is
+    wire time. `status` replaces the normal response by an error, with a `Retry-After` of
+    `retry_after_s`. With `body`, a gateway in front of the service sends the error: a GatewayBody
+    or a text. `cut` ends the response early.
+    """
+
+    until_delivery: bool = False
+    delay_ms: int = 0
+    status: int | None = None
+    retry_after_s: int | None = None
+    body: str | None = None
+    cut: Cut | None = None
+    point: Point = Point.BEFORE_COMMIT
