@@ -9,8 +9,7 @@ from threading import Thread
 from emulator.cli.output import cli_error, write, write_lines
 from emulator.clock import SystemClock
 from emulator.domain.webhook_forms import WebhookForm
-from emulator.http.received_webhooks import ReceivedRequest, ReceivedWebhook
-from emulator.http.receiver import WebhookReceiver
+from emulator.http.received_webhooks import ReceivedRequest, ReceivedWebhook, WebhookReceiver
 from emulator.scenarios.webhook_form_file import webhook_form_json
 from emulator.tools.verify.session import CollectedWebhooks
 

@@ -1,9 +1,15 @@
-"""Opens the files that a user names, which must be regular files, and reads the YAML in them."""
+"""Opens the files that a user names, which must be regular files, and reads the YAML in them.
+
+It also raises the limit of open files.
+"""
 
 import os
 import stat
+from contextlib import suppress
+from enum import Enum
+from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 # Of a YAML file that a person writes: scenarios, configuration.
 MAX_FILE_BYTES = 256 * 1024
@@ -61,3 +67,65 @@ def open_regular(path: Path) -> BinaryIO:
 
 def _open_without_blocking(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+MAX_DESCRIPTORS = 65_536
+
+
+def descriptor_limit(*, raises: bool = False) -> int:
+    """The limit of open files and sockets, which is often 1,024.
+
+    With `raises`, it is set to what the system allows before.
+    """
+    try:
+        resource: Any = import_module("resource")
+    except ImportError:  # Windows
+        return MAX_DESCRIPTORS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    wanted = MAX_DESCRIPTORS if hard == unlimited else min(hard, MAX_DESCRIPTORS)
+    soft = MAX_DESCRIPTORS if soft == unlimited else soft
+    if raises and soft < wanted:
+        with suppress(OSError, ValueError):  # Of macOS, which has a lower limit of its own.
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return int(wanted)
+    return int(soft)
+
+
+# The nodes of a YAML document; their positions count from 1.
+
+
+class ScalarKind(Enum):
+    """The kind of a scalar by the rules of YAML 1.1: `yes` is a Boolean, `0700` a number."""
+
+    TEXT = "tag:yaml.org,2002:str"
+    INTEGER = "tag:yaml.org,2002:int"
+    BOOLEAN = "tag:yaml.org,2002:bool"
+    NULL = "tag:yaml.org,2002:null"
+    MERGE = "tag:yaml.org,2002:merge"
+    FLOAT = "tag:yaml.org,2002:float"
+    TIMESTAMP = "tag:yaml.org,2002:timestamp"
+    EQUALS_SIGN = "tag:yaml.org,2002:value"
+
+
+# Named tuples: a file has thousands of nodes, and a dataclass takes three times as long to make.
+class ScalarNode(NamedTuple):
+    line: int
+    column: int
+    text: str
+    kind: ScalarKind
+
+
+class ListNode(NamedTuple):
+    line: int
+    column: int
+    items: tuple["Node", ...]
+
+
+class MapNode(NamedTuple):
+    line: int
+    column: int
+    pairs: tuple[tuple["Node", "Node"], ...]
+
+
+Node = ScalarNode | ListNode | MapNode

@@ -16,9 +16,18 @@ from msgspec import Struct, field
 from yaml.reader import Reader
 from yaml.resolver import Resolver
 
-from emulator.files import MAX_FILE_BYTES, MAX_NESTING, MAX_NODES, open_regular
+from emulator.files import (
+    MAX_FILE_BYTES,
+    MAX_NESTING,
+    MAX_NODES,
+    ListNode,
+    MapNode,
+    Node,
+    ScalarKind,
+    ScalarNode,
+    open_regular,
+)
 from emulator.files.yaml_errors import explain
-from emulator.files.yaml_nodes import ListNode, MapNode, Node, ScalarKind, ScalarNode
 
 Loader = type[yaml.SafeLoader] | type[yaml.CSafeLoader]
 # The parser in C is ten times as fast; not every platform's wheel has it.

@@ -17,8 +17,7 @@ import pytest
 from ..http import emulator_calls as calls
 from ..http.addresses import BaseUrl
 from ..http.blocking_client import BlockingEmulator, IdleConnections
-from ..http.emulator_calls import Json, PaymentsEmulatorError, without_none
-from ..http.program_variables import TEST_KEY
+from ..http.emulator_calls import TEST_KEY_VARIABLE, Json, PaymentsEmulatorError, without_none
 from .account import PaymentsAccount
 from .server import ServerLease, join_or_start, start
 from .webhooks import ReceiverThread, WebhookSubscription
@@ -39,7 +38,7 @@ class PaymentsEmulator:
         self._control = replace(control, idle_connections=self._connections)
         self._webhook_host = webhook_host
         # The key of an application which is configured by its environment.
-        self._shared_key = os.environ.get(TEST_KEY) if is_external else None
+        self._shared_key = os.environ.get(TEST_KEY_VARIABLE) if is_external else None
         # A server that this run has started is on this machine, and reaches the receiver.
         self._is_webhook_tested = not is_external
         self._no_webhooks_reason: str | None = None

@@ -26,7 +26,7 @@ WELCOME = b"+"
 MAX_FIRST_CONNECT_S = 60
 
 _PACKAGE = "emulator"
-# Also in `emulator/http/program_variables.py`, which a file cannot import.
+# Also in `emulator/http/emulator_calls.py`, which a file cannot import.
 _COMMAND_VARIABLE = "PAYMENTS_EMULATOR_COMMAND"
 _URL_VARIABLE = "PAYMENTS_EMULATOR_URL"
 

@@ -11,10 +11,8 @@ from ..clock import RealClock
 from ..http import emulator_calls as calls
 from ..http.addresses import host_with_port
 from ..http.blocking_client import BlockingEmulator
-from ..http.emulator_calls import Json, PaymentsEmulatorError, without_none
-from ..http.program_variables import WEBHOOK_SECRET
-from ..http.received_webhooks import ReceivedRequest, ReceivedWebhook
-from ..http.receiver import WebhookReceiver
+from ..http.emulator_calls import WEBHOOK_SECRET_VARIABLE, Json, PaymentsEmulatorError, without_none
+from ..http.received_webhooks import ReceivedRequest, ReceivedWebhook, WebhookReceiver
 
 _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - only when the user names the host
 _FORWARDED_HEADERS = ("content-type", "user-agent")
@@ -39,7 +37,7 @@ class Webhook(ReceivedWebhook):
 
 def register_endpoint(emulator: BlockingEmulator, members: Mapping[str, object]) -> Json:
     """Register an endpoint; its secret is the variable's, unless the members have a secret."""
-    common = {"secret": secret} if (secret := os.environ.get(WEBHOOK_SECRET)) else {}
+    common = {"secret": secret} if (secret := os.environ.get(WEBHOOK_SECRET_VARIABLE)) else {}
     return emulator.call(calls.CREATE_ENDPOINT(body=common | without_none(members)))
 
 

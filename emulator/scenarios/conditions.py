@@ -15,7 +15,7 @@ from emulator.domain.payment_methods import (
     methods_of_phone,
     normalise_phone,
 )
-from emulator.files.yaml_nodes import MapNode
+from emulator.files import MapNode
 from emulator.scenarios.entries import Entry, listed, read_text, whole_number
 from emulator.scenarios.kinds import (
     Duration,

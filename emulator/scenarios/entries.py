@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from emulator.domain.webhook_forms import WebhookForm
-from emulator.files.yaml_nodes import ListNode, MapNode, Node, ScalarKind, ScalarNode
+from emulator.files import ListNode, MapNode, Node, ScalarKind, ScalarNode
 from emulator.scenarios.problems import Notes, hint_nearest
 
 _WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,20})", re.ASCII)

@@ -21,7 +21,7 @@ from emulator.domain.effects import (
     Point,
     RequestEffect,
 )
-from emulator.files.yaml_nodes import ScalarNode
+from emulator.files import ScalarNode
 from emulator.scenarios.conditions import TIMES, check_times, list_of_rules, mode_key, rule_keys
 from emulator.scenarios.entries import Entry, decimal_number, listed, whole_number
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, Text, WholeNumber, Word

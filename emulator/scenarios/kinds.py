@@ -15,7 +15,7 @@ from emulator.domain.durations import (
     duration_text,
     parse_duration_ms,
 )
-from emulator.files.yaml_nodes import ListNode, MapNode, ScalarKind, ScalarNode
+from emulator.files import ListNode, MapNode, ScalarKind, ScalarNode
 from emulator.scenarios.entries import (
     Entry,
     boolean,

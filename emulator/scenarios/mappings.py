@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from emulator.files.yaml_nodes import MapNode
+from emulator.files import MapNode
 from emulator.scenarios.entries import Entry, is_empty, listed, note_unknown_key, read_pairs
 from emulator.scenarios.kinds import Boolean, JsonSchema, Kind
 from emulator.scenarios.values import Json

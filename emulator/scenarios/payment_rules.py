@@ -17,7 +17,7 @@ from emulator.domain.effects import (
 )
 from emulator.domain.payment import Status
 from emulator.domain.transitions import TRANSITIONS, Edge
-from emulator.files.yaml_nodes import ScalarNode
+from emulator.files import ScalarNode
 from emulator.scenarios.conditions import (
     OUTCOME_WHEN,
     REASON,

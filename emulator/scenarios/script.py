@@ -8,7 +8,7 @@ from typing import Any
 
 from emulator.domain.payment import Reason
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
-from emulator.files.yaml_nodes import ListNode, MapNode
+from emulator.files import ListNode, MapNode
 from emulator.scenarios.conditions import PAYMENT_FIELDS, PAYMENT_NAME, TEXT_OR_NULL, of_both
 from emulator.scenarios.entries import Entry, Pairs, listed, note_unknown_key, read_pairs
 from emulator.scenarios.faults import MAX_RETRY_AFTER_S

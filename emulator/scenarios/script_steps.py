@@ -6,7 +6,7 @@ from typing import Any
 
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS, methods_of_phone
-from emulator.files.yaml_nodes import MapNode, ScalarNode
+from emulator.files import MapNode, ScalarNode
 from emulator.scenarios import values
 from emulator.scenarios.conditions import (
     BANK,

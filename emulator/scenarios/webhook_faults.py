@@ -15,7 +15,7 @@ from emulator.domain.webhooks import (
     Tamper,
     tamper_problem,
 )
-from emulator.files.yaml_nodes import ListNode
+from emulator.files import ListNode
 from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
 from emulator.scenarios.entries import Entry, listed
 from emulator.scenarios.faults import FaultMapping, FaultType

@@ -28,7 +28,7 @@ from emulator.domain.webhook_forms import (
     WebhookForm,
 )
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
-from emulator.files.yaml_nodes import ListNode, MapNode, Node, ScalarNode
+from emulator.files import ListNode, MapNode, Node, ScalarNode
 from emulator.files.yaml_tree import read_file_text, read_tree
 from emulator.scenarios.entries import (
     Entry,

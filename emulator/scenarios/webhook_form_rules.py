@@ -12,7 +12,7 @@ from emulator.domain.webhook_forms import (
     ContentType,
     Encoding,
 )
-from emulator.files.yaml_nodes import ListNode, MapNode
+from emulator.files import ListNode, MapNode
 from emulator.scenarios.entries import Entry, text_of
 from emulator.scenarios.mappings import Members
 

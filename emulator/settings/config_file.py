@@ -10,7 +10,7 @@ from typing import TypeGuard
 
 from emulator.domain.message_text import nearest_word
 from emulator.domain.user_error import UserError
-from emulator.files.yaml_nodes import ListNode, MapNode, Node, ScalarKind, ScalarNode
+from emulator.files import ListNode, MapNode, Node, ScalarKind, ScalarNode
 from emulator.files.yaml_tree import read_file_text, read_tree
 from emulator.settings.option_types import Form
 from emulator.settings.options import (

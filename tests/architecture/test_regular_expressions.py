@@ -17,7 +17,7 @@ import pytest
 from starlette.routing import Router
 
 from emulator.domain import accounts
-from emulator.server.api.routing import CallRoute
+from emulator.server.api.layers import CallRoute
 from tests.architecture.tools import modules, parsed
 from tests.tables import values
 
@@ -28,7 +28,7 @@ EXAMPLES = values(__file__, "texts")
 # The expressions that are not constants of their modules.
 COMPUTED: dict[str, Callable[[], list[re.Pattern[str]]]] = {
     "emulator/domain/accounts.py": lambda: [accounts._escaped_key_in_text()],
-    "emulator/server/api/routing.py": lambda: [_route("/v1/payments/{payment_id}").path_regex],
+    "emulator/server/api/layers.py": lambda: [_route("/v1/payments/{payment_id}").path_regex],
     # Patterns of the user: a timer ends their searches.
     "emulator/tools/explore/response_value.py": list,
     "emulator/scenarios/kinds.py": list,

@@ -42,7 +42,7 @@ def test_a_delivery_loads_no_http_library(tmp_path: Path) -> None:
                 connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
             assert server.stop() == 0
             loaded = imports(server.stderr)
-    assert "emulator.server.webhooks.sender" in loaded
+    assert "emulator.http.exchange" in loaded
     assert loaded.isdisjoint({"httpx", "httpcore", "h11"})
 
 

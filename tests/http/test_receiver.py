@@ -8,8 +8,7 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from emulator.http.received_webhooks import ReceivedRequest
-from emulator.http.receiver import MAX_BODY_BYTES, WebhookReceiver
+from emulator.http.received_webhooks import MAX_BODY_BYTES, ReceivedRequest, WebhookReceiver
 from tests.server.webhooks.receiver import receiving
 from tests.turns import turn
 

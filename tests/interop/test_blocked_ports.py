@@ -6,7 +6,7 @@ import shutil
 import pytest
 from playwright.async_api import Error as BrowserError
 
-from emulator.server.api.browser_hosts import BLOCKED_PORTS
+from emulator.server.api.redirect_urls import BLOCKED_PORTS
 from tests.cli.processes import run_program
 from tests.server.checkout.browsing import CHROMIUM, running_chromium
 

@@ -8,8 +8,7 @@ from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.http import emulator_calls as calls
 from emulator.http.emulator_calls import EmulatorCall
 from emulator.http.emulator_client import EmulatorClient
-from emulator.http.received_webhooks import ReceivedRequest
-from emulator.http.receiver import WebhookReceiver
+from emulator.http.received_webhooks import ReceivedRequest, WebhookReceiver
 from tests.world import TEST_KEY
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 from etb_payments_emulator_pytest import PaymentsEmulator
 
 from emulator.domain.accounts import DEMO_TEST_KEY
-from emulator.http import program_variables
+from emulator.http import emulator_calls
 from tests.cli.processes import HANGS_AFTER_S, ended, free_port, listens
 from tests.pytest_plugin.runs import PAYMENT_STAYS, PLUGIN, PYTEST, run, variables, write
 
@@ -285,9 +285,9 @@ def test_the_address_and_the_secret_are_those_of_the_variables(
 ) -> None:
     url = payments_emulator.base_url
     monkeypatch.setenv("EXPECTED", url)
-    monkeypatch.setenv(program_variables.WEBHOOK_SECRET, f"whsec_{'c2VjcmV0' * 4}")
+    monkeypatch.setenv(emulator_calls.WEBHOOK_SECRET_VARIABLE, f"whsec_{'c2VjcmV0' * 4}")
     for text in (url, f"{url}/v1/"):
-        monkeypatch.setenv(program_variables.URL, text)
+        monkeypatch.setenv(emulator_calls.URL_VARIABLE, text)
         code, printed = run_here({"test_kiosk.py": TESTS_WITH_VARIABLES})
         assert code == pytest.ExitCode.OK, printed
 
@@ -329,8 +329,8 @@ def test_two(payments_emulator, payments_account):
 def test_an_application_with_the_key_of_the_variable_uses_the_account_of_each_test(
     run_here: Run, payments_emulator: PaymentsEmulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(program_variables.URL, payments_emulator.base_url)
-    monkeypatch.setenv(program_variables.TEST_KEY, DEMO_TEST_KEY)
+    monkeypatch.setenv(emulator_calls.URL_VARIABLE, payments_emulator.base_url)
+    monkeypatch.setenv(emulator_calls.TEST_KEY_VARIABLE, DEMO_TEST_KEY)
     code, printed = run_here({"test_kiosk.py": TESTS_WITH_A_KEY})
     assert code == pytest.ExitCode.OK, printed
 
@@ -338,8 +338,8 @@ def test_an_application_with_the_key_of_the_variable_uses_the_account_of_each_te
 def test_the_option_precedes_the_variable_and_an_unknown_key_is_ignored(
     run_here: Run, payments_emulator: PaymentsEmulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(program_variables.URL, f"http://127.0.0.1:{free_port()}")
-    monkeypatch.setenv(program_variables.TEST_KEY, "no key")
+    monkeypatch.setenv(emulator_calls.URL_VARIABLE, f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv(emulator_calls.TEST_KEY_VARIABLE, "no key")
     option = ("--payments-emulator-url", payments_emulator.base_url)
     code, printed = run_here({"test_kiosk.py": A_TEST}, *option)
     assert code == pytest.ExitCode.OK, printed
@@ -355,10 +355,12 @@ def test_the_option_precedes_the_variable_and_an_unknown_key_is_ignored(
 def test_a_variable_that_names_no_emulator_is_explained_in_a_sentence(
     run_here: Run, monkeypatch: pytest.MonkeyPatch, text: str, sentence: str
 ) -> None:
-    monkeypatch.setenv(program_variables.URL, text)
+    monkeypatch.setenv(emulator_calls.URL_VARIABLE, text)
     code, printed = run_here({"test_kiosk.py": A_TEST})
     assert code == pytest.ExitCode.TESTS_FAILED
-    assert re.search(rf"^{program_variables.URL}\b.*{re.escape(sentence)}", printed, re.MULTILINE)
+    assert re.search(
+        rf"^{emulator_calls.URL_VARIABLE}\b.*{re.escape(sentence)}", printed, re.MULTILINE
+    )
     assert "Traceback" not in printed
 
 

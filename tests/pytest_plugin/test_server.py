@@ -9,7 +9,6 @@ from threading import Thread
 
 import pytest
 
-from emulator.http import program_variables
 from emulator.http.blocking_client import BlockingEmulator
 from emulator.http.emulator_calls import HEALTH, PaymentsEmulatorError
 from emulator.pytest_plugin import server_process
@@ -67,7 +66,7 @@ def test_a_command_may_start_the_server(tmp_path: Path, monkeypatch: pytest.Monk
     script.write_text(f'#!/bin/sh\n"{sys.executable}" -m emulator "$@"\nexit $?\n')
     script.chmod(0o755)
     for command in (f" {sys.executable} -m emulator ", str(script)):
-        monkeypatch.setenv(program_variables.COMMAND, command)
+        monkeypatch.setenv("PAYMENTS_EMULATOR_COMMAND", command)
         lease = start((), tmp_path, tmp_path / "server")
         BlockingEmulator(base_url=lease.server.base_url).call(HEALTH)
         port = int(lease.server.base_url.rpartition(":")[2])
@@ -80,7 +79,7 @@ def test_a_command_may_start_the_server(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_command_that_cannot_start_is_explained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(program_variables.COMMAND, "no-such-command --option")
+    monkeypatch.setenv("PAYMENTS_EMULATOR_COMMAND", "no-such-command --option")
     message = "did not start: PAYMENTS_EMULATOR_COMMAND: cannot start 'no-such-command': No such"
     with pytest.raises(PaymentsEmulatorError, match=message):
         start((), tmp_path, tmp_path / "server")

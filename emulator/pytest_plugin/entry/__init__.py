@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Endpoint", "PaymentsAccount", "PaymentsEmulator", "PaymentsEmulatorError", "Webhook"]
 
-# Also in `emulator/http/program_variables.py`, which is not imported before a fixture is used.
+# Also in `emulator/http/emulator_calls.py`, which is not imported before a fixture is used.
 _URL_VARIABLE = "PAYMENTS_EMULATOR_URL"
 _PACKAGE = "etb_payments_emulator"
 _SUBPACKAGE = "pytest_plugin"

@@ -13,7 +13,7 @@ from emulator.http.emulator_client import (
     GivenAccount,
     TemporaryAccount,
 )
-from emulator.http.receiver import WebhookReceiver
+from emulator.http.received_webhooks import WebhookReceiver
 from emulator.http.response import HttpResponse
 from emulator.scenarios import values
 from emulator.scenarios.runner.assertions import REFUSAL_CHECKS, WEBHOOK_CHECKS, Assertions

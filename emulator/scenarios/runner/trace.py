@@ -14,8 +14,7 @@ from emulator.domain.payment import EVENT_TYPES, Status
 from emulator.domain.webhooks import Tamper
 from emulator.http import emulator_calls as calls
 from emulator.http.emulator_client import EmulatorClient
-from emulator.http.received_webhooks import ReceivedRequest, ReceivedWebhook
-from emulator.http.receiver import WebhookReceiver
+from emulator.http.received_webhooks import ReceivedRequest, ReceivedWebhook, WebhookReceiver
 from emulator.scenarios.runner.results import Trace, TracedEvent, TracedRequest, TracedWebhook
 from emulator.scenarios.runner.step_executor import StepExecutor
 from emulator.scenarios.values import Json

@@ -11,15 +11,19 @@ from emulator.domain.payment import REPLAYED_FINAL
 from emulator.server.api.bodies import check_content_type, decode_body
 from emulator.server.api.exchange import EXCHANGE, JSON, Exchange, Header, Reply
 from emulator.server.api.fault_injection import FaultLayer
-from emulator.server.api.parameter_types import ParameterRules, ParameterTable, Warnings
+from emulator.server.api.layers import CallRoute
+from emulator.server.api.parameter_types import (
+    ParameterRules,
+    ParameterTable,
+    Warnings,
+    parse_query,
+)
 from emulator.server.api.parameters import LIST, check_order, page_query
-from emulator.server.api.queries import parse_query
 from emulator.server.api.request_warnings import (
     RequestWarning,
     duplicate_parameters,
     first_strict_error,
 )
-from emulator.server.api.routing import CallRoute
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.state.account import OWNER_OF_REQUEST, Owner
 from emulator.server.storage.payments import PageQuery

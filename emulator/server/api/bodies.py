@@ -1,12 +1,15 @@
 """Reads request bodies: strict JSON, and YAML."""
 
+import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
-from typing import Any
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import Any, TypeVar
 
 import msgspec
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive
 
 from emulator.domain import errors
 from emulator.domain.message_text import WrittenNumber, received
@@ -32,11 +35,27 @@ _ESCAPE = re.compile(
     r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|\\.", re.IGNORECASE | re.DOTALL
 )
 
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+T = TypeVar("T")
 
 
-class ClientDisconnected(Exception):
-    """The client disconnected before it sent its whole request."""
+async def unless_disconnected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`. Cancels it and raises ClientDisconnect when the client disconnects."""
+    working = asyncio.create_task(work)
+    leaving = asyncio.create_task(_disconnected(receive))
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientDisconnect
+        return working.result()
+    finally:
+        for task in (working, leaving):
+            task.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def read_optional_object(
@@ -44,7 +63,7 @@ async def read_optional_object(
 ) -> tuple[dict[str, Any], list[str]]:
     """As `decode_body`, of an optional body; without a body, the `Content-Type` is optional too.
 
-    Raises ClientDisconnected, InvalidRequest.
+    Raises ClientDisconnect, InvalidRequest.
     """
     raw, declared = await read_body(headers, receive), headers.get(b"content-type")
     if raw or declared is not None:
@@ -65,7 +84,7 @@ async def read_source(
 ) -> YamlBody:
     """A body in JSON (an object), or in YAML if `takes_yaml`.
 
-    Raises ClientDisconnected, InvalidRequest.
+    Raises ClientDisconnect, InvalidRequest.
     """
     raw = await read_body(headers, receive)
     declared = headers.get(b"content-type", b"").decode("latin-1").lower()
@@ -100,7 +119,7 @@ def _paired(escape: re.Match[str]) -> str:
 async def read_body(
     headers: Mapping[bytes, bytes], receive: Receive, max_bytes: int = MAX_BODY_BYTES
 ) -> bytes:
-    """Raises RequestTooLarge as early as possible, ClientDisconnected."""
+    """Raises RequestTooLarge as early as possible, ClientDisconnect."""
     declared = headers.get(b"content-length", b"0")
     # The server has refused other values than digits; a long one is cut, to limit the conversion.
     check_size(int(declared[:MAX_LENGTH_DIGITS]) if declared.isdigit() else 0, max_bytes)
@@ -109,7 +128,7 @@ async def read_body(
     size = 0
     while True:
         if message["type"] == "http.disconnect":
-            raise ClientDisconnected
+            raise ClientDisconnect
         part: bytes = message.get("body", b"")
         size += len(part)
         check_size(size, max_bytes)

@@ -1,28 +1,142 @@
 """The contract as an OpenAPI 3.1 document: its calls as declared operations, and its events."""
 
 import json
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from emulator import __version__
-from emulator.domain import errors
+from emulator.domain import errors, payment
+from emulator.domain.accounts import Mode
 from emulator.domain.effects import ApiRequest
 from emulator.domain.webhook_forms import STANDARD, WebhookForm
-from emulator.server.api import document_schemas
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
+from emulator.server.api import parameters
 from emulator.server.api.app import COLLECTION
+from emulator.server.api.bodies import MAX_BODY_BYTES, MAX_NESTING
 from emulator.server.api.document_webhooks import webhooks
 from emulator.server.api.errors import ANSWERS, INTERNAL_ERROR_BODY
 from emulator.server.engine.payments.payments import MAX_WAIT_FOR_KEY_MS
-from emulator.server.engine.state.wire import PaymentJson
+from emulator.server.engine.state.wire import InstantText, PaymentId, PaymentJson
 from emulator.server.openapi.declarations import (
     JsonObject,
     Operation,
     RequestBody,
     Resource,
     SuccessResponse,
+    doc,
     header,
     ref,
 )
 from emulator.server.openapi.document import Conventions, DocumentWriter
-from emulator.server.openapi.schemas import example_of
+from emulator.server.openapi.schemas import Enumerations, component_schemas, example_of
+
+ENUMERATIONS: Enumerations = {payment.Status: ("PaymentStatus", "The status of a payment.")}
+
+CreatePayment = parameters.CREATE.struct("CreatePayment")
+ListPaymentsQuery = parameters.LIST.struct("ListPaymentsQuery")
+
+
+class PaymentList(Struct):
+    """One page of payments."""
+
+    data: Annotated[list[PaymentJson], doc("The payments of this page, newest first.")]
+    has_more: Annotated[bool, doc("Whether a further page exists.", False)]
+    next_cursor: Annotated[
+        str | None, doc("The value of `after` for the next page; null on the last page.")
+    ]
+
+
+class RetrievePaymentPath(Struct):
+    id: Annotated[PaymentId, doc("The payment's identifier.")]
+
+
+class PaymentEvent(Struct):
+    """An event of a payment."""
+
+    id: Annotated[
+        str,
+        Meta(
+            description="Identifies the event.",
+            pattern="^evt_[A-Za-z0-9]+$",
+            examples=["evt_6tlMJw7K49zgw5rZGiGaL2vq"],
+        ),
+    ]
+    object: Annotated[str, doc("Always `event`.", enum=["event"])]
+    type: Annotated[
+        str,
+        Meta(
+            description="The type of the event. The contract does not show the types, so a client"
+            " must ignore a type that it does not know.",
+            examples=[*EVENT_TYPES_IN_ORDER],
+            extra_json_schema={"x-extensible-enum": [*EVENT_TYPES_IN_ORDER]},
+        ),
+    ]
+    timestamp: Annotated[InstantText, doc("The instant of the event.")]
+    mode: Annotated[str, doc("The mode of the payment.", enum=[*Mode])]
+    data: PaymentJson
+
+
+class ErrorDetail(Struct):
+    """The error."""
+
+    code: Annotated[
+        str,
+        Meta(
+            description="The machine-readable code. Each response lists its codes; the"
+            " contract does not show the complete list.",
+            pattern="^[a-z]+(_[a-z]+)*$",
+            examples=["invalid_amount"],
+        ),
+    ]
+    message: Annotated[str, doc("The human-readable message.", "The amount is invalid.")]
+    param: (
+        Annotated[str, doc("The invalid field, if there is exactly one.", "amount")] | UnsetType
+    ) = UNSET
+
+
+class ErrorJson(Struct):
+    """The body of an error response."""
+
+    error: ErrorDetail
+
+
+def contract_schemas(methods: tuple[str, ...]) -> dict[str, JsonObject]:
+    """Payments, the error envelope and what they refer to, by component."""
+    schemas = component_schemas([PaymentList, ErrorJson], ENUMERATIONS)
+    listed = ", ".join(f"`{method}`" for method in methods)
+    schemas["Payment"]["properties"]["method"] |= {
+        "description": "The payment method used; null until the customer selects one. Here it is"
+        f" one of {listed}; the contract does not show the complete list.",
+        "examples": [*methods],
+    }
+    return {
+        **schemas,
+        "Currency": {"type": "string", "description": "Always `ETB`.", "enum": [payment.CURRENCY]},
+        "Metadata": {
+            "type": "object",
+            "description": "The key-value pairs of the merchant, in their order.",
+            "examples": [parameters.METADATA],
+            "additionalProperties": {"type": "string"},
+            "maxProperties": payment.MAX_METADATA_PAIRS,
+        },
+        "PaymentMethod": {
+            "type": "string",
+            "description": "A payment method that can be offered.",
+            "enum": [*methods],
+        },
+    }
+
+
+def request_schemas() -> dict[str, JsonObject]:
+    """What the structs of requests cannot express, by component."""
+    return {
+        "CreatePayment": {
+            "description": "The payment to create. Unknown members get a warning. The body"
+            f" may have {MAX_BODY_BYTES // 1024} KiB and {MAX_NESTING} levels of nesting."
+        }
+    }
+
 
 _DESCRIPTION = """\
 Create, retrieve and list customer checkout payments in ETB. The merchant creates a payment \
@@ -101,7 +215,7 @@ CONVENTIONS = Conventions(
     refusals=ANSWERS,
     meanings=_MEANINGS,
     headers=_headers,
-    enumerations=document_schemas.ENUMERATIONS,
+    enumerations=ENUMERATIONS,
     other_errors={500: json.loads(INTERNAL_ERROR_BODY)["error"]},
     has_closed_codes=False,
 )
@@ -112,7 +226,7 @@ CREATE = Operation(
     id=ApiRequest.CREATE_PAYMENT.value,
     summary="Create a payment",
     description="Then redirect the customer to its `checkout_url`.",
-    body=RequestBody("The payment to create.", document_schemas.CreatePayment),
+    body=RequestBody("The payment to create.", CreatePayment),
     responses={
         201: SuccessResponse(
             "The new payment; a repeated idempotency key gets the same bytes again.",
@@ -136,7 +250,7 @@ RETRIEVE = Operation(
     id=ApiRequest.RETRIEVE_PAYMENT.value,
     summary="Retrieve a payment",
     description="Poll only before going live; in production, webhooks report changes.",
-    path_type=document_schemas.RetrievePaymentPath,
+    path_type=RetrievePaymentPath,
     responses={200: SuccessResponse("The payment.", PaymentJson)},
     refusals=(*_REFUSALS_OF_EVERY_CALL, errors.UnknownPayment, errors.UnknownRoute),
 )
@@ -146,22 +260,22 @@ LIST = Operation(
     id=ApiRequest.LIST_PAYMENTS.value,
     summary="List payments",
     description="Newest first. New payments do not shift later pages.",
-    query_type=document_schemas.ListPaymentsQuery,
-    responses={200: SuccessResponse("A page of payments.", document_schemas.PaymentList)},
+    query_type=ListPaymentsQuery,
+    responses={200: SuccessResponse("A page of payments.", PaymentList)},
     refusals=_REFUSALS_OF_EVERY_CALL,
 )
 PAYMENTS = Resource(
     tag="payments",
     description="Customer checkouts.",
     operations=(CREATE, LIST, RETRIEVE),
-    types=(document_schemas.PaymentEvent,),
-    schemas=document_schemas.request_schemas,
+    types=(PaymentEvent,),
+    schemas=request_schemas,
 )
 
 
 def build(*, base_url: str, methods: tuple[str, ...], form: WebhookForm = STANDARD) -> JsonObject:
     """The document of an emulator at `base_url` with these payment methods and webhooks."""
-    writer = DocumentWriter((PAYMENTS,), CONVENTIONS, document_schemas.contract_schemas(methods))
+    writer = DocumentWriter((PAYMENTS,), CONVENTIONS, contract_schemas(methods))
     events = {"name": "events", "description": "The events of payments, sent to endpoints."}
     components = {name: part for name, part in writer.components().items() if part}
     event = example_of(ref("PaymentEvent"), components["schemas"])

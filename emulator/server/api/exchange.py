@@ -163,7 +163,7 @@ class Exchange(msgspec.Struct, eq=False):
         return self.owner is not None and self.owner.account.generation != self.generation
 
     async def read(self) -> bytes:
-        """The body, read once. Raises RequestTooLarge, ClientDisconnected."""
+        """The body, read once. Raises RequestTooLarge, ClientDisconnect."""
         if not self._is_read:
             self._is_read = True
             try:

@@ -11,21 +11,27 @@ requests on: `is_contract` decides which these are.
 """
 
 import asyncio
+import json
 import logging
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 
 from starlette.requests import ClientDisconnect
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator import ids
 from emulator.domain import errors
 from emulator.domain.accounts import TokenBucket
 from emulator.domain.effects import Cut
-from emulator.domain.instants import REAL_RATE
-from emulator.server.api.bodies import ClientDisconnected
+from emulator.domain.errors import UnknownRoute
+from emulator.domain.instants import REAL_RATE, Instant
+from emulator.domain.variant_effects import VariedMessage
+from emulator.domain.variants import Variants
 from emulator.server.api.errors import INTERNAL_ERROR_BODY
 from emulator.server.api.exchange import (
     EXCHANGE,
+    JSON,
     NO_STATUS,
     Exchange,
     Reply,
@@ -36,7 +42,6 @@ from emulator.server.api.exchange import (
     shown_path,
 )
 from emulator.server.api.request_warnings import RequestWarning, warning_header
-from emulator.server.api.variation import vary
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.state.account import OWNER_OF_REQUEST, Owner
 
@@ -152,7 +157,7 @@ class ErrorLayer:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await self._app(scope, receive, send)
-        except (ClientDisconnected, ClientDisconnect):
+        except ClientDisconnect:
             return
         except Exception as error:  # noqa: BLE001 - logged, unless it is a refusal
             reply = self._reply_to(error, scope)
@@ -229,3 +234,65 @@ def _check_rate(owner: Owner, bucket: TokenBucket) -> None:
         raise errors.RateLimitExceeded(
             retry_after_s=max(1, -(-wait_ms // rate)), clock_is_frozen=clock.is_frozen
         )
+
+
+_CLOSES = "connection-close"
+# The id of a payment begins with its ordinal.
+_ORDINAL = slice(len(b"/v1/payments/pay_"), len(b"/v1/payments/pay_000000"))
+
+
+def vary(
+    exchange: Exchange, reply: Reply, variants: Variants, *, ordinal: int, now_ms: Instant
+) -> None:
+    """Change a reply, unless the client gets none or a gateway has written it.
+
+    `ordinal` is the number of the response. A create call and its replays have the same variants.
+    """
+    if exchange.is_of_gateway or exchange.cut is Cut.BEFORE_RESPONSE:
+        return
+    message = VariedMessage(
+        value=json.loads(reply.body) if reply.body.startswith(b"{") else None,
+        status=reply.status,
+        headers=dict(reply.headers[1:]),
+        is_replay=exchange.is_replay,
+        now_ms=now_ms,
+    )
+    location = message.headers.get(b"location")
+    if location is None:
+        names = variants.vary(message, "response", ordinal)
+    else:
+        names = variants.vary(message, f"creation {location[_ORDINAL].decode()}")
+    if not names:
+        return
+    exchange.variants = names
+    name, media_type = JSON
+    reply.headers = [(name, media_type + message.charset.encode()), *message.headers.items()]
+    reply.headers.append((b"emulator-variant", ",".join(names).encode()))
+    if _CLOSES in names:
+        reply.headers.append((b"connection", b"close"))
+    if message.value is not None:
+        reply.body = message.body().encode()
+    reply.status = message.status
+
+
+class CallRoute(Route):
+    """A route without Starlette's 405 and without a HEAD that is not named in `methods`."""
+
+    def __init__(self, path: str, app: ASGIApp, *, methods: Collection[str], name: str) -> None:
+        super().__init__(path, app, methods=methods, name=name)
+        self.methods = self._methods = set(methods)
+        # Starlette's expression ends with `$`, which also matches before a line feed at the end.
+        self.path_regex = re.compile(self.path_regex.pattern.removesuffix("$") + r"\Z")
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """No match for another method: the path is then of an unknown route."""
+        if scope["method"] in self._methods:
+            found = self.path_regex.match(scope["path"])
+            if found is not None:
+                return Match.FULL, {"endpoint": self.endpoint, "path_params": found.groupdict()}
+        return Match.NONE, {}
+
+
+async def unknown_route(scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG001
+    """The application of all other paths. Raises UnknownRoute."""
+    raise UnknownRoute(scope["method"], scope["path"])

@@ -13,16 +13,20 @@ from emulator.domain import payment
 from emulator.domain.message_text import WrittenNumber
 from emulator.server.api.parameter_types import (
     Constant,
+    Cursor,
     Integer,
+    OfferedMethod,
     OfferedMethods,
+    PageLength,
     ParameterRules,
     ParameterTable,
     ShortText,
+    StatusName,
     TextPairs,
+    Timestamp,
     Warnings,
     parameter,
 )
-from emulator.server.api.queries import Cursor, OfferedMethod, PageLength, StatusName, Timestamp
 from emulator.server.api.redirect_urls import RedirectUrl
 from emulator.server.api.request_warnings import unknown_parameters
 from emulator.server.engine.payments.payments import KEY_RETENTION_MS, Order

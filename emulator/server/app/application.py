@@ -24,13 +24,14 @@ from emulator.server.api.app import PaymentsApi
 from emulator.server.api.exchange import JSON, Reply
 from emulator.server.api.layers import (
     AuthenticationLayer,
+    CallRoute,
     ErrorLayer,
     FindTransport,
     JournalLayer,
     RateLimitLayer,
+    unknown_route,
 )
 from emulator.server.api.parameter_types import ParameterRules
-from emulator.server.api.routing import CallRoute, unknown_route
 from emulator.server.app.composition import Composition, compose
 from emulator.server.app.guard import Guard, HostGuard, is_page
 from emulator.server.app.request_layer import HEALTH, RequestLayer, RequestLog

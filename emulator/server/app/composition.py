@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 from emulator.clock import SystemClock
 from emulator.domain.user_error import UserError
-from emulator.server.app.clock_file import clock_file
-from emulator.server.app.tls import authorities
+from emulator.http.tls import read_authorities
+from emulator.server.app.published_files import clock_file
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.payments.payments import CheckoutAddress
 from emulator.server.engine.state.account import ConfiguredEndpoint, EngineConfig
@@ -89,7 +89,7 @@ def compose(
             else ConfiguredEndpoint(url=settings.webhook_url, secret=settings.webhook_secret)
         ),
         webhook_form=form,
-        webhook_authorities=_webhook_authorities(settings),
+        webhook_authorities=read_authorities(settings.webhook_ca),
         verifies_webhooks=not settings.webhook_insecure,
         stamps_business_time=stamps_business_time,
         max_journal_bytes=max_journal_bytes,
@@ -109,12 +109,6 @@ def compose(
         scenarios=scenarios,
         forms=frozenset(() if form is None else (form,)),
     )
-
-
-def _webhook_authorities(settings: Settings) -> str:
-    if settings.webhook_ca is None:
-        return ""
-    return authorities(settings.webhook_ca)
 
 
 def _read_files(settings: Settings) -> "tuple[WebhookForm | None, tuple[Scenario, ...]]":

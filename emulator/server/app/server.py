@@ -10,10 +10,8 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import (
-    AbstractContextManager,
     asynccontextmanager,
     contextmanager,
-    nullcontext,
     suppress,
 )
 from dataclasses import replace
@@ -21,14 +19,15 @@ from dataclasses import replace
 import uvicorn
 from starlette.types import Scope
 
+from emulator import __version__
 from emulator.clock import pause
 from emulator.domain.user_error import UserError
-from emulator.http.descriptor_limit import descriptor_limit
+from emulator.files import descriptor_limit
+from emulator.http.tls import check_pair
 from emulator.server.app.application import Application, create_app
 from emulator.server.app.http_protocol import BoundedProtocol
 from emulator.server.app.log import standard_error
-from emulator.server.app.ready_file import ready_file
-from emulator.server.app.tls import check_pair
+from emulator.server.app.published_files import ready_file
 from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES
 from emulator.settings import Settings
 
@@ -50,9 +49,9 @@ async def serve(
 
     It is called on another thread. The warnings are logged first. Raises UserError.
     """
-    check_tls(settings)
+    check_pair(settings.tls_cert, settings.tls_key)
     with (
-        _ready_file(settings.ready_file) as write_ready_file,
+        ready_file(settings.ready_file) as write_ready_file,
         _listeners(settings) as (settings, sockets),
         standard_error(as_json=settings.log_format == "json") as log,
         _ending() as end,
@@ -64,7 +63,7 @@ async def serve(
             log.is_known_key = app.engine.accounts.is_known
 
             def announce_ready() -> None:
-                write_ready_file(app)
+                write_ready_file(_ready_members(app))
                 announce(app)
                 with suppress(OSError):  # clients may have all descriptors already
                     descriptor_limit(raises=True)
@@ -78,21 +77,9 @@ async def serve(
 
 
 @asynccontextmanager
-async def private_emulator(
-    settings: Settings,
-    *,
-    write_log: Callable[[str], object] = lambda _: None,
-    stamps_business_time: bool = True,
-    max_journal_bytes: int = MAX_JOURNAL_BYTES,
-) -> AsyncIterator[str]:
+async def private_emulator(settings: Settings) -> AsyncIterator[str]:
     """Serve inside another program, and yield the base URL; see `private_application`."""
-    application = private_application(
-        settings,
-        write_log=write_log,
-        stamps_business_time=stamps_business_time,
-        max_journal_bytes=max_journal_bytes,
-    )
-    async with application as app:
+    async with private_application(settings) as app:
         yield app.settings.local_url(app.settings.port)
 
 
@@ -109,7 +96,7 @@ async def private_application(
     `write_log` receives the lines of the request log. By default, webhooks
     have the time of their account's clock, for a replay. Raises UserError.
     """
-    check_tls(settings)
+    check_pair(settings.tls_cert, settings.tls_key)
     with _listeners(settings) as (settings, sockets), silence():
         app = create_app(
             settings,
@@ -201,16 +188,15 @@ class _Server(uvicorn.Server):
         return None
 
 
-def check_tls(settings: Settings) -> None:
-    """Raises UserError where uvicorn cannot use the certificate and key of the listeners."""
-    if settings.tls_cert is not None and settings.tls_key is not None:
-        check_pair(settings.tls_cert, settings.tls_key)
-
-
-def _ready_file(path: str | None) -> AbstractContextManager[Callable[[Application], None]]:
-    if path is None:
-        return nullcontext(lambda _: None)
-    return ready_file(path)
+def _ready_members(app: Application) -> dict[str, object]:
+    settings = app.settings
+    return {
+        "api": settings.local_url(settings.port),
+        "checkout": settings.public_checkout_url,
+        "pid": os.getpid(),
+        "test_key": app.engine.accounts.first.profile.test_key,
+        "version": __version__,
+    }
 
 
 @contextmanager

@@ -14,8 +14,7 @@ from emulator.domain.hosts import authority
 from emulator.domain.instants import rate_number
 from emulator.domain.payment import Payment, Reason, Status
 from emulator.domain.payment_methods import BANK_TRANSFER, PHONE_METHODS
-from emulator.http.disconnection import unless_disconnected
-from emulator.server.api.bodies import ClientDisconnected, read_body
+from emulator.server.api.bodies import read_body, unless_disconnected
 from emulator.server.checkout import views
 from emulator.server.checkout.rendering import PageRequest, Renderer
 from emulator.server.engine.engine import Engine
@@ -202,7 +201,7 @@ async def read_form(request: Request) -> dict[str, str]:
         pairs = parse_qsl(
             text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FORM_FIELDS
         )
-    except (ValueError, ClientDisconnected):
+    except ValueError:
         raise errors.InvalidRequestBody from None
     return dict(pairs)
 

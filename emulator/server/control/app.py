@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from emulator.domain.webhook_forms import STANDARD, WebhookForm
 from emulator.server.api import document as v1_document
-from emulator.server.api.routing import CallRoute
+from emulator.server.api.layers import CallRoute
 from emulator.server.control import document as control_document
 from emulator.server.control.accounts import ACCOUNTS, SNAPSHOTS
 from emulator.server.control.calls import BuildDocument, Services, respond

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from emulator.domain import errors
 from emulator.domain.payment import PING, STATUS_OF_EVENT, UNKNOWN_EVENT_TYPE
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
-from emulator.http.disconnection import unless_disconnected
+from emulator.server.api.bodies import unless_disconnected
 from emulator.server.control import types
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.events import EventJson, get_event, list_events

@@ -11,7 +11,7 @@ from emulator.scenarios.faults import LONE_FAULT_RULE
 from emulator.scenarios.scenario_file import scenario_schema
 from emulator.scenarios.script import STEP
 from emulator.scenarios.values import RuleSection
-from emulator.server.api.document_schemas import contract_schemas
+from emulator.server.api.document import contract_schemas
 from emulator.server.api.errors import ANSWERS
 from emulator.server.control.types import ENUMERATIONS
 from emulator.server.openapi.declarations import JsonObject, Resource, header, ref

@@ -14,10 +14,10 @@ from emulator.server.api.parameter_types import (
     ParameterTable,
     ParameterType,
     Warnings,
+    one_of,
     parameter,
 )
 from emulator.server.api.parameters import LIST
-from emulator.server.api.queries import one_of
 from emulator.server.storage.payments import MAX_COMPARED_PAYMENTS
 
 _AMOUNT = re.compile(r"[0-9]{1,16}", re.ASCII)

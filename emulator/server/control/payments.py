@@ -12,8 +12,8 @@ from emulator.domain.errors import Refusal
 from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.transitions import Change, unreached_note
-from emulator.http.disconnection import unless_disconnected
 from emulator.scenarios.conditions import METHOD, PHONE
+from emulator.server.api.bodies import unless_disconnected
 from emulator.server.control import types
 from emulator.server.control.calls import Call, Handler, operation
 from emulator.server.control.payment_details import (

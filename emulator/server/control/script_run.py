@@ -11,7 +11,7 @@ from emulator.http import emulator_calls as calls
 from emulator.http.addresses import BaseUrl
 from emulator.http.client import HttpClient
 from emulator.http.emulator_client import EmulatorClient
-from emulator.http.receiver import WebhookReceiver
+from emulator.http.received_webhooks import WebhookReceiver
 from emulator.scenarios.runner.case_runner import (
     BEGIN,
     DEFAULT_CLOCK,

@@ -28,7 +28,7 @@ from emulator.domain.payment_methods import METHODS
 from emulator.reporting import counted, template_environment
 from emulator.server.api.errors import status_of
 from emulator.server.api.exchange import bearer_key
-from emulator.server.api.routing import CallRoute
+from emulator.server.api.layers import CallRoute
 from emulator.server.assets import DIRECTORY, Assets
 from emulator.server.dashboard import checklist, sections
 from emulator.server.dashboard.view_request import ROOT, ControlApi, ViewRequest

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from emulator.domain.hosts import ACCEPTED_URL
-from emulator.files.yaml_nodes import ListNode
+from emulator.files import ListNode
 from emulator.files.yaml_tree import read_tree
 from emulator.http.addresses import is_web_url
 from emulator.scenarios.entries import Entry, FileContext, read_items, with_others_in

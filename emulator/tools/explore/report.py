@@ -27,13 +27,7 @@ from emulator.diagrams import (
 from emulator.domain.message_text import escape_controls
 from emulator.domain.payment import Status
 from emulator.domain.webhook_forms import WebhookForm
-from emulator.reporting import (
-    PLAIN,
-    JUnitCase,
-    Paint,
-    html_report,
-    junit_file,
-)
+from emulator.reporting import PLAIN, JUnitCase, Paint, html_report, junit_file
 from emulator.scenarios.scenario_file import VERSION
 from emulator.tools.explore.advice import ADVICE
 from emulator.tools.explore.anomalies import ANOMALY_BY_NAME

@@ -2,7 +2,7 @@
 
 import re
 
-from emulator.files.yaml_nodes import MapNode
+from emulator.files import MapNode
 from emulator.scenarios.entries import Entry, listed
 from emulator.scenarios.kinds import JsonSchema, JsonValue, Kind, ListOf, Pattern, Text, Word
 from emulator.scenarios.mappings import Key, MappingOf, excludes, needs_one

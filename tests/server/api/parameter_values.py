@@ -6,14 +6,18 @@ from typing import Any, NamedTuple
 
 from emulator.server.api.parameter_types import (
     Constant,
+    Cursor,
     Integer,
+    OfferedMethod,
     OfferedMethods,
+    PageLength,
     Parameter,
     ShortText,
+    StatusName,
     TextPairs,
+    Timestamp,
 )
 from emulator.server.api.parameters import CREATE, LIST
-from emulator.server.api.queries import Cursor, OfferedMethod, PageLength, StatusName, Timestamp
 from emulator.server.api.redirect_urls import RedirectUrl
 from tests.server.api import redirect_url_values
 from tests.world import METHODS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.server.api.browser_hosts import opened_host
+from emulator.server.api.redirect_urls import opened_host
 
 
 @pytest.mark.parametrize(

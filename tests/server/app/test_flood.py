@@ -14,13 +14,12 @@ from enum import StrEnum
 from statistics import median, quantiles
 from time import process_time  # noqa: TID251 - processor time, whatever else runs
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
 from emulator.cli.event_loop import LOOP_FACTORY
 from emulator.server.app.http_protocol import MAX_WAITING_REQUESTS
-from emulator.server.app.server import private_emulator
+from emulator.server.app.server import private_application
 from emulator.settings import Settings
 from tests.long_runs.soak import sample
 from tests.world import TEST_KEY, order
@@ -160,8 +159,8 @@ def frozen_garbage() -> Iterator[None]:
 async def measure(sent: bytes, way: Way) -> tuple[float, float]:
     """The median ratio of the pairs, and the growth of the memory in MiB after the first pair."""
     settings = Settings(port=0, checkout_port=0)
-    async with private_emulator(settings, max_journal_bytes=JOURNAL_BYTES) as base_url:
-        port = urlsplit(base_url).port or 0
+    async with private_application(settings, max_journal_bytes=JOURNAL_BYTES) as app:
+        port = app.settings.port
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         client = Client(reader, writer)
         ratios, memory_mib = [], []

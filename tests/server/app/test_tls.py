@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from emulator.server.app.tls import MAX_PEM_BYTES, check_pair
+from emulator.http.tls import MAX_PEM_BYTES, check_pair
 from tests.cli.processes import FREE_PORTS, HANGS_AFTER_S, Server, run, serving
 from tests.server.webhooks.receiver import SELF_SIGNED
 from tests.world import headers, order

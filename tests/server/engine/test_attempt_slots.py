@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from emulator.http.descriptor_limit import MAX_DESCRIPTORS
+from emulator.files import MAX_DESCRIPTORS
 from emulator.server.engine.delivery.gates import SHARE_OF_DESCRIPTORS
 from tests.cli.processes import COMMAND, Server, ask, serving, wait_for
 from tests.server.engine.webhook_world import APPROVES

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.files.yaml_nodes import MapNode, ScalarKind, ScalarNode
+from emulator.files import MapNode, ScalarKind, ScalarNode
 from emulator.files.yaml_tree import read_tree
 from emulator.files.yaml_writer import yaml_text
 from emulator.scenarios.problems import Notes

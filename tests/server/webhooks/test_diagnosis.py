@@ -19,9 +19,8 @@ from emulator.http.diagnosis import (
     diagnose_response,
     diagnose_timeout,
 )
-from emulator.http.exchange import MAX_RESPONSE_BYTES
+from emulator.http.exchange import MAX_RESPONSE_BYTES, Sender
 from emulator.http.failures import RequestStage
-from emulator.server.webhooks.sender import Sender
 from tests.cli.processes import free_port
 from tests.server.webhooks.receiver import (
     HANG_UP,

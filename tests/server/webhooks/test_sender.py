@@ -19,10 +19,10 @@ from emulator.http.exchange import (
     MAX_STORED_BYTES,
     MAX_STORED_HEADERS,
     HttpExchange,
+    Sender,
 )
 from emulator.http.name_lookup import NameLookups
 from emulator.http.webhook_messages import Message, webhook_request
-from emulator.server.webhooks.sender import Sender
 from tests.server.engine.webhook_world import reply_after
 from tests.server.webhooks.receiver import (
     MAX_WAIT_S,

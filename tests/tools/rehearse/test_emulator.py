@@ -12,10 +12,17 @@ from emulator.cli.settings_options import private_settings
 from emulator.clock import RealClock
 from emulator.domain.webhook_forms import STANDARD
 from emulator.http.addresses import BaseUrl
-from emulator.http.emulator_calls import ADVANCE, CREATE_ACCOUNT, CREATE_ENDPOINT, CREATE_PAYMENT
+from emulator.http.emulator_calls import (
+    ADVANCE,
+    CREATE_ACCOUNT,
+    CREATE_ENDPOINT,
+    CREATE_PAYMENT,
+    TEST_KEY_VARIABLE,
+    URL_VARIABLE,
+    WEBHOOK_SECRET_VARIABLE,
+)
 from emulator.http.emulator_client import EmulatorClient
-from emulator.http.program_variables import TEST_KEY, URL, WEBHOOK_SECRET
-from emulator.http.receiver import WebhookReceiver
+from emulator.http.received_webhooks import WebhookReceiver
 from emulator.scenarios.webhook_form_file import webhook_form_json
 from emulator.tools.rehearse.rehearsal import Traffic
 from emulator.tools.rehearse.variants import read_variants
@@ -30,9 +37,9 @@ VARIANTS = {variant.name: variant for variant in read_variants([])[0]}
 async def test_each_emulator_has_its_own_address_and_secret() -> None:
     start = partial(_emulator, private_settings(FLAGS), None)
     async with start(Traffic()) as first, start(Traffic()) as second:
-        assert first[URL] != second[URL]
-        assert first[WEBHOOK_SECRET] != second[WEBHOOK_SECRET]
-        assert first[TEST_KEY] == second[TEST_KEY] == "test_demo_key"
+        assert first[URL_VARIABLE] != second[URL_VARIABLE]
+        assert first[WEBHOOK_SECRET_VARIABLE] != second[WEBHOOK_SECRET_VARIABLE]
+        assert first[TEST_KEY_VARIABLE] == second[TEST_KEY_VARIABLE] == "test_demo_key"
 
 
 async def test_a_webhook_has_the_real_time_and_the_secret_of_the_variable() -> None:
@@ -42,14 +49,16 @@ async def test_a_webhook_has_the_real_time_and_the_secret_of_the_variable() -> N
     url = f"http://127.0.0.1:{port}{receiver.register(received.append)}"
     settings = private_settings({**FLAGS, "webhook-url": url, "clock": "frozen@2020-01-01T00:00Z"})
     async with _emulator(settings, None, Traffic()) as variables:
-        client = EmulatorClient(BaseUrl.parse(variables[URL]), key=variables[TEST_KEY])
+        client = EmulatorClient(
+            BaseUrl.parse(variables[URL_VARIABLE]), key=variables[TEST_KEY_VARIABLE]
+        )
         async with client:
             await client.call(CREATE_PAYMENT(body=order()))
             await client.call(ADVANCE(body={"seconds": 0}))
     await receiver.close()
     webhook = received[0].read(webhook_form_json(STANDARD))
     assert len(received) == 1
-    assert webhook.is_signed_with(variables[WEBHOOK_SECRET])
+    assert webhook.is_signed_with(variables[WEBHOOK_SECRET_VARIABLE])
     assert webhook.is_recent(RealClock().system_ms() // 1_000)
 
 
@@ -58,10 +67,10 @@ async def test_a_variant_is_on_for_every_account() -> None:
     async with AsyncExitStack() as stack:
         emulator = _emulator(settings, VARIANTS["create-429"], Traffic())
         variables = await stack.enter_async_context(emulator)
-        client = EmulatorClient(BaseUrl.parse(variables[URL]))
+        client = EmulatorClient(BaseUrl.parse(variables[URL_VARIABLE]))
         await stack.enter_async_context(client)
         account = await client.call(CREATE_ACCOUNT(body={}))
-        for key in (variables[TEST_KEY], account["test_key"]):
+        for key in (variables[TEST_KEY_VARIABLE], account["test_key"]):
             owner = replace(client, key=key)
             assert (await owner.send(CREATE_PAYMENT(body=order()))).status == 429
 
@@ -69,7 +78,9 @@ async def test_a_variant_is_on_for_every_account() -> None:
 async def test_the_traffic_has_the_requests_of_the_contract() -> None:
     traffic = Traffic()
     async with _emulator(private_settings(FLAGS), None, traffic) as variables:
-        client = EmulatorClient(BaseUrl.parse(variables[URL]), key=variables[TEST_KEY])
+        client = EmulatorClient(
+            BaseUrl.parse(variables[URL_VARIABLE]), key=variables[TEST_KEY_VARIABLE]
+        )
         async with client:
             await client.call(CREATE_ENDPOINT(body={"url": "http://127.0.0.1:9/"}))
             await client.call(CREATE_PAYMENT(body=order()))

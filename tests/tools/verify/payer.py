@@ -6,8 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from emulator.http.received_webhooks import ReceivedWebhook
-from emulator.http.receiver import WebhookReceiver
+from emulator.http.received_webhooks import ReceivedWebhook, WebhookReceiver
 from emulator.scenarios.webhook_form_file import shipped_form, webhook_form_json
 from emulator.tools.verify.session import CollectedWebhooks, Session
 from tests.server.checkout.reading import Page

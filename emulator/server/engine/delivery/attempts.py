@@ -32,6 +32,7 @@ from emulator.domain.webhooks import (
     WebhookResponse,
 )
 from emulator.http.addresses import host_and_port, is_in_container
+from emulator.http.exchange import Sender
 from emulator.http.tls import tls_context
 from emulator.http.webhook_messages import Message, render_body, webhook_request
 from emulator.server.engine.delivery.endpoints import put_endpoint
@@ -44,7 +45,6 @@ from emulator.server.storage import deliveries, events, payments
 from emulator.server.storage.batch import LAST_ORDINAL, Transaction
 from emulator.server.storage.database import writes
 from emulator.server.storage.deliveries import Delivery
-from emulator.server.webhooks.sender import Sender
 
 _SECOND = 1_000
 _MINUTE = 60 * _SECOND

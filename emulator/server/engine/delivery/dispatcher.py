@@ -11,7 +11,7 @@ from emulator.clock import PAUSE_AFTER_FAILURE_MS, pause
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
 from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
-from emulator.http.descriptor_limit import descriptor_limit
+from emulator.files import descriptor_limit
 from emulator.server.engine.delivery.attempts import Attempts, DeliveryJob
 from emulator.server.engine.delivery.gates import AttemptSlots, AwaitedPages, Holds, Pauses
 from emulator.server.engine.delivery.job_selection import (

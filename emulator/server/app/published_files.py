@@ -1,0 +1,195 @@
+"""Writes the files of `--ready-file` and `--clock-file`, which other programs read.
+
+Each is replaced atomically, and removed at the end. The ready file shows that `serve` responds.
+The clock file has the clock of the first account as libfaketime reads it: one line for
+FAKETIME_FMT=%s, in one of three forms:
+
+- an instant, at which the clock stands;
+- a difference to the system clock, while the clock runs at the rate of real time: exact whenever a
+  process reads it;
+- an instant with `@`, while it runs at another rate: the clock of a process runs from there when
+  the process reads the file, so the file is written often.
+
+Instants are seconds since 1970, because libfaketime reads a date in the time zone of its process.
+Each form ends with the rate, because libfaketime keeps a rate until it reads another one. There are
+no comments, because not every version of libfaketime can read them.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+
+from emulator.clock import AccountClock, SystemClock
+from emulator.domain.instants import REAL_RATE, Instant, rate_number
+from emulator.domain.user_error import UserError
+from emulator.files import check_regular, create_file
+from emulator.server.engine.engine import Engine
+from emulator.server.engine.state.account import Account
+from emulator.server.engine.state.context import ChangeNotifier
+
+MAX_COMPARED_BYTES = 256
+# The interval in real time; at a high rate, also in business time, within the minimum.
+MAX_INTERVAL_MS = 1_000
+MIN_INTERVAL_MS = 20
+_READY = re.compile(rb'\{"api": ')
+_CLOCK = re.compile(rb"[@+-]?[0-9]+\.[0-9]+ x[0-9.]+\n")
+
+logger = logging.getLogger(__name__)
+
+
+class PublishedFile:
+    """The file of an option; `known` matches the beginning of a former process's file."""
+
+    def __init__(self, option: str, path: str, *, known: re.Pattern[bytes], mode: int) -> None:
+        """Remove the file of a former process, and check that a new one can be written.
+
+        Raises UserError.
+        """
+        self.path = Path(path).absolute()
+        self._mode = mode
+        # In the same directory, so that it can be renamed.
+        self._temporary = self.path.parent / f".{self.path.name}.{os.getpid()}"
+        self._content = b""
+        try:
+            if self.path.exists():
+                check_regular(self.path)
+                with self.path.open("rb") as file:
+                    found = file.read(MAX_COMPARED_BYTES)
+                # `mktemp` creates an empty file.
+                if found and not known.match(found):
+                    raise UserError(
+                        f"{option}: found another file at '{self.path}', expected none or the file"
+                        " of a former process; name another path"
+                    )
+            self.path.unlink(missing_ok=True)
+            create_file(self._temporary, b"", mode=mode)
+            self._temporary.unlink()
+        except OSError as error:
+            raise UserError(
+                f"{option}: cannot write '{self.path}': {error.strerror}; name a file in a"
+                " writable directory"
+            ) from None
+
+    def replace(self, content: bytes) -> None:
+        """Write the file. Raises OSError."""
+        self._content = content
+        create_file(self._temporary, content, mode=self._mode)
+        self._temporary.replace(self.path)
+
+    def remove(self) -> None:
+        """Remove the file, unless another process has replaced it."""
+        with suppress(OSError):
+            self._temporary.unlink(missing_ok=True)
+            if self._content and self.path.read_bytes() == self._content:
+                self.path.unlink()
+
+
+@contextmanager
+def ready_file(path: str | None) -> Iterator[Callable[[Mapping[str, object]], None]]:
+    """Yield the function that writes the members of the file, if there is a path.
+
+    Only its user can read the file, which has a key. Raises UserError.
+    """
+    if path is None:
+        yield lambda _: None
+        return
+    file = PublishedFile("--ready-file", path, known=_READY, mode=0o600)
+
+    def write(members: Mapping[str, object]) -> None:
+        try:
+            file.replace(json.dumps(members).encode() + b"\n")
+        except OSError as error:
+            logger.error("cannot write the ready file %s: %s", file.path, error.strerror)
+
+    try:
+        yield write
+    finally:
+        file.remove()
+
+
+@asynccontextmanager
+async def clock_file(path: str, engine: Engine, wall: SystemClock) -> AsyncIterator[None]:
+    """Write the file within the block, at each change of the clock and while it runs.
+
+    Other users can read it, because a shop may run as one of them. Raises UserError.
+    """
+    file = PublishedFile("--clock-file", path, known=_CLOCK, mode=0o644)
+    writer = _ClockWriter(file, engine.accounts.first, engine.change_notifier)
+    writer.write()
+    engine.change_notifier.observer = writer.update
+    writing = asyncio.create_task(writer.run(wall))
+    try:
+        yield
+    finally:
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        writer.close()
+        file.remove()
+
+
+class _ClockWriter:
+    def __init__(
+        self, file: PublishedFile, account: Account, change_notifier: ChangeNotifier
+    ) -> None:
+        self._file: PublishedFile | None = file
+        self._account = account
+        self._change_notifier = change_notifier
+        # Any thread may move the clock; the last one to write has read the last move.
+        self._lock = Lock()
+        self._pace: tuple[int, int] | None = None
+        self._has_failed = False
+
+    async def run(self, wall: SystemClock) -> None:
+        """Write a running clock again and again; the owner of the task cancels it."""
+        with self._change_notifier.woken_by((self._account,)) as moved:
+            while True:
+                rate, _ = self._account.clock.pace
+                interval_ms = MAX_INTERVAL_MS * REAL_RATE // max(rate, REAL_RATE)
+                until = wall.now_ms() + max(MIN_INTERVAL_MS, interval_ms)
+                await wall.wait(moved, until=until)
+                moved.clear()
+                (self.write if rate else self.update)()
+
+    def update(self) -> None:
+        """Write the clock if it was moved, stopped or started."""
+        if self._account.clock.pace != self._pace:
+            self.write()
+
+    def write(self) -> None:
+        with self._lock:
+            clock, file = self._account.clock, self._file
+            if file is None:
+                return
+            pace, line = clock.pace, faketime_form(clock)
+            try:
+                file.replace(f"{line}\n".encode())
+                self._pace, self._has_failed = pace, False
+            except OSError as error:
+                if not self._has_failed:
+                    logger.error("cannot write the clock file %s: %s", file.path, error.strerror)
+                self._has_failed = True
+
+    def close(self) -> None:
+        """Write no more, also on another thread."""
+        with self._lock:
+            self._file = None
+
+
+def faketime_form(clock: AccountClock) -> str:
+    """The clock as libfaketime reads it."""
+    rate, _ = clock.pace
+    if rate == REAL_RATE:
+        return f"{clock.saved_offset_ms / 1000:+.3f} x1"
+    sign = "@" if rate else ""
+    return f"{sign}{_seconds(clock.now())} x{rate_number(rate or REAL_RATE)}"
+
+
+def _seconds(instant: Instant) -> str:
+    # Not exactly the millisecond: libfaketime converts the fraction to a binary one and cuts it.
+    return f"{instant // 1000}.{instant % 1000:03}0001"
