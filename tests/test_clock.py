@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,55 +38,28 @@ def flowing(machine: Machine) -> AccountClock:
     return AccountClock(machine.wall, frozen_at=None)
 
 
-def test_business_time_follows_the_wall_clock() -> None:
+# Turns: the time that passes, then a step of the wall clock, again time, and the account's time.
+TURNS = {
+    "it follows the wall clock": [(1_234, 0, 0, 1_234)],
+    "a backward step does not stop it": [(0, -HOUR, 0, 0), (60_000, 0, 0, 60_000)],
+    "time before a backward step is counted": [(2_000, -HOUR, 3_000, 5_000)],
+    "it follows a forward step": [(0, HOUR, 0, HOUR), (1_000, 0, 0, HOUR + 1_000)],
+    "a temporary step back has no effect": [
+        (0, HOUR if turn % 2 else -HOUR, 1_000, 1_000 * (turn + 1)) for turn in range(6)
+    ],
+}
+
+
+@pytest.mark.parametrize("turns", TURNS.values(), ids=TURNS)
+def test_the_time_of_an_account_flows(turns: list[tuple[int, int, int, int]]) -> None:
     machine = Machine()
     clock = flowing(machine)
     assert clock.now() == NOON
-    machine.pass_time(1_234)
-    assert clock.now() == NOON + 1_234
-
-
-def test_a_backward_step_of_the_wall_clock_does_not_stop_the_flow() -> None:
-    machine = Machine()
-    clock = flowing(machine)
-    assert clock.now() == NOON
-    machine.step(-HOUR)
-    assert clock.now() == NOON
-    machine.pass_time(60_000)
-    assert clock.now() == NOON + 60_000
-
-
-def test_time_that_passed_before_a_backward_step_is_counted_at_the_next_read() -> None:
-    machine = Machine()
-    clock = flowing(machine)
-    clock.now()
-    machine.pass_time(2_000)
-    machine.step(-HOUR)
-    machine.pass_time(3_000)
-    assert clock.now() == NOON + 5_000
-
-
-def test_a_forward_step_of_the_wall_clock_is_followed() -> None:
-    machine = Machine()
-    clock = flowing(machine)
-    clock.now()
-    machine.step(HOUR)
-    assert clock.now() == NOON + HOUR
-    machine.pass_time(1_000)
-    assert clock.now() == NOON + HOUR + 1_000
-
-
-def test_a_temporary_step_back_of_the_clock_has_no_effect() -> None:
-    machine = Machine()
-    clock = flowing(machine)
-    clock.now()
-    for _ in range(3):
-        machine.step(-HOUR)
-        machine.pass_time(1_000)
-        clock.now()
-        machine.step(HOUR)
-        machine.pass_time(1_000)
-    assert clock.now() == machine.wall_ms
+    for before, step, after, expected in turns:
+        machine.pass_time(before)
+        machine.step(step)
+        machine.pass_time(after)
+        assert clock.now() == NOON + expected
 
 
 def test_the_real_clock_shows_the_system_time() -> None:

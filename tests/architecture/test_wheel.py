@@ -83,12 +83,8 @@ def test_the_wheel_holds_every_file_of_the_package_and_its_data(wheel: Path) -> 
     assert {name for name in data if name.startswith("emulator/data/scenarios/")}
     assert {name for name in data if name.startswith("emulator/data/templates/")}
     assert package | data <= names
-
-
-def test_the_wheel_holds_nothing_of_the_tests(wheel: Path) -> None:
-    names = zipfile.ZipFile(wheel).namelist()
     packages = {name.split("/")[0] for name in names if ".dist-info/" not in name}
-    assert packages == {"emulator", PLUGIN}
+    assert packages == {"emulator", PLUGIN}, "nothing of the tests"
 
 
 def test_what_is_installed_finds_its_data(installed: Path, tmp_path: Path) -> None:
@@ -116,11 +112,6 @@ def test_what_is_installed_checks_its_own_scenarios(installed: Path, tmp_path: P
     assert printed.endswith(" files: no problems\n")
 
 
-def test_the_wheel_brings_the_command(installed: Path) -> None:
-    [entry_points] = installed.glob("*.dist-info/entry_points.txt")
-    assert "payments-emulator = emulator.cli:main" in entry_points.read_text(encoding="utf-8")
-
-
 A_TEST = """\
 import sys
 from pathlib import Path
@@ -134,9 +125,11 @@ def test_whose_plugin_it_is(payments_account):
 """
 
 
-def test_the_wheel_brings_the_plugin_of_pytest(installed: Path, tmp_path: Path) -> None:
+def test_the_wheel_brings_the_command_and_the_plugin(installed: Path, tmp_path: Path) -> None:
     [entry_points] = installed.glob("*.dist-info/entry_points.txt")
-    assert f"[pytest11]\npayments_emulator = {PLUGIN}\n" in entry_points.read_text("utf-8")
+    text = entry_points.read_text("utf-8")
+    assert "payments-emulator = emulator.cli:main" in text
+    assert f"[pytest11]\npayments_emulator = {PLUGIN}\n" in text
     assert (installed / PLUGIN / "py.typed").is_file()
     write(tmp_path, {"test_kiosk.py": A_TEST.format(installed=str(installed))})
     ran = run(tmp_path, more={"PYTHONPATH": str(installed)})

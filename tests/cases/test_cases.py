@@ -11,15 +11,10 @@ from emulator.scenarios.conditions import WHEN
 from emulator.scenarios.faults import FAULT_THEN, FAULT_WHEN
 from emulator.scenarios.script import EXPECT, SCRIPT_STEPS
 from emulator.scenarios.webhook_faults import WEBHOOK_THEN
-from tests.cli.processes import Server, run, serving
-from tests.world import OTHER_TEST_KEY, TEST_KEY
+from tests.cli.processes import run
 
 CASES = Path(__file__).parent
 FILES = sorted(CASES.glob("*.yaml"))
-FAILS = (
-    "version: 1\nname: {name}\n"
-    "outcomes: [{{when: {{}}, then: [{{status: failed, reason: {reason}}}]}}]\n"
-)
 
 
 def test_every_case_passes() -> None:
@@ -70,40 +65,3 @@ def _steps(script: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for outer in script
         for step in (_steps(outer["repeat"]["steps"]) if "repeat" in outer else [outer])
     ]
-
-
-def reason(server: Server, key: str = TEST_KEY, scenario: str | None = None) -> Any:
-    payment = server.request("POST", "/v1/payments", _ORDER, key).json
-    path = f"/_emulator/payments/{payment['id']}"
-    if scenario is not None:
-        assert server.request("PUT", f"{path}/scenario", {"name": scenario}, key).status == 200
-    server.request("POST", f"{path}/pay", {"method": "telebirr", "phone": "0911000001"}, key)
-    return server.request("GET", path, key=key).json["reason"]
-
-
-_ORDER = {
-    "amount": 10_000,
-    "currency": "ETB",
-    "methods": ["telebirr"],
-    "success_url": "https://shop.example/ok",
-    "cancel_url": "https://shop.example/no",
-}
-
-
-def test_scenarios_apply_by_precedence_if_they_are_enabled(tmp_path: Path) -> None:
-    given = tmp_path / "given.yaml"
-    given.write_text(FAILS.format(name="given", reason="timeout"))
-    with serving("--scenarios", str(given), logs=tmp_path) as server:
-        assert reason(server) == "timeout"
-        for name, why in (("first", "wrong_pin"), ("second", "limit_exceeded")):
-            text = FAILS.format(name=name, reason=why)
-            put = server.request("PUT", f"/_emulator/scenarios/{name}", yaml.safe_load(text))
-            assert put.status == 201
-            assert reason(server) == why
-        assert reason(server, scenario="given") == "timeout"
-        assert reason(server, OTHER_TEST_KEY) == "timeout"
-        for name, expected in (("second", "wrong_pin"), ("first", "timeout"), ("given", None)):
-            path = f"/_emulator/scenarios/{name}/enabled"
-            assert server.request("PUT", path, {"enabled": False}).status == 200
-            assert reason(server) == expected
-        assert reason(server, OTHER_TEST_KEY) == "timeout"

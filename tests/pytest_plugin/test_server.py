@@ -96,12 +96,9 @@ def test_a_server_may_use_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     lease.wait(is_shared=True)
 
 
-def test_a_server_without_any_connection_ends() -> None:
+def test_a_server_ends_without_any_connection_and_when_its_last_one_closes() -> None:
     with socket.create_server(("127.0.0.1", 0)) as lifeline:
         server_process.wait_until_released(lifeline, max_first_connect_s=0)
-
-
-def test_a_server_ends_when_its_last_connection_closes() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as lifeline,
         socket.create_connection(lifeline.getsockname()) as holder,
