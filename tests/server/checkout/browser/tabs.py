@@ -126,6 +126,16 @@ class Tab:
         assert response is not None
         return response.status
 
+    async def begin(
+        self, rest: str = "", *, paid_by: dict[str, str] | None = None, **order: Any
+    ) -> dict[str, Any]:
+        """Create a payment, submit it if `paid_by` is given, and open its checkout."""
+        payment = await self.merchant.create(**order)
+        if paid_by:
+            await self.merchant.pay(payment, **paid_by)
+        await self.open(payment, rest)
+        return payment
+
     async def come_to_front(self) -> None:
         """Browsers draw a hidden tab only once a second."""
         await self.page.bring_to_front()

@@ -17,9 +17,7 @@ BUZZES = """() => document.querySelector(".device").getAnimations()
 async def test_a_key_answers_while_the_phone_has_the_focus(
     customer: Tab, key: str, status: str
 ) -> None:
-    payment = await customer.merchant.create()
-    await customer.merchant.pay(payment, **ASKED)
-    await customer.open(payment)
+    payment = await customer.begin(paid_by=ASKED)
     await customer.press(key)
     assert await customer.merchant.status(payment) == "processing"
     await customer.page.get_by_test_id("handset-clock").click()
@@ -61,9 +59,7 @@ async def test_the_phone_and_the_page_show_the_time_of_the_account(customer: Tab
 
 
 async def test_the_waiting_page_says_that_the_clock_is_frozen(customer: Tab) -> None:
-    payment = await customer.merchant.create()
-    await customer.merchant.pay(payment, **ASKED)
-    await customer.open(payment)
+    await customer.begin(paid_by=ASKED)
     frozen = customer.page.get_by_test_id("clock-frozen")
     await expect(frozen).to_be_visible()
     await customer.merchant.set_clock(frozen=False)
@@ -73,9 +69,7 @@ async def test_the_waiting_page_says_that_the_clock_is_frozen(customer: Tab) -> 
 async def test_an_open_page_offers_the_methods_after_a_failed_attempt(customer: Tab) -> None:
     rule = {"checkout": [{"when": {}, "then": {"attempts": 2}}]}
     await customer.merchant.scenario("page", rule)
-    payment = await customer.merchant.create()
-    await customer.merchant.pay(payment, **ASKED)
-    await customer.open(payment)
+    payment = await customer.begin(paid_by=ASKED)
     await customer.merchant.answer(payment, "wrong_pin")
     await expect(customer.page.get_by_test_id("failure")).to_contain_text("PIN was not correct")
     await customer.is_on("choose", "pending")
@@ -86,9 +80,7 @@ async def test_an_open_page_offers_the_methods_after_a_failed_attempt(customer: 
 async def test_an_open_page_leaves_before_the_payment_has_completed(customer: Tab) -> None:
     rule = {"checkout": [{"when": {}, "then": {"redirect": "before_completed"}}]}
     await customer.merchant.scenario("page", rule)
-    payment = await customer.merchant.create()
-    await customer.merchant.pay(payment, **ASKED)
-    await customer.open(payment)
+    payment = await customer.begin(paid_by=ASKED)
     await customer.merchant.answer(payment, "approve")
     await customer.leaves_for(customer.merchant.shop.success_url)
     assert await customer.merchant.status(payment) == "processing"

@@ -3,6 +3,7 @@
 import pytest
 from playwright.async_api import expect
 
+from tests.server.checkout.browser.states import ASKED, STATES
 from tests.server.checkout.browser.tabs import OpenTab, Tab
 
 MAX_STOPS = 40
@@ -86,7 +87,7 @@ WALKS: dict[str, tuple[dict[str, str], Walk, str]] = {
         "success_url",
     ),
     "after ignoring the phone": (
-        {"method": "telebirr", "phone": "0911223344"},
+        ASKED,
         (
             *(("answer-ignore", "Enter"), ("show-menu", "Enter")),
             *(("answer-wrong_pin", "Enter"), ("back", "Enter")),
@@ -101,10 +102,7 @@ WALKS: dict[str, tuple[dict[str, str], Walk, str]] = {
 async def test_the_keyboard_alone_is_enough(
     customer: Tab, paid_by: dict[str, str], walk: Walk, leaves_for: str
 ) -> None:
-    payment = await customer.merchant.create()
-    if paid_by:
-        await customer.merchant.pay(payment, **paid_by)
-    await customer.open(payment)
+    await customer.begin(paid_by=paid_by)
     for testid, key in walk:
         element = customer.page.get_by_test_id(testid)
         await expect(element).to_be_visible()
@@ -125,24 +123,11 @@ async def test_the_keyboard_alone_is_enough(
     await customer.leaves_for(getattr(customer.merchant.shop, leaves_for))
 
 
-@pytest.mark.parametrize(
-    ("paid_by", "rest"),
-    [
-        ({}, ""),
-        ({}, "?method=telebirr"),
-        ({}, "?method=bank_transfer"),
-        ({"method": "bank_transfer", "bank": "walia_test"}, "/bank"),
-        ({"method": "telebirr", "phone": "0911223344"}, "/wait"),
-    ],
-    ids=["choice", "form", "banks", "bank", "waiting"],
-)
+@pytest.mark.parametrize("name", ["choose", "phone", "banks", "bank", "waiting"])
 async def test_the_tabulator_stops_at_everything_in_the_order_of_the_page(
-    customer: Tab, paid_by: dict[str, str], rest: str
+    customer: Tab, name: str
 ) -> None:
-    payment = await customer.merchant.create()
-    if paid_by:
-        await customer.merchant.pay(payment, **paid_by)
-    await customer.open(payment, rest)
+    await STATES[name].reach(customer)
     expected = await customer.page.evaluate(FOCUSABLE)
     stops = []
     for _ in expected:

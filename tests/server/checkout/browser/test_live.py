@@ -87,9 +87,7 @@ async def test_the_countdown_follows_the_clock_without_a_reload(customer: Tab) -
 
 
 async def test_the_countdown_ticks_while_the_clock_flows(customer: Tab) -> None:
-    payment = await customer.merchant.create()
-    await customer.merchant.pay(payment, **ON_PHONE)
-    await customer.open(payment, "/wait")
+    await customer.begin("/wait", paid_by=ON_PHONE)
     countdown = customer.page.get_by_test_id("countdown")
     await expect(countdown).to_have_text("0:30")
     await customer.merchant.set_clock(frozen=False)
@@ -102,8 +100,7 @@ async def test_the_countdown_ticks_while_the_clock_flows(customer: Tab) -> None:
 
 async def test_the_news_never_overtakes_the_form_that_made_it(customer: Tab) -> None:
     for _ in range(10):
-        payment = await customer.merchant.create(methods=["telebirr"])
-        await customer.open(payment)
+        payment = await customer.begin(methods=["telebirr"])
         await customer.type_phone("0900000001")
         before = len(customer.record.opened())
         await customer.click("pay")
@@ -116,9 +113,7 @@ async def test_the_news_never_overtakes_the_form_that_made_it(customer: Tab) -> 
 async def test_without_scripts_a_page_refreshes_itself(server: Emulator, open_tab: OpenTab) -> None:
     async def waits(change: Change, paid_by: dict[str, str], rest: str, url: str) -> None:
         async with open_tab(PHONE.without_script()) as customer:
-            payment = await customer.merchant.create()
-            await customer.merchant.pay(payment, **paid_by)
-            await customer.open(payment, rest)
+            payment = await customer.begin(rest, paid_by=paid_by)
             await change(customer, payment)
             await customer.leaves_for(getattr(customer.merchant.shop, url))
 

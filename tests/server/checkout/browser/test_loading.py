@@ -3,6 +3,7 @@
 import pytest
 from playwright.async_api import expect
 
+from tests.server.checkout.browser.states import ASKED, STATES
 from tests.server.checkout.browser.tabs import (
     LANGUAGES,
     PHONE,
@@ -19,23 +20,11 @@ MAX_PICTURE_BYTES = 200_000
 # Elements whose words stand directly in them, not in an element further down.
 WORDS = "h1, h2, .banner span, .total, .eyebrow, label, .choice"
 
-ON_PHONE = {"method": "telebirr", "phone": "0911223344"}
-AT_BANK = {"method": "bank_transfer", "bank": "walia_test"}
 
-
-@pytest.mark.parametrize(
-    ("paid_by", "rest"),
-    [({}, ""), ({}, "?method=telebirr"), (ON_PHONE, "/wait"), (AT_BANK, "/bank")],
-    ids=["choice", "form", "waiting", "bank"],
-)
-async def test_an_amharic_page_is_light_with_all_its_letters(
-    open_tab: OpenTab, paid_by: dict[str, str], rest: str
-) -> None:
+@pytest.mark.parametrize("name", ["choose", "phone", "waiting", "bank"])
+async def test_an_amharic_page_is_light_with_all_its_letters(open_tab: OpenTab, name: str) -> None:
     async with open_tab(PHONE.speaking("am")) as customer:
-        payment = await customer.merchant.create()
-        if paid_by:
-            await customer.merchant.pay(payment, **paid_by)
-        await customer.open(payment, rest)
+        await STATES[name].reach(customer)
         await customer.page.evaluate("document.fonts.ready")
         loaded = {
             answer.url: len(await answer.body())
@@ -74,8 +63,7 @@ async def test_the_browser_s_language_is_used_until_another_is_chosen(
 ) -> None:
     [other] = {*LANGUAGES} - {accepted}
     async with open_tab(PHONE.speaking(accepted)) as customer:
-        payment = await customer.merchant.create()
-        await customer.open(payment)
+        await customer.begin()
         await expect(customer.page.locator("html")).to_have_attribute("lang", accepted)
         await customer.click(f"language-{other}")
         # Every page after it keeps the choice, forms and redirects included.
@@ -87,9 +75,7 @@ async def test_the_browser_s_language_is_used_until_another_is_chosen(
 
 
 async def test_the_waiting_dots_respect_reduced_motion(customer: Tab) -> None:
-    payment = await customer.merchant.create()
-    await customer.merchant.pay(payment, **ON_PHONE)
-    await customer.open(payment)
+    await customer.begin(paid_by=ASKED)
     dot = customer.page.locator(".pulse i").first
     await expect(dot).to_have_css("animation-name", "none")
     await customer.page.emulate_media(reduced_motion="no-preference")
@@ -97,25 +83,20 @@ async def test_the_waiting_dots_respect_reduced_motion(customer: Tab) -> None:
 
 
 async def test_the_dark_scheme_is_dark(open_tab: OpenTab) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
     grounds = []
     async with open_tab() as customer:
-        await customer.open(await customer.merchant.create())
+        await customer.begin()
         for scheme in SCHEMES:
             await customer.page.emulate_media(color_scheme=scheme)
-            grounds.append(
-                await customer.page.evaluate(
-                    "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
-                )
-            )
+            grounds.append(await customer.page.evaluate(ground))
     light, dark = grounds
     assert max(dark) < 64 < 192 < min(light)
 
 
 async def test_the_page_and_the_phone_beside_it_are_pictured(open_tab: OpenTab) -> None:
     async with open_tab(Device(width=1280, height=800, scale=1.5)) as customer:
-        payment = await customer.merchant.create(amount=123_450)
-        await customer.merchant.pay(payment, **ON_PHONE)
-        await customer.open(payment)
+        await customer.begin(paid_by=ASKED, amount=123_450)
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         picture = await customer.page.screenshot(path=SCREENSHOTS / "readme.png")
         assert len(picture) < MAX_PICTURE_BYTES

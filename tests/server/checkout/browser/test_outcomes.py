@@ -119,8 +119,7 @@ ALL = [
 @pytest.mark.parametrize(("way", "device"), usually(ALL[:2], deep=ALL))
 async def test_every_way_leads_where_it_should(open_tab: OpenTab, way: Way, device: Device) -> None:
     async with open_tab(device) as customer:
-        payment = await customer.merchant.create()
-        await customer.open(payment, way.opens)
+        payment = await customer.begin(way.opens)
         for step in way.steps:
             if isinstance(step, str):
                 await customer.click(step)

@@ -66,8 +66,7 @@ async def test_a_reload_keeps_the_countdown_and_what_the_phone_shows(
     open_tab: OpenTab, device: Device
 ) -> None:
     async with open_tab(device) as customer:
-        payment = await customer.merchant.create()
-        await customer.open(payment, "?method=mpesa")
+        payment = await customer.begin("?method=mpesa")
         await customer.type_phone("0711223344")
         await customer.click("pay", "answer-ignore")
         await expect(customer.page.get_by_test_id("show-menu")).to_be_visible()
@@ -81,8 +80,7 @@ async def test_a_reload_keeps_the_countdown_and_what_the_phone_shows(
 @pytest.mark.parametrize("device", DEVICES, ids=str)
 async def test_a_double_click_counts_once(open_tab: OpenTab, device: Device) -> None:
     async with open_tab(device) as customer:
-        payment = await customer.merchant.create(methods=["telebirr"])
-        await customer.open(payment)
+        payment = await customer.begin(methods=["telebirr"])
         await customer.type_phone("0911223344")
         await customer.page.get_by_test_id("pay").dblclick(no_wait_after=True)
         await customer.is_on("waiting")
@@ -92,8 +90,7 @@ async def test_a_double_click_counts_once(open_tab: OpenTab, device: Device) -> 
 
 
 async def test_a_double_click_on_cancel_leaves_once(customer: Tab) -> None:
-    payment = await customer.merchant.create()
-    await customer.open(payment)
+    payment = await customer.begin()
     await customer.page.get_by_test_id("cancel").dblclick(no_wait_after=True)
     await customer.leaves_for(customer.merchant.shop.cancel_url)
     assert await customer.merchant.timeline(payment) == ["pending"]

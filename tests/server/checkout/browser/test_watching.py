@@ -21,8 +21,7 @@ async def test_a_change_does_not_overtake_a_form_without_the_event_beforeunload(
     """As on iOS, where `beforeunload` never fires."""
     await customer.page.add_init_script(NO_BEFOREUNLOAD)
     for _ in range(5):
-        payment = await customer.merchant.create(methods=["telebirr"])
-        await customer.open(payment)
+        await customer.begin(methods=["telebirr"])
         await customer.type_phone("0900000001")
         await customer.click("pay")
         await customer.leaves_for(customer.merchant.shop.success_url)
@@ -30,8 +29,7 @@ async def test_a_change_does_not_overtake_a_form_without_the_event_beforeunload(
 
 async def test_a_submit_that_is_stopped_leaves_the_page_alive(customer: Tab) -> None:
     await customer.page.clock.install()
-    payment = await customer.merchant.create(methods=["telebirr"])
-    await customer.open(payment)
+    payment = await customer.begin(methods=["telebirr"])
     await customer.type_phone("0911223344")
     await customer.page.evaluate("addEventListener('submit', (form) => form.preventDefault())")
     await customer.click("pay")
