@@ -19,7 +19,7 @@ def groups() -> Mapping[str, str]:
 def tasks() -> list[str]:
     """The chapters and sections of the table of tasks, a row each."""
     rows, _, _ = text_of(INDEX).partition("\n## ")
-    return [target for _, target in _LINK.findall(rows.partition("\n| --- ")[2])]
+    return [target for _, target in _LINK.findall(rows.partition("\n|---")[2])]
 
 
 def _readme_table() -> str:
