@@ -1,14 +1,12 @@
 """npm packages, installed once for all tests of a session that ask for the same."""
 
-import os
 import shutil
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.cli.processes import run_program
+from tests.interop.built_once import built_once
 
 QUIETLY = ("--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund")
 MAX_INSTALL_S = 240
@@ -21,20 +19,11 @@ def node_modules(factory: pytest.TempPathFactory, *packages: str) -> Path:
     """
     missing = [program for program in ("node", "npm") if shutil.which(program) is None]
     assert not missing, f"not on this machine: {missing} (Debian's packages nodejs and npm)"
-    shared = factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        shared = shared.parent
-    target = shared / "-".join(["npm", *sorted(packages)]).replace("/", "-")
-    if not target.exists():
-        _install(target, packages)
-    return target / "node_modules"
 
+    def install(target: Path) -> None:
+        command = ("npm", "install", *QUIETLY, *packages)
+        ended = run_program(*command, directory=target, timeout_s=MAX_INSTALL_S)
+        assert ended.returncode == 0, f"npm could not install {packages}: {ended.stderr}"
 
-def _install(target: Path, packages: tuple[str, ...]) -> None:
-    fresh = Path(tempfile.mkdtemp(dir=target.parent))
-    command = ("npm", "install", *QUIETLY, *packages)
-    ended = run_program(*command, directory=fresh, timeout_s=MAX_INSTALL_S)
-    assert ended.returncode == 0, f"npm could not install {packages}: {ended.stderr}"
-    # Where another process was faster, its directory is there and not empty.
-    with suppress(OSError):
-        fresh.rename(target)
+    name = "-".join(["npm", *sorted(packages)]).replace("/", "-")
+    return built_once(factory, name, install) / "node_modules"

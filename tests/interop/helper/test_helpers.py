@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,6 +16,7 @@ import pytest
 from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, load_webhook_form
 from emulator.tools.rehearse.variants import read_variants
 from tests.cli.processes import HANGS_AFTER_S, environment, run_program, serving
+from tests.interop.built_once import built_once
 from tests.interop.helper.projects import GO, JUNIT, JVM, LANGUAGES, write_shown
 from tests.interop.sdks.programs import need, ran
 from tests.tools.rehearse.rehearsals import findings, rehearse
@@ -42,15 +42,15 @@ PAYING = {
 each_language = pytest.mark.parametrize("language", LANGUAGES)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def projects(tmp_path_factory: pytest.TempPathFactory) -> Projects:
     """Builds the project of a language once, and returns its directory."""
 
-    @cache
     def build(language: str) -> Path:
-        directory = tmp_path_factory.mktemp(language)
-        LANGUAGES[language].build(directory, tmp_path_factory)
-        return directory
+        def build(directory: Path) -> None:
+            LANGUAGES[language].build(directory, tmp_path_factory)
+
+        return built_once(tmp_path_factory, f"helper-{language}", build)
 
     return build
 

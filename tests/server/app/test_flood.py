@@ -26,7 +26,7 @@ from tests.world import TEST_KEY, order
 
 pytestmark = pytest.mark.deep
 
-PAIRS = 5
+PAIRS = 3
 PROGRAM_THRESHOLD = (700, 10, 10)
 REQUESTS = 200
 MAX_RATIO = 20

@@ -1,14 +1,20 @@
-"""The shops of the zoo, and those whose handler fails or is killed."""
+"""The table of the zoo, and replays of histories in which no other shop fails."""
 
 from pathlib import Path
 
 import pytest
 
+from emulator.scenarios.webhook_form_file import load_webhook_form
 from emulator.tools.explore.advice import ADVICE
-from emulator.tools.explore.anomalies import ANOMALY_KINDS
+from emulator.tools.explore.anomalies import ANOMALY_BY_NAME, ANOMALY_KINDS
+from emulator.tools.explore.exploration import capabilities
+from emulator.tools.explore.histories import build_history
+from emulator.tools.explore.integration_file import read_integration
+from emulator.tools.explore.steps import Capabilities, Outcome
 from emulator.tools.explore.verdicts import Verdict
 from tests.cli.processes import REPOSITORY
 from tests.tools.explore.zoo.exploration import replay
+from tests.tools.explore.zoo.integration import write_integration
 from tests.tools.explore.zoo.table import (
     CORRECT_SHOPS,
     HANDLER_BUGS,
@@ -35,12 +41,27 @@ def test_each_shop_has_one_bug_of_its_program_and_a_source() -> None:
     for shop in WRONG_SHOPS:
         assert shop.bug in programs[shop.language], shop.name
         assert shop.verdict in VERDICTS, shop.name
+        assert shop.only in ("", shop.history.partition(", ")[2].partition(" ")[0]), shop.name
+        assert shop.size == 1 or not (shop.only or shop.bug in HANDLER_BUGS), shop.name
         assert shop.only or shop.is_money or shop.source.count("/") == 3, shop.name
 
 
 def test_each_kind_of_anomaly_and_each_verdict_has_a_shop_that_only_it_shows() -> None:
     assert {shop.only for shop in WRONG_SHOPS if shop.only} == {k.name for k in ANOMALY_KINDS}
     assert {shop.verdict for shop in WRONG_SHOPS if shop.has_one_verdict} == VERDICTS
+
+
+def test_explore_has_the_first_failing_history_of_each_shop(tmp_path: Path) -> None:
+    can = dict[tuple[str, str], Capabilities]()
+    for shop in WRONG_SHOPS:
+        if (shop.ways, shop.form) not in can:
+            file = read_integration(write_integration(shop, tmp_path, port=3000))
+            can[shop.ways, shop.form] = capabilities(file, load_webhook_form(shop.form))
+        outcome, *anomalies = shop.history.split(", ")
+        known = [ANOMALY_BY_NAME[name] for name in anomalies]
+        history = build_history(Outcome(outcome), known, can[shop.ways, shop.form])
+        assert history is not None, shop.name
+        assert history.title == shop.history
 
 
 @pytest.mark.parametrize("bug", HANDLER_BUGS)
@@ -51,20 +72,6 @@ def test_each_bug_of_a_failing_handler_has_shops_in_two_languages(bug: str) -> N
 
 def test_each_verdict_has_two_or_three_lines_about_what_to_do() -> None:
     assert [id_ for id_ in VERDICTS if len(ADVICE[id_]) not in (2, 3)] == []
-
-
-@pytest.mark.deep
-def test_a_shop_is_found_wrong_that_cannot_bear_a_failure_of_its_handler(tmp_path: Path) -> None:
-    shop = SHOPS["remembers-before-read"]
-    finding = replay(shop, tmp_path, "paid", "read-500 payment.completed")
-    assert (finding.code, finding.verdict) == (1, shop.verdict), finding.output
-
-
-@pytest.mark.deep
-def test_a_shop_that_reads_payments_from_the_list_is_found_wrong(tmp_path: Path) -> None:
-    shop = SHOPS["remembers-before-list"]
-    finding = replay(shop, tmp_path, "paid", "read-500 payment.completed")
-    assert (finding.code, finding.verdict) == (1, shop.verdict), finding.output
 
 
 @pytest.mark.deep

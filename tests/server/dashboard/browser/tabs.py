@@ -19,9 +19,9 @@ from tests.world import headers, order
 TABLET = Device(width=960, height=900)
 # 1280 pixels with a zoom of 200 %.
 ZOOMED = Device(width=640, height=450, scale=2)
-LOOKS = [(device, scheme) for device in (PHONE, TABLET, DESKTOP) for scheme in SCHEMES]
-LOOKS.append((ZOOMED, "light"))
-# The test has a tab on each device in each colour scheme.
+# The same colours are on each device, and the same boxes in each colour scheme.
+LOOKS = list(zip((PHONE, TABLET, DESKTOP, ZOOMED), (*SCHEMES, *SCHEMES), strict=True))
+# The test has a tab on each device, two of them in each colour scheme.
 in_every_look = pytest.mark.parametrize(
     "tab", LOOKS, ids=[f"{device.width}-{scheme}" for device, scheme in LOOKS], indirect=True
 )

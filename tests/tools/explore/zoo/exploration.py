@@ -2,14 +2,15 @@
 
 import re
 import resource
-import subprocess
 import time  # noqa: TID251 - how long a run takes is a figure
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from xml.etree import ElementTree
 
 from emulator.tools.explore.verdicts import Verdict
-from tests.cli.processes import COMMAND, REPOSITORY, environment, free_port
+from tests.cli.processes import COMMAND, ended, free_port, launch
 from tests.tools.explore.zoo.integration import write_integration
 from tests.tools.explore.zoo.table import Shop
 
@@ -39,12 +40,20 @@ def explore(shop: Shop, directory: Path, *, depth: int, seed: int = 1) -> Findin
     return run_explore(str(file), *flags, directory=directory)
 
 
+def problem(shop: Shop, finding: Finding) -> str:
+    """What differs from the row of a shop; empty where nothing does."""
+    expected = (int(bool(shop.bug)), shop.verdict, shop.history)
+    found = (finding.code, finding.verdict, finding.history)
+    return "" if found == expected else f"found {found}, expected {expected}"
+
+
 def rate(shop: Shop, directory: Path) -> str:
     """How many histories run in a second, and the CPU time of each."""
     port = free_port()
     file, cases = write_integration(shop, directory, port=port), directory / "cases.xml"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    run = run_explore(str(file), "--depth", "2", "--junit", str(cases), directory=directory)
+    flags = ("--depth", "2", "--junit", str(cases))
+    run = run_explore(str(file), *flags, directory=directory, command=COMMAND)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     count = len(list(ElementTree.parse(cases).iter("testcase")))  # noqa: S314 - our own file
@@ -56,37 +65,36 @@ def rate(shop: Shop, directory: Path) -> str:
 
 
 def replay(shop: Shop, directory: Path, outcome: str, *anomalies: str) -> Finding:
-    """Run one history of a shop in a new process."""
-    port = free_port()
+    """Run one history of a shop in a new process, after the usual one of its outcome."""
     history = {"outcome": outcome, "anomalies": list(anomalies)}
-    file = write_integration(shop, directory, port=port, history=history)
+    members = {"history": history, "reference": {"outcome": outcome}}
+    file = write_integration(shop, directory, port=free_port(), **members)
+    return replay_file(file, shop, directory)
+
+
+def replay_file(file: Path, shop: Shop, directory: Path) -> Finding:
+    """Run the history of a file; the shop starts with fresh data."""
+    for data in directory.glob("orders.sqlite*"):
+        data.unlink()
     flags = ("--replay", "--webhook-format", shop.form)
     return run_explore(str(file), *flags, directory=directory)
 
 
-def run_explore(*arguments: str, directory: Path) -> Finding:
+def run_explore(*arguments: str, directory: Path, command: Sequence[str] | None = None) -> Finding:
     """Run the command in a directory, in which it saves a failure."""
-    words = (*COMMAND, "explore", *arguments, "--port", "0", "--checkout-port", "0")
-    return run_words(*words, directory=directory)
-
-
-def run_words(*words: str, directory: Path) -> Finding:
+    words = ("explore", *arguments, "--port", "0", "--checkout-port", "0")
     started_s = time.monotonic()
-    run = subprocess.run(
-        words,
-        cwd=directory,
-        env=environment({"PYTHONPATH": str(REPOSITORY)}),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
-        encoding="utf-8",
-        timeout=MAX_RUN_S,
-    )
+    with TemporaryFile("w+", encoding="utf-8") as output:
+        process = launch(*words, stdout=output, stderr=output, command=command, directory=directory)
+        with ended(process, MAX_RUN_S):
+            code = process.wait(MAX_RUN_S)
+        output.seek(0)
+        printed = output.read()
     seconds = time.monotonic() - started_s
-    failure, saved = _FAILURE.search(run.stdout), _SAVED.search(run.stdout)
+    failure, saved = _FAILURE.search(printed), _SAVED.search(printed)
     return Finding(
-        code=run.returncode,
-        output=run.stdout,
+        code=code,
+        output=printed,
         seconds=seconds,
         verdict=failure["verdict"] if failure else "",
         history=failure["history"] if failure else "",

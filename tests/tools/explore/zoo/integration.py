@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from tests.cli.processes import REPOSITORY
 from tests.tools.explore.zoo.table import NODE, PHP, PYTHON, Shop
 
 DIRECTORY = Path(__file__).parent
@@ -18,10 +19,10 @@ _COMMANDS = {
 }
 
 
-def write_integration(shop: Shop, directory: Path, *, port: int, history: Any = None) -> Path:
-    """Write the file, also with a history; the database of the shop is in the same directory."""
+def write_integration(shop: Shop, directory: Path, *, port: int, **members: Any) -> Path:
+    """Write the file with these members; the database of the shop is in the same directory."""
     path = directory / "integration.yaml"
-    document = integration(shop, directory, port) | ({"history": history} if history else {})
+    document = integration(shop, directory, port) | members
     text = yaml.safe_dump(document, sort_keys=False)
     path.write_text(text, encoding="utf-8")
     return path
@@ -89,6 +90,7 @@ def _money(document: dict[str, Any], url: str, shop: Shop) -> dict[str, Any]:
 
 def _command(shop: Shop, directory: Path, port: int) -> str:
     variables = {
+        "PYTHONPATH": REPOSITORY,
         "PORT": port,
         "BUG": shop.bug,
         "WAYS": shop.ways,

@@ -1,5 +1,6 @@
 """Reads the table of the shops, `shops.yaml`."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,9 @@ PYTHON, NODE, PHP = "Python", "Node.js", "PHP"
 class Shop:
     """A shop with one bug; a correct shop has no `bug`, `source`, `verdict` and `description`.
 
-    `only` is the kind of anomaly without which no history of size 1 fails, if there is one. With
-    `has_one_verdict`, all of size 1 that fail have the verdict. A bug without a `source` was made
-    to test this. `form` is that of its webhooks.
+    `history` is the first history that fails. `only` is the kind of anomaly without which no
+    history of size 1 fails, if there is one. With `has_one_verdict`, all of size 1 that fail have
+    the verdict. A bug without a `source` was made to test this. `form` is that of its webhooks.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Shop:
     bug: str = ""
     source: str = ""
     verdict: str = ""
+    history: str = ""
     description: str = ""
     only: str = ""
     has_one_verdict: bool = False
@@ -46,6 +48,11 @@ class Shop:
     def is_money(self) -> bool:
         """Whether the shop is one of `money_shop.py`: with prices and several payments."""
         return "money" in self.ways
+
+    @property
+    def size(self) -> int:
+        """The number of anomalies in the first history that fails."""
+        return self.history.count(",")
 
     @property
     def link(self) -> str:
@@ -58,3 +65,16 @@ _TABLE: dict[str, list[dict[str, Any]]] = yaml.safe_load(
 WRONG_SHOPS = tuple(Shop(**{"bug": row["name"], **row}) for row in _TABLE["wrong"])
 CORRECT_SHOPS = tuple(Shop(**row) for row in _TABLE["correct"])
 SHOPS = {shop.name: shop for shop in (*WRONG_SHOPS, *CORRECT_SHOPS)}
+
+
+def _representatives() -> Iterator[Shop]:
+    """The first wrong shop with each verdict, each program, and each word of `ways`."""
+    known = set[str]()
+    for shop in WRONG_SHOPS:
+        kinds = {shop.verdict, shop.language, *shop.ways.split()}
+        if not kinds <= known:
+            known |= kinds
+            yield shop
+
+
+REPRESENTATIVES = tuple(_representatives())
