@@ -2,8 +2,8 @@
 
 import asyncio
 import sys
-from collections.abc import Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -42,8 +42,8 @@ from emulator.scenarios.webhook_form_file import load_webhook_form
 from emulator.tools.explore import report
 from emulator.tools.explore.exploration import Exploration, Limits
 from emulator.tools.explore.histories import History
-from emulator.tools.explore.integration import Integration
-from emulator.tools.explore.integration_file import read_integration
+from emulator.tools.explore.integration import FileMistake, Integration
+from emulator.tools.explore.integration_file import located, read_integration
 from emulator.tools.explore.judgement import HistoryFailure
 from emulator.tools.explore.report import (
     failure_lines,
@@ -194,8 +194,11 @@ def explore(
     def run() -> Coroutine[object, object, int]:
         return _replay(files, read, given) if replays else _Run(given, files[0], read[0]).run()
 
-    # A job that is cancelled, or a terminal that is closed, must end the shop, too.
-    return run_loop(run, ends_on=ENDING_SIGNALS)
+    try:
+        # A job that is cancelled, or a terminal that is closed, must end the shop, too.
+        return run_loop(run, ends_on=ENDING_SIGNALS)
+    except ScenarioError as error:
+        return print_problems(error.problems)
 
 
 def _limits(depth: int | None, max_time_ms: int | None, required_depth: int | None) -> Limits:
@@ -235,6 +238,15 @@ def _read(files: Sequence[Path]) -> list[Integration]:
     return integrations
 
 
+@asynccontextmanager
+async def _locating(file: Path) -> AsyncIterator[None]:
+    """Add the place to the error of a mistake in the file."""
+    try:
+        yield
+    except FileMistake as error:
+        raise located(file, error) from None
+
+
 async def _replay(
     files: Sequence[Path], integrations: Sequence[Integration], options: ExploreOptions
 ) -> int:
@@ -262,7 +274,7 @@ async def _replay_file(
     """Run the history of a saved file, and print whether it is fixed."""
     paint = console_paint()
     try:
-        async with explore_session(options, integration) as session:
+        async with _locating(file), explore_session(options, integration) as session:
             form = session.shop.form
             history = _saved_history(file, integration, form)
             names = (integration.reference, *integration.before)
@@ -309,6 +321,7 @@ class _Run:
         try:
             with suppress(TimeoutError):
                 async with (
+                    _locating(self._file),
                     asyncio.timeout(timeout_s),
                     explore_session(options, self._integration) as session,
                 ):
@@ -322,6 +335,8 @@ class _Run:
                 write(f"{name}: ")
                 write_lines(summary_lines(exploration))
                 self._write_files(exploration)
+            elif is_interrupted:
+                write(f"{name}: interrupted before the first history\n")
         if exploration is None or not exploration.ran:
             cli_error("flag --max-time: no history ended in this time; does the shop answer?")
         return exit_code(exploration)

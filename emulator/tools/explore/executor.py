@@ -14,7 +14,6 @@ from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.deliveries import HistoryDeliveries, forged_event
 from emulator.tools.explore.encodings import encoded
 from emulator.tools.explore.histories import History
-from emulator.tools.explore.needs import PAGE
 from emulator.tools.explore.observation import (
     HAS_MONEY,
     HAS_NO_MONEY,
@@ -124,7 +123,9 @@ class HistoryRun:
         retried = list(self._observed.unacknowledged)
         # By name, such as `_deliver`: a table of methods would keep this object until a collection.
         began_ms = self._session.wall.monotonic_ms()
-        execute = getattr(self, f"_{step.action.name.lower()}", self._change)
+        name = step.action.name.lower()
+        own = getattr(self, f"_{name}", self._change)
+        execute = getattr(self._starts, name, own)
         result: str = await execute(step)
         if step.action in _NO_WEBHOOK and self._order.money[1] not in HAS_MONEY:
             await self._sample(self._observed.number)
@@ -154,20 +155,6 @@ class HistoryRun:
         count = len(reads - self._known_reads)
         self._known_reads |= reads
         return count
-
-    async def _start(self, step: HistoryStep) -> str:
-        result = await self._starts.start(step)
-        opens_page = any(PAGE in each.kind.needs for each in self._history.anomalies)
-        reason = self._shop.unopened("success_url", self._payment["success_url"])
-        if opens_page and reason:
-            raise AnomalyLeftOut(reason)
-        return result
-
-    async def _again(self, step: HistoryStep) -> str:
-        return await self._starts.again(step)
-
-    async def _between(self, step: HistoryStep) -> str:
-        return await self._starts.between(step)
 
     async def _pass_time(self, step: HistoryStep) -> str:
         return await self._session.pass_time(step.manner)

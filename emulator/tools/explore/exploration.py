@@ -22,11 +22,8 @@ from emulator.tools.explore.histories import (
     normal_form,
     random_histories,
 )
-from emulator.tools.explore.integration import Integration
-from emulator.tools.explore.judgement import (
-    HistoryFailure,
-    judge,
-)
+from emulator.tools.explore.integration import FileMistake, Integration
+from emulator.tools.explore.judgement import HistoryFailure, judge
 from emulator.tools.explore.observation import Observation
 from emulator.tools.explore.session import AnomalyLeftOut, ExploreSession
 from emulator.tools.explore.steps import Capabilities, Steps
@@ -358,7 +355,7 @@ class Exploration:
         """Run a history. Raises UserError, and AnomalyLeftOut."""
         try:
             return await HistoryRun(self._session, history).run()
-        except AnomalyLeftOut:
+        except (AnomalyLeftOut, FileMistake):
             raise
         except UserError as error:
             raise UserError(f"{error.lines[0]} (in the history: {history.title})") from None

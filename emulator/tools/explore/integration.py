@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
+from emulator.domain.user_error import UserError
 from emulator.http.addresses import host_and_port, is_loopback, with_host
 from emulator.scenarios.values import Json
 from emulator.tools.explore.histories import HistoryName
@@ -14,8 +15,19 @@ from emulator.tools.explore.response_value import Amount, Condition, Count, Resp
 VALUE_NAME = re.compile(r"\{([a-z][a-z0-9_]{0,39})\}", re.ASCII)
 """A name in braces in a request or command; it stands for a value of an earlier response."""
 
+Keys = tuple[str, ...]
+"""The way to a value of the file: keys of mappings, and indices of lists."""
+
 Pairs = tuple[tuple[str, str], ...]
 _VALUES = ("order", "payment", "checkout_url", "paid", "fulfilled", "closed", "refunded", "amount")
+
+
+class FileMistake(UserError):
+    """A value of the file does not fit the responses of the application."""
+
+    def __init__(self, keys: Keys, message: str) -> None:
+        super().__init__(message)
+        self.keys = keys
 
 
 class ShopCall(Struct, frozen=True, kw_only=True):
@@ -103,10 +115,13 @@ class State(ShopCall, frozen=True, kw_only=True):
     idle: str | None = None
 
     @property
-    def declared(self) -> dict[str, ResponseValue]:
-        """What the file says about the state, by the key."""
-        once = {f"once[{index}]": Count(path=path) for index, path in enumerate(self.once)}
-        return {**self.found_values, **once}
+    def declared(self) -> dict[Keys, ResponseValue]:
+        """What the file says about the state."""
+        values: dict[Keys, ResponseValue]
+        values = {("state", key, "path"): value for key, value in self.found_values.items()}
+        for index, path in enumerate(self.once):
+            values["state", "once", str(index)] = Count(path=path)
+        return values
 
     @property
     def max_wait_ms(self) -> int:

@@ -37,6 +37,7 @@ from emulator.tools.explore.histories import HistoryName
 from emulator.tools.explore.integration import (
     VALUE_NAME,
     Account,
+    FileMistake,
     Integration,
     Run,
     ShopCall,
@@ -366,6 +367,21 @@ def parse_integration(text: str, source: str) -> Integration:
     if not integration or context.problems:
         raise ScenarioError(context.problems)
     return integration
+
+
+def located(file: Path, mistake: FileMistake) -> ScenarioError:
+    """The error of a mistake with its place in the file."""
+    context = FileContext(str(file))
+    tree = read_tree(file_text(file), context.add, holds="")
+    if tree is None:  # It was another file a moment ago.
+        return ScenarioError(context.problems)
+    entry = Entry(tree, "", context)
+    for key in mistake.keys:
+        if isinstance(entry.node, ListNode):
+            entry = entry._replace(node=entry.node.items[int(key)])
+        entry = entry.child(key)
+    entry.note(mistake.lines[0])
+    return ScenarioError(context.problems)
 
 
 def integration_schema() -> JsonSchema:

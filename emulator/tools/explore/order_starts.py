@@ -12,6 +12,7 @@ from emulator.http import emulator_calls as calls
 from emulator.http.response import HttpResponse
 from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.deliveries import HistoryDeliveries
+from emulator.tools.explore.needs import PAGE
 from emulator.tools.explore.observation import OPEN, AccountGrowth, ObservedOrder, Problem
 from emulator.tools.explore.response_value import read_path
 from emulator.tools.explore.service import Payment
@@ -52,6 +53,12 @@ class OrderStarts(Struct):
                 async with self.session.retrying if is_retried else nullcontext():
                     order, result = await self._start_faulty(manner, Browser())
         self._orders.append(order)
+        shop, anomalies = self.session.shop, self.deliveries.observed.history.anomalies
+        await shop.check_new(order)
+        opens_page = any(PAGE in each.kind.needs for each in anomalies)
+        reason = shop.unopened("success_url", order.payments[0]["success_url"])
+        if opens_page and reason:
+            raise AnomalyLeftOut(reason)
         return result
 
     async def start_order(self, browser: Browser) -> tuple[ObservedOrder, str]:

@@ -109,7 +109,14 @@ class Count(ResponseValue, frozen=True, kw_only=True):
             return len(value)
         return int(value) if isinstance(value, int | float) else 0
 
-    def exact(self, response: HttpResponse) -> int:
+    def shown_unless_zero(self, response: HttpResponse) -> str:
+        """The value in words; empty where it counts nothing."""
+        count = self.count(response)
+        value = self._whole(response) if self.match is None else count
+        is_zero = count == 0 and not isinstance(value, str | dict)
+        return "" if is_zero else f"{value!r:.{MAX_SHOWN_TEXT}}"
+
+    def number(self, response: HttpResponse) -> int:
         """The number. Raises UserError where the value is none, and no list."""
         value = self.read(response)
         if isinstance(value, str | dict):
@@ -129,7 +136,7 @@ class Amount(ResponseValue, frozen=True, kw_only=True):
 
     unit: Unit = Unit.CENTS
 
-    def minor(self, response: HttpResponse) -> int:
+    def number(self, response: HttpResponse) -> int:
         """The amount in cents. Raises UserError where the value is none."""
         value = self.read(response)
         text = "" if isinstance(value, bool) else str(value)

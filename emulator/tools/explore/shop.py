@@ -21,9 +21,15 @@ from emulator.http.webhook_messages import Message, foreign_secret, webhook_requ
 from emulator.scenarios.values import Json
 from emulator.tools.child_process import MAX_OUTPUT_BYTES, run_command
 from emulator.tools.explore.browser import Browser
-from emulator.tools.explore.integration import VALUE_NAME, Account, Integration, ShopCall
+from emulator.tools.explore.integration import (
+    VALUE_NAME,
+    Account,
+    FileMistake,
+    Integration,
+    ShopCall,
+)
 from emulator.tools.explore.observation import ObservedOrder, Sample
-from emulator.tools.explore.response_value import Condition, Count
+from emulator.tools.explore.response_value import Amount, Condition, Count
 from emulator.tools.explore.service import ServiceEvent
 from emulator.tools.explore.shop_client import Request, ShopClient
 from emulator.tools.explore.shop_time import MAX_DATE_LAG_MS, has_date
@@ -138,18 +144,11 @@ class Shop(Struct):
         await self.finish_work()
         state = self.integration.state
         response = await self.call(state, {"order": order.id}, order.browser)
-        needs_json = any(value.path is not None for value in state.declared.values())
-        if not response.is_success or (needs_json and response.json is None):
+        if not response.is_success or self._lacks_json(response):
             seen = "no JSON" if response.is_success else response.text
             problem = f"cannot read the state of order {order.id}: {state.line}: {seen}"
             raise StateUnreadable(problem, response)
-        for key, value in () if self._has_read_state else state.declared.items():
-            if (found := value.missing_in(response)) is not None:
-                raise UserError(
-                    f"state.{key}.path: {value.path} does not exist in the state of order"
-                    f" {order.id}, where {found}; correct the path in the file of the integration"
-                )
-        self._has_read_state = True
+        self._check(order, response)
         sample = Sample(
             step=step,
             money=order.money[1],
@@ -163,12 +162,44 @@ class Shop(Struct):
                 for key, value in state.found_values.items()
                 if isinstance(value, Condition)
             },
-            amount=None if state.amount is None else state.amount.minor(response),
-            once=tuple((path, Count(path=path).exact(response)) for path in state.once),
+            amount=None if state.amount is None else state.amount.number(response),
+            once=tuple((path, Count(path=path).number(response)) for path in state.once),
         )
         # Pages differ in tokens and times.
         is_page = response.json is None
         return replace(sample, state=json.dumps(sample.summary).encode()) if is_page else sample
+
+    async def check_new(self, order: ObservedOrder) -> None:
+        """Check the first order before anything else happens. Raises FileMistake."""
+        state = self.integration.state
+        if not self._has_read_state:
+            await self.finish_work()
+            response = await self.call(state, {"order": order.id}, order.browser)
+            # The application may store it a moment later.
+            if response.is_success and not self._lacks_json(response):
+                self._check(order, response)
+                if (value := state.fulfilled) and (seen := value.shown_unless_zero(response)):
+                    expected = "0, false or an empty list in a new order"
+                    message = f"fulfilled must be {expected}, not {seen} (order {order.id})"
+                    raise FileMistake(("state", "fulfilled", "path"), message)
+
+    def _lacks_json(self, response: HttpResponse) -> bool:
+        values = self.integration.state.declared.values()
+        return response.json is None and any(value.path is not None for value in values)
+
+    def _check(self, order: ObservedOrder, response: HttpResponse) -> None:
+        """Check that the first state has what the file names. Raises FileMistake."""
+        values = {} if self._has_read_state else self.integration.state.declared
+        for keys, value in values.items():
+            if (found := value.missing_in(response)) is not None:
+                where = f"in the state of order {order.id}, where {found}"
+                raise FileMistake(keys, f"{value.path} does not exist {where}")
+            if isinstance(value, Amount | Count) and keys[1] != "fulfilled":
+                try:
+                    value.number(response)
+                except UserError as error:
+                    raise FileMistake(keys, error.lines[0]) from None
+        self._has_read_state = True
 
     async def read_account(self, values: Mapping[str, Json], browser: Browser) -> int:
         """The account beside the orders. Raises UserError."""
@@ -176,7 +207,7 @@ class Shop(Struct):
         response = await self.call(account, values, browser)
         if not response.is_success:
             raise UserError(f"account: {account.line}: {_shown(response)}")
-        return account.value.minor(response)
+        return account.value.number(response)
 
     def account_key(self, values: Mapping[str, Json]) -> str:
         """Equal for orders with the same account."""

@@ -267,11 +267,51 @@ def test_a_path_that_the_state_does_not_have_is_a_mistake_of_the_file(
     ]
     file.write_text("\n".join(lines))
     wrong = "$.order.shipments" if key == "fulfilled" else "$.order.status"
-    assert usage_error("explore", str(file), *correct.flags) == (
-        f"state.{key}.path: {wrong} does not exist in the state of order 1, where $ has the"
-        " members: id, status, shipments, payment_id; correct the path in the file of the"
-        " integration (in the history: paid)"
+    position = {"paid": "6:16", "fulfilled": "7:21", "closed": "8:18", "refunded": "9:20"}[key]
+    assert mistake_in(file, correct) == (
+        f"{position}: {wrong} does not exist in the state of order 1, where $ has the members: id,"
+        " status, shipments, payment_id"
     )
+
+
+WRONG_VALUES = [
+    (
+        "  fulfilled: {path: $.total}",
+        "7:21: fulfilled must be 0, false or an empty list in a new order, not 15000 (order 1)",
+    ),
+    (
+        "  fulfilled: {path: $.status}",
+        "7:21: fulfilled must be 0, false or an empty list in a new order, not 'new' (order 1)",
+    ),
+    (
+        "  fulfilled: {match: id}",
+        "7:14: fulfilled must be 0, false or an empty list in a new order, not 2 (order 1)",
+    ),
+    (
+        "  once: [$.shipments, $.status]",
+        "7:23: $.status is 'new', and neither a number, a Boolean nor a list",
+    ),
+    ("  amount: {path: $.status}", "7:18: $.status is 'new', and no amount in cents"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), WRONG_VALUES)
+def test_a_value_of_a_new_order_that_cannot_be_right_is_a_mistake_of_the_file(
+    line: str, message: str, correct: SmallShop, tmp_path: Path
+) -> None:
+    file = Path(correct.write(tmp_path))
+    file.write_text(file.read_text().replace("  fulfilled: {path: $.shipments}", line))
+    correct.on_start = lambda order: correct.orders[str(order)].update(total=15_000)
+    assert mistake_in(file, correct) == message
+
+
+def mistake_in(file: Path, shop: SmallShop) -> str:
+    """The position and the text of the only mistake of a file."""
+    result = invoke("explore", str(file), *shop.flags)
+    assert (result.return_value, result.stdout) == (2, "")
+    [line] = result.stderr.splitlines()
+    assert line.startswith(f"{file}:")
+    return line.removeprefix(f"{file}:")
 
 
 @pytest.mark.parametrize(
@@ -357,13 +397,16 @@ def test_no_process_of_the_shop_outlives_the_command(
     ignored = "INT" if name == "TERM" else "USR1"  # as a shell ignores Ctrl-C for a job
     explore = [*COMMAND, "explore", str(file), *correct.flags]
     shell = ["env", "--default-signal", "sh", "-c", f"trap '' {ignored}; exec \"$@\"", "sh"]
-    process = subprocess.Popen([*shell, *explore])
-    with pipe.open() as started:
+    process = subprocess.Popen([*shell, *explore], stdout=subprocess.PIPE, encoding="utf-8")
+    with process, pipe.open() as started:
         assert started.readline() == "started\n"
         process.send_signal(signal.Signals[f"SIG{name}"])
         assert process.wait(HANGS_AFTER_S) == code
         has_ended, _, _ = select.select([started], [], [], HANGS_AFTER_S)
         assert has_ended, "the pipe ends with the last process of the shop"
+        assert process.stdout is not None
+        summary = "small-shop: interrupted before the first history\n"
+        assert process.stdout.read() == ("" if name == "KILL" else summary)
 
 
 @pytest.mark.deep
