@@ -26,10 +26,10 @@ from emulator.tools.explore.integration import FileMistake, Integration
 from emulator.tools.explore.judgement import HistoryFailure, judge
 from emulator.tools.explore.observation import Observation
 from emulator.tools.explore.session import AnomalyLeftOut, ExploreSession
+from emulator.tools.explore.settling import Concurrency
 from emulator.tools.explore.steps import Capabilities, Steps
 from emulator.tools.explore.verdicts import Verdict
 
-MAX_CONCURRENT = 64
 # How many times `within` a failed history may take when it runs once more, alone.
 PATIENCE = 2
 MAX_BEFORE = 50
@@ -117,7 +117,7 @@ class Exploration:
         self._started_ms = session.wall.monotonic_ms() if started_ms is None else started_ms
         self._reads = session.max_reads
         self._kind = (False, False)
-        self._width, self._settled_ms = 1, list[float]()
+        self._concurrency = Concurrency(session.shop.integration.state.within_ms)
         self._seen: set[Steps] = set()
         self._impossible: list[tuple[History, str]] = []
         self._ends = Ends(session, self.can)
@@ -188,9 +188,10 @@ class Exploration:
         try:
             for history in histories:
                 shares, kind = self._shares(history), (history.waits, history.moves_clock)
-                is_full = history.waits and len(running) >= self._width
+                width = self._concurrency.width
+                is_full = history.waits and len(running) >= width
                 is_alone = not shares or kind != self._kind or is_full
-                await self._end_oldest(running, leaving=0 if is_alone else self._width - 1)
+                await self._end_oldest(running, leaving=0 if is_alone else width - 1)
                 if self.is_over:
                     return
                 if not self._is_new(history):
@@ -224,7 +225,7 @@ class Exploration:
             history = observation.history
             if self._contains_failure(history):
                 continue
-            self._adapt(observation.settled_ms)
+            self._concurrency.add(observation.settled_ms)
             result = await self.judge(observation)
             if result.failure is not None:
                 await asyncio.gather(*running, return_exceptions=True)
@@ -236,16 +237,6 @@ class Exploration:
             if history.title in USUAL:
                 self.usual[history.title] = observation
             self._progress(self)
-
-    def _adapt(self, settled_ms: float) -> None:
-        """Double the number of histories that run together, or halve it, after as many."""
-        self._settled_ms.append(settled_ms)
-        if len(self._settled_ms) >= self._width:
-            is_quick = max(self._settled_ms) <= self.integration.state.within_ms / 2
-            self._width = (
-                min(MAX_CONCURRENT, 2 * self._width) if is_quick else self._width // 2 or 1
-            )
-            self._settled_ms.clear()
 
     async def _confirmed(self, result: Result, failure: HistoryFailure) -> Result:
         """A failed history after it ran alone: passed where only its end was late before."""

@@ -1,5 +1,7 @@
 """Waits until the orders of a history have reached their end, and ends their payments."""
 
+from msgspec import Struct, field
+
 from emulator.clock import pause
 from emulator.domain.payment import Status
 from emulator.http import emulator_calls as calls
@@ -9,10 +11,27 @@ from emulator.tools.explore.service import MAX_SHARED
 from emulator.tools.explore.session import ExploreSession
 from emulator.tools.explore.steps import READ_WAITS_MS, Manner, StepAction
 
+MAX_CONCURRENT = 64
 # Real time between two looks at the state of an asynchronous application.
 STATE_PAUSE_MS = 20
 # How long a handler may work after its attempt has timed out.
 MAX_WORK_MS = 500
+
+
+class Concurrency(Struct):
+    """How many histories run together: more, while the slowest settles in half of `within_ms`."""
+
+    within_ms: float
+    width: int = 1
+    _settled_ms: list[float] = field(default_factory=list)
+
+    def add(self, settled_ms: float) -> None:
+        """Note how late a history settled; after as many as run together, adapt their number."""
+        self._settled_ms.append(settled_ms)
+        if len(self._settled_ms) >= self.width:
+            is_quick = max(self._settled_ms) <= self.within_ms / 2
+            self.width = min(MAX_CONCURRENT, 2 * self.width) if is_quick else self.width // 2 or 1
+            self._settled_ms.clear()
 
 
 async def settled(session: ExploreSession, observed: Observation, *, is_working: bool) -> None:

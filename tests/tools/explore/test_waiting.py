@@ -2,8 +2,10 @@
 
 import asyncio
 import sys
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from heapq import heappop, heappush
 from pathlib import Path
 
 import pytest
@@ -19,12 +21,13 @@ from emulator.http.emulator_client import EmulatorClient
 from emulator.server.app.server import private_emulator
 from emulator.settings import resolve
 from emulator.tools.explore.executor import OBSERVED_MS
-from emulator.tools.explore.exploration import MAX_BEFORE, Exploration, Limits
+from emulator.tools.explore.exploration import MAX_BEFORE, PATIENCE, Exploration, Limits
 from emulator.tools.explore.integration import Run
 from emulator.tools.explore.integration_file import parse_integration, read_integration
 from emulator.tools.explore.report import saved_file
 from emulator.tools.explore.service import MAX_SHARED, Service
 from emulator.tools.explore.session import AnomalyLeftOut, ExploreSession
+from emulator.tools.explore.settling import Concurrency
 from emulator.tools.explore.shop import Shop
 from emulator.tools.explore.shop_client import MAX_RESPONSE_S, ShopClient
 from emulator.tools.explore.shop_process import MAX_START_S, ShopProcess
@@ -365,3 +368,42 @@ async def test_the_port_on_which_the_shop_does_listen_is_named(tmp_path: Path) -
                 pass
     seen = f"the shop is not ready after 30 s, GET {url}/ready: 503; it listens on port"
     assert str(caught.value).startswith(f"{seen} {await named}: ")
+
+
+# The time of a job, the workers, whether histories end late, and the most that run together.
+QUEUES = [
+    (0, 1, False, 64),
+    (10, 1, False, 16),
+    (33, 1, True, 8),
+    (100, 1, False, 2),
+    (300, 1, True, 1),
+    (0, 4, False, 64),
+    (10, 4, False, 64),
+    (33, 4, True, 32),
+    (100, 4, False, 8),
+    (300, 4, False, 2),
+]
+
+
+@pytest.mark.parametrize(("job_ms", "workers", "is_late", "most"), QUEUES)
+def test_the_number_of_histories_that_run_together_follows_the_queue_of_the_shop(
+    job_ms: int, workers: int, is_late: bool, most: int
+) -> None:
+    """A scripted queue: each history sends all its events at once; a late one runs again alone."""
+    within_ms, now_ms = 1_000, 0
+    concurrency, free_at_ms = Concurrency(within_ms), [0] * workers
+    running, late_ms, widths = deque[tuple[int, int]](), list[int](), set[int]()
+    for number in range(300):
+        while len(running) >= concurrency.width:
+            began_ms, now_ms = running.popleft()
+            concurrency.add(now_ms - began_ms)
+        end_ms, events = now_ms, 3 + number % 3
+        for _ in range(events):
+            end_ms = max(now_ms, heappop(free_at_ms)) + job_ms
+            heappush(free_at_ms, end_ms)
+        running.append((now_ms, end_ms))
+        late_ms.append(end_ms - now_ms)
+        widths.add(concurrency.width)
+        alone_ms = -(-events // workers) * job_ms
+        assert alone_ms <= PATIENCE * within_ms
+    assert (max(late_ms) > within_ms, max(widths)) == (is_late, most)
