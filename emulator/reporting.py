@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 # Erases the current line of a terminal.
 ERASE_LINE = "\r\x1b[K"
 BAR_LENGTH = 24
+# Of output that is no terminal, which breaks lines itself.
+MAX_COLUMNS = 100
+FOLD_INDENT = 4
+_COLOUR = r"\x1b\[[0-9;]*m"
 # Characters that XML 1.0 cannot represent; compiled when needed, which takes 5 ms.
 _NOT_XML = r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _ANSI = {"red": "31", "green": "32", "yellow": "33", "dim": "2", "bold": "1"}
@@ -48,6 +52,26 @@ def verdict_lines(
     head = f"{' ' * indent}{paint(colour, word)}{' ' * (width - len(word))}"
     first, *others = map(escape_controls, rows)
     return [head + first, *(" " * (indent + width) + row for row in others)]
+
+
+def folded(line: str) -> str:
+    """The line in lines of at most MAX_COLUMNS; a word that is longer, such as a path, is whole."""
+    plain = re.sub(_COLOUR, "", line)
+    # Below the text of a row, or a little to the right.
+    row = re.match(r" *[^ ]+ {2,}", plain) or re.match(" *", plain + " ")
+    assert row is not None  # noqa: S101 - a pattern that matches any text
+    indent = " " * (len(row[0]) if row[0].strip() else len(row[0]) + FOLD_INDENT)
+    lines, length = [""], -1
+    for word in line.split(" "):
+        columns = len(re.sub(_COLOUR, "", word))
+        does_fit_below = len(indent) + columns <= MAX_COLUMNS
+        if length + 1 + columns > MAX_COLUMNS and does_fit_below and lines[-1].strip():
+            lines.append(indent + word)
+            length = len(indent) + columns
+        else:
+            lines[-1] += f"{' ' * (length >= 0)}{word}"
+            length += 1 + columns
+    return "\n".join(lines)
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:

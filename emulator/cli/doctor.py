@@ -6,7 +6,7 @@ import click
 
 from emulator.cli.emulator_options import KEY_OPTION, URL_OPTION, base_url, check_key
 from emulator.cli.event_loop import run_loop
-from emulator.cli.output import cli_error, console_paint, write, write_coloured
+from emulator.cli.output import cli_error, console_paint, write, write_coloured, write_lines
 from emulator.clock import RealClock
 from emulator.domain.hosts import ACCEPTED_URL, parse_url
 from emulator.http.addresses import BaseUrl
@@ -66,5 +66,8 @@ def run_doctor(options: DoctorOptions, *, is_json: bool) -> int:
         if is_json:
             write(f"{report_json(error.report)}\n")
         raise
-    write(f"{report_json(report) if is_json else conclusion(report)}\n")
+    if is_json:
+        write(f"{report_json(report)}\n")
+    else:
+        write_lines([conclusion(report)])
     return int(report.problem_count > 0)

@@ -25,7 +25,6 @@ from emulator.cli.output import (
     number_within,
     parsed_by,
     print_problems,
-    write,
     write_coloured,
     write_file,
     write_json,
@@ -290,7 +289,7 @@ async def _replay_file(
         write_coloured([f"{paint('red', 'FAILED')} {escape_controls(str(file))}"])
         write_coloured(report.failure_lines(result.failure, paint))
         if before_names := result.failure.before:
-            write(f"  only after the {len(before_names)} histories of `before`\n")
+            write_lines([f"  only after the {len(before_names)} histories of `before`"])
     return report.explored(file, result)
 
 
@@ -332,11 +331,11 @@ class _Run:
             self._progress.show()
             is_interrupted = isinstance(sys.exception(), asyncio.CancelledError)
             if exploration is not None and (exploration.ran or is_interrupted):
-                write(f"{name}: ")
-                write_lines(summary_lines(exploration))
+                first, *others = summary_lines(exploration)
+                write_lines([f"{name}: {first}", *others])
                 self._write_files(exploration)
             elif is_interrupted:
-                write(f"{name}: interrupted before the first history\n")
+                write_lines([f"{name}: interrupted before the first history"])
         if exploration is None or not exploration.ran:
             cli_error("flag --max-time: no history ended in this time; does the shop answer?")
         return exit_code(exploration)
@@ -363,7 +362,7 @@ class _Run:
             self._progress.show()
             write_coloured(failure_lines(failure, console_paint()))
             saved = self._saved[failure.observation.history.title] = str(self._save(failure))
-            write(f"  saved: {saved}\n\n")
+            write_lines([f"  saved: {saved}", ""])
         self._progress.show(progress_text(exploration), elapsed_ms=exploration.duration_ms)
 
     def _save(self, failure: HistoryFailure) -> Path:

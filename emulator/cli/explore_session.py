@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import httpx
 
 from emulator.cli.emulator_options import generated_secret
-from emulator.cli.output import write
+from emulator.cli.output import write_lines
 from emulator.clock import RealClock
 from emulator.domain.webhook_forms import WebhookForm
 from emulator.http.addresses import BaseUrl
@@ -82,7 +82,7 @@ async def explore_session(
                 form, secret = webhook_form_of(endpoint["format"]), str(endpoint["secret"])
         knows_secret = options.secret or integration.run or not form.is_signed
         if integration.webhook and not knows_secret:
-            write(f"The shop needs this webhook secret: {secret}\n")
+            write_lines([f"The shop needs this webhook secret: {secret}"])
         variables = program_variables(url, options.key, secret)
         shop = Shop(integration, shop_client, secret, wall, variables, form)
         session = ExploreSession(shop=shop, service=service, wall=wall)

@@ -12,7 +12,7 @@ import click
 
 from emulator.domain.message_text import LINE_BREAK, escape_controls, json_line
 from emulator.domain.user_error import UserError
-from emulator.reporting import ERASE_LINE, Paint
+from emulator.reporting import ERASE_LINE, Paint, folded
 
 T = TypeVar("T")
 PROGRAM = "payments-emulator"
@@ -169,12 +169,17 @@ def print_problems(problems: Iterable[object]) -> int:
 
 
 def write_lines(lines: Iterable[str]) -> None:
-    write("".join(f"{line}\n" for line in lines))
+    write_coloured(map(escape_controls, lines))
 
 
 def write_coloured(lines: Iterable[str]) -> None:
     """Print lines with colours; the functions that add the colours have escaped the other parts."""
-    write_unescaped("".join(f"{line}\n" for line in lines))
+    write_unescaped(as_printed("".join(f"{line}\n" for line in lines)))
+
+
+def as_printed(text: str) -> str:
+    """The text in lines of limited length, where no terminal breaks them."""
+    return text if is_terminal(sys.stdout) else "\n".join(map(folded, text.split("\n")))
 
 
 def write_json(file: Path | None, content: Callable[[], bytes]) -> None:

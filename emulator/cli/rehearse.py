@@ -20,10 +20,10 @@ from emulator.cli.output import (
     number_within,
     parsed_by,
     print_problems,
-    write,
     write_coloured,
     write_file,
     write_json,
+    write_lines,
 )
 from emulator.cli.settings_options import private_settings
 from emulator.clock import RealClock
@@ -109,7 +109,8 @@ def rehearse(
     left_out = {each.name for each in read_variants([])[0]} - {each.name for each in found}
     if left_out:
         names = ", ".join(sorted(left_out))
-        write(f"left out: {names}; webhooks in the form {form.name} cannot be tampered with so\n")
+        reason = f"webhooks in the form {form.name} cannot be tampered with so"
+        write_lines([f"left out: {names}; {reason}"])
     known = [each.name for each in found]
     for name in only:
         if name not in known:

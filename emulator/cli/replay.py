@@ -20,6 +20,7 @@ from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
     JUNIT_OPTION,
     REPORT_OPTION,
+    as_printed,
     cli_error,
     console_paint,
     is_interactive,
@@ -226,7 +227,7 @@ class ReplayRun:
     def _print(self, text: str) -> None:
         """Print, and keep an error until the files, which may be all the user needs, exist."""
         try:
-            write_unescaped(text)
+            write_unescaped(as_printed(text))
         except UserError as error:
             self._print_error = error
 

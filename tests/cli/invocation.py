@@ -41,6 +41,11 @@ def output(*arguments: str, variables: dict[str, str] | None = None) -> tuple[in
     return result.return_value, result.stdout
 
 
+def unfolded(text: str) -> str:
+    """An output in one line, however its lines were folded."""
+    return " ".join(text.split())
+
+
 def usage_error(*arguments: str) -> str:
     """The error message of a command that prints nothing and ends with exit code 2."""
     result = invoke(*arguments)

@@ -2,13 +2,18 @@
 
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import LINE_EVERY_MS, ProgressLine
-from tests.cli.processes import run
+from emulator.reporting import MAX_COLUMNS, folded
+from tests.cli.invocation import invoke
+from tests.cli.processes import run, serving
+from tests.tools.explore.small_shop import SECRET, small_shop
 from tests.turns import turn
+from tests.world import TEST_KEY, order
 
 # Standard output as it is with PYTHONUNBUFFERED, on a terminal that takes a part of each text.
 UNBUFFERED = """
@@ -41,3 +46,56 @@ def test_after_the_event_loop_a_signal_has_its_usual_effect() -> None:
     usual = signal.getsignal(signal.SIGTERM)
     run_loop(turn, ends_on=[signal.SIGTERM])
     assert signal.getsignal(signal.SIGTERM) is usual
+
+
+ROWS = [
+    ("a" * 200, ["a" * 200]),
+    ("saved: /" + "a" * 98, ["saved: /" + "a" * 98]),
+    (
+        "  passed   " + "word " * 30,
+        ["  passed   " + "word " * 17 + "word", " " * 11 + "word " * 12],
+    ),
+    ("  note: " + "words " * 20, ["  note: " + "words " * 14 + "words", " " * 6 + "words " * 5]),
+    ("\x1b[31m" + "w " * 50 + "\x1b[0m", ["\x1b[31m" + "w " * 50 + "\x1b[0m"]),
+    ("", [""]),
+]
+
+
+@pytest.mark.parametrize(("line", "lines"), ROWS)
+def test_a_long_line_is_continued_below_its_text(line: str, lines: list[str]) -> None:
+    assert folded(line).split("\n") == lines
+
+
+def test_output_that_is_no_terminal_has_at_most_100_columns(tmp_path: Path) -> None:
+    """Except where one word is longer, such as a path."""
+    script = "- create: {as: order}\n- expect: {payment: order, status: completed}\n"
+    replayed = tmp_path / "long.yaml"
+    replayed.write_text(f"version: 1\nname: long\nscript:\n{script}")
+    suite = "import os,urllib.request as u;u.urlopen(u.Request(os.environ['PAYMENTS_EMULATOR_URL']+"
+    suite += "'/v1/payments',headers={'authorization':'Bearer '+os.environ"
+    suite += "['PAYMENTS_EMULATOR_TEST_KEY']}))"
+    with small_shop() as shop, serving(logs=tmp_path) as server:
+        url = f"http://127.0.0.1:{server.api_port}"
+        assert server.request("POST", "/v1/payments", order(), TEST_KEY).status == 201
+        secret = [flag for flag in shop.flags if flag not in ("--webhook-secret", SECRET)]
+        commands: list[tuple[str, ...]] = [
+            ("checklist", "--url", url),
+            ("doctor", "--url", url, "--key", TEST_KEY),
+            ("replay", "-v", "--coverage", str(replayed)),
+            ("explore", shop.write(tmp_path), "--depth=0", f"--save={tmp_path}", *secret),
+            (
+                "rehearse",
+                "--only=charset",
+                "--only=payments-complete",
+                "--",
+                sys.executable,
+                "-c",
+                suite,
+            ),
+            ("verify", "--base-url", url, "--key", TEST_KEY),
+        ]
+        for command in commands:
+            lines = invoke(*command).stdout.splitlines()
+            assert len(lines) > 2, command
+            wide = [line for line in lines if len(line) > MAX_COLUMNS]
+            assert [e for e in wide if max(map(len, e.split())) < MAX_COLUMNS - 20] == [], command

@@ -14,6 +14,7 @@ from tests.cli.invocation import (
     output,
     run_on_terminal,
     run_with_closed_pipe,
+    unfolded,
     usage_error,
 )
 from tests.cli.processes import Server, serving
@@ -116,7 +117,7 @@ def test_an_incomplete_comparison_has_exit_code_2(tmp_path: Path, server: Server
         f" of {len(CLAUSES)} clauses were not checked; {TOO_LONG}\n"
     )
     summary = f"({left_out} not checked, because the service refused requests with 429)"
-    assert summary in " ".join(ended.stdout.split())
+    assert summary in unfolded(ended.stdout)
     assert document["is_complete"] is False
     assert "The comparison is not complete" in report.read_text(encoding="utf-8")
 
