@@ -94,10 +94,6 @@ TABLES_OF_ACCOUNT = {
 
 _TAKE = "SELECT * FROM {} WHERE {} BETWEEN ? AND ?"
 _CLEAR = "DELETE FROM {} WHERE {} BETWEEN ? AND ?"
-_HAS_OTHERS = (
-    "SELECT EXISTS (SELECT 1 FROM {0} WHERE {1} < ?) OR EXISTS (SELECT 1 FROM {0} WHERE {1} > ?)"
-)
-_EMPTY = "DELETE FROM {}"
 _SNAPSHOT_ROWS = RowMapper(Snapshot)
 _SHOWN = _SNAPSHOT_ROWS.columns
 _NEWEST_SNAPSHOTS = f"SELECT {_SHOWN} FROM snapshots WHERE account = ? ORDER BY number DESC"
@@ -172,17 +168,9 @@ def put_back(tx: Transaction, account: int, taken: Rows) -> None:
 
 
 def clear(tx: Transaction, account: int) -> None:
-    """Delete all rows of an account but its snapshots and its own row.
-
-    SQLite empties a table ten times as fast as it deletes all of its rows.
-    """
+    """Delete all rows of an account but its snapshots and its own row."""
     for table, column in TABLES_OF_ACCOUNT.items():
-        bounds = _bounds(column, account)
-        (has_others,) = tx.execute(_HAS_OTHERS.format(table, column), bounds).fetchone()
-        if has_others:
-            tx.execute(_CLEAR.format(table, column), bounds)
-        else:
-            tx.execute(_EMPTY.format(table))
+        tx.execute(_CLEAR.format(table, column), _bounds(column, account))
 
 
 def _bounds(column: str, account: int) -> tuple[int, int]:

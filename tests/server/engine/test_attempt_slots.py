@@ -22,7 +22,7 @@ from tests.server.webhooks.receiver import (
     receiving,
     replies,
 )
-from tests.world import OTHER_TEST_KEY, START, TEST_KEY, order
+from tests.world import START, TEST_KEY, order
 
 SLOTS = 16
 ENDPOINTS = 4
@@ -60,48 +60,6 @@ def create(server: Server, key: str = TEST_KEY) -> str:
     answer = server.request("POST", "/v1/payments", order(), key)
     assert answer.status == 201, answer.body
     return str(answer.json["id"])
-
-
-class Handler:
-    """Responds when it may; notes how many requests wait at the same time."""
-
-    def __init__(self) -> None:
-        self.most = 0
-        self._waiting = 0
-        self._may_respond = asyncio.Semaphore(0)
-
-    def respond(self, count: int) -> None:
-        for _ in range(count):
-            self._may_respond.release()
-
-    async def answer(self, _received: Received) -> Response:
-        self._waiting += 1
-        self.most = max(self.most, self._waiting)
-        await self._may_respond.acquire()
-        self._waiting -= 1
-        return Reply()
-
-
-async def test_a_free_slot_goes_to_the_account_with_the_fewest(tmp_path: Path) -> None:
-    handler = Handler()
-    with server_with(SLOTS * SHARE_OF_DESCRIPTORS, tmp_path) as server:
-        async with receiving(handler.answer) as silent, receiving() as other:
-            for _ in range(ENDPOINTS):
-                register(server, silent.url)
-            for _ in range(PAYMENTS):
-                create(server)
-            await silent.wait_for(SLOTS)
-            register(server, other.url, OTHER_TEST_KEY)
-            create(server, OTHER_TEST_KEY)
-            # The dispatcher has asked the database for the delivery before these calls do so.
-            for _ in range(10):
-                server.request("GET", "/_emulator/deliveries")
-            handler.respond(1)
-            await other.wait_for(1)
-            handler.respond(ENDPOINTS * PAYMENTS)
-            await silent.wait_for(ENDPOINTS * PAYMENTS)
-        assert handler.most == SLOTS
-        assert server.stop() == 0
 
 
 async def test_handlers_that_cause_webhooks_do_not_block_an_advance(tmp_path: Path) -> None:

@@ -269,7 +269,7 @@ class Deliveries(StateService):
         Raises UnknownDelivery where the account was reset or deleted meanwhile.
         """
         owner = before.job.owner
-        async with self._dispatcher.slots.slot(owner.account):
+        async with self._dispatcher.slots:
             await self._dispatcher.attempts.make(before.job, endpoint, trigger)
         after = await self.get(owner, before.id)
         generation = before.job.generation

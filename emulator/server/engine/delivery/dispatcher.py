@@ -13,7 +13,7 @@ from emulator.domain.instants import Instant
 from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
 from emulator.files import descriptor_limit
 from emulator.server.engine.delivery.attempts import Attempts, DeliveryJob
-from emulator.server.engine.delivery.gates import AttemptSlots, AwaitedPages, Holds, Pauses
+from emulator.server.engine.delivery.gates import AwaitedPages, Holds, Pauses, attempt_slots
 from emulator.server.engine.delivery.job_selection import (
     MAX_CONCURRENT_ATTEMPTS,
     EndpointQueue,
@@ -44,7 +44,7 @@ class Dispatcher(StateService):
     def __init__(self, context: StateContext, holds: Holds) -> None:
         super().__init__(context)
         self.attempts = Attempts(context, holds)
-        self.slots = AttemptSlots(descriptor_limit())
+        self.slots = attempt_slots(descriptor_limit())
         self.pauses = Pauses(self._wall)
         self.awaited_pages = AwaitedPages(self._wall)
         self._loop = asyncio.get_running_loop()
@@ -202,7 +202,7 @@ class Dispatcher(StateService):
 
     async def _attempt(self, queue: EndpointQueue, job: DeliveryJob) -> None:
         try:
-            async with self.slots.slot(queue.owner.account):
+            async with self.slots:
                 endpoint = queue.owner.endpoints.get(queue.endpoint)
                 if endpoint is not None and endpoint.is_enabled:
                     await self.attempts.make(job, endpoint, Trigger.SCHEDULE)
