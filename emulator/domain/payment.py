@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from emulator.domain.instants import Instant
 
@@ -103,26 +103,6 @@ class Payment(NamedTuple):
     def lifetime_ms(self) -> int:
         """The time from the creation to the first `expires_at`."""
         return self.first_lifetime_ms or self.expires_at - self.created_at
-
-
-class PaymentState(NamedTuple):
-    """The fields of a payment that a change of status reads or writes.
-
-    A timer that fires reads no others, because an advance may fire a hundred thousand.
-    """
-
-    position: int
-    id: str
-    methods: tuple[str, ...]
-    status: Status
-    method: str | None
-    reason: Reason | None
-    completed_at: Instant | None
-    phone: str | None
-    bank: str | None
-
-
-AnyPayment = TypeVar("AnyPayment", Payment, PaymentState)
 
 
 class Event(NamedTuple):

@@ -8,14 +8,7 @@ from typing import NamedTuple
 from emulator.domain.errors import IllegalTransition, InvalidField
 from emulator.domain.instants import Instant
 from emulator.domain.message_text import not_accepted, received
-from emulator.domain.payment import (
-    DEFAULT_REASON,
-    AnyPayment,
-    Payment,
-    PaymentState,
-    Reason,
-    Status,
-)
+from emulator.domain.payment import DEFAULT_REASON, Payment, Reason, Status
 
 DueKey = tuple[Instant, int]
 """The due instant, and the place in the order of creation among equal instants."""
@@ -77,7 +70,7 @@ class Change(NamedTuple):
     by_setting: bool = False
 
 
-def decide(payment: AnyPayment, change: Change, *, now: Instant) -> AnyPayment:
+def decide(payment: Payment, change: Change, *, now: Instant) -> Payment:
     """The payment after a change of status at `now`; no other function sets a status.
 
     A payment that returns to pending after `expires_at` gets a new one, after its first lifetime.
@@ -104,8 +97,6 @@ def decide(payment: AnyPayment, change: Change, *, now: Instant) -> AnyPayment:
         return after
     # The next attempt has its own payer.
     after = after._replace(phone=None, bank=None)
-    if isinstance(after, PaymentState):
-        raise TypeError("a return to pending needs the whole payment")
     if now < after.expires_at:
         return after
     lifetime_ms = after.lifetime_ms
@@ -155,7 +146,7 @@ def _problem(status: Status, change: Change) -> str | None:
     return "becomes {} only with 'unusual': true"
 
 
-def _method_after(payment: Payment | PaymentState, change: Change) -> str | None:
+def _method_after(payment: Payment, change: Change) -> str | None:
     if change.by_setting:
         return None
     is_expiry = (payment.status, change.to) == (Status.PENDING, Status.EXPIRED)
@@ -186,7 +177,7 @@ def _reason_after(change: Change) -> Reason | None:
     return None
 
 
-def not_offered(method: str | None, payment: Payment | PaymentState) -> InvalidField:
+def not_offered(method: str | None, payment: Payment) -> InvalidField:
     """The refusal of a method that the payment does not offer."""
     return not_accepted(
         "method", method, f"one that the payment offers: {', '.join(payment.methods)}"

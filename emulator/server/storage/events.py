@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Event, Payment, PaymentState, Reason, Status
+from emulator.domain.payment import Event, Payment, Reason, Status
 from emulator.server.storage.batch import Transaction, positions_of
 from emulator.server.storage.payments import STATUS_WORDS, STATUSES, first_after
 from emulator.server.storage.rows import RowMapper
@@ -85,9 +85,7 @@ _ACTIONS_OF_PAYMENT = (
 _ACTIONS = f"SELECT {_ACTION_COLUMNS} FROM actions WHERE position BETWEEN ? AND ? ORDER BY position"
 
 
-def insert(
-    tx: Transaction, owner: int, changed: Sequence[tuple[Payment | PaymentState, Instant]]
-) -> int:
+def insert(tx: Transaction, owner: int, changed: Sequence[tuple[Payment, Instant]]) -> int:
     """Write an event for each payment that took on its present status at an instant, in order.
 
     Returns the position of the first.

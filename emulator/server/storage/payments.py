@@ -16,13 +16,12 @@ from emulator.domain.instants import Instant, format_instant
 from emulator.domain.payment import (
     DEFAULT_PAGE_LENGTH,
     Payment,
-    PaymentState,
     Reason,
     Status,
     Terms,
 )
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction, first_position, positions_of
-from emulator.server.storage.rows import Convert, RowMapper
+from emulator.server.storage.rows import RowMapper
 from emulator.summaries import PaymentSummary, amount_text, order_text
 
 STATUSES = {status.value: status for status in Status}
@@ -41,21 +40,19 @@ def methods_of_text(text: str) -> tuple[str, ...]:
     return tuple(text.split(","))
 
 
-_DECODE: dict[str, Convert] = {
-    "methods": methods_of_text,
-    "status": STATUSES.__getitem__,
-    "reason": REASONS.__getitem__,
-}
 PAYMENT_ROWS = RowMapper(
     Payment,
-    decode={**_DECODE, "terms": _TERMS.decode},
+    decode={
+        "methods": methods_of_text,
+        "status": STATUSES.__getitem__,
+        "reason": REASONS.__getitem__,
+        "terms": _TERMS.decode,
+    },
     is_decoded=True,
 )
-STATE_ROWS = RowMapper(PaymentState, decode=_DECODE, is_decoded=True)
 PAYMENT_COLUMNS = PAYMENT_ROWS.columns
-_OF_PAYMENT = ("position", "id", "methods")
 # The columns that a change of status writes.
-_CHANGING = [name for name in PaymentState._fields if name not in _OF_PAYMENT]
+_CHANGING = ("status", "method", "reason", "completed_at", "phone", "bank")
 _changed_values = attrgetter(*_CHANGING)
 
 _INSERT = (
@@ -219,7 +216,7 @@ def insert(tx: Transaction, created: Iterable[NewPayment]) -> list[int]:
     return first_events
 
 
-def update(tx: Transaction, payments: Iterable[Payment | PaymentState]) -> None:
+def update(tx: Transaction, payments: Iterable[Payment]) -> None:
     """Write the changes of payments; equal changes share a statement."""
     equal: dict[tuple[Any, ...], list[int]] = {}
     for payment in payments:

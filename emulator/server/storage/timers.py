@@ -15,13 +15,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Payment, PaymentState, Status
+from emulator.domain.payment import Payment, Status
 from emulator.domain.transitions import Change, DueKey, Timer, TimerKind
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.payments import (
     PAYMENT_ROWS,
     REASONS,
-    STATE_ROWS,
     STATUS_WORDS,
     STATUSES,
 )
@@ -66,14 +65,13 @@ _OF_ACCOUNT = (
 _EXPIRIES_OF_ACCOUNT = (
     "FROM payments INDEXED BY payments_by_expiry WHERE status = 'pending' AND owner >> 1 = ?1"
 )
-# Only the columns that a change of status needs, for speed.
-_CHANGED = STATE_ROWS.select(status="payments.status", reason="payments.reason")
+_PAYMENT = PAYMENT_ROWS.select_from("payments")
 _DUE = (
-    f"SELECT {_COLUMNS}, {_CHANGED} {_OF_ACCOUNT} AND (due_at, sequence) <= (?, ?)"
+    f"SELECT {_COLUMNS}, {_PAYMENT} {_OF_ACCOUNT} AND (due_at, sequence) <= (?, ?)"
     " ORDER BY due_at, sequence LIMIT ?"
 )
 _DUE_EXPIRIES = (
-    f"SELECT {_EXPIRY_COLUMNS}, {_CHANGED} {_EXPIRIES_OF_ACCOUNT}"
+    f"SELECT {_EXPIRY_COLUMNS}, {_PAYMENT} {_EXPIRIES_OF_ACCOUNT}"
     " AND (expires_at, expiry_timer) <= (?, ?) ORDER BY expires_at, expiry_timer LIMIT ?"
 )
 _NEXT = (
@@ -91,7 +89,7 @@ _OF_PAYMENT = (
 
 # A row for each step, or one without. One statement, because every page executes it.
 _WITH_PAYMENT = (
-    f"SELECT {PAYMENT_ROWS.select_from('payments')}, {_COLUMNS}, expiry_timer FROM payments"
+    f"SELECT {_PAYMENT}, {_COLUMNS}, expiry_timer FROM payments"
     " LEFT JOIN timers INDEXED BY timers_by_payment ON timers.payment = payments.position"
     " WHERE id = ? ORDER BY due_at, sequence"
 )
@@ -117,16 +115,14 @@ def insert(tx: Transaction, account: int, timer: Timer) -> None:
     tx.execute(_INSERT, (*row, account))
 
 
-def due(
-    tx: Transaction, account: int, *, until: DueKey, limit: int
-) -> list[tuple[Timer, PaymentState]]:
-    """The account's timers up to and including a due key, each with the state of its payment."""
+def due(tx: Transaction, account: int, *, until: DueKey, limit: int) -> list[tuple[Timer, Payment]]:
+    """The account's timers up to and including a due key, each with its payment."""
     rows = tx.execute(_DUE_EXPIRIES, (account, *until, limit)).fetchall()
     steps = tx.execute(_DUE, (account, *until, limit)).fetchall()
     if steps:
         rows = sorted([*rows, *steps])[:limit]
-    pairs = (joined(row, _ROWS, STATE_ROWS) for row in rows)
-    return [(row.timer, state) for row, state in pairs]
+    pairs = (joined(row, _ROWS, PAYMENT_ROWS) for row in rows)
+    return [(row.timer, payment) for row, payment in pairs]
 
 
 def next_due_at(tx: Transaction, account: int) -> Instant | None:

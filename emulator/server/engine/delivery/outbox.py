@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from emulator.domain.instants import Instant
-from emulator.domain.payment import EVENT_TYPES, Payment, PaymentState, Status
+from emulator.domain.payment import EVENT_TYPES, Payment, Status
 from emulator.domain.webhooks import (
     MAX_POSTPONED_MS,
     DeliveryEffect,
@@ -49,7 +49,7 @@ class Outbox:
         self,
         tx: Transaction,
         owner: Owner,
-        changed: Sequence[tuple[Payment | PaymentState, Instant]],
+        changed: Sequence[tuple[Payment, Instant]],
         *,
         first_event: int,
     ) -> None:

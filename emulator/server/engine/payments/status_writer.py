@@ -6,7 +6,7 @@ from itertools import groupby
 
 from emulator.domain.effects import MAX_REDIRECT_WAIT_MS, RedirectMoment
 from emulator.domain.instants import Instant
-from emulator.domain.payment import DEFAULT_REASON, AnyPayment, Payment, PaymentState, Status
+from emulator.domain.payment import DEFAULT_REASON, Payment, Status
 from emulator.domain.transitions import (
     LAST_SEQUENCE,
     Change,
@@ -26,8 +26,8 @@ from emulator.server.storage import deliveries, events, payments, timers
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction
 
 CHUNK = 1_000
-DueChange = tuple[Timer, PaymentState]
-Changed = Sequence[tuple[Payment | PaymentState, Instant]]
+DueChange = tuple[Timer, Payment]
+Changed = Sequence[tuple[Payment, Instant]]
 """Payments that took on a new status, with the instants of the changes, in order."""
 
 
@@ -38,9 +38,7 @@ class CheckoutRules(StateService):
         super().__init__(context)
         self._webhooks = webhooks
 
-    def choose_redirect(
-        self, tx: Transaction, owner: Owner, payment: Payment | PaymentState, event: int
-    ) -> None:
+    def choose_redirect(self, tx: Transaction, owner: Owner, payment: Payment, event: int) -> None:
         """Choose when the page of a completed payment redirects; before its deliveries."""
         if deliveries.redirect(tx, payment.position) is not None:
             return  # It has redirected before the completion.
@@ -57,9 +55,7 @@ class CheckoutRules(StateService):
             page = AwaitedPage(owner, payment.position, event, effect.delay_ms, until)
             tx.after_commit.append(partial(pages.add, page))
 
-    def postponement_ms(
-        self, tx: Transaction, owner: Owner, payment: Payment | PaymentState
-    ) -> int:
+    def postponement_ms(self, tx: Transaction, owner: Owner, payment: Payment) -> int:
         """The time from the redirect of an approved payment to its completion; 0 without a rule.
 
         The redirect is chosen once, so the second time it is 0.
@@ -75,17 +71,17 @@ class CheckoutRules(StateService):
         return effect.delay_ms
 
     def offer_again(
-        self, tx: Transaction, owner: Owner, position: int, failure: Change, *, now: Instant
+        self, tx: Transaction, owner: Owner, payment: Payment, failure: Change, *, now: Instant
     ) -> Payment | None:
         """The payment, pending again after a failed attempt; None where the failure is final.
 
         An attempt that fails at `expires_at` or later is the last.
         """
-        stored = payments.get(tx, position)
-        if now >= stored.expires_at or not self._has_attempts(tx, owner, stored):
+        if now >= payment.expires_at or not self._has_attempts(tx, owner, payment):
             return None
-        pending = decide(stored, Change(to=Status.PENDING, by_setting=True), now=now)
-        failed = pending._replace(method=stored.method, reason=failure.reason or DEFAULT_REASON)
+        position = payment.position
+        pending = decide(payment, Change(to=Status.PENDING, by_setting=True), now=now)
+        failed = pending._replace(method=payment.method, reason=failure.reason or DEFAULT_REASON)
         events.insert(tx, owner.number, [(failed, now)])
         payments.update(tx, [pending])
         timers.cancel(tx, position)
@@ -116,8 +112,8 @@ class StatusWriter(StateService):
         self._checkout_rules = CheckoutRules(context, webhooks)
 
     def apply(
-        self, tx: Transaction, owner: Owner, payment: AnyPayment, change: Change, *, now: Instant
-    ) -> AnyPayment:
+        self, tx: Transaction, owner: Owner, payment: Payment, change: Change, *, now: Instant
+    ) -> Payment:
         """Decide one change and write it with its event. Raises as `decide` does."""
         after = decide(payment, change, now=now)
         self.write(tx, owner, [(after, now)])
@@ -136,7 +132,7 @@ class StatusWriter(StateService):
             self._webhooks.outbox.add(tx, owner, changed, first_event=first_event)
         payments.update(tx, after.values())
         for payment in after.values():
-            if payment.status is Status.PENDING and isinstance(payment, Payment):
+            if payment.status is Status.PENDING:
                 if payment.first_lifetime_ms is not None:
                     payments.renew(tx, payment)
                 self.expect(owner.account, payment.expires_at)
@@ -153,8 +149,8 @@ class StatusWriter(StateService):
                     self._checkout_rules.choose_redirect(tx, owner, payment, event)
 
     def conclude(
-        self, tx: Transaction, owner: Owner, payment: AnyPayment, change: Change, *, now: Instant
-    ) -> tuple[Payment | AnyPayment, int]:
+        self, tx: Transaction, owner: Owner, payment: Payment, change: Change, *, now: Instant
+    ) -> tuple[Payment, int]:
         """As `apply`, for a change that checkout rules can alter: the end of an attempt to pay.
 
         Where the customer may try again, the payment is pending, without an event and without
@@ -163,8 +159,7 @@ class StatusWriter(StateService):
         """
         if payment.status is Status.PROCESSING and may_have_checkout_rules(owner.account):
             if change.to is Status.FAILED:
-                rules, position = self._checkout_rules, payment.position
-                offered = rules.offer_again(tx, owner, position, change, now=now)
+                offered = self._checkout_rules.offer_again(tx, owner, payment, change, now=now)
                 if offered is not None:
                     self.expect(owner.account, offered.expires_at)
                     return offered, 0
@@ -220,8 +215,8 @@ class StatusWriter(StateService):
             due = self._until_delivery(account, due)
         alone = _ENDS_OF_ATTEMPTS if may_have_checkout_rules(account) else _RETURNS
         due = _until_first(due, alone)
-        latest: dict[int, PaymentState] = {}
-        changed: list[tuple[PaymentState, Instant]] = []
+        latest: dict[int, Payment] = {}
+        changed: list[tuple[Payment, Instant]] = []
         fired = due
         if len(due) == 1 and due[0][0].change.to in alone:
             fired = self._fire_alone(tx, account, *due[0])
@@ -248,18 +243,17 @@ class StatusWriter(StateService):
         return due[-1][0].due_at if due else None
 
     def _fire_alone(
-        self, tx: Transaction, account: Account, timer: Timer, state: PaymentState
+        self, tx: Transaction, account: Account, timer: Timer, payment: Payment
     ) -> list[DueChange]:
         """Fire a timer that changes what is due; returns its effect, if it has one."""
         owner, change = account.owners[(timer.payment >> ORDINAL_BITS) & 1], timer.change
-        if not is_permitted(state.status, change):
+        if not is_permitted(payment.status, change):
             return []
-        payment = payments.get(tx, state.position)
         after, postponed_ms = self.conclude(tx, owner, payment, change, now=timer.due_at)
         if postponed_ms:
             timers.postpone(tx, payment.position, postponed_ms)
             return []
-        return [(timer._replace(change=change._replace(to=after.status)), state)]
+        return [(timer._replace(change=change._replace(to=after.status)), payment)]
 
     def _until_delivery(self, account: Account, due: list[DueChange]) -> list[DueChange]:
         for timer, _ in due:
@@ -270,14 +264,14 @@ class StatusWriter(StateService):
 
 
 def _by_owner(
-    account: Account, changed: list[tuple[PaymentState, Instant]]
+    account: Account, changed: list[tuple[Payment, Instant]]
 ) -> Iterator[tuple[Owner, Changed]]:
     """The changes of each owner, in order; in parts where both owners may have deliveries.
 
     Deliveries take their place among the deliveries of the same instant when they are written.
     """
 
-    def mode_of(pair: tuple[PaymentState, Instant]) -> int:
+    def mode_of(pair: tuple[Payment, Instant]) -> int:
         return pair[0].position >> ORDINAL_BITS & 1
 
     if not all(owner.endpoints for owner in account.owners):

@@ -6,7 +6,7 @@ from typing import Literal
 from emulator import ids
 from emulator.domain.accounts import Mode
 from emulator.domain.effects import CheckoutEffect, Outcome, Point, RedirectMoment
-from emulator.domain.payment import Payment, PaymentState
+from emulator.domain.payment import Payment
 from emulator.domain.transitions import Change
 from emulator.domain.webhooks import DeliveryEffect
 from emulator.scenarios.rules import (
@@ -26,7 +26,7 @@ from emulator.scenarios.rules import (
 from emulator.scenarios.values import Fault, RuleSection, Scenario
 from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.rules import FaultCandidate
-from emulator.server.storage import payments, scenarios
+from emulator.server.storage import scenarios
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import Database, writes
 
@@ -62,7 +62,7 @@ def may_have_checkout_rules(account: Account) -> bool:
 def checkout_effect(
     tx: Transaction,
     owner: Owner,
-    payment: Payment | PaymentState,
+    payment: Payment,
     setting: Literal["redirect", "attempts", "cancel"],
     *,
     only: RedirectMoment | None = None,
@@ -73,8 +73,7 @@ def checkout_effect(
     """
     if not may_have_checkout_rules(owner.account):
         return None
-    stored = payments.get(tx, payment.position)
-    facts = payment_facts(owner.mode, stored, payment.method, payment.phone, payment.bank)
+    facts = payment_facts(owner.mode, payment, payment.method, payment.phone, payment.bank)
     candidates, past = _candidates(owner, payment.position), _past(tx, owner)
     chosen = choose_checkout(candidates, facts, setting, past)
     if chosen is None or only not in (None, chosen.rule.then.redirect):
