@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import lru_cache
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
@@ -12,14 +13,14 @@ from msgspec import Meta, Struct
 from emulator.domain.errors import InvalidField, MissingParameter
 from emulator.domain.instants import Instant, parse_timestamp
 from emulator.domain.message_text import not_accepted, received
-from emulator.domain.payment import Status, status_advice
 from emulator.server.api.request_warnings import (
     RequestWarning,
     duplicate_parameters,
     unknown_parameters,
 )
-from emulator.server.engine.state.wire import InstantText, PaymentId
+from emulator.server.engine.state.wire import InstantText
 from emulator.server.openapi.declarations import JsonObject, doc, int64, ref, refers_to
+from emulator.server.openapi.members import word_of
 
 
 class ParameterRules(Struct, frozen=True, kw_only=True):
@@ -272,7 +273,6 @@ _ACCEPTED_TIMESTAMP = (
 )
 _USUAL_TIMESTAMP = "a date, a time and an offset in a usual form, such as 2026-01-01T00:00:00Z"
 _DIGITS = re.compile(r"0*([0-9]{1,3})", re.ASCII)
-_STATUSES = tuple(Status)
 # Of what depends on the payments: a client would send the examples.
 _WITHOUT_EXAMPLES: JsonObject = {"examples": []}
 
@@ -306,13 +306,6 @@ def _parsed(query_string: bytes) -> tuple[Mapping[str, str], tuple[str, ...]]:
     return values, tuple(repeated)
 
 
-def one_of(accepted: tuple[str, ...], param: str, value: str, *, advice: str = "") -> str:
-    """Raises InvalidField for any other value."""
-    if value not in accepted:
-        raise not_accepted(param, value, f"one of: {', '.join(accepted)}", advice=advice)
-    return value
-
-
 class PageLength(ParameterType, frozen=True, kw_only=True):
     """A number in decimal digits, within limits."""
 
@@ -330,34 +323,46 @@ class PageLength(ParameterType, frozen=True, kw_only=True):
         return Annotated[int, Meta(ge=self.minimum, le=self.maximum)]
 
 
-class Cursor(ParameterType, frozen=True, kw_only=True):
-    """The identifier of a payment; the engine checks whether the payment exists."""
+class ParsedText(ParameterType, frozen=True, kw_only=True):
+    """A text that `parse` accepts; it raises ValueError for others. `field` is its type."""
 
-    def check(self, _: str, value: Any, __: ParameterRules, ___: Warnings) -> str:
-        return str(value)
+    parse: Callable[[str], Any] = str
+    accepted: str = ""
+    field: Any = str
+    has_example: bool = True
+
+    def check(self, param: str, value: Any, _: ParameterRules, __: Warnings) -> Any:
+        try:
+            return self.parse(value)
+        except ValueError:
+            raise not_accepted(param, value, self.accepted) from None
 
     def field_type(self) -> Any:
-        return PaymentId
+        return self.field
 
     def schema(self) -> JsonObject:
-        return _WITHOUT_EXAMPLES
+        return {} if self.has_example else _WITHOUT_EXAMPLES
 
 
-class StatusName(ParameterType, frozen=True, kw_only=True):
-    """A status."""
+class EnumWord(ParameterType, frozen=True, kw_only=True):
+    """A member of a closed set of words."""
 
-    def check(self, param: str, value: Any, _: ParameterRules, __: Warnings) -> Status:
-        return Status(one_of(_STATUSES, param, value, advice=status_advice(value)))
+    words: type[Enum]
+
+    def check(self, param: str, value: Any, _: ParameterRules, __: Warnings) -> Enum:
+        return word_of(value, self.words, param)
 
     def field_type(self) -> Any:
-        return Status
+        return self.words
 
 
 class OfferedMethod(ParameterType, frozen=True, kw_only=True):
     """One of the offered payment methods."""
 
     def check(self, param: str, value: Any, rules: ParameterRules, _: Warnings) -> str:
-        return one_of(rules.methods, param, value)
+        if value not in rules.methods:
+            raise not_accepted(param, value, f"one of: {', '.join(rules.methods)}")
+        return str(value)
 
     def field_type(self) -> Any:
         return Annotated[Any, refers_to("PaymentMethod")]

@@ -13,15 +13,15 @@ from emulator.domain import payment
 from emulator.domain.message_text import WrittenNumber
 from emulator.server.api.parameter_types import (
     Constant,
-    Cursor,
+    EnumWord,
     Integer,
     OfferedMethod,
     OfferedMethods,
     PageLength,
     ParameterRules,
     ParameterTable,
+    ParsedText,
     ShortText,
-    StatusName,
     TextPairs,
     Timestamp,
     Warnings,
@@ -30,7 +30,7 @@ from emulator.server.api.parameter_types import (
 from emulator.server.api.redirect_urls import RedirectUrl
 from emulator.server.api.request_warnings import unknown_parameters
 from emulator.server.engine.payments.payments import KEY_RETENTION_MS, Order
-from emulator.server.engine.state.wire import CANCEL_URL, SUCCESS_URL
+from emulator.server.engine.state.wire import CANCEL_URL, SUCCESS_URL, PaymentId
 from emulator.server.storage.payments import PageQuery
 
 METADATA = {"order": "1042"}
@@ -168,12 +168,17 @@ LIST = ParameterTable(
     ),
     parameter(
         "after",
-        Cursor(),
+        ParsedText(field=PaymentId, has_example=False),
         "4.3.13",
         description="The `next_cursor` of the previous page.",
         kind="cursor",
     ),
-    parameter("status", StatusName(), "4.3.13", description="Only payments of this status."),
+    parameter(
+        "status",
+        EnumWord(words=payment.Status),
+        "4.3.13",
+        description="Only payments of this status.",
+    ),
     parameter("method", OfferedMethod(), "4.3.13", description="Only payments of this method."),
     parameter(
         "created_gte",
