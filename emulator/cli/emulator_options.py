@@ -15,8 +15,8 @@ from emulator.domain.hosts import ACCEPTED_URL
 from emulator.domain.message_text import copied_ends
 from emulator.domain.webhook_forms import SecretFormat, WebhookForm
 from emulator.http.addresses import BaseUrl
+from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import HEALTH, MAX_IDENTIFICATION_S
-from emulator.http.emulator_client import EmulatorClient
 from emulator.settings import Settings, parse_checkout_url
 
 T = TypeVar("T")

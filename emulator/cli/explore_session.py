@@ -13,9 +13,8 @@ from emulator.cli.output import write_lines
 from emulator.clock import RealClock
 from emulator.domain.webhook_forms import WebhookForm
 from emulator.http.addresses import BaseUrl
-from emulator.http.client import HttpClient
+from emulator.http.client import EmulatorClient, HttpClient, silent_endpoint
 from emulator.http.emulator_calls import program_variables
-from emulator.http.emulator_client import EmulatorClient, silent_endpoint
 from emulator.scenarios.webhook_form_file import webhook_form_of
 from emulator.server.app.server import private_application
 from emulator.settings import Settings

@@ -36,8 +36,8 @@ from emulator.domain.message_text import escape_controls
 from emulator.domain.user_error import UserError
 from emulator.domain.webhook_forms import STANDARD
 from emulator.http.addresses import BaseUrl
+from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import RECORDING
-from emulator.http.emulator_client import EmulatorClient
 from emulator.scenarios.runner.case_runner import DEFAULT_CLOCK, RunContext
 from emulator.scenarios.runner.results import Case, CaseResult
 from emulator.scenarios.webhook_form_file import read_webhook_form

@@ -13,7 +13,7 @@ from emulator.domain.payment_methods import DEFAULT_METHODS, DEFAULT_ORDER, cust
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.http import emulator_calls as calls
 from emulator.http.addresses import without_password
-from emulator.http.emulator_client import EmulatorClient
+from emulator.http.client import EmulatorClient
 
 # An attempt ends after 15 s, and the attempts for the events before it come first.
 MAX_WAITS = 240

@@ -16,9 +16,8 @@ from emulator.domain.variant_effects import VariedMessage
 from emulator.domain.webhook_forms import ContentType, WebhookForm
 from emulator.domain.webhooks import MAX_TIMEOUT_MS, Tamper
 from emulator.http import emulator_calls as calls
-from emulator.http.client import HttpClient
+from emulator.http.client import EmulatorClient, HttpClient
 from emulator.http.diagnosis import cause_of
-from emulator.http.emulator_client import EmulatorClient
 from emulator.http.response import HttpResponse
 from emulator.http.webhook_messages import Message, foreign_secret, webhook_request
 from emulator.tools.json_results import ProbeVerdict

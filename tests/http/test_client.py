@@ -8,14 +8,13 @@ from dataclasses import replace
 import pytest
 
 from emulator.http.addresses import BaseUrl
-from emulator.http.client import MAX_RESPONSE_BYTES
+from emulator.http.client import MAX_RESPONSE_BYTES, EmulatorClient
 from emulator.http.emulator_calls import (
     CREATE_PAYMENT,
     EmulatorCall,
     PaymentsEmulatorError,
     any_json,
 )
-from emulator.http.emulator_client import EmulatorClient
 from emulator.http.response import HttpResponse
 from tests.cli.processes import free_port
 from tests.turns import close_server

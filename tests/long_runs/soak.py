@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from emulator.cli.event_loop import LOOP_FACTORY
 from emulator.clock import RealClock, pause
 from emulator.http.addresses import BaseUrl
-from emulator.http.emulator_client import EmulatorClient
+from emulator.http.client import EmulatorClient
 from emulator.http.received_webhooks import WebhookReceiver
 from tests.cli.processes import COMMAND, Server, serving, wait_for
 from tests.long_runs.visits import Visit

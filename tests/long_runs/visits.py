@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from emulator.clock import pause
 from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.http import emulator_calls as calls
+from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import EmulatorCall
-from emulator.http.emulator_client import EmulatorClient
 from emulator.http.received_webhooks import ReceivedRequest, WebhookReceiver
 from tests.world import TEST_KEY
 

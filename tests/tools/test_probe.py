@@ -16,7 +16,7 @@ from emulator.domain.payment import EVENT_TYPES
 from emulator.domain.webhook_forms import STANDARD, WebhookForm
 from emulator.http import emulator_calls as calls
 from emulator.http.addresses import BaseUrl
-from emulator.http.emulator_client import EmulatorClient
+from emulator.http.client import EmulatorClient
 from emulator.scenarios.webhook_form_file import load_webhook_form, shipped_form
 from emulator.tools.probe import CASES, Answer, Probe
 from tests.cli.invocation import error_line, invoke, other_server, output, usage_error

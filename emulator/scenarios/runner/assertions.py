@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from emulator.domain.payment import Reason, Status
 from emulator.domain.transitions import TIMED_OUT
+from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import EVENTS, MAX_ENTRIES, PAYMENT
-from emulator.http.emulator_client import EmulatorClient
 from emulator.http.response import HttpResponse
 from emulator.scenarios.runner.diff import Explanation, is_same, side_by_side
 from emulator.scenarios.runner.results import Failure, Mismatch

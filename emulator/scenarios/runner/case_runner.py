@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 from emulator.clock import SystemClock
 from emulator.http import emulator_calls as calls
-from emulator.http.emulator_calls import PaymentsEmulatorError
-from emulator.http.emulator_client import (
+from emulator.http.client import (
     AccountNotCreated,
     EmulatorClient,
     GivenAccount,
     TemporaryAccount,
 )
+from emulator.http.emulator_calls import PaymentsEmulatorError
 from emulator.http.received_webhooks import WebhookReceiver
 from emulator.http.response import HttpResponse
 from emulator.scenarios import values

@@ -5,7 +5,7 @@ from msgspec import Struct
 from emulator.domain.instants import parse_instant
 from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.http import emulator_calls as calls
-from emulator.http.emulator_client import EmulatorClient
+from emulator.http.client import EmulatorClient
 from emulator.http.response import HttpResponse
 from emulator.reporting import counted
 from emulator.scenarios import values

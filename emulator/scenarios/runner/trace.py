@@ -13,7 +13,7 @@ from msgspec import Struct
 from emulator.domain.payment import EVENT_TYPES, Status
 from emulator.domain.webhooks import Tamper
 from emulator.http import emulator_calls as calls
-from emulator.http.emulator_client import EmulatorClient
+from emulator.http.client import EmulatorClient
 from emulator.http.received_webhooks import ReceivedRequest, ReceivedWebhook, WebhookReceiver
 from emulator.scenarios.runner.results import Trace, TracedEvent, TracedRequest, TracedWebhook
 from emulator.scenarios.runner.step_executor import StepExecutor

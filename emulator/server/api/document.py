@@ -19,17 +19,19 @@ from emulator.server.api.errors import ANSWERS, INTERNAL_ERROR_BODY
 from emulator.server.engine.payments.payments import MAX_WAIT_FOR_KEY_MS
 from emulator.server.engine.state.wire import InstantText, PaymentId, PaymentJson
 from emulator.server.openapi.declarations import (
+    Enumerations,
     JsonObject,
     Operation,
     RequestBody,
     Resource,
     SuccessResponse,
+    component_schemas,
     doc,
+    example_of,
     header,
     ref,
 )
 from emulator.server.openapi.document import Conventions, DocumentWriter
-from emulator.server.openapi.schemas import Enumerations, component_schemas, example_of
 
 ENUMERATIONS: Enumerations = {payment.Status: ("PaymentStatus", "The status of a payment.")}
 

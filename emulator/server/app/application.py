@@ -33,8 +33,7 @@ from emulator.server.api.layers import (
 )
 from emulator.server.api.parameter_types import ParameterRules
 from emulator.server.app.composition import Composition, compose
-from emulator.server.app.guard import Guard, HostGuard, is_page
-from emulator.server.app.request_layer import HEALTH, RequestLayer, RequestLog
+from emulator.server.app.layers import HEALTH, Guard, HostGuard, RequestLayer, RequestLog, is_page
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES
 from emulator.settings import Settings, data_directory

@@ -1,23 +1,24 @@
-"""Renders page views as HTML."""
+"""Renders page views as HTML, in the language of the request."""
 
-from collections.abc import Iterable, Mapping
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from emulator.domain.effects import Handset, Outcome
-from emulator.domain.instants import rate_number
+from emulator.domain.instants import Instant, rate_number
 from emulator.domain.payment import DEFAULT_REASON, Status
-from emulator.domain.payment_methods import BANKS, local_phone
+from emulator.domain.payment_methods import BANKS, METHODS, local_phone
 from emulator.reporting import template_environment
 from emulator.server.assets import Assets
-from emulator.server.checkout import i18n
 from emulator.server.checkout.views import (
     ANSWERING_REFRESH_S,
     TEXTS_OF_REASON,
@@ -26,6 +27,95 @@ from emulator.server.checkout.views import (
     open_ms,
 )
 from emulator.server.engine.payments.checkouts import Checkout, TestNumber
+
+DEFAULT_LANGUAGE = "en"
+_ADDIS_ABABA_MINUTES = 180
+LANGUAGES = (DEFAULT_LANGUAGE, "am")
+
+_QUALITY = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?", re.ASCII)
+_NO_BREAK_SPACE = "\u00a0"
+# A space inside a phone number such as `09XX XXX XXX`.
+_SPACE_IN_NUMBER = re.compile(r"(?<=[0-9X]) (?=[0-9X])", re.ASCII)
+
+
+class Texts:
+    """The catalogue of one language. Raises KeyError for an unknown key."""
+
+    def __init__(self, language: str, entries: Mapping[str, str]) -> None:
+        self.language = language
+        self._entries = {
+            key: escape(_SPACE_IN_NUMBER.sub(_NO_BREAK_SPACE, text))
+            for key, text in entries.items()
+        }
+        self._currency = entries["currency"]
+
+    @property
+    def other_language(self) -> str:
+        """The language that the page offers to switch to."""
+        return LANGUAGES[1 - LANGUAGES.index(self.language)]
+
+    def __call__(self, key: str, **values: object) -> Markup:
+        """The text of a key as HTML, its placeholders filled in with escaped values."""
+        return self._entries[key].format_map(values)
+
+    def method(self, method: str) -> str:
+        """The title of a payment method; an additional one of `--methods` has no title."""
+        return self(method) if method in METHODS else method
+
+    def money(self, amount_minor: int) -> str:
+        """An amount in ETB cents: `ETB 1,234.50`, never broken over two lines."""
+        birr, cents = divmod(amount_minor, 100)
+        return f"{self._currency}{_NO_BREAK_SPACE}{birr:,}.{cents:02}"
+
+
+def minutes(duration_ms: int) -> str:
+    """A duration as `0:30`, rounded up to whole seconds."""
+    whole_minutes, seconds = divmod(max(0, -(-duration_ms // 1000)), 60)
+    return f"{whole_minutes}:{seconds:02}"
+
+
+def time_of_day(instant: Instant) -> str:
+    """The time in Addis Ababa, as a phone shows it: `16:05`."""
+    hours, minute = divmod(instant // 60_000 + _ADDIS_ABABA_MINUTES, 60)
+    return f"{hours % 24:02}:{minute:02}"
+
+
+def load_catalogues(directory: Path) -> dict[str, Texts]:
+    """The catalogues by language."""
+    return {
+        language: Texts(
+            language, json.loads((directory / f"{language}.json").read_text(encoding="utf-8"))
+        )
+        for language in LANGUAGES
+    }
+
+
+def language_of(tag: str) -> str | None:
+    """The supported language of a tag such as `AM` or `am-ET`, if any."""
+    language = tag.strip().lower().partition("-")[0]
+    return language if language in LANGUAGES else None
+
+
+def preferred_language(accept_language: str) -> str:
+    """The supported language with the highest quality in an `Accept-Language` header."""
+    best, best_quality = DEFAULT_LANGUAGE, 0.0
+    for entry in accept_language.split(","):
+        language_range, *parameters = entry.split(";")
+        language = language_of(language_range)
+        quality = _quality(parameters)
+        if language is not None and quality > best_quality:
+            best, best_quality = language, quality
+    return best
+
+
+def _quality(parameters: Sequence[str]) -> float:
+    """The quality of a language range; 0 where it is malformed."""
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "q":
+            return float(value) if _QUALITY.fullmatch(value.strip()) else 0.0
+    return 1.0
+
 
 # No page has a longer query.
 _MAX_QUERY_LENGTH = 1_024
@@ -80,7 +170,7 @@ def offered(number: TestNumber) -> OfferedNumber:
         phone=phone,
         written=f"{phone[:4]} {phone[4:7]} {phone[7:]}",
         label=_label(number.outcome),
-        after=i18n.minutes(after_ms) if after_ms else None,
+        after=minutes(after_ms) if after_ms else None,
     )
 
 
@@ -98,7 +188,7 @@ class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     path: str
     query: Mapping[str, str]
-    texts: i18n.Texts
+    texts: Texts
     kept: Mapping[str, str]
     root: str
 
@@ -123,7 +213,7 @@ class Renderer:
     """Renders page views."""
 
     def __init__(self, directory: Path, assets: Assets, *, shows_handset: bool) -> None:
-        self._catalogues = i18n.load_catalogues(directory)
+        self._catalogues = load_catalogues(directory)
         self._environments = {
             texts.language: template_environment(
                 directory,
@@ -142,8 +232,8 @@ class Renderer:
         """Parse a request; `?lang=` decides the language, then `Accept-Language`."""
         scope = request.scope
         query = _parameters(scope["query_string"][:_MAX_QUERY_LENGTH])
-        chosen = i18n.language_of(query.get("lang", ""))
-        language = chosen or i18n.preferred_language(_accept_language(scope["headers"]))
+        chosen = language_of(query.get("lang", ""))
+        language = chosen or preferred_language(_accept_language(scope["headers"]))
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         path = raw_path.partition(b"?")[0].decode("latin-1")
         depth = path.count("/") - 1
@@ -178,6 +268,8 @@ class Renderer:
             "refresh_s": ANSWERING_REFRESH_S if handset is Screen.ASKING else view.refresh_s,
             **view.values,
         }
+        if isinstance(left_ms := values.get("left_ms"), int):
+            values["left"] = minutes(left_ms)
         if checkout is not None:
             # A reload of the same address keeps the place to which the bar has scrolled.
             is_reloaded = handset is Screen.ASKING and request.path.endswith("/wait")
@@ -207,9 +299,9 @@ def _of_checkout(request: PageRequest, checkout: Checkout) -> dict[str, object]:
         "reference": payment.id[-_REFERENCE_LENGTH:],
         "rate": rate_number(checkout.rate_thousandths),
         "now_ms": checkout.now,
-        "time_of_day": i18n.time_of_day(checkout.now),
+        "time_of_day": time_of_day(checkout.now),
         "open_ms": left_ms,
-        "open_left": None if left_ms is None else i18n.minutes(left_ms),
+        "open_left": None if left_ms is None else minutes(left_ms),
     }
 
 

@@ -18,7 +18,6 @@ from emulator.domain.payment_methods import (
     normalise_phone,
 )
 from emulator.domain.transitions import is_asked
-from emulator.server.checkout.i18n import minutes
 from emulator.server.engine.payments.checkouts import Checkout, TestNumber
 from emulator.server.engine.payments.customer import PhoneAnswer
 
@@ -285,7 +284,6 @@ def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:
             "masked_phone": None if payment.phone is None else mask_phone(payment.phone),
             "bank": _bank_name(payment) if asks and not is_on_phone else None,
             "left_ms": left,
-            "left": None if left is None else minutes(left),
             "is_frozen": checkout.rate_thousandths == 0,
         },
         refresh_s=WAITING_REFRESH_S,

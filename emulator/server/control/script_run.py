@@ -9,8 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from emulator.clock import SystemClock
 from emulator.http import emulator_calls as calls
 from emulator.http.addresses import BaseUrl
-from emulator.http.client import HttpClient
-from emulator.http.emulator_client import EmulatorClient
+from emulator.http.client import EmulatorClient, HttpClient
 from emulator.http.received_webhooks import WebhookReceiver
 from emulator.scenarios.runner.case_runner import (
     BEGIN,

@@ -19,9 +19,15 @@ from emulator.domain.webhooks import DeliveryState, Profile, Tamper, Trigger
 from emulator.server.engine.accounts.checklist import ItemResult
 from emulator.server.engine.payments.customer import PhoneAnswer
 from emulator.server.engine.state.rules import Origin
-from emulator.server.openapi.declarations import JsonObject, doc, parsed, ref, refers_to
+from emulator.server.openapi.declarations import (
+    Enumerations,
+    JsonObject,
+    doc,
+    parsed,
+    ref,
+    refers_to,
+)
 from emulator.server.openapi.members import MAX_TEXT_LENGTH
-from emulator.server.openapi.schemas import Enumerations
 from emulator.settings import parse_checkout_url
 
 MAX_NAME_LENGTH = 100

@@ -10,23 +10,21 @@ from msgspec import Struct
 from emulator.domain.errors import InvalidField, MissingParameter, Refusal
 from emulator.server.openapi.declarations import (
     JSON,
+    Enumerations,
     JsonObject,
     Operation,
     RequestBody,
     Resource,
     SchemaSource,
     SuccessResponse,
-    ref,
-)
-from emulator.server.openapi.members import members_of
-from emulator.server.openapi.schemas import (
-    Enumerations,
     component_name,
     component_schemas,
     content_schema,
     example_of,
+    ref,
     without_null,
 )
+from emulator.server.openapi.members import members_of
 
 
 class StatusAndCode(Protocol):

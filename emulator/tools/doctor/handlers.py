@@ -10,7 +10,7 @@ from emulator import ids
 from emulator.domain.hosts import ADD_DOCKER_HOST, DOCKER_HOST, PODMAN_HOST
 from emulator.http import emulator_calls as calls
 from emulator.http.addresses import host_with_port, without_password
-from emulator.http.emulator_client import EmulatorClient, TemporaryAccount
+from emulator.http.client import EmulatorClient, TemporaryAccount
 from emulator.http.received_webhooks import ReceivedRequest, WebhookReceiver
 from emulator.http.response import HttpResponse
 from emulator.tools.doctor.clocks import account_instant, clock_findings

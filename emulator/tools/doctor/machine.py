@@ -6,7 +6,7 @@ from typing import Any
 from emulator.domain.accounts import DEMO_TEST_KEY, mask_key
 from emulator.domain.hosts import is_ip_literal
 from emulator.http import emulator_calls as calls
-from emulator.http.emulator_client import EmulatorClient
+from emulator.http.client import EmulatorClient
 from emulator.http.response import HttpResponse
 from emulator.tools.doctor.report import DoctorFinding, good, note, problem
 from emulator.tools.doctor.search import ProbeResult, Timeouts, lookup, server_at

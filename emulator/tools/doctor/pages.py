@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from emulator.domain.payment_methods import DEFAULT_METHODS, DEFAULT_ORDER
 from emulator.http.addresses import BaseUrl, is_loopback
+from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import CHECKOUT_URL, CREATE_PAYMENT, EmulatorCall, any_json
-from emulator.http.emulator_client import EmulatorClient
 from emulator.settings import Settings
 from emulator.tools.doctor.machine import FORBIDDEN
 from emulator.tools.doctor.network import LocalNetwork, NetworkInterface

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from emulator.domain.user_error import UserError
 from emulator.http.addresses import BaseUrl
+from emulator.http.client import AccountNotCreated
 from emulator.http.emulator_calls import ACCOUNTS
-from emulator.http.emulator_client import AccountNotCreated
 from emulator.tools.doctor.handlers import PingAccount, handler_routes, probe_handlers
 from emulator.tools.doctor.machine import ExaminedEmulator, probe_machine
 from emulator.tools.doctor.network import LocalNetwork, NetworkInterface

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from emulator.clock import SystemClock
 from emulator.domain.hosts import ADD_DOCKER_HOST, DOCKER_HOST
 from emulator.http.addresses import BaseUrl, is_loopback
-from emulator.http.client import HttpClient
+from emulator.http.client import EmulatorClient, HttpClient
 from emulator.http.emulator_calls import HEALTH
-from emulator.http.emulator_client import EmulatorClient
 from emulator.http.name_lookup import NameLookups
 from emulator.http.response import HttpResponse
 from emulator.tools.doctor.network import SERVICE, LocalNetwork, NetworkInterface

@@ -11,7 +11,7 @@ from msgspec import Struct
 from emulator.domain.payment_methods import customer_submission
 from emulator.domain.user_error import UserError
 from emulator.http import emulator_calls as calls
-from emulator.http.emulator_client import EmulatorClient
+from emulator.http.client import EmulatorClient
 
 # An advance may take this long.
 MAX_CALL_S = 70

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from emulator.http import emulator_calls as calls
+from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import PaymentsEmulatorError
-from emulator.http.emulator_client import EmulatorClient
 from emulator.http.received_webhooks import WebhookReceiver
 from emulator.scenarios.runner.case_runner import RunContext, expects_webhooks, play
 from emulator.scenarios.runner.results import Case, CaseResult, PlayedStep

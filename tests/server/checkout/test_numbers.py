@@ -6,8 +6,7 @@ import pytest
 
 from emulator.domain.effects import Handset, Outcome, Scripted, Step
 from emulator.domain.payment import Reason, Status
-from emulator.server.checkout.i18n import minutes
-from emulator.server.checkout.rendering import offered
+from emulator.server.checkout.rendering import minutes, offered
 from emulator.server.engine.payments.checkouts import TestNumber as Number
 from tests.server.checkout.test_texts import catalogue
 from tests.server.checkout.visiting import customer

@@ -11,7 +11,7 @@ import pytest
 from emulator.domain.payment import MAX_AMOUNT_MINOR
 from emulator.domain.payment_methods import METHODS, PHONE_METHODS
 from emulator.server.checkout import views
-from emulator.server.checkout.i18n import LANGUAGES, load_catalogues, preferred_language
+from emulator.server.checkout.rendering import LANGUAGES, load_catalogues, preferred_language
 from emulator.settings import data_directory
 from tests.server.checkout.visiting import customer
 from tests.world import World

@@ -9,8 +9,7 @@ from jsonschema_rs import meta
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from emulator import __version__
-from emulator.server.openapi.declarations import JsonObject, ref
-from emulator.server.openapi.schemas import example_of
+from emulator.server.openapi.declarations import JsonObject, example_of, ref
 from tests.server.openapi.navigation import (
     HTTP_METHODS,
     Json,

@@ -8,9 +8,8 @@ from typing import Any
 
 from emulator.clock import RealClock
 from emulator.http.addresses import BaseUrl
-from emulator.http.client import HttpClient
+from emulator.http.client import EmulatorClient, HttpClient
 from emulator.http.emulator_calls import EmulatorCall, any_json
-from emulator.http.emulator_client import EmulatorClient
 from emulator.server.app.server import private_emulator
 from emulator.settings import resolve
 from emulator.tools.doctor.network import LocalNetwork, NetworkInterface

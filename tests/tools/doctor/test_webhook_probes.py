@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook
 
+from emulator.http.client import AccountNotCreated, EmulatorClient
 from emulator.http.emulator_calls import EmulatorCall
-from emulator.http.emulator_client import AccountNotCreated, EmulatorClient
 from emulator.http.response import HttpResponse
 from emulator.tools.doctor.handlers import (
     HandlerRoutes,

@@ -17,7 +17,7 @@ from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.domain.user_error import UserError
 from emulator.http import emulator_calls as calls
 from emulator.http.addresses import BaseUrl
-from emulator.http.emulator_client import EmulatorClient
+from emulator.http.client import EmulatorClient
 from emulator.server.app.server import private_emulator
 from emulator.settings import resolve
 from emulator.tools.explore.executor import OBSERVED_MS

@@ -12,6 +12,7 @@ from emulator.cli.settings_options import private_settings
 from emulator.clock import RealClock
 from emulator.domain.webhook_forms import STANDARD
 from emulator.http.addresses import BaseUrl
+from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import (
     ADVANCE,
     CREATE_ACCOUNT,
@@ -21,7 +22,6 @@ from emulator.http.emulator_calls import (
     URL_VARIABLE,
     WEBHOOK_SECRET_VARIABLE,
 )
-from emulator.http.emulator_client import EmulatorClient
 from emulator.http.received_webhooks import WebhookReceiver
 from emulator.scenarios.webhook_form_file import webhook_form_json
 from emulator.tools.rehearse.rehearsal import Traffic

@@ -9,7 +9,7 @@ from textwrap import dedent
 
 from emulator.clock import RealClock
 from emulator.http.addresses import BaseUrl
-from emulator.http.emulator_client import EmulatorClient
+from emulator.http.client import EmulatorClient
 from emulator.http.received_webhooks import WebhookReceiver
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.runner.case_runner import RunContext, play

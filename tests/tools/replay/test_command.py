@@ -12,8 +12,8 @@ import pytest
 
 from emulator.domain.errors import InvalidApiKey
 from emulator.http.addresses import BaseUrl
+from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import LIST_PAYMENTS
-from emulator.http.emulator_client import EmulatorClient
 from emulator.server.app.server import private_emulator
 from emulator.settings import Settings
 from tests.cli.invocation import (
