@@ -77,6 +77,10 @@ class Server:
         return self._port("API")
 
     @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.api_port}"
+
+    @property
     def checkout_port(self) -> int:
         return self._port("Checkout")
 

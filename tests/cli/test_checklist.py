@@ -14,7 +14,7 @@ from tests.world import TEST_KEY, order
 def test_the_results_are_printed_and_written(tmp_path: Path) -> None:
     written = tmp_path / "results.json"
     with serving(logs=tmp_path) as server:
-        flags = ("--url", f"http://127.0.0.1:{server.api_port}")
+        flags = ("--url", server.url)
         assert server.request("POST", "/v1/payments", order(), TEST_KEY).status == 201
         code, text = output("checklist", *flags, "--json", str(written))
         rows = [line for line in text.splitlines() if not line.startswith(" ")]

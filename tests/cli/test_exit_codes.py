@@ -1,7 +1,7 @@
 """Each command ends with each of its exit codes."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -31,31 +31,18 @@ script:
   - create: {as: order}
   - expect: {payment: order, status: STATUS}
 """
+UNKNOWN_METHOD = "version: 1\nname: a\noutcomes: [{when: {method: cash}, then: handset}]\n"
 KEYS = ("--key", TEST_KEY, "--other-key", OTHER_TEST_KEY)
 Words = Sequence[str]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(logs=tmp_path_factory.mktemp("logs")) as server:
-        yield server
-
-
 def script(directory: Path, status: str) -> str:
-    file = directory / "script.yaml"
-    file.write_text(SCRIPT.replace("STATUS", status))
-    return str(file)
+    return written(directory, SCRIPT.replace("STATUS", status))
 
 
-def unknown_method(directory: Path) -> str:
-    file = directory / "method.yaml"
-    file.write_text("version: 1\nname: a\noutcomes: [{when: {method: cash}, then: handset}]\n")
-    return str(file)
-
-
-def summary(directory: Path) -> str:
-    file = directory / "explored.json"
-    file.write_bytes(explored().encode())
+def written(directory: Path, text: str) -> str:
+    file = directory / "file"
+    file.write_text(text)
     return str(file)
 
 
@@ -66,7 +53,7 @@ def recorded(directory: Path) -> str:
 # The arguments of each command by its exit code, with the URL of an emulator and a directory.
 CASES: dict[tuple[str, int], Callable[[str, Path], Words]] = {
     ("check", 0): lambda _, directory: [script(directory, "pending")],
-    ("check", 1): lambda _, directory: [unknown_method(directory)],
+    ("check", 1): lambda _, directory: [written(directory, UNKNOWN_METHOD)],
     ("check", 2): lambda _, directory: [script(directory, "paid")],
     ("checklist", 0): lambda url, _: ["--url", url],
     ("checklist", 1): lambda url, _: ["--url", url, "--fail-on", "not_exercised"],
@@ -95,7 +82,7 @@ CASES: dict[tuple[str, int], Callable[[str, Path], Words]] = {
     ("schema", 0): lambda *_: ["--results"],
     ("schema", 2): lambda *_: ["--results", "--integration"],
     ("serve", 2): lambda *_: ["--port", "x"],
-    ("summary", 0): lambda _, directory: [summary(directory)],
+    ("summary", 0): lambda _, directory: [written(directory, explored().encode().decode())],
     ("summary", 2): lambda _, directory: [script(directory, "paid")],
     ("trigger", 0): lambda url, _: ["payment.created", "--url", url],
     ("trigger", 2): lambda *_: ["payment.created", "--url", NOWHERE],
@@ -127,13 +114,9 @@ def test_each_exit_code_of_each_command_has_a_test() -> None:
 def test_a_command_ends_with_its_exit_code(
     command: str, code: int, server: Server, tmp_path: Path
 ) -> None:
-    words = CASES[command, code](url(server), tmp_path)
+    words = CASES[command, code](server.url, tmp_path)
     ended = run(command, *words)
     assert ended.returncode == code, ended.stdout + ended.stderr
-
-
-def url(server: Server) -> str:
-    return f"http://127.0.0.1:{server.api_port}"
 
 
 def test_serve_ends_with_0_after_a_signal(tmp_path: Path) -> None:
@@ -152,7 +135,7 @@ def test_probe_ends_with_1_after_a_wrong_answer_and_with_0_without(server: Serve
     # The bodies that are broken or empty come last.
     for answers, code in (((200, b""),), 1), (((200, b""),) * 5 + ((400, b""),), 0):
         with other_server(*answers) as handler:
-            flags = ("--url", url(server), "--webhook-format", "unsigned")
+            flags = ("--url", server.url, "--webhook-format", "unsigned")
             assert run("probe", handler, *flags).returncode == code
 
 
@@ -196,13 +179,13 @@ def test_trigger_ends_with_1_if_an_endpoint_fails(server: Server) -> None:
     key = str(server.request("POST", "/_emulator/accounts", {}).json["test_key"])
     with other_server((500, b"")) as endpoint:
         server.request("POST", "/_emulator/webhook_endpoints", {"url": endpoint}, key)
-        flags = ("--url", url(server), "--key", key)
+        flags = ("--url", server.url, "--key", key)
         assert run("trigger", "payment.created", *flags).returncode == 1
 
 
 def test_verify_ends_with_1_after_a_drift(tmp_path: Path) -> None:
     with serving("--strict", logs=tmp_path) as server:
-        assert run("verify", "--base-url", url(server), *KEYS).returncode == 1
+        assert run("verify", "--base-url", server.url, *KEYS).returncode == 1
 
 
 def test_the_help_of_a_command_lists_its_exit_codes() -> None:

@@ -43,7 +43,7 @@ def test_a_server_that_responds_is_healthy(host: str, tmp_path: Path) -> None:
 
 def test_a_server_is_named_by_its_url(tmp_path: Path) -> None:
     with serving(logs=tmp_path) as server:
-        url = f"http://127.0.0.1:{server.api_port}"
+        url = server.url
         for given in (url, f"{url}/"):
             # The settings of another server do not matter.
             ended = run("health", "--url", given, variables={"EMULATOR_PORT": "0"})

@@ -2,8 +2,8 @@
 
 import os
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -16,17 +16,6 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="it has no suc
 Make = Callable[[Path], Path]
 
 
-@contextmanager
-def short_path(directory: Path) -> Iterator[None]:
-    """A socket's path may have about a hundred characters."""
-    before = Path.cwd()
-    os.chdir(directory)
-    try:
-        yield
-    finally:
-        os.chdir(before)
-
-
 def a_pipe(directory: Path) -> Path:
     path = directory / "odd.yaml"
     os.mkfifo(path)
@@ -34,7 +23,8 @@ def a_pipe(directory: Path) -> Path:
 
 
 def a_socket(directory: Path) -> Path:
-    with short_path(directory), socket.socket(socket.AF_UNIX) as bound:
+    # The path of a socket may have about a hundred characters.
+    with chdir(directory), socket.socket(socket.AF_UNIX) as bound:
         bound.bind("odd.yaml")
     return directory / "odd.yaml"
 

@@ -1,7 +1,6 @@
 """`--json` writes what `schema --results` declares, and `summary` prints it."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from emulator.tools.json_results import ExploredHistory, ExploreResults, digest,
 from emulator.tools.rehearse import report as rehearsal_report
 from emulator.tools.rehearse.variants import Variant
 from tests.cli.invocation import invoke, output, usage_error
-from tests.cli.processes import Server, serving
+from tests.cli.processes import Server
 from tests.tools.explore.small_shop import SmallShop, small_shop
 from tests.tools.rehearse.rehearsals import SHOP_SUITE, rehearse
 from tests.world import order
@@ -22,18 +21,8 @@ WRONG_SECRET = "whsec_AAEDAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8g"  # noqa: S10
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(logs=tmp_path_factory.mktemp("logs")) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def validator() -> Any:
     return jsonschema_rs.Draft202012Validator(json.loads(output("schema", "--results")[1]))
-
-
-def url(server: Server) -> str:
-    return f"http://127.0.0.1:{server.api_port}"
 
 
 def explore(shop: SmallShop, directory: Path, *arguments: str) -> Any:
@@ -45,7 +34,7 @@ def explore(shop: SmallShop, directory: Path, *arguments: str) -> Any:
 
 def test_checklist_writes_what_the_schema_declares(server: Server, validator: Any) -> None:
     assert server.request("POST", "/v1/payments", order()).status == 201
-    document = json.loads(invoke("checklist", "--url", url(server), "--json", "-").stdout)
+    document = json.loads(invoke("checklist", "--url", server.url, "--json", "-").stdout)
     validator.validate(document)
     assert document["type"] == "checklist"
     assert [each["what_to_do"] is not None for each in document["results"]] == [True] * 10

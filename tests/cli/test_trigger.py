@@ -1,22 +1,14 @@
 """The command `trigger`."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from emulator.domain.payment import EVENT_TYPES
 from tests.cli.invocation import HEALTHY, other_server, output, usage_error
-from tests.cli.processes import Server, free_port, serving
+from tests.cli.processes import Server, free_port
 from tests.tables import rows
 from tests.world import METHODS, START
 
 CLOCK = f"frozen@{START}"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving("--clock", CLOCK, logs=tmp_path_factory.mktemp("logs")) as server:
-        yield server
 
 
 _NAMES = ("completed", "created")
@@ -25,11 +17,11 @@ _NAMES = ("completed", "created")
 @pytest.fixture
 def key(server: Server) -> str:
     """The key of a new account."""
-    return str(server.request("POST", "/_emulator/accounts", {}).json["test_key"])
+    return str(server.request("POST", "/_emulator/accounts", {"clock": CLOCK}).json["test_key"])
 
 
 def flags(server: Server, key: str) -> tuple[str, ...]:
-    return "--url", f"http://127.0.0.1:{server.api_port}", "--key", key
+    return "--url", server.url, "--key", key
 
 
 def register(server: Server, key: str, url: str) -> None:

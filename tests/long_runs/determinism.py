@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 from emulator.http import emulator_calls as calls
 from emulator.http.blocking_client import BlockingEmulator
-from tests.cli.processes import COMMAND, REPOSITORY, Server, run_program, serving
+from tests.cli.processes import COMMAND, REPOSITORY, run_program, serving
 from tests.long_runs.one_script import CLOCK, digest, served
 
 COUNT = 1_000
@@ -92,10 +92,6 @@ def served_digests(variables: dict[str, str], times: int, directory: Path) -> It
     """The digest of the script in a `serve` process, after its start and after each reset."""
     with serving(*SERVE, logs=directory, variables=variables, command=COMMAND) as server:
         for _ in range(times):
-            yield digest(asyncio.run(served(url(server))))
+            yield digest(asyncio.run(served(server.url)))
             reset = calls.RESET(body={"all": True})
-            assert BlockingEmulator(base_url=url(server)).send(reset).status == 204
-
-
-def url(server: Server) -> str:
-    return f"http://127.0.0.1:{server.api_port}"
+            assert BlockingEmulator(base_url=server.url).send(reset).status == 204

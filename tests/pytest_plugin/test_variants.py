@@ -23,7 +23,7 @@ SEEDS_A_RUN = 50
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaymentsEmulator]:
     logs = tmp_path_factory.mktemp("logs")
     with serving("--port=0", "--checkout-port=0", logs=logs, hangs_after_s=600) as server:
-        control = BlockingEmulator(base_url=f"http://127.0.0.1:{server.api_port}")
+        control = BlockingEmulator(base_url=server.url)
         emulator = PaymentsEmulator(control, is_external=False, webhook_host=None)
         yield emulator
         emulator.close()

@@ -20,7 +20,7 @@ from tests.pytest_plugin.test_webhooks import application
 def external_account(form: str, logs: Path) -> Iterator[ExternalAccount]:
     """An account in an emulator with a form of webhooks."""
     with serving(f"--webhook-format={form}", logs=logs) as server:
-        control = BlockingEmulator(base_url=f"http://127.0.0.1:{server.api_port}")
+        control = BlockingEmulator(base_url=server.url)
         emulator = PaymentsEmulator(control, is_external=True, webhook_host=None)
         try:
             with emulator.account() as account:

@@ -163,7 +163,7 @@ async def running_emulator(shop: Shop, logs: Path, *options: str) -> AsyncIterat
     """An emulator on free ports, unless the options name others."""
     options = ("--allow-http-localhost", *options)
     with serving(*options, logs=logs, hangs_after_s=MAX_RUN_S) as server:
-        base_url = f"http://127.0.0.1:{server.api_port}"
+        base_url = server.url
         async with httpx.AsyncClient(base_url=base_url, timeout=HANGS_AFTER_S) as api:
             yield Emulator(api=api, shop=shop, checkout=f"http://127.0.0.1:{server.checkout_port}")
 
