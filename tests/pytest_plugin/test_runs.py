@@ -14,7 +14,7 @@ from etb_payments_emulator_pytest import PaymentsEmulator
 
 from emulator.domain.accounts import DEMO_TEST_KEY
 from emulator.http import emulator_calls
-from tests.cli.processes import HANGS_AFTER_S, ended, free_port, listens
+from tests.cli.processes import HANGS_AFTER_S, ended, free_port, listens, run_program
 from tests.pytest_plugin.runs import PAYMENT_STAYS, PLUGIN, PYTEST, run, variables, write
 
 ENTRY = Path(__file__).resolve().parents[2] / "emulator" / "pytest_plugin" / "entry"
@@ -53,20 +53,9 @@ def test_the_installed_plugin_is_up_to_date() -> None:
 
 
 def test_an_unused_plugin_imports_only_itself() -> None:
-    ran = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import argparse, pytest, sys, urllib.parse\n"
-            "before = set(sys.modules)\n"
-            f"import {PLUGIN}\n"
-            "print(*sorted(set(sys.modules) - before))",
-        ],
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-    )
-    assert ran.stdout.split() == [PLUGIN]
+    before = "import argparse, pytest, sys, urllib.parse\nbefore = set(sys.modules)"
+    after = f"import {PLUGIN}\nprint(*sorted(set(sys.modules) - before))"
+    assert run_program(sys.executable, "-c", f"{before}\n{after}").stdout.split() == [PLUGIN]
 
 
 TEST_OF_IMPORTS = """\
@@ -221,11 +210,8 @@ def test_a_payment(payments_account):
 def test_a_failure_with_an_external_emulator_has_a_report(
     run_here: Run, payments_emulator: PaymentsEmulator
 ) -> None:
-    _, printed = run_here(
-        {"test_kiosk.py": TESTS_WITH_AN_EXTERNAL_EMULATOR},
-        "--payments-emulator-url",
-        f"{payments_emulator.base_url}/",
-    )
+    option = ("--payments-emulator-url", f"{payments_emulator.base_url}/")
+    _, printed = run_here({"test_kiosk.py": TESTS_WITH_AN_EXTERNAL_EMULATOR}, *option)
     assert "HTTP Error 500" in printed
     assert f"\n{payments_emulator.base_url}\n" in printed
     report = printed.partition("- payments emulator -")[2].splitlines()

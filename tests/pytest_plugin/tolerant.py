@@ -10,16 +10,9 @@ from urllib.request import Request, urlopen
 from emulator.clock import RealClock
 from emulator.domain.variant_effects import UNKNOWN_CODE
 from emulator.pytest_plugin.account import PaymentsAccount
+from tests.world import order
 
 Json = dict[str, Any]
-ORDER = {
-    "currency": "ETB",
-    "methods": ["telebirr"],
-    "success_url": "https://shop.example/paid",
-    "cancel_url": "https://shop.example/cart",
-}
-
-
 CODES = {401: "invalid_api_key", 404: "payment_not_found", 409: "idempotency_key_reused"}
 
 
@@ -63,7 +56,7 @@ class Client:
     def create(self, number: int) -> Answer:
         metadata = {"order": str(number), "created_at": "2026-01-01T00:00:00.000Z"}
         keys = {"idempotency_key": f"order-{number}", "metadata": metadata}
-        answer = self.send("", {**ORDER, **keys, "amount": 100 * number})
+        answer = self.send("", order(**keys, amount=100 * number))
         if 200 <= answer.status < 300:
             assert answer.json["metadata"] == metadata
             self.states.setdefault(answer.json["id"], answer.json["status"])
@@ -108,8 +101,8 @@ def play(account: PaymentsAccount) -> None:
     )
     assert lifetime == timedelta(minutes=30)
     assert {client.create(1).body for _ in range(3)} == {first.body}
-    assert refusal(client.send("", {**ORDER, "amount": 1})) == (400, "invalid_amount", "amount")
-    conflict = {**ORDER, "amount": 999, "idempotency_key": "order-1"}
+    assert refusal(client.send("", order(amount=1))) == (400, "invalid_amount", "amount")
+    conflict = order(amount=999, idempotency_key="order-1")
     assert refusal(client.send("", conflict))[:2] == (409, "idempotency_key_reused")
     assert refusal(client.send("/pay_unknown"))[:2] == (404, "payment_not_found")
     assert refusal(client.send("", key="test_unknown_key"))[:2] == (401, "invalid_api_key")

@@ -20,7 +20,7 @@ from emulator.http.client import EmulatorClient
 from emulator.scenarios.webhook_form_file import load_webhook_form, shipped_form
 from emulator.tools.probe import CASES, Answer, Probe
 from tests.cli.invocation import error_line, invoke, other_server, output, usage_error
-from tests.cli.processes import free_port
+from tests.cli.processes import FREE_PORTS, free_port
 from tests.server.webhooks.receiver import HANG_UP, Received, Reply, Response, receiving
 from tests.server.webhooks.receiver import Answer as AnyHandler
 from tests.tools.doctor.examinations import emulator, emulator_on_a_thread
@@ -28,9 +28,9 @@ from tests.world import TEST_KEY
 
 SECRET = "whsec_" + b64encode(bytes(range(24))).decode()
 HEX_SECRET = bytes(range(24)).hex()
-PORTS = ("--port", "0", "--checkout-port", "0")
 REFUSED = ("changed body", "wrong secret", "no signature", "an hour old")
 NAMES = [case.name for case in CASES]
+WITHOUT_TIME = ("an hour old", "two signatures, the newer first")
 
 
 @dataclass
@@ -88,20 +88,15 @@ def signature_of(headers: dict[str, str], body: bytes) -> str:
 
 
 async def answers(
-    handler: AnyHandler, form: WebhookForm = STANDARD, secret: str = SECRET
-) -> dict[str, Answer]:
-    """The answers of a handler, by the name of the case."""
-    async with emulator() as url, EmulatorClient(BaseUrl.parse(url), TEST_KEY) as client:
-        return await answers_with(client, handler, form, secret)
-
-
-async def answers_with(
-    client: EmulatorClient,
     handler: AnyHandler,
     form: WebhookForm = STANDARD,
     secret: str = SECRET,
+    client: EmulatorClient | None = None,
 ) -> dict[str, Answer]:
-    """The same, with the payments of an emulator; they have the metadata `order`."""
+    """The answers of a handler, by the name of the case; the payments have the metadata `order`."""
+    if client is None:
+        async with emulator() as url, EmulatorClient(BaseUrl.parse(url), TEST_KEY) as client:
+            return await answers(handler, form, secret, client)
     found: list[Answer] = []
     async with receiving(handler) as receiver:
         await Probe(
@@ -151,7 +146,7 @@ async def test_the_payment_of_each_webhook_can_be_retrieved_and_has_the_metadata
                 assert (payment["status"], payment["metadata"]) == ("completed", {"order": "17"})
             return Reply(status=status)
 
-        found = await answers_with(client, retrieve)
+        found = await answers(retrieve, client=client)
     assert {answer.verdict for answer in found.values()} == {"right"}
 
 
@@ -200,22 +195,13 @@ async def test_after_a_genuine_webhook_without_an_answer_nothing_more_is_sent() 
 @pytest.mark.parametrize(
     ("form", "secret", "missing"),
     [
-        (
-            "unsigned",
-            "",
-            [*NAMES[3:8], "unknown event"],
-        ),
-        ("hex-header", "secret", ["an hour old", "two signatures, the newer first"]),
+        ("unsigned", "", [*NAMES[3:8], "unknown event"]),
+        ("hex-header", "secret", [*WITHOUT_TIME]),
         ("timestamped-hex", "secret", []),
         (
             "form-fields",
             HEX_SECRET,
-            [
-                "an hour old",
-                "two signatures, the newer first",
-                "JSON in another serialisation",
-                "broken body",
-            ],
+            [*WITHOUT_TIME, "JSON in another serialisation", "broken body"],
         ),
     ],
 )
@@ -242,7 +228,7 @@ async def test_a_token_signs_no_body(tmp_path: Path) -> None:
 
 def test_the_command_prints_the_answers_and_their_number() -> None:
     with other_server((200, b"")) as url:
-        code, printed = output("probe", url, "--secret", SECRET, *PORTS)
+        code, printed = output("probe", url, "--secret", SECRET, *FREE_PORTS)
     assert code == 1
     assert printed.splitlines()[:5] == [
         "right           genuine                          200",
@@ -262,7 +248,7 @@ def test_the_command_ends_with_0_if_each_answer_is_right(tmp_path: Path) -> None
     # The bodies that are broken or empty come last.
     with other_server(*[(200, b"")] * 5, (400, b"")) as url:
         code, printed = output(
-            *("probe", url, "--webhook-format", "unsigned", *PORTS, "--json", str(file))
+            *("probe", url, "--webhook-format", "unsigned", *FREE_PORTS, "--json", str(file))
         )
     assert (code, "6 of 6 right, 6 not applicable" in printed) == (0, True)
     document = json.loads(file.read_bytes())
@@ -280,7 +266,7 @@ def test_the_command_ends_with_0_if_each_answer_is_right(tmp_path: Path) -> None
 
 def test_without_a_secret_the_command_prints_the_same_secret_in_each_run() -> None:
     with other_server((500, b"")) as url:
-        printed = [output("probe", url, *PORTS)[1].splitlines()[0] for _ in range(2)]
+        printed = [output("probe", url, *FREE_PORTS)[1].splitlines()[0] for _ in range(2)]
     assert printed[0] == printed[1]
     assert printed[0].startswith("The handler needs this webhook secret: whsec_")
 
@@ -307,14 +293,14 @@ def test_the_endpoint_of_a_running_emulator_has_the_secret_and_the_form() -> Non
     ],
 )
 def test_a_wrong_option_is_refused(options: list[str], expected: str) -> None:
-    assert usage_error("probe", *options, *(PORTS if "--secret" in options else ())).startswith(
-        expected
-    )
+    assert usage_error(
+        "probe", *options, *(FREE_PORTS if "--secret" in options else ())
+    ).startswith(expected)
 
 
 def test_a_handler_or_an_emulator_that_cannot_be_reached_is_named() -> None:
     nowhere = f"http://127.0.0.1:{free_port()}"
-    ended = invoke("probe", nowhere, "--secret", SECRET, *PORTS)
+    ended = invoke("probe", nowhere, "--secret", SECRET, *FREE_PORTS)
     assert error_line(ended) == f"cannot reach the handler: {nowhere}: connection refused"
     ended = invoke("probe", nowhere, "--url", nowhere)
     assert error_line(ended).startswith(f"the payments emulator at {nowhere} does not respond")
