@@ -111,7 +111,7 @@ async def test_no_task_waits_for_a_deleted_endpoint() -> None:
             await webhooks.endpoints.delete(account.test, hooks.endpoint["id"])
 
         account.clock.stand_at(account.clock.now() + 3_600_000)
-        waiting = webhooks.wait_for_due(account, deadline_ms=2**53)
+        waiting = webhooks.dispatcher.wait_for_due(account, deadline_ms=2**53)
         made, _ = await asyncio.gather(waiting, delete_later())
         assert made
         assert len(hooks.receiver.received) == 1

@@ -224,7 +224,8 @@ class TestSleep:
 
     async def test_without_timers_the_scheduler_never_wakes(self) -> None:
         async with observed() as (emulator, wall):
-            await wall.waited_until(None)
+            for _ in ("scheduler", "dispatcher"):
+                await wall.waited_until(None)
             for _ in range(10):
                 wall.move(86_400_000)
                 await run_pending(emulator)
@@ -279,7 +280,8 @@ class TestSleep:
 
     async def test_timers_of_a_frozen_clock_do_not_wake_the_scheduler(self) -> None:
         async with observed() as (emulator, wall):
-            await wall.waited_until(None)
+            for _ in ("scheduler", "dispatcher"):
+                await wall.waited_until(None)
             await emulator.control("PUT", "/clock", {"frozen": True})
             payment = await emulator.create()
             wall.move(10 * HALF_AN_HOUR_MS)

@@ -205,7 +205,9 @@ class ClockService(EngineService):
 
     async def _advance(self, account: Account, plan: "_AdvancePlan") -> bool:
         """Repeat steps; returns whether the target was reached before a limit."""
-        wait_for_attempts = partial(self._webhooks.wait_for_due, account, plan.deadline_ms)
+        wait_for_attempts = partial(
+            self._webhooks.dispatcher.wait_for_due, account, plan.deadline_ms
+        )
         is_late = plan.waits and not await wait_for_attempts()
         while not is_late:
             # A step that fires no timer is short.

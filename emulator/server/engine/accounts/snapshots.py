@@ -115,8 +115,6 @@ class Snapshots(EngineService):
         async with account.advancing:
             account.check_open()
             snapshot, state = await self._load(account, name)
-            if state.rows["endpoints"]:
-                self._webhooks.start()
             await self._restore(account, snapshot, state)
         self._scheduler.reschedule(account)
         return snapshot

@@ -47,19 +47,11 @@ class EndpointTerms(Struct, frozen=True, kw_only=True):
 class Endpoints(StateService):
     """Creates, changes and deletes endpoints, in one transaction each.
 
-    `before_first` starts the dispatcher; it is called before there is an endpoint. `after_delete`
-    gets the position of an endpoint that was deleted.
+    `after_delete` gets the position of an endpoint that was deleted.
     """
 
-    def __init__(
-        self,
-        context: StateContext,
-        *,
-        before_first: Callable[[], None],
-        after_delete: Callable[[int], None],
-    ) -> None:
+    def __init__(self, context: StateContext, *, after_delete: Callable[[int], None]) -> None:
         super().__init__(context)
-        self._before_first = before_first
         self._after_delete = after_delete
 
     @property
@@ -81,7 +73,6 @@ class Endpoints(StateService):
         Raises TooManyEndpoints, and InvalidField for a secret that does not fit the form, or a form
         that does not fit a scenario.
         """
-        self._before_first()
         _check_tampers(owner.account, terms.form or self._form)
         return await self._database.write(partial(self._create, owner=owner, url=url, terms=terms))
 
@@ -138,7 +129,6 @@ class Endpoints(StateService):
 
         Returns the endpoints as a reset creates them, by the number of their owner.
         """
-        self._before_first()
         is_hex = _needs_hex(self._form)
         secret = configured.secret or ids.webhook_secret(account.test.stream, 0, is_hex=is_hex)
         present = await self._ensure(account, configured.url, EndpointTerms(secret=secret))

@@ -14,7 +14,6 @@ from emulator.domain.webhooks import (
     RegisteredEndpoint,
     tamper_problem,
 )
-from emulator.scenarios.scenario_file import delivery_fault_json
 from emulator.scenarios.values import Fault
 from emulator.server.engine.delivery.dispatcher import Dispatcher
 from emulator.server.engine.state.account import Owner
@@ -148,7 +147,11 @@ def _row(
     *,
     copy: int = 0,
 ) -> Delivery:
-    effect = _NO_EFFECT if fault is None else fault.effect
+    effect, written = _NO_EFFECT, None
+    if fault is not None:
+        from emulator.scenarios.scenario_file import delivery_fault_json
+
+        effect, written = fault.effect, delivery_fault_json(fault)
     delay_ms = MAX_POSTPONED_MS if effect.until_next_event else effect.delay_ms
     if effect.delays_ms:
         delay_ms = effect.delays_ms[copy]
@@ -164,7 +167,7 @@ def _row(
         sequence=tx.next_timer(),
         is_postponed=effect.until_next_event,
         tamper=effect.tamper,
-        fault=None if fault is None else delivery_fault_json(fault),
+        fault=written,
         is_concurrent=effect.concurrent,
         timeout_ms=effect.timeout_ms,
     )
