@@ -13,7 +13,7 @@ from emulator.scenarios.rules import designated_numbers
 from emulator.server.app.application import Application
 from emulator.server.engine.state.account import Account
 from emulator.settings import IN_MEMORY, Settings
-from emulator.settings.values import STANDARD_WEBHOOKS
+from emulator.settings.options import STANDARD_WEBHOOKS
 
 _PUBLIC_KEYS = {DEMO_TEST_KEY, DEMO_LIVE_KEY}
 _NAME_WIDTH = 11

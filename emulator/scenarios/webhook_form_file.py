@@ -45,7 +45,7 @@ from emulator.scenarios.problems import Problem, ScenarioError, hint_nearest
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION, VERSION_KEY
 from emulator.scenarios.values import Json, Scenario
 from emulator.scenarios.webhook_form_rules import FORM_CHECKS
-from emulator.settings.values import data_directory
+from emulator.settings.options import data_directory
 
 MAX_FORM_CHARACTERS = 16_384
 MAX_PLACEHOLDERS = 64

@@ -1,9 +1,8 @@
 """The settings of `serve`, from flags, variables and a file."""
 
-from emulator.settings.option_types import Form, parse_checkout_url
-from emulator.settings.options import OPTIONS, Option
+from emulator.settings.option_types import IN_MEMORY, Form, parse_checkout_url
+from emulator.settings.options import OPTIONS, Option, Settings, data_directory
 from emulator.settings.resolution import WrongSettings, resolve, start_warnings
-from emulator.settings.values import IN_MEMORY, Settings, data_directory
 
 __all__ = [
     "IN_MEMORY",

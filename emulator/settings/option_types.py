@@ -21,8 +21,8 @@ from emulator.domain.hosts import ACCEPTED_URL, MAX_PORT, is_ip_literal, parse_u
 from emulator.domain.instants import ACCEPTED_CLOCKS, parse_clock
 from emulator.domain.message_text import copied_ends
 from emulator.domain.variants import vary_setting
-from emulator.settings.values import IN_MEMORY
 
+IN_MEMORY = ":memory:"
 MAX_REQUESTS = 1_000_000
 MAX_HOST_LENGTH = 253
 MAX_SECRET_LENGTH = 256

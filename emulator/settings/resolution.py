@@ -10,9 +10,14 @@ from emulator.domain.message_text import nearest_word, nearest_word_hint
 from emulator.domain.payment_methods import METHODS
 from emulator.domain.user_error import UserError
 from emulator.domain.webhook_forms import SecretFormat
-from emulator.settings.option_types import Form
-from emulator.settings.options import OPTIONS, OptionValue, option_named
-from emulator.settings.values import IN_MEMORY, STANDARD_WEBHOOKS, Settings
+from emulator.settings.option_types import IN_MEMORY, Form
+from emulator.settings.options import (
+    OPTIONS,
+    STANDARD_WEBHOOKS,
+    OptionValue,
+    Settings,
+    option_named,
+)
 
 # What Kubernetes sets in every pod beside a Service, such as `emulator` or `emulator-checkout`.
 _OF_KUBERNETES = re.compile(

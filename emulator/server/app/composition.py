@@ -17,7 +17,7 @@ from emulator.server.engine.payments.payments import CheckoutAddress
 from emulator.server.engine.state.account import ConfiguredEndpoint, EngineConfig
 from emulator.server.engine.state.rules import Origin
 from emulator.settings import Settings, data_directory
-from emulator.settings.values import STANDARD_WEBHOOKS
+from emulator.settings.options import STANDARD_WEBHOOKS
 
 if TYPE_CHECKING:
     from emulator.domain.webhook_forms import WebhookForm
