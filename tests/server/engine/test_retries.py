@@ -11,12 +11,10 @@ from emulator.domain.instants import format_instant, parse_clock
 from emulator.domain.webhooks import AttemptResult, Profile, WebhookResponse
 from emulator.server.engine.delivery.attempts import MAX_RETRY_AFTER_MS, delay_ms_after, is_gone
 from emulator.settings import Settings
-from tests.depth import usually
 from tests.server.engine.observed_world import observed, run_pending
 from tests.server.engine.snapshot_calls import connection
 from tests.server.engine.webhook_world import (
     TIMES_OUT,
-    WebhookWorld,
     attempts_in,
     register,
     reply_after,
@@ -25,7 +23,6 @@ from tests.server.engine.webhook_world import (
 from tests.server.webhooks.receiver import NEVER, Received, Reply, receiving, replies
 from tests.world import START, START_MS, World, world
 
-MANY = usually(20, deep=200)
 SECOND = 1_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
@@ -55,6 +52,7 @@ def refusing(_: Received) -> Reply:
     return Reply(status=500)
 
 
+@pytest.mark.clause("6.4")
 @pytest.mark.parametrize(
     ("profile", "delays_ms"), [("default", DEFAULT_MS), ("standard", STANDARD_MS)]
 )
@@ -74,17 +72,6 @@ async def test_a_delivery_fails_after_the_last_attempt_of_its_profile(
         assert len(hooks.receiver.received) == len(delays_ms)
         assert len({received.body for received in hooks.receiver.received}) == 1
         assert len(set(hooks.ids)) == 1
-
-
-async def test_an_attempt_is_made_at_its_millisecond_and_not_before() -> None:
-    async with webhook_world(refusing) as hooks:
-        await hooks.create()
-        for already, wait_ms in enumerate(DEFAULT_MS[1:], start=1):
-            assert await hooks.advance((wait_ms - 1) / 1_000) == []
-            assert len(hooks.receiver.received) == already
-            [effect] = await hooks.advance(0.001)
-            assert effect["number"] == already + 1
-        assert await hooks.advance(1_000) == []
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -401,31 +388,6 @@ async def test_pending_attempts_continue_when_the_clock_flows() -> None:
         await hooks.receiver.wait_for(2)
 
 
-@pytest.mark.sampled
-async def test_many_events_reach_a_receiver_that_fails_every_second_request() -> None:
-    """Half of those that are left fail at each instant: one is left after ten attempts."""
-    async with webhook_world(every_second(), profile="standard") as hooks:
-        await tell(hooks, MANY)
-        await hooks.advance(77 * 3_600)
-        failed = await hooks.deliveries("?status=failed")
-        assert len(failed) <= 1
-        hooks.receiver.answer = lambda _: Reply()
-        for delivery in failed:
-            await hooks.resend(delivery)
-        states = {delivery["status"] for delivery in await hooks.deliveries("?limit=1000")}
-        assert states == {"succeeded"}
-        assert len(set(hooks.ids)) == MANY
-
-
-async def tell(hooks: WebhookWorld, count: int) -> None:
-    for _ in range(count // 2):
-        payment = await hooks.emulator.create(expires_in=1_000_000)
-        body = {"status": "processing"}
-        await hooks.emulator.control("POST", f"/payments/{payment['id']}/transition", body)
-    await hooks.settle()
-    assert len(hooks.receiver.received) == count
-
-
 def every_second() -> Any:
     count = 0
 
@@ -489,8 +451,7 @@ async def test_a_resend_that_is_answered_with_410_ends_the_schedule_too() -> Non
 # Wed, 21 Oct 2026 07:28:00 GMT, and a quarter of a second.
 NOW_MS = 1_792_567_680_250
 S = 1_000
-MIN = 60_000
-H = 3_600_000
+DAY_MS = 24 * HOUR
 
 UNREACHABLE = AttemptResult(response=None, error="connection refused")
 
@@ -508,81 +469,32 @@ def delay_ms(
     return delay_ms_after(profile, attempts, result, wall_now_ms=NOW_MS)
 
 
-@pytest.mark.clause("6.4")
 @pytest.mark.parametrize(
-    ("profile", "delays_ms"),
+    ("status", "retry_after", "attempts", "delay"),
     [
-        (Profile.DEFAULT, [0, 1 * S, 5 * S, 15 * S, 60 * S]),
-        (
-            Profile.STANDARD,
-            [0, 5 * S, 5 * MIN, 30 * MIN, 2 * H, 5 * H, 10 * H, 14 * H, 20 * H, 24 * H],
-        ),
+        *((status, "30", 1, 30 * S) for status in (429, 503)),
+        *((503, text, 1, 30 * S) for text in ("030", " 30 ")),
+        (503, "Wed, 21 Oct 2026 07:28:30 GMT", 1, 30 * S - 250),
+        (503, "Wednesday, 21-Oct-26 07:28:30 GMT", 1, 30 * S - 250),
+        (503, "Wed Oct 21 07:28:30 2026", 1, 30 * S - 250),
+        # Never sooner than the schedule, nor a day later, and no further attempt.
+        *((503, text, 2, 5 * S) for text in ("0", "1", "Wed, 21 Oct 2026 07:28:01 GMT")),
+        *((429, text, 1, DAY_MS) for text in ("86401", "9" * 18, "Fri, 31 Dec 9999 23:59:59 GMT")),
+        (503, "30", 5, None),
+        # Other statuses, and values that are invalid or past.
+        *((status, "30", 1, 1 * S) for status in (301, 400, 404, 500, 502, 504)),
+        *((503, text, 1, 1 * S) for text in ("", "-30", "+30", "30.5", "3e1", "٣٠", "soon")),
+        *((503, text, 1, 1 * S) for text in ("9" * 400, "2026-10-21T07:30:00Z")),
+        (503, "Wed, 21 Oct 2025 07:28:00 GMT", 1, 1 * S),
+        (503, "Wed, 21 Oct 99999 07:28:00 GMT", 1, 1 * S),
+        (503, "Wed, 99 Oct 2026 07:28:00 GMT", 1, 1 * S),
     ],
 )
-def test_each_profile_has_its_delays(profile: Profile, delays_ms: list[int]) -> None:
-    found = [delay_ms(UNREACHABLE, attempts, profile) for attempts in range(12)]
-    assert found == delays_ms + [None] * (12 - len(delays_ms))
-
-
-@pytest.mark.parametrize("status", [429, 503])
-@pytest.mark.parametrize(
-    ("retry_after", "delay"),
-    [
-        ("30", 30 * S),
-        ("030", 30 * S),
-        (" 30 ", 30 * S),
-        ("2", 2 * S),
-        ("Wed, 21 Oct 2026 07:28:30 GMT", 30 * S - 250),
-        ("Wednesday, 21-Oct-26 07:28:30 GMT", 30 * S - 250),
-        ("Wed Oct 21 07:28:30 2026", 30 * S - 250),
-    ],
-)
-def test_retry_after_makes_the_delay_longer(status: int, retry_after: str, delay: int) -> None:
-    assert delay_ms(response(status, retry_after)) == delay
-    assert delay_ms(response(status, retry_after, name="Retry-After")) == delay
-
-
-@pytest.mark.parametrize("retry_after", ["0", "1", "Wed, 21 Oct 2026 07:28:01 GMT"])
-def test_retry_after_does_not_make_the_delay_shorter(retry_after: str) -> None:
-    assert delay_ms(response(503, retry_after), attempts=2) == 5 * S
-
-
-@pytest.mark.parametrize(
-    "retry_after",
-    [
-        "",
-        "-30",
-        "+30",
-        "30.5",
-        "3e1",
-        "٣٠",
-        "soon",
-        "9" * 400,
-        "Wed, 21 Oct 2025 07:28:00 GMT",
-        "Thu, 01 Jan 1970 00:00:00 GMT",
-        "Wed, 21 Oct 99999 07:28:00 GMT",
-        "Wed, 99 Oct 2026 07:28:00 GMT",
-        "2026-10-21T07:30:00Z",
-    ],
-)
-def test_a_retry_after_that_is_invalid_or_past_is_ignored(retry_after: str) -> None:
-    assert delay_ms(response(503, retry_after)) == 1 * S
-
-
-@pytest.mark.parametrize(
-    "retry_after", ["86401", "999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"]
-)
-def test_retry_after_is_limited_to_one_day(retry_after: str) -> None:
-    assert delay_ms(response(429, retry_after)) == MAX_RETRY_AFTER_MS == 24 * H
-
-
-@pytest.mark.parametrize("status", [301, 400, 404, 500, 502, 504])
-def test_retry_after_counts_only_with_429_and_503(status: int) -> None:
-    assert delay_ms(response(status, "30")) == 1 * S
-
-
-def test_retry_after_adds_no_attempt() -> None:
-    assert delay_ms(response(503, "30"), attempts=5) is None
+def test_retry_after_delays_the_next_attempt_of_the_schedule(
+    status: int, retry_after: str, attempts: int, delay: int | None
+) -> None:
+    assert delay_ms(response(status, retry_after), attempts) == delay
+    assert delay_ms(response(status, retry_after, name="Retry-After"), attempts) == delay
 
 
 @given(st.text() | st.text(alphabet="0123456789 ,:+-.WedOctGMT"))
