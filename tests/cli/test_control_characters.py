@@ -14,8 +14,7 @@ import pytest
 
 from emulator.cli.output import write
 from emulator.reporting import Paint, verdict_lines
-from emulator.scenarios.runner.diff import side_by_side
-from emulator.scenarios.runner.results import Mismatch
+from emulator.scenarios.runner.results import Mismatch, side_by_side
 from emulator.scenarios.values import VariantKind
 from emulator.tools.doctor.report import Perspective, problem, section_lines
 from emulator.tools.explore import report as explore

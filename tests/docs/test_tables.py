@@ -31,8 +31,8 @@ from emulator.server.engine.accounts.clock_service import MAX_ADVANCE_MS
 from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS
 from emulator.server.engine.delivery.attempts import DELAYS_MS, MAX_RETRY_AFTER_MS
+from emulator.server.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
 from emulator.server.engine.delivery.gates import MAX_ATTEMPTS
-from emulator.server.engine.delivery.job_selection import MAX_CONCURRENT_ATTEMPTS
 from emulator.server.engine.state.journal import (
     MAX_ENTRIES,
     MAX_JOURNAL_BYTES,

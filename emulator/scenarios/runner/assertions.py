@@ -7,8 +7,7 @@ from emulator.domain.transitions import TIMED_OUT
 from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import EVENTS, MAX_ENTRIES, PAYMENT
 from emulator.http.response import HttpResponse
-from emulator.scenarios.runner.diff import Explanation, is_same, side_by_side
-from emulator.scenarios.runner.results import Failure, Mismatch
+from emulator.scenarios.runner.results import Explanation, Failure, Mismatch, is_same, side_by_side
 from emulator.scenarios.runner.step_executor import NamedPayments, UnknownPaymentName
 from emulator.scenarios.runner.trace import WebhookInbox
 from emulator.scenarios.values import Expect, FieldCheck, Json

@@ -15,8 +15,7 @@ from emulator.files.yaml_writer import yaml_text
 from emulator.scenarios import scenario_file
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.problems import Problem, ScenarioError, in_one_line
-from emulator.scenarios.runner.diff import RowMark
-from emulator.scenarios.runner.results import PlayedStep
+from emulator.scenarios.runner.results import PlayedStep, RowMark
 from emulator.server.api.bodies import YamlBody
 from emulator.server.control.calls import Call, operation
 from emulator.server.control.document import scenario_schemas

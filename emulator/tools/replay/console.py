@@ -6,8 +6,15 @@ from textwrap import wrap
 
 from emulator.domain.message_text import escape_controls
 from emulator.reporting import ERASE_LINE, Paint, counted, verdict_lines
-from emulator.scenarios.runner.diff import Row, RowMark
-from emulator.scenarios.runner.results import Case, CaseResult, Failure, Mismatch, PlayedStep
+from emulator.scenarios.runner.results import (
+    Case,
+    CaseResult,
+    Failure,
+    Mismatch,
+    PlayedStep,
+    Row,
+    RowMark,
+)
 from emulator.scenarios.values import Repeat, Step
 from emulator.tools.replay.coverage import Coverage, Group
 

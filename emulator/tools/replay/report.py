@@ -11,10 +11,10 @@ from typing import Any
 from emulator.diagrams import Diagram
 from emulator.domain.payment import STATUS_OF_EVENT
 from emulator.reporting import PLAIN, JUnitCase, html_report, junit_file
-from emulator.scenarios.runner.diff import RowMark
 from emulator.scenarios.runner.results import (
     CaseResult,
     PlayedStep,
+    RowMark,
     TracedRequest,
     TracedWebhook,
     copy_texts,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from emulator.scenarios.runner.diff import (
+from emulator.scenarios.runner.results import (
     MAX_COLUMN_WIDTH,
     Explanation,
     RowMark,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.server.engine.delivery.job_selection import MAX_CONCURRENT_ATTEMPTS
+from emulator.server.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
 from tests.server.engine.webhook_world import pay, register, reply_after, webhook_world
 from tests.server.webhooks.receiver import HANG_UP, NEVER, Received, Reply, receiving
 from tests.turns import turn

@@ -10,7 +10,7 @@ from threading import Condition
 
 import pytest
 
-from emulator.server.engine.delivery.job_selection import MAX_CONCURRENT_ATTEMPTS
+from emulator.server.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
 from tests.cli.invocation import running
 from tests.cli.processes import HANGS_AFTER_S, Server, ask, free_port, serving, wait_for
 from tests.depth import usually

@@ -6,8 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from emulator.reporting import Paint
-from emulator.scenarios.runner.diff import side_by_side
-from emulator.scenarios.runner.results import Case, CaseResult, Mismatch, Trace
+from emulator.scenarios.runner.results import Case, CaseResult, Mismatch, Trace, side_by_side
 from emulator.scenarios.scenario_file import step_name, step_text
 from emulator.tools.replay.console import (
     MAX_FAILURE_LINES,

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from emulator.scenarios.runner.diff import side_by_side
-from emulator.scenarios.runner.results import CaseResult, Mismatch, Trace
+from emulator.scenarios.runner.results import CaseResult, Mismatch, Trace, side_by_side
 from emulator.tools.replay.report import MAX_BODY_CHARACTERS, MAX_SHOWN, pretty, report
 from tests.tools.replay.report_page import (
     Page,

@@ -14,9 +14,8 @@ from emulator.domain.webhook_forms import WebhookForm
 from emulator.domain.webhooks import Attempt, DeliveryState, RegisteredEndpoint, Tamper, Trigger
 from emulator.http.webhook_messages import render_body, tampered_body
 from emulator.server.engine.delivery.attempts import DeliveryJob, delivery_id, delivery_job
-from emulator.server.engine.delivery.dispatcher import Dispatcher
+from emulator.server.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS, Dispatcher
 from emulator.server.engine.delivery.endpoints import find_endpoint
-from emulator.server.engine.delivery.job_selection import MAX_CONCURRENT_ATTEMPTS
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.storage import deliveries, endpoints

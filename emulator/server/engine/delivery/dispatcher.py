@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
 from typing import NamedTuple
@@ -10,16 +11,17 @@ from typing import NamedTuple
 from emulator.clock import PAUSE_AFTER_FAILURE_MS, pause
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
-from emulator.domain.webhooks import MAX_HEAD_START_MS, Trigger
+from emulator.domain.transitions import LAST_SEQUENCE, DueKey
+from emulator.domain.webhooks import Trigger
 from emulator.files import descriptor_limit
-from emulator.server.engine.delivery.attempts import Attempts, DeliveryJob
-from emulator.server.engine.delivery.gates import AwaitedPages, Holds, Pauses, attempt_slots
-from emulator.server.engine.delivery.job_selection import (
-    MAX_CONCURRENT_ATTEMPTS,
-    EndpointQueue,
-    NextJobs,
-    horizon,
-    next_jobs,
+from emulator.server.engine.delivery.attempts import Attempts, DeliveryJob, delivery_job
+from emulator.server.engine.delivery.gates import (
+    MAX_PAUSED_DELIVERIES,
+    AwaitedPages,
+    HeadStarts,
+    Holds,
+    Pauses,
+    attempt_slots,
 )
 from emulator.server.engine.state.account import FAR_OFF, NEVER, Account, Owner
 from emulator.server.engine.state.context import FailureLog, StateContext, StateService
@@ -28,14 +30,37 @@ from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import DatabaseLost, reads
 from emulator.server.storage.deliveries import Delivery
 
+# Concurrent attempts for one endpoint. Each has a connection of its own, and a small server, such
+# as Python's, has a backlog of five: the next connection would take a second.
+MAX_CONCURRENT_ATTEMPTS = 5
+
 logger = logging.getLogger(__name__)
 
 
-class _HeadStart(NamedTuple):
-    """Deliveries that have to arrive before the response of a create call."""
+@dataclass(slots=True, eq=False)
+class EndpointQueue:
+    """The attempts in progress for one endpoint, and when its next delivery is due.
 
-    awaited: set[int]
-    has_arrived: asyncio.Event
+    `due_at` is NEVER also where nothing can begin before an attempt in progress ends.
+    """
+
+    owner: Owner
+    endpoint: int
+    due_at: Instant = NEVER
+    in_progress: dict[int, Delivery] = field(default_factory=dict)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+
+class NextJobs(NamedTuple):
+    """The jobs of a queue that can begin now, and when the queue has to be read again.
+
+    `paused` deliveries are due and wait for the end of a pause.
+    """
+
+    jobs: list[DeliveryJob]
+    due_at: Instant
+    has_more: bool
+    paused: int = 0
 
 
 class Dispatcher(StateService):
@@ -53,7 +78,7 @@ class Dispatcher(StateService):
         self._to_wake: set[Owner] = set()
         self._woken = asyncio.Event()
         self._waiting: dict[Account, asyncio.Event] = {}
-        self._head_starts: dict[tuple[Owner, str], _HeadStart] = {}
+        self.head_starts = HeadStarts(self._wall)
         self._tasks: set[asyncio.Task[None]] = set()
         self._unread = FailureLog(logger, "the webhooks of an endpoint could not be read")
         self._unattempted = FailureLog(logger, "a webhook could not be attempted")
@@ -227,11 +252,7 @@ class Dispatcher(StateService):
             self._read_soon(queue)  # Which notifies the waiting task when nothing is in progress.
         else:
             self._notify_waiting(queue)
-        head_start = self._head_starts.get((queue.owner, job.payment_id or ""))
-        if head_start is not None:
-            head_start.awaited.discard(position)
-            if not head_start.awaited:
-                head_start.has_arrived.set()
+        self.head_starts.end(queue.owner, job.payment_id, position)
 
     async def wait_for_due(self, account: Account, deadline_ms: float) -> bool:
         """Wait until all due attempts of an account have been made, or for monotonic time.
@@ -268,26 +289,6 @@ class Dispatcher(StateService):
             delivery is not None and deliveries.due_key(delivery) <= latest for delivery in pending
         )
 
-    def give_head_start(self, owner: Owner, payment_id: str, awaited: Iterable[int]) -> None:
-        """Register the deliveries that have to arrive before the response of a create call."""
-        self._head_starts[owner, payment_id] = _HeadStart(set(awaited), asyncio.Event())
-
-    async def head_start(self, owner: Owner, payment_id: str) -> None:
-        """Wait for the deliveries that have to arrive before the response.
-
-        During an advance this returns at once: the advance makes their attempts after the
-        receiver of another event, which may be this caller, has responded.
-        """
-        head_start = self._head_starts.get((owner, payment_id))
-        if head_start is None:
-            return
-        try:
-            if owner.account.advance.horizon is None:
-                until = self._wall.now_ms() + MAX_HEAD_START_MS
-                await self._wall.wait(head_start.has_arrived, until=until)
-        finally:
-            self._head_starts.pop((owner, payment_id), None)
-
     def serve_page(self, payment: int) -> None:
         """Start the delay of the attempts that wait for the page of a payment."""
         self.awaited_pages.serve(payment)
@@ -318,8 +319,7 @@ class Dispatcher(StateService):
             for task in queue.tasks:
                 task.cancel()
         self.awaited_pages.release(account)
-        for key in [key for key in self._head_starts if key[0].account is account]:
-            self._head_starts.pop(key).has_arrived.set()
+        self.head_starts.drop(account)
         for owner in account.owners:
             self.pauses.end(owner)
             # There may have been new events meanwhile.
@@ -331,3 +331,66 @@ class Dispatcher(StateService):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.attempts.sender.close()
+
+
+def horizon(account: Account) -> DueKey:
+    """The last due key that may be attempted now."""
+    return account.advance.horizon or (account.clock.now(), LAST_SEQUENCE)
+
+
+def next_jobs(
+    tx: Transaction,
+    queue: EndpointQueue,
+    in_progress: dict[int, Delivery],
+    awaiting_page: Collection[int],
+    *,
+    is_paused: bool = False,
+) -> NextJobs:
+    """The jobs that can begin; in a pause none, but the number of the deliveries that wait."""
+    limit = MAX_PAUSED_DELIVERIES if is_paused else MAX_CONCURRENT_ATTEMPTS - len(in_progress)
+    if limit <= 0 or queue.endpoint not in queue.owner.endpoints:
+        return NextJobs([], NEVER, has_more=False)
+    # A first attempt of theirs is in progress: another first attempt waits for it.
+    first = (delivery for delivery in in_progress.values() if delivery.attempts == 0)
+    busy = set() if is_paused else {delivery.payment for delivery in first}
+    upcoming = deliveries.upcoming(
+        tx,
+        queue.endpoint,
+        exclude=in_progress,
+        busy_payments=busy,
+        awaiting_page=awaiting_page,
+        limit=limit + 1,
+    )
+    latest = horizon(queue.owner.account)
+    due = [delivery for delivery in upcoming if deliveries.due_key(delivery) <= latest]
+    due_at = upcoming[len(due)].due_at or NEVER if len(due) < len(upcoming) else NEVER
+    if is_paused:
+        return NextJobs([], due_at, has_more=False, paused=len(due))
+    begun: list[Delivery] = []
+    has_more = False
+    for delivery in due:
+        is_first = delivery.attempts == 0
+        if delivery in begun:
+            continue
+        if len(begun) >= limit or (is_first and delivery.payment in busy):
+            has_more = True
+            continue
+        # Copies that are sent at the same moment may exceed the limit together.
+        begun += _concurrent_copies(tx, delivery) if is_first else [delivery]
+        if is_first:
+            busy.add(delivery.payment)
+    jobs = [delivery_job(tx, queue.owner, delivery) for delivery in begun]
+    return NextJobs(jobs, due_at, has_more=has_more and len(due) == len(upcoming))
+
+
+def _concurrent_copies(tx: Transaction, delivery: Delivery) -> list[Delivery]:
+    """The deliveries whose first attempts begin together, this one included."""
+    if not delivery.is_concurrent or delivery.payment is None:
+        return [delivery]
+    return [
+        copy
+        for copy in deliveries.pending_of_payment(tx, delivery.payment)
+        if copy.attempts == 0
+        and (copy.event, copy.endpoint, copy.due_at)
+        == (delivery.event, delivery.endpoint, delivery.due_at)
+    ]

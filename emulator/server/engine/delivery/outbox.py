@@ -83,7 +83,7 @@ class Outbox:
             awaited = [row.position for row, effect in new if effect.before_response]
             if awaited:
                 tx.after_commit.append(
-                    partial(self._dispatcher.give_head_start, owner, payment.id, awaited)
+                    partial(self._dispatcher.head_starts.give, owner, payment.id, awaited)
                 )
         self._put(tx, owner, rows)
 

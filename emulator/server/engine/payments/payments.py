@@ -138,7 +138,7 @@ class Payments(EngineService):
                     released.set()
         self._scheduler.reschedule(owner.account)
         if owner.endpoints and not created.is_replay:
-            await self._webhooks.dispatcher.head_start(owner, created.id)
+            await self._webhooks.dispatcher.head_starts.wait(owner, created.id)
         return created
 
     async def _wait_for_key(self, key: _Key) -> None:
