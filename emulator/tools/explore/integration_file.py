@@ -5,7 +5,8 @@ order is, and where the application receives webhooks.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -175,29 +176,31 @@ _ONE_CALL = (
     excludes("command", "request", "json", "form", "headers"),
 )
 _COMMAND = Key(Text(), "A command of the system's shell, whose output is the response.")
+
+
+def _call(example: str, description: str, pattern: re.Pattern[str] = _REQUEST) -> Mapping[str, Key]:
+    """The keys of a request, or of a command in its place."""
+    request = Key(_line(example, pattern), description)
+    return {"request": request, "command": _COMMAND, **_CONTENT}
+
+
+_list = partial(Key, default=())
+_VALUES_TEXT = "What the response has for later entries, which use it as `{name}`."
+_TAMPER_TEXT = "Members that a dishonest customer replaces: refused, or without effect."
+_ONCE_TEXT = "What happens at most once: numbers, Booleans or lists."
+_WITHIN_TEXT = "How long an expected state may take to appear."
+_IDLE_TEXT = "A request that is answered when no background work is left, instead of `within`."
 _START_CALL = MappingOf(
     StartCall,
     {
-        "request": Key(_line("POST /orders", _START_REQUEST), "A request of the customer."),
-        "command": _COMMAND,
-        **_CONTENT,
+        **_call("POST /orders", "A request of the customer.", _START_REQUEST),
         "order": Key(_ORDER, "Where the response, or the payment, has the order's id."),
         "payment": Key(
             VALUE, "Where the response has the payment's id.", default_text="the new payment"
         ),
         "checkout_url": Key(VALUE, "Where the response has the checkout URL of the payment."),
-        "values": Key(
-            PairsOf(VALUE, _VALUE_NAMES),
-            "What the response has for later entries, which use it as `{name}`.",
-            default=(),
-            default_text="none",
-        ),
-        "tamper": Key(
-            PairsOf(JsonValue()),
-            "Members that a dishonest customer replaces: refused, or without effect.",
-            default=(),
-            default_text="no such customer",
-        ),
+        "values": _list(PairsOf(VALUE, _VALUE_NAMES), _VALUES_TEXT, default_text="none"),
+        "tamper": _list(PairsOf(JsonValue()), _TAMPER_TEXT, default_text="no such customer"),
     },
     *_ONE_CALL,
     _needs_members,
@@ -205,72 +208,40 @@ _START_CALL = MappingOf(
 _STATE = MappingOf(
     State,
     {
-        "request": Key(_line("GET /orders/{order}"), "A request that reads the order."),
-        "command": _COMMAND,
-        **_CONTENT,
+        **_call("GET /orders/{order}", "A request that reads the order."),
         "paid": Key(CONDITION, "Whether the order is paid.", required="what a paid order is"),
         "fulfilled": Key(COUNT, "How often the order is fulfilled: a number, Boolean or list."),
         "closed": Key(CONDITION, "Whether the order is closed, as after `failed` and `expired`."),
         "refunded": Key(CONDITION, "Whether the order is refunded, as after `refunded`."),
         "amount": Key(AMOUNT, "What the order costs; a paid order must have been paid with it."),
-        "once": Key(
-            _COUNTS,
-            "What happens at most once: numbers, Booleans or lists.",
-            default=(),
-            default_text="nothing",
-        ),
-        "ignore": Key(_PATHS, "Values that are not compared.", default=(), default_text="none"),
+        "once": _list(_COUNTS, _ONCE_TEXT, default_text="nothing"),
+        "ignore": _list(_PATHS, "Values that are not compared.", default_text="none"),
         "within": Key(
-            Duration(),
-            "How long an expected state may take to appear.",
-            field="within_ms",
-            default=1_000,
-            default_text="1s",
+            Duration(), _WITHIN_TEXT, field="within_ms", default=1_000, default_text="1s"
         ),
-        "idle": Key(
-            _line("POST /idle", may_name=False),
-            "A request that is answered when no background work is left, instead of `within`.",
-        ),
+        "idle": Key(_line("POST /idle", may_name=False), _IDLE_TEXT),
     },
     *_ONE_CALL,
     excludes("idle", "within"),
     _needs_order,
 )
-_JOB = _line("POST /jobs/poll")
-_SETTLE = MappingOf(
-    ShopCall,
-    {
-        "request": Key(_JOB, "The request that starts the job.", required="how the job is started"),
-        **_CONTENT,
-    },
-    _ONE_BODY,
-)
+_JOB = "The request that starts the job."
+_JOB_KEY = Key(_line("POST /jobs/poll"), _JOB, required="how the job is started")
+_SETTLE = MappingOf(ShopCall, {"request": _JOB_KEY, **_CONTENT}, _ONE_BODY)
 _AGAIN = MappingOf(
     StartCall,
     {
-        "request": Key(_line("POST /orders/{order}/pay"), "The request of the customer."),
-        "command": _COMMAND,
-        **_CONTENT,
+        **_call("POST /orders/{order}/pay", "The request of the customer."),
         **{key: _START_CALL.keys[key] for key in ("payment", "checkout_url")},
     },
     *_ONE_CALL,
     excludes("checkout_url", "payment"),
 )
-_BETWEEN = MappingOf(
-    ShopCall,
-    {
-        "request": Key(_line("POST /cart"), "The request of the customer."),
-        "command": _COMMAND,
-        **_CONTENT,
-    },
-    *_ONE_CALL,
-)
+_BETWEEN = MappingOf(ShopCall, _call("POST /cart", "The request of the customer."), *_ONE_CALL)
 _ACCOUNT = MappingOf(
     Account,
     {
-        "request": Key(_line("GET /wallet"), "The request that reads the number."),
-        "command": _COMMAND,
-        **_CONTENT,
+        **_call("GET /wallet", "The request that reads the number."),
         "path": PATH_KEY,
         "match": MATCH_KEY,
         "unit": UNIT_KEY,
@@ -308,6 +279,11 @@ _HISTORY = MappingOf(
     },
 )
 _NAME = Text(NAME_PATTERN, expected=NAME_FORM)
+_BETWEEN_TEXT = "What a customer may do between start and payment, such as a change of the cart."
+_ACCOUNT_TEXT = "A number beside the orders, such as a balance, that grows by what was paid."
+_RUN_TEXT = "The merchant's application, started before and stopped after."
+_REFERENCE_TEXT = "The history with whose end the end is compared."
+_HISTORIES = ListOf(_HISTORY, "a list of histories", "an entry of before")
 KEYS = {
     "version": VERSION_KEY,
     "name": Key(_NAME, "The name of the integration.", required="what the integration is called"),
@@ -323,33 +299,14 @@ KEYS = {
     "again": Key(
         _AGAIN, "How a customer pays an order once more.", default_text="only one payment"
     ),
-    "between": Key(
-        _BETWEEN,
-        "What a customer may do between the start and the payment, such as a change of the cart.",
-        default_text="nothing",
-    ),
-    "account": Key(
-        _ACCOUNT,
-        "A number beside the orders, such as a balance, that grows by what was paid.",
-        default_text="no such number",
-    ),
+    "between": Key(_BETWEEN, _BETWEEN_TEXT, default_text="nothing"),
+    "account": Key(_ACCOUNT, _ACCOUNT_TEXT, default_text="no such number"),
     "settle": Key(_SETTLE, "A job at the end of each history.", default_text="no job"),
     "unusual": Key(Boolean(), "Whether payments also change in unusual ways.", default=False),
-    "run": Key(
-        _RUN,
-        "The merchant's application, started before and stopped after.",
-        default_text="the application is already running",
-    ),
+    "run": Key(_RUN, _RUN_TEXT, default_text="the application is already running"),
     "history": Key(_HISTORY, "The history that `--replay` runs.", default_text="no history"),
-    "reference": Key(
-        _HISTORY, "The history with whose end the end is compared.", default_text="no history"
-    ),
-    "before": Key(
-        ListOf(_HISTORY, "a list of histories", "an entry of before"),
-        "The last histories before.",
-        default=(),
-        default_text="none",
-    ),
+    "reference": Key(_HISTORY, _REFERENCE_TEXT, default_text="no history"),
+    "before": Key(_HISTORIES, "The last histories before.", default=(), default_text="none"),
 }
 INTEGRATION = MappingOf(Integration, KEYS, _needs_amount)
 
