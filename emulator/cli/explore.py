@@ -2,10 +2,11 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 from msgspec.structs import replace
@@ -44,13 +45,6 @@ from emulator.tools.explore.histories import History
 from emulator.tools.explore.integration import FileMistake, Integration
 from emulator.tools.explore.integration_file import located, read_integration
 from emulator.tools.explore.judgement import HistoryFailure
-from emulator.tools.explore.report import (
-    failure_lines,
-    named,
-    saved_file,
-    saved_history,
-    saved_name,
-)
 from emulator.tools.explore.summary import progress_text, summary_lines
 from emulator.tools.json_results import ExploredHistory
 
@@ -60,42 +54,37 @@ DEFAULT_MAX_TIME_MS = 120_000
 # Until all histories with one anomaly ran.
 DEFAULT_MAX_REQUIRED_TIME_MS = 600_000
 DEFAULT_REQUIRED_DEPTH = 1
-DEFAULT_SEED = 1
 MAX_DEPTH = 5
 MAX_FAILURES = 1_000
 # None failed, and fewer histories ran than are required.
 INSUFFICIENT = 3
 MAX_OVERRUN_S = 2  # for a failed history to be reduced after --max-time
 DEFAULT_SAVE_DIRECTORY = Path("explore")
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def _number(name: str, within: range, **more: Any) -> Callable[[Command], Command]:
+    """An option with a whole number."""
+    callback = number_within(int, within.start, within.stop - 1)
+    usual: dict[str, Any] = {"metavar": "N", "type": str, "show_default": True}
+    return click.option(name, callback=callback, **usual | more)
 
 
 @click.command()
 @FILES_ARGUMENT
-@click.option(
+@_number(
     "--depth",
-    metavar="N",
-    type=str,
-    callback=number_within(int, 0, MAX_DEPTH),
+    range(MAX_DEPTH + 1),
     show_default="random larger ones follow those with 2",
     help=f"Run all histories with up to this number of anomalies, 0 to {MAX_DEPTH}, and no others.",
 )
-@click.option(
+@_number(
     "--require-depth",
-    metavar="N",
-    type=str,
-    callback=number_within(int, 0, MAX_DEPTH),
+    range(MAX_DEPTH + 1),
     show_default="1, or --depth if that is smaller",
     help="Exit code 0 needs all histories with up to this number of anomalies, 0 to --depth.",
 )
-@click.option(
-    "--seed",
-    metavar="INTEGER",
-    type=str,
-    callback=number_within(int, SEEDS.start, SEEDS.stop - 1),
-    default=DEFAULT_SEED,
-    show_default=True,
-    help="Seed of the random histories.",
-)
+@_number("--seed", SEEDS, metavar="INTEGER", default=1, help="Seed of the random histories.")
 @click.option(
     "--max-time",
     metavar="DURATION",
@@ -103,13 +92,10 @@ DEFAULT_SAVE_DIRECTORY = Path("explore")
     show_default="2m without --depth, or until those with one anomaly ran, up to 10m",
     help="Maximum time of the whole run, such as 60s.",
 )
-@click.option(
+@_number(
     "--max-failures",
-    metavar="N",
-    type=str,
-    callback=number_within(int, 1, MAX_FAILURES),
+    range(1, MAX_FAILURES + 1),
     default=1,
-    show_default=True,
     help=f"End after this number of failed histories, 1 to {MAX_FAILURES}.",
 )
 @click.option(
@@ -153,21 +139,18 @@ def explore(
     seed: int,
     max_time: int | None,
     max_failures: int,
-    save: Path,
     url: str | None,
     key: str | None,
     webhook_secret: str | None,
     webhook_format: str,
-    json: Path | None,
-    junit: Path | None,
-    report: Path | None,
-    **private: str | None,
+    **others: Any,
 ) -> int:
     """Run a merchant's integration through every history of events.
 
     FILE describes the integration. The command judges each history.
     """
-    url, key, settings = private_emulator_settings(url, key, private)
+    files_written = {name: others.pop(name) for name in ("save", "json", "junit", "report")}
+    url, key, settings = private_emulator_settings(url, key, others)
     limits = replace(_limits(depth, max_time, require_depth), seed=seed, max_failures=max_failures)
     if len(files) > 1 and not replays:
         cli_error("expected one file of an integration; several are accepted with --replay")
@@ -184,10 +167,7 @@ def explore(
         form=form,
         settings=settings,
         limits=limits,
-        save=save,
-        json=json,
-        junit=junit,
-        report=report,
+        files=files_written,
     )
 
     def run() -> Coroutine[object, object, int]:
@@ -209,7 +189,7 @@ def _limits(depth: int | None, max_time_ms: int | None, required_depth: int | No
     return Limits(
         depth=largest,
         required_depth=required,
-        seed=DEFAULT_SEED,
+        seed=1,
         max_failures=1,
         max_time_ms=DEFAULT_MAX_TIME_MS if is_default else max_time_ms,
         max_required_time_ms=DEFAULT_MAX_REQUIRED_TIME_MS if is_default else max_time_ms,
@@ -262,7 +242,7 @@ async def _replay(
             judged = [entry for entry in entries if entry.result != "not_judged"]
             all_ran, seed = len(judged) == len(files), options.limits.seed
             written = report.results(integrations, seed, entries, is_complete=all_ran)
-            write_json(options.json, written.encode)
+            write_json(options.files["json"], written.encode)
     found = {entry.result for entry in entries}
     return 1 if "failed" in found else 2 if "not_judged" in found else 0
 
@@ -277,7 +257,7 @@ async def _replay_file(
             form = session.shop.form
             history = _saved_history(file, integration, form)
             names = (integration.reference, *integration.before)
-            reference, *before = (named(each, integration, form) for each in names)
+            reference, *before = (report.named(each, integration, form) for each in names)
             exploration = Exploration(session, options.limits, lambda _: None)
             result = await exploration.replay(history, reference, filter(None, before))
     except UserError as error:
@@ -294,7 +274,7 @@ async def _replay_file(
 
 
 def _saved_history(file: Path, integration: Integration, form: WebhookForm) -> History:
-    history = saved_history(integration, form)
+    history = report.named(integration.history, integration, form)
     if history is None:
         cli_error(
             f"{file}: the file has no history that fits its integration;"
@@ -343,34 +323,32 @@ class _Run:
     def _write_files(self, exploration: Exploration) -> None:
         """Write what is known, also after an interruption."""
         name, options, ran = self._integration.name, self._options, exploration.results
+        entries = [report.explored(self._file, each, saved=self._saved) for each in ran]
+        seed, is_complete = options.limits.seed, exploration.is_complete
         results = report.results(
-            [self._integration],
-            options.limits.seed,
-            [report.explored(self._file, each, saved=self._saved) for each in ran],
-            is_complete=exploration.is_complete,
-            is_sufficient=exploration.is_sufficient,
-            complete_size=exploration.complete_size,
+            [self._integration], seed, entries, exploration, is_complete=is_complete
         )
-        write_json(options.json, results.encode)
-        write_file("--junit", options.junit, lambda: report.junit(name, exploration))
+        write_json(options.files["json"], results.encode)
+        write_file("--junit", options.files["junit"], lambda: report.junit(name, exploration))
         html = partial(report.report, name, exploration, self._saved)
-        write_file("--report", options.report, html)
+        write_file("--report", options.files["report"], html)
 
     def _show(self, exploration: Exploration) -> None:
         """Print and save a new failure at once; show the progress."""
         for failure in exploration.failures[len(self._saved) :]:
             self._progress.show()
-            write_coloured(failure_lines(failure, console_paint()))
+            write_coloured(report.failure_lines(failure, console_paint()))
             saved = self._saved[failure.observation.history.title] = str(self._save(failure))
             write_lines([f"  saved: {saved}", ""])
         self._progress.show(progress_text(exploration), elapsed_ms=exploration.duration_ms)
 
     def _save(self, failure: HistoryFailure) -> Path:
-        directory = self._options.save
+        directory = self._options.files["save"]
+        assert directory is not None  # noqa: S101 - the option has a default
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             cli_error(f"flag --save: cannot create '{directory}': {error.strerror}")
-        file = directory / saved_name(self._integration, failure)
-        write_file("--save", file, lambda: saved_file(self._integration, failure).encode())
+        file = directory / report.saved_name(self._integration, failure)
+        write_file("--save", file, lambda: report.saved_file(self._integration, failure).encode())
         return file

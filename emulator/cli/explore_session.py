@@ -1,6 +1,6 @@
 """Starts what `explore` needs: an emulator, and the shop of an integration."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,10 +41,8 @@ class ExploreOptions:
     form: WebhookForm
     settings: Settings
     limits: Limits
-    save: Path
-    json: Path | None
-    junit: Path | None
-    report: Path | None
+    files: Mapping[str, Path | None]
+    """The directory of `save`, and the files of `json`, `junit` and `report`."""
 
 
 @asynccontextmanager
@@ -69,11 +67,8 @@ async def explore_session(
         client = EmulatorClient(address, key=options.key, timeout_s=MAX_CALL_S, http=http)
         service = Service(await stack.enter_async_context(client))
         shop_client = ShopClient(wall)
-        form, secret = (
-            options.form,
-            options.secret,
-        )
-        secret = secret or generated_secret(form, options.limits.seed, "explore")
+        form = options.form
+        secret = options.secret or generated_secret(form, options.limits.seed, "explore")
         if options.url is not None:
             silent = silent_endpoint(client, integration.webhook)
             endpoint = await stack.enter_async_context(silent)

@@ -8,27 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from emulator.domain.payment import EVENT_TYPES
-from emulator.tools.explore.needs import (
-    AGAIN,
-    AMOUNT,
-    BETWEEN,
-    CLOCK,
-    COMMON_JOB,
-    DISK,
-    JOB,
-    JSON,
-    MODE,
-    NAMED,
-    PAGE,
-    SIGNATURE,
-    SIGNATURES,
-    TAMPER,
-    TIMESTAMP,
-    TYPE,
-    UNSIGNED,
-    WEBHOOK,
-    Need,
-)
+from emulator.tools.explore import needs as has
 from emulator.tools.explore.steps import (
     CHANGES,
     COMPLETED,
@@ -190,7 +170,7 @@ class AnomalyKind(Struct, frozen=True, eq=False):
     at: _Actions
     change: Change
     events: tuple[str, ...] = ("",)
-    needs: tuple[Need, ...] = ()
+    needs: tuple[has.Need, ...] = ()
     outcomes: tuple[Outcome, ...] = tuple(Outcome)
 
     @property
@@ -212,13 +192,13 @@ _JOB = StepAction.SETTLE
 
 
 def _kind(
-    name: str, title: str, at: _Actions, change: Change, *needs: Need, **more: Any
+    name: str, title: str, at: _Actions, change: Change, *needs: has.Need, **more: Any
 ) -> AnomalyKind:
     return AnomalyKind(name, title, at, change, needs=needs, **more)
 
 
 def _event(name: str, title: str, change: Change, events: tuple[str, ...] = ("",)) -> AnomalyKind:
-    return _kind(name, title, _DELIVER, change, WEBHOOK, events=events)
+    return _kind(name, title, _DELIVER, change, has.WEBHOOK, events=events)
 
 
 def _start(name: str, manner: Manner) -> AnomalyKind:
@@ -229,30 +209,30 @@ def _start(name: str, manner: Manner) -> AnomalyKind:
 
 def _delivery(name: str, manner: Manner, *events: str) -> AnomalyKind:
     """The delivery of one of these events is not the usual one."""
-    needs = (WEBHOOK, *[DISK] * (manner in KILLS))
+    needs = (has.WEBHOOK, *[has.DISK] * (manner in KILLS))
     kind = replace(_start(name, manner), at=_DELIVER, events=events, needs=needs)
     return replace(kind, change=_overlapping) if manner is Manner.OVERLAPPING else kind
 
 
-def _forgery(manner: Manner, *needs: Need) -> AnomalyKind:
+def _forgery(manner: Manner, *needs: has.Need) -> AnomalyKind:
     name = manner.name.lower().replace("_", "-")
     change = _before(StepAction.FORGE, manner, COMPLETED)
-    return _kind(name, manner, _RESULTS, change, WEBHOOK, *needs)
+    return _kind(name, manner, _RESULTS, change, has.WEBHOOK, *needs)
 
 
-def _encoding(name: str, manner: Manner, *needs: Need) -> AnomalyKind:
-    return _kind(name, manner, _START, _after(StepAction.ENCODE, manner), WEBHOOK, *needs)
+def _encoding(name: str, manner: Manner, *needs: has.Need) -> AnomalyKind:
+    return _kind(name, manner, _START, _after(StepAction.ENCODE, manner), has.WEBHOOK, *needs)
 
 
 def _page(name: str, title: str, at: _Actions, change: Change) -> AnomalyKind:
-    return _kind(name, title, at, change, PAGE)
+    return _kind(name, title, at, change, has.PAGE)
 
 
-def _job(name: str, title: str, at: _Actions, change: Change, *needs: Need) -> AnomalyKind:
-    return _kind(name, title, at, change, JOB, *needs)
+def _job(name: str, title: str, at: _Actions, change: Change, *needs: has.Need) -> AnomalyKind:
+    return _kind(name, title, at, change, has.JOB, *needs)
 
 
-def _payer(name: str, title: str, at: _Actions, change: Change, *needs: Need) -> AnomalyKind:
+def _payer(name: str, title: str, at: _Actions, change: Change, *needs: has.Need) -> AnomalyKind:
     """What a customer does beside paying once."""
     return _kind(name, title, at, change, *needs, outcomes=_PAID)
 
@@ -282,6 +262,7 @@ def _many_orders(_: Steps, __: int) -> Steps:
 _AGAIN_EARLY = _inserted(HistoryStep(StepAction.AGAIN, manner=Manner.SECOND_TAB, payment=1))
 _TAMPERED = _inserted(HistoryStep(StepAction.START, manner=Manner.TAMPERED, order=1))
 _AT_RETURN, _AT_JOB = map(_with_completed, (Manner.WITH_RETURN, Manner.WITH_SETTLE))
+_ROTATE = _after(StepAction.ROTATE)
 _FOREIGN = _before(StepAction.RETURN, Manner.FOREIGN)
 _AFTER_TWICE, _AFTER_BOTH = (_after(_JOB, m) for m in (Manner.JOB_TWICE, Manner.JOB_WITH_RETURN))
 _EXPIRY = "the checkout expires while the payment is processing"
@@ -301,11 +282,11 @@ _MANY = f"{MANY_ORDERS} orders are paid, all webhooks are lost, and the job runs
 
 ANOMALY_KINDS = (
     _payer("second-order", Manner.SAME_CUSTOMER, _START, _of_only_order(_order_again)),
-    _payer("two-orders", Manner.TWO_CUSTOMERS, _START, _of_only_order(_two_orders), NAMED),
-    _payer("two-tabs", "the customer pays in two tabs", _SUBMIT, _AGAIN_EARLY, AGAIN),
-    _payer("changed-order", _CHANGED, _SUBMIT, _before(StepAction.BETWEEN), BETWEEN),
-    _payer("tampered", Manner.TAMPERED, _SUBMIT, _of_only_order(_TAMPERED), TAMPER),
-    _payer("twelve-orders", _MANY, _APPROVAL, _many_orders, COMMON_JOB),
+    _payer("two-orders", Manner.TWO_CUSTOMERS, _START, _of_only_order(_two_orders), has.NAMED),
+    _payer("two-tabs", "the customer pays in two tabs", _SUBMIT, _AGAIN_EARLY, has.AGAIN),
+    _payer("changed-order", _CHANGED, _SUBMIT, _before(StepAction.BETWEEN), has.BETWEEN),
+    _payer("tampered", Manner.TAMPERED, _SUBMIT, _of_only_order(_TAMPERED), has.TAMPER),
+    _payer("twelve-orders", _MANY, _APPROVAL, _many_orders, has.COMMON_JOB),
     _kind("late-success", _LATE_SUCCESS, _FAILURES, _completed_late, outcomes=_UNPAID),
     _kind("expiry-while-processing", _EXPIRY, _SUBMIT, _expire_later),
     _start("create-500-before", Manner.ERROR_BEFORE),
@@ -331,9 +312,9 @@ ANOMALY_KINDS = (
     _delivery("killed", Manner.KILLED, *_ALL),
     _delivery("killed-again", Manner.KILLED_AGAIN, *_FINAL),
     _delivery("killed-in-handler", Manner.KILLED_IN_HANDLER, *_FINAL),
-    _kind("rotation", StepAction.ROTATE, _START, _after(StepAction.ROTATE), WEBHOOK, SIGNATURES),
-    _encoding("bytes-pretty", Manner.PRETTY, JSON),
-    _encoding("bytes-escaped", Manner.ESCAPED, JSON),
+    _kind("rotation", StepAction.ROTATE, _START, _ROTATE, has.WEBHOOK, has.SIGNATURES),
+    _encoding("bytes-pretty", Manner.PRETTY, has.JSON),
+    _encoding("bytes-escaped", Manner.ESCAPED, has.JSON),
     _encoding("bytes-order", Manner.REVERSED),
     _encoding("amharic", Manner.AMHARIC),
     _page("return-at-once", Manner.WITH_RETURN, _RETURN, _AT_RETURN),
@@ -349,18 +330,18 @@ ANOMALY_KINDS = (
     _job("settle-processing", _EARLY_JOB, _ANSWERS, _before(_JOB)),
     _job("settle-first", "the job runs before the event arrives", _RESULTS, _after(_JOB)),
     _job("job-twice-at-once", "the job runs twice at once", _COMPLETIONS, _AFTER_TWICE),
-    _job("job-with-return", _JOB_RETURN, _COMPLETIONS, _AFTER_BOTH, PAGE),
-    _forgery(Manner.FORGED, SIGNATURE),
-    _forgery(Manner.STALE, TIMESTAMP),
-    _forgery(Manner.UNSIGNED, SIGNATURE),
-    _forgery(Manner.UNKNOWN_TYPE, TYPE),
-    _forgery(Manner.OTHER_MODE, MODE),
+    _job("job-with-return", _JOB_RETURN, _COMPLETIONS, _AFTER_BOTH, has.PAGE),
+    _forgery(Manner.FORGED, has.SIGNATURE),
+    _forgery(Manner.STALE, has.TIMESTAMP),
+    _forgery(Manner.UNSIGNED, has.SIGNATURE),
+    _forgery(Manner.UNKNOWN_TYPE, has.TYPE),
+    _forgery(Manner.OTHER_MODE, has.MODE),
     _forgery(Manner.OTHER_ORDER),
-    _forgery(Manner.OTHER_AMOUNT, AMOUNT),
-    _forgery(Manner.UNTRUE, UNSIGNED),
-    _kind("later-1h", _LATER, _DELIVER, _later(Manner.AN_HOUR), WEBHOOK, CLOCK),
-    _kind("later-3d", _MUCH_LATER, _DELIVER, _later(Manner.THREE_DAYS), WEBHOOK, CLOCK),
-    _job("night", _NIGHT, _APPROVAL, _at_night, CLOCK),
+    _forgery(Manner.OTHER_AMOUNT, has.AMOUNT),
+    _forgery(Manner.UNTRUE, has.UNSIGNED),
+    _kind("later-1h", _LATER, _DELIVER, _later(Manner.AN_HOUR), has.WEBHOOK, has.CLOCK),
+    _kind("later-3d", _MUCH_LATER, _DELIVER, _later(Manner.THREE_DAYS), has.WEBHOOK, has.CLOCK),
+    _job("night", _NIGHT, _APPROVAL, _at_night, has.CLOCK),
 )
 
 

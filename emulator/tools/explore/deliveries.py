@@ -1,15 +1,18 @@
-"""Delivers the events of one payment, repeats failed deliveries, and forges webhooks."""
+"""Delivers the events of one payment, also in other bytes, repeats deliveries, and forges."""
 
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from urllib.parse import parse_qsl
 
 from msgspec import Struct, field
 
 from emulator.clock import pause, poll
+from emulator.domain import variant_effects
 from emulator.domain.payment import STATUS_OF_EVENT, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
+from emulator.domain.variant_effects import VariedMessage
 from emulator.http.diagnosis import cause_of
 from emulator.http.response import HttpResponse
 from emulator.tools.explore.observation import Observation, Unacknowledged
@@ -181,3 +184,22 @@ def forged_event(manner: Manner, genuine: ServiceEvent) -> ServiceEvent:
         event["mode"] = "live"
     body = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
     return ServiceEvent(event["id"], event["type"], body, genuine.payment)
+
+
+_VARIANTS = {
+    Manner.PRETTY: variant_effects.pretty_json,
+    Manner.ESCAPED: variant_effects.escaped_json,
+    Manner.REVERSED: variant_effects.member_order,
+    Manner.AMHARIC: variant_effects.member_in_event,
+}
+
+
+def encoded(manner: Manner, body: bytes) -> bytes:
+    """The body in other bytes: JSON, or the fields of a form."""
+    has_fields = not body.startswith(b"{")
+    fields = parse_qsl(body.decode(), keep_blank_values=True)
+    message = VariedMessage(
+        value=dict(fields) if has_fields else json.loads(body), has_fields=has_fields
+    )
+    _VARIANTS[manner](message)
+    return message.body().encode()

@@ -11,8 +11,7 @@ from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.http import emulator_calls as calls
 from emulator.tools.explore.browser import Browser
-from emulator.tools.explore.deliveries import HistoryDeliveries, forged_event
-from emulator.tools.explore.encodings import encoded
+from emulator.tools.explore.deliveries import HistoryDeliveries, encoded, forged_event
 from emulator.tools.explore.histories import History
 from emulator.tools.explore.observation import (
     HAS_MONEY,

@@ -29,7 +29,6 @@ from emulator.domain.payment import Status
 from emulator.domain.webhook_forms import WebhookForm
 from emulator.reporting import PLAIN, JUnitCase, Paint, html_report, junit_file
 from emulator.scenarios.scenario_file import VERSION
-from emulator.tools.explore.advice import ADVICE
 from emulator.tools.explore.anomalies import ANOMALY_BY_NAME
 from emulator.tools.explore.exploration import Exploration, Result, capabilities
 from emulator.tools.explore.histories import History, HistoryName, build_history
@@ -39,7 +38,7 @@ from emulator.tools.explore.judgement import HistoryFailure
 from emulator.tools.explore.observation import Observation, TracedStep
 from emulator.tools.explore.steps import CHANGES, Manner, StepAction
 from emulator.tools.explore.summary import insufficient_lines, summary_lines
-from emulator.tools.explore.verdicts import Verdict
+from emulator.tools.explore.verdicts import ADVICE, Verdict
 from emulator.tools.json_results import ExploredHistory, ExploreResults, digest
 
 # Who acts, and on whom; other steps are texts.
@@ -110,20 +109,19 @@ def results(
     integrations: Sequence[Integration],
     seed: int,
     entries: Sequence[ExploredHistory],
+    exploration: Exploration | None = None,
     *,
     is_complete: bool,
-    is_sufficient: bool = True,
-    complete_size: int | None = None,
 ) -> ExploreResults:
-    """The results for `--json`."""
+    """The results for `--json`: of an exploration, or of saved histories."""
     found = [replace(each, history=None, reference=None, before=()) for each in integrations]
     inputs = [INTEGRATION.write(each) for each in found]
     return ExploreResults(
         is_complete=is_complete,
-        is_sufficient=is_sufficient,
+        is_sufficient=exploration is None or exploration.is_sufficient,
         seed=seed,
         digest=digest(inputs, seed, [entry.history for entry in entries]),
-        complete_size=complete_size,
+        complete_size=None if exploration is None else exploration.complete_size,
         results=entries,
     )
 
@@ -131,18 +129,24 @@ def results(
 def explored(file: Path, result: Result, saved: Mapping[str, str] | None = None) -> ExploredHistory:
     """A result for `--json`; `saved` has files by titles, without it the history was saved."""
     failure, title = result.failure, result.history.title
-    trace = () if failure is None else failure.observation.trace
-    return ExploredHistory(
+    entry = ExploredHistory(
         file=str(file),
         history=title,
-        result="failed" if failure is not None else "fixed" if saved is None else "passed",
+        result="fixed" if saved is None else "passed",
         duration_ms=round(result.duration_ms),
-        verdict=None if failure is None else failure.verdict.id,
-        expected=None if failure is None else failure.expected,
-        seen=None if failure is None else failure.seen,
-        steps=[_step_text(step) for step in trace],
-        saved=None if failure is None or saved is None else saved.get(title),
-        what_to_do=None if failure is None else what_to_do(failure.verdict),
+        what_to_do=None,
+    )
+    if failure is None:
+        return entry
+    return replace(
+        entry,
+        result="failed",
+        verdict=failure.verdict.id,
+        expected=failure.expected,
+        seen=failure.seen,
+        steps=[_step_text(step) for step in failure.observation.trace],
+        saved=(saved or {}).get(title),
+        what_to_do=what_to_do(failure.verdict),
     )
 
 
@@ -197,11 +201,6 @@ def saved_name(integration: Integration, failure: HistoryFailure) -> str:
     history = failure.observation.history.name
     words = (integration.name, failure.verdict.id, history.outcome, *history.anomalies)
     return f"{'-'.join(words).replace(' ', '-').replace('.', '-')}.yaml"
-
-
-def saved_history(integration: Integration, form: WebhookForm) -> History | None:
-    """The history of a saved file; None where it fits neither the integration nor the form."""
-    return named(integration.history, integration, form)
 
 
 def named(name: HistoryName | None, integration: Integration, form: WebhookForm) -> History | None:

@@ -1,5 +1,6 @@
-"""Names what can be wrong with a merchant's integration."""
+"""Names what can be wrong with a merchant's integration, and what to do about it."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -25,3 +26,79 @@ class Verdict(StrEnum):
     @property
     def id(self) -> str:
         return self.name.lower().replace("_", "-")
+
+
+ADVICE: Mapping[str, tuple[str, ...]] = {
+    "forged-accepted": (
+        "The handler acts on a webhook that it has not verified, or on an old one.",
+        "Verify the raw body first: `Webhook(secret).verify(body, headers)`.",
+        "Without a signature, trust only the payment that you retrieve.",
+    ),
+    "charged-twice": (
+        "A repeated create has another idempotency key, or none.",
+        "Store the key before the first attempt:",
+        "`UPDATE orders SET idempotency_key = ? WHERE id = ? AND idempotency_key IS NULL`.",
+    ),
+    "fulfilled-twice": (
+        "Two handlers, or a handler and its repetition, see an order that is not shipped.",
+        "Ship only if this changes a row:"
+        " `UPDATE orders SET shipped = 1 WHERE id = ? AND shipped = 0`.",
+    ),
+    "done-twice": (
+        "The effect follows each event, and not the change of the order.",
+        "Do it only if this changes a row:"
+        " `UPDATE orders SET mailed = 1 WHERE id = ? AND mailed = 0`.",
+    ),
+    "payment-shared": (
+        "Two orders have one idempotency key, or the payment of a customer is used again.",
+        'Make the key from the order: `idempotency_key = f"order-{order.id}"`.',
+    ),
+    "wrong-amount": (
+        "The price changed after the payment was created, or the browser sent it.",
+        'Before the order is paid, check that `payment["amount"] == order.total_cents`.',
+    ),
+    "paid-without-money": (
+        "The shop trusts a redirect, another payment, or an old status.",
+        "Retrieve the payment of the order:"
+        ' `paid = retrieve(order.payment_id)["status"] == "completed"`.',
+    ),
+    "money-without-paid": (
+        "An event is acknowledged or remembered, and its effect is lost.",
+        "Commit both in one transaction, and respond after it:",
+        "`INSERT INTO events (id) VALUES (?) ON CONFLICT DO NOTHING`.",
+    ),
+    "account-wrong": (
+        "A payment is credited twice, or not at all.",
+        "Store the credit in the transaction of the order, with the payment as its unique key:",
+        "`INSERT INTO credits (payment_id, amount) VALUES (?, ?)`.",
+    ),
+    "not-fulfilled": (
+        "The order is marked as paid, the shipment fails, and the repetition finds a paid order.",
+        "Add the shipment in the same transaction: `INSERT INTO shipments (order_id) VALUES (?)`.",
+    ),
+    "not-closed": (
+        "No code handles `failed` or `expired`. Close what is open:",
+        "`UPDATE orders SET status = 'cancelled' WHERE payment_id = ? AND status = 'open'`.",
+    ),
+    "cannot-pay-again": (
+        "A failed payment stays the payment of the order.",
+        "Create another payment, with another key:"
+        ' `idempotency_key = f"order-{order.id}-{order.attempts}"`.',
+    ),
+    "request-failed": (
+        "The job, or a page to which the customer returns, fails or does not exist.",
+        "Send the request with `curl -i`, and read the log of the shop.",
+    ),
+    "never-acknowledged": (
+        "The handler responds with an error to an event that needs nothing,"
+        " or checks one signature of two.",
+        "Respond 200 if one signature is right:",
+        "`any(compare_digest(expected, each) for each in header.split())`.",
+    ),
+    "confluence": (
+        "The result depends on the order in which events arrive, or on how often they arrive.",
+        "Derive it from the payment, not from the event:"
+        ' `status = retrieve(event["data"]["id"])["status"]`.',
+    ),
+}
+"""The lines for each verdict, by its id."""

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import pytest
 
 from emulator.cli.explore import _limits
-from emulator.tools.explore.advice import ADVICE
+from emulator.tools.explore.verdicts import ADVICE
 from tests.cli.invocation import error_line, invoke, output, run_on_terminal, unfolded, usage_error
 from tests.cli.processes import COMMAND, HANGS_AFTER_S, free_port, serving
 from tests.server.checkout.browsing import CHROMIUM

@@ -5,13 +5,12 @@ from pathlib import Path
 import pytest
 
 from emulator.scenarios.webhook_form_file import load_webhook_form
-from emulator.tools.explore.advice import ADVICE
 from emulator.tools.explore.anomalies import ANOMALY_BY_NAME, ANOMALY_KINDS
 from emulator.tools.explore.exploration import capabilities
 from emulator.tools.explore.histories import build_history
 from emulator.tools.explore.integration_file import read_integration
 from emulator.tools.explore.steps import Capabilities, Outcome
-from emulator.tools.explore.verdicts import Verdict
+from emulator.tools.explore.verdicts import ADVICE, Verdict
 from tests.cli.processes import REPOSITORY
 from tests.tools.explore.zoo.exploration import replay
 from tests.tools.explore.zoo.integration import write_integration
