@@ -5,13 +5,14 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from emulator.clock import pause
+from emulator.clock import pause, poll
 from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.http import emulator_calls as calls
 from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.deliveries import HistoryDeliveries, encoded, forged_event
+from emulator.tools.explore.ends import STATE_PAUSE_MS, end_payments, settled
 from emulator.tools.explore.histories import History
 from emulator.tools.explore.observation import (
     HAS_MONEY,
@@ -24,7 +25,6 @@ from emulator.tools.explore.observation import (
 from emulator.tools.explore.order_starts import SERVER_ERROR, OrderStarts
 from emulator.tools.explore.service import Payment, ServiceEvent
 from emulator.tools.explore.session import AnomalyLeftOut, ExploreSession
-from emulator.tools.explore.settling import STATE_PAUSE_MS, end_payments, settled
 from emulator.tools.explore.shop import StateUnreadable, with_payment
 from emulator.tools.explore.steps import (
     CHANGES,
@@ -380,11 +380,14 @@ class HistoryRun:
 
     async def _paid(self, more_than: int) -> int:
         """The number of orders that are paid, as soon as it has grown, or had the time for it."""
-        wall, shop, orders = self._session.wall, self._shop, self._observed.orders
-        started_ms, wait_ms = wall.monotonic_ms(), self._integration.state.max_wait_ms
-        while True:
-            states = [await shop.read_state(each, self._observed.number) for each in orders]
+        shop, observed, paid = self._shop, self._observed, 0
+
+        async def has_grown() -> bool:
+            nonlocal paid
+            states = [await shop.read_state(each, observed.number) for each in observed.orders]
             paid = sum(state.is_paid for state in states)
-            if paid > more_than or wall.monotonic_ms() - started_ms >= wait_ms:
-                return paid
-            await pause(wall, STATE_PAUSE_MS)
+            return paid > more_than
+
+        wait_ms = self._integration.state.max_wait_ms
+        await poll(self._session.wall, has_grown, every_ms=STATE_PAUSE_MS, within_ms=wait_ms)
+        return paid

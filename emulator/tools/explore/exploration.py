@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from emulator.domain.user_error import UserError
 from emulator.domain.webhook_forms import STANDARD, WebhookForm
 from emulator.tools.explore.anomalies import left_out
-from emulator.tools.explore.ends import Ends
+from emulator.tools.explore.ends import Concurrency, Ends
 from emulator.tools.explore.executor import HistoryRun
 from emulator.tools.explore.histories import (
     History,
@@ -26,7 +26,6 @@ from emulator.tools.explore.integration import FileMistake, Integration
 from emulator.tools.explore.judgement import HistoryFailure, judge
 from emulator.tools.explore.observation import Observation
 from emulator.tools.explore.session import AnomalyLeftOut, ExploreSession
-from emulator.tools.explore.settling import Concurrency
 from emulator.tools.explore.steps import Capabilities, Steps
 from emulator.tools.explore.verdicts import Verdict
 

@@ -20,6 +20,7 @@ from emulator.http.addresses import BaseUrl
 from emulator.http.client import EmulatorClient
 from emulator.server.app.server import private_emulator
 from emulator.settings import resolve
+from emulator.tools.explore.ends import Concurrency
 from emulator.tools.explore.executor import OBSERVED_MS
 from emulator.tools.explore.exploration import MAX_BEFORE, PATIENCE, Exploration, Limits
 from emulator.tools.explore.integration import Run
@@ -27,7 +28,6 @@ from emulator.tools.explore.integration_file import parse_integration, read_inte
 from emulator.tools.explore.report import saved_file
 from emulator.tools.explore.service import MAX_SHARED, Service
 from emulator.tools.explore.session import AnomalyLeftOut, ExploreSession
-from emulator.tools.explore.settling import Concurrency
 from emulator.tools.explore.shop import Shop
 from emulator.tools.explore.shop_client import MAX_RESPONSE_S, ShopClient
 from emulator.tools.explore.shop_process import MAX_START_S, ShopProcess
