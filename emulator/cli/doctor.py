@@ -10,7 +10,6 @@ from emulator.cli.output import cli_error, console_paint, write, write_coloured,
 from emulator.clock import RealClock
 from emulator.domain.hosts import ACCEPTED_URL, parse_url
 from emulator.http.addresses import BaseUrl
-from emulator.tools.doctor.network import read_network
 from emulator.tools.doctor.report import (
     DoctorFinding,
     Perspective,
@@ -19,7 +18,7 @@ from emulator.tools.doctor.report import (
     section_lines,
 )
 from emulator.tools.doctor.runner import DoctorOptions, NoEmulator, run_probes
-from emulator.tools.doctor.search import Timeouts
+from emulator.tools.doctor.search import Timeouts, read_network
 
 
 @click.command()

@@ -44,8 +44,7 @@ from emulator.scenarios.webhook_form_file import read_webhook_form
 from emulator.server.app.server import private_emulator
 from emulator.settings import Settings
 from emulator.tools.replay import report as reports
-from emulator.tools.replay.cases import read_cases
-from emulator.tools.replay.concurrent_run import play_all
+from emulator.tools.replay.cases import play_all, read_cases
 from emulator.tools.replay.console import Printer, coverage_lines, note_lines, summary_line
 from emulator.tools.replay.coverage import coverage_of
 

@@ -1,5 +1,8 @@
 """`PaymentsAccount`: the operations of a test on its account, and the report of a failed test."""
 
+import asyncio
+import gc
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,8 +15,44 @@ from ..http import emulator_calls as calls
 from ..http.addresses import BaseUrl
 from ..http.blocking_client import BlockingEmulator
 from ..http.emulator_calls import EmulatorCall, Json, PaymentsEmulatorError, without_none
-from .event_loops import blocked_ports, runs_event_loop
 from .webhooks import Webhook, WebhookSubscription, register_endpoint
+
+
+def runs_event_loop() -> bool:
+    """Whether this thread runs an event loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def blocked_ports() -> set[int]:
+    """The ports of servers whose event loop this thread runs, or no thread.
+
+    Such a server cannot respond while this thread waits. No function of asyncio lists the servers
+    of a loop, so that all objects are searched, for about 10 ms.
+    """
+    running = asyncio.get_running_loop() if runs_event_loop() else None
+    return {
+        listener.getsockname()[1]
+        for server in _servers()
+        if (loop := server.get_loop()) is running or not loop.is_running()
+        for listener in server.sockets
+        if listener.family in (socket.AF_INET, socket.AF_INET6)
+    }
+
+
+def _servers() -> Iterator[Any]:
+    """The servers of asyncio and of uvloop, whose class has another base.
+
+    Only attributes of types are read: a proxy would load the object that it stands for.
+    """
+    for value in gc.get_objects():
+        kind = type(value)
+        if kind.__name__ == "Server" and hasattr(kind, "get_loop") and hasattr(kind, "sockets"):
+            yield value
+
 
 MAX_LINES_PER_KIND = 20
 

@@ -24,7 +24,7 @@ from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.runner.case_runner import RunContext, play
 from emulator.scenarios.runner.results import Case, CaseResult, PlayedStep
 from emulator.scenarios.scenario_file import step_json
-from emulator.tools.replay.concurrent_run import play_all
+from emulator.tools.replay.cases import play_all
 from emulator.tools.replay.report import report
 from tests.tools.replay.player import CLOCK, new_player
 from tests.world import TEST_KEY

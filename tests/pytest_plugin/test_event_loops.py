@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 import uvloop
 
-from emulator.pytest_plugin.event_loops import blocked_ports
+from emulator.pytest_plugin.account import blocked_ports
 
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])

@@ -14,7 +14,7 @@ from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.webhook_form_file import webhook_form_json
 from emulator.tools.recorded_traffic import read_traffic
 from emulator.tools.traffic_import import import_traffic
-from emulator.tools.verify.recording import compare_recording
+from emulator.tools.verify.comparison import compare_recording
 from tests.depth import usually
 from tests.tools.recordings import Draws, Recorder, tour
 from tests.world import TEST_KEY, world

@@ -8,11 +8,17 @@ from emulator.http.addresses import BaseUrl
 from emulator.http.client import AccountNotCreated
 from emulator.http.emulator_calls import ACCOUNTS
 from emulator.tools.doctor.handlers import PingAccount, handler_routes, probe_handlers
-from emulator.tools.doctor.machine import ExaminedEmulator, probe_machine
-from emulator.tools.doctor.network import LocalNetwork, NetworkInterface
-from emulator.tools.doctor.pages import probe_pages
+from emulator.tools.doctor.machine import ExaminedEmulator, probe_machine, probe_pages
 from emulator.tools.doctor.report import DoctorFinding, DoctorReport, Perspective, note, problem
-from emulator.tools.doctor.search import ProbeResult, Timeouts, advice, probe_containers, search
+from emulator.tools.doctor.search import (
+    LocalNetwork,
+    NetworkInterface,
+    ProbeResult,
+    Timeouts,
+    advice,
+    probe_containers,
+    search,
+)
 
 OnSection = Callable[[Perspective, Sequence[DoctorFinding]], object]
 

@@ -12,10 +12,9 @@ from emulator.http.client import EmulatorClient, HttpClient
 from emulator.http.emulator_calls import EmulatorCall, any_json
 from emulator.server.app.server import private_emulator
 from emulator.settings import resolve
-from emulator.tools.doctor.network import LocalNetwork, NetworkInterface
 from emulator.tools.doctor.report import DoctorReport, Level, Perspective
 from emulator.tools.doctor.runner import DoctorOptions, run_probes
-from emulator.tools.doctor.search import Timeouts
+from emulator.tools.doctor.search import LocalNetwork, NetworkInterface, Timeouts
 from tests.cli.processes import free_port
 from tests.server.webhooks.receiver import PATH, Received, Reply, receiving, serving
 

@@ -9,15 +9,16 @@ import pytest
 from emulator import __version__
 from emulator.http.addresses import BaseUrl
 from emulator.http.emulator_calls import HEALTH
-from emulator.tools.doctor.network import (
-    LocalNetwork,
-    NetworkInterface,
-    default_gateway,
-    read_network,
-)
 from emulator.tools.doctor.report import Level, good
 from emulator.tools.doctor.runner import NoEmulator
-from emulator.tools.doctor.search import Timeouts, probe_containers
+from emulator.tools.doctor.search import (
+    LocalNetwork,
+    NetworkInterface,
+    Timeouts,
+    default_gateway,
+    probe_containers,
+    read_network,
+)
 from tests.cli.processes import free_port
 from tests.server.webhooks.receiver import NEVER, receiving, replies
 from tests.tools.doctor.examinations import (

@@ -17,9 +17,9 @@ from emulator.tools.doctor.handlers import (
     handler_routes,
     probe_local_handler,
 )
-from emulator.tools.doctor.network import LocalNetwork, NetworkInterface
 from emulator.tools.doctor.report import Level, Perspective
 from emulator.tools.doctor.runner import run_probes
+from emulator.tools.doctor.search import LocalNetwork, NetworkInterface
 from tests.cli.processes import free_port
 from tests.server.webhooks.receiver import NEVER, Reply, receiving, replies
 from tests.tools.doctor.examinations import (

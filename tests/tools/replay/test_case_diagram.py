@@ -5,8 +5,7 @@ import pytest_asyncio
 
 from emulator.diagrams import MAX_LINES, Diagram, DrawnLine, Mark
 from emulator.scenarios.runner.results import CaseResult, Trace
-from emulator.tools.replay.case_diagram import case_diagram
-from emulator.tools.replay.event_attribution import moments_of
+from emulator.tools.replay.case_diagram import case_diagram, moments_of
 from tests.tools.replay.player import Player
 from tests.tools.replay.sample_results import (
     BEGIN,

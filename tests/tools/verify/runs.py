@@ -10,7 +10,7 @@ from typing import Any
 from emulator.domain.clauses import Basis
 from emulator.domain.instants import Instant
 from emulator.settings import Settings
-from emulator.tools.verify.checks import CHECKS, customer, webhooks
+from emulator.tools.verify.checks import CHECKS, customer
 from emulator.tools.verify.client import ServiceClient
 from emulator.tools.verify.comparison import (
     HIDDEN,
@@ -31,9 +31,7 @@ RARE = {"7.11", "7.12", "7.14", "8.7"}
 # This clause needs an account with a hundred payments.
 OF_A_FULL_PAGE = {"4.3.2"}
 # These clauses need a customer on the checkout page, or a handler of webhooks.
-OF_A_CUSTOMER = {
-    number for check in (*customer.CHECKS, *webhooks.CHECKS) for number in check.numbers
-}
+OF_A_CUSTOMER = {number for check in customer.CHECKS for number in check.numbers}
 UNSEEN_WITH_CUSTOMER = HIDDEN.keys() | RARE | OF_A_FULL_PAGE
 USUALLY_UNSEEN = UNSEEN_WITH_CUSTOMER | OF_A_CUSTOMER
 

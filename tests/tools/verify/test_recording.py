@@ -12,9 +12,8 @@ from emulator.domain.accounts import mask_key
 from emulator.domain.user_error import UserError
 from emulator.tools.recorded_traffic import read_traffic
 from emulator.tools.verify.checks.recorded import _matches
-from emulator.tools.verify.comparison import Comparison
+from emulator.tools.verify.comparison import Comparison, compare_recording
 from emulator.tools.verify.findings import Verdict
-from emulator.tools.verify.recording import compare_recording
 from emulator.tools.verify.session import PAYMENTS
 from tests.depth import usually
 from tests.tools.recordings import Draws, RandomHistory, Recorder, disguised, tour, unchanged

@@ -8,7 +8,6 @@ from emulator.tools.verify.checks import (
     pages,
     recorded,
     responses,
-    webhooks,
 )
 from emulator.tools.verify.checks.consistency import CHECKS as CONSISTENCY
 from emulator.tools.verify.checks.consistency import RETRIEVAL
@@ -29,6 +28,5 @@ CHECKS: tuple[Check, ...] = (
     *filters.CHECKS,
     *CONSISTENCY,
     *customer.CHECKS,
-    *webhooks.CHECKS,
     *_OF_RESPONSES,
 )

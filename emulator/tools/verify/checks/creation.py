@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Mapping
 from functools import partial
 
-from emulator.tools.verify.checks.create_responses import (
+from emulator.tools.verify.checks.objects import (
     RETURNED_FIELDS,
     created,
     requested_fields,
@@ -19,13 +19,15 @@ from emulator.tools.verify.checks.refusals import (
     expectation,
 )
 from emulator.tools.verify.client import CheckStopped, ServiceResponse
-from emulator.tools.verify.contract import MAX_PAIRS, METHODS, MIN_AMOUNT
 from emulator.tools.verify.findings import Check, Findings, assumed, stated
 from emulator.tools.verify.session import (
     EXPIRES_IN_S,
     LARGER_AMOUNT,
     LONGER_EXPIRES_IN_S,
     MADE_BY,
+    MAX_PAIRS,
+    METHODS,
+    MIN_AMOUNT,
     OwnPayment,
     Session,
 )

@@ -13,11 +13,17 @@ from emulator.domain.instants import DAY_MS
 from emulator.domain.payment import PAYMENT_MEMBERS, Status
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.reporting import counted
-from emulator.tools.verify.checks import consistency, create_responses, creation, pages, refusals
+from emulator.tools.verify.checks import consistency, creation, objects, pages, refusals
 from emulator.tools.verify.client import ServiceResponse, json_text, member_text, printable
-from emulator.tools.verify.contract import DEFAULT_LIMIT, MAX_LIMIT
 from emulator.tools.verify.findings import Check, Findings, assumed, stated
-from emulator.tools.verify.session import PAYMENTS, Payment, Session, parse_instant
+from emulator.tools.verify.session import (
+    DEFAULT_LIMIT,
+    MAX_LIMIT,
+    PAYMENTS,
+    Payment,
+    Session,
+    parse_instant,
+)
 
 # The precision of the instants of a service.
 _SLACK_MS = 1_000
@@ -99,10 +105,10 @@ def _may_be(name: str, text: str) -> bool:
 
 async def _created(session: Session) -> Findings:
     """New payments are as they were ordered."""
-    findings = create_responses.separate_checkouts([own.payment for own in session.all_created])
+    findings = objects.separate_checkouts([own.payment for own in session.all_created])
     for own in session.created:
-        findings += create_responses.created(own.response)
-        findings += create_responses.requested_fields(own.body, own.payment)
+        findings += objects.created(own.response)
+        findings += objects.requested_fields(own.body, own.payment)
     return findings
 
 
@@ -154,7 +160,7 @@ def _repetition(earlier: ServiceResponse, response: ServiceResponse) -> Findings
         return creation.reused_key(other[0], body[other[0]]).judge(response)
     if body != first or not response.follows(earlier):
         return []
-    return create_responses.retried(earlier, response, is_first=False)
+    return objects.retried(earlier, response, is_first=False)
 
 
 async def _views(session: Session) -> Findings:

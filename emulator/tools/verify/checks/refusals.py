@@ -16,9 +16,16 @@ from emulator.tools.verify.client import (
     member_text,
     printable,
 )
-from emulator.tools.verify.contract import CURRENCY, MAX_PAIRS, MIN_AMOUNT, OPTIONAL
 from emulator.tools.verify.findings import Check, Findings, assumed, stated
-from emulator.tools.verify.session import PAYMENTS, Session, basic_credentials
+from emulator.tools.verify.session import (
+    CURRENCY,
+    MAX_PAIRS,
+    MIN_AMOUNT,
+    OPTIONAL,
+    PAYMENTS,
+    Session,
+    basic_credentials,
+)
 
 FIELD = "7.7"
 """The clause that a 400 names the field."""
