@@ -119,7 +119,7 @@ READ_WAITS_MS = {Manner.SLOW_READ: 3_000, Manner.READ_LIMITED: 1_000, Manner.OVE
 """How much later the application has read the payment."""
 
 WAITING = (Manner.LIMITED, Manner.SLOW_CREATE, *READ_WAITS_MS)
-"""Those for which a step waits in real time, a second or more."""
+"""Manners for which a step waits in real time, a second or more."""
 
 SIMULTANEOUS = (
     Manner.AT_ONCE,
@@ -131,7 +131,7 @@ SIMULTANEOUS = (
     Manner.JOB_WITH_RETURN,
     Manner.OVERLAPPING,
 )
-"""Those with requests at the same moment, which may end in another way each time."""
+"""Manners with requests at the same moment, which may end in another way each time."""
 
 
 CREATE_FAULTS: Mapping[Manner, Mapping[str, Any]] = {
@@ -157,7 +157,7 @@ READ_FAULTS: Mapping[Manner, tuple[int, Mapping[str, Any]]] = {
 
 
 REPEATING = (*READ_FAULTS, *KILLS, Manner.AT_ONCE, Manner.SLOW, Manner.WITH_SETTLE)
-"""Those with which the application handles an event more than once, or runs its job."""
+"""Manners with which the application handles an event more than once, or runs its job."""
 
 
 class HistoryStep(Struct, frozen=True, order=True):

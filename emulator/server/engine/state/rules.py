@@ -90,7 +90,7 @@ class Library:
 
     @cached_property
     def beyond_outcomes(self) -> tuple[Scenario, ...]:
-        """Those that may have more than outcomes, which shipped ones that are on do not have.
+        """Scenarios that may have more than outcomes; enabled shipped scenarios have only outcomes.
 
         So the first payment does not wait for the files of the shipped ones.
         """
@@ -158,7 +158,7 @@ class Rules:
 
     @cached_property
     def scenarios(self) -> tuple[Scenario, ...]:
-        """Those that are on, the strongest first."""
+        """The enabled scenarios, the highest precedence first."""
         if self._is_initial:
             return self._library.on_at_start
         return tuple(listed.scenario for listed in self.listed if listed.is_enabled)
@@ -188,7 +188,7 @@ class Rules:
 
     @cached_property
     def with_expiry(self) -> tuple[Scenario, ...]:
-        """Those that set how long a checkout stays open; usually none does."""
+        """Scenarios that set how long a checkout stays open; usually none does."""
         return tuple(scenario for scenario in self._beyond_outcomes if scenario.expiry)
 
     @cached_property
