@@ -230,20 +230,37 @@ def _unquoted(entry: Entry, *words: str) -> str:
 class ListOf(Kind[tuple[T, ...]]):
     """A list of values of one kind; `item_label` is what messages call one (`{}`: its key)."""
 
-    def __init__(self, kind: Kind[T], expected: str, item_label: str) -> None:
+    def __init__(
+        self,
+        kind: Kind[T],
+        expected: str,
+        item_label: str,
+        *,
+        at_least: int = 0,
+        at_most: int | None = None,
+    ) -> None:
         self._kind = kind
         self._expected = expected
         self._item_label = item_label
+        self._at_least = at_least
+        self._at_most = at_most
 
     def read(self, entry: Entry) -> tuple[T, ...] | None:
         entries = read_items(entry, self._expected, self._item_label.format(entry.label))
         if entries is None:
             return None
+        count = len(entries)
+        if count < self._at_least or (self._at_most is not None and count > self._at_most):
+            limits = f"{self._at_least} to {self._at_most:,}" if self._at_most else "one or more"
+            entry.note(f"{entry.label} must have {limits} entries (got {count:,})")
+            return None
         values = [self._kind.read(item) for item in entries]
         return tuple(value for value in values if value is not None)
 
     def schema(self) -> JsonSchema:
-        return {"type": "array", "items": self._kind.schema()}
+        limits = {"minItems": self._at_least or None, "maxItems": self._at_most}
+        given = {name: limit for name, limit in limits.items() if limit}
+        return {"type": "array", "items": self._kind.schema(), **given}
 
     def write(self, value: tuple[T, ...]) -> Json:
         return [self._kind.write(item) for item in value]

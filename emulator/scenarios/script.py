@@ -8,7 +8,7 @@ from typing import Any
 
 from emulator.domain.payment import Reason
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
-from emulator.files import ListNode, MapNode
+from emulator.files import MapNode
 from emulator.scenarios.conditions import PAYMENT_FIELDS, PAYMENT_NAME, TEXT_OR_NULL, of_both
 from emulator.scenarios.entries import Entry, Pairs, listed, note_unknown_key, read_pairs
 from emulator.scenarios.faults import MAX_RETRY_AFTER_S
@@ -234,24 +234,15 @@ def steps_played(steps: Sequence[Step]) -> int:
     )
 
 
-class _RepeatedSteps(ListOf[Step]):
-    def read(self, entry: Entry) -> tuple[Step, ...] | None:
-        if isinstance(entry.node, ListNode) and not entry.node.items:
-            entry.note("steps must have at least one step")
-        entry.context.repeat_depth += 1
-        steps = super().read(entry)
-        entry.context.repeat_depth -= 1
-        return steps
-
-    def schema(self) -> JsonSchema:
-        return {**super().schema(), "minItems": 1}
-
-
 class _Repeat(MappingOf[dict[str, Any]]):
     def read(self, entry: Entry) -> dict[str, Any] | None:
-        if entry.context.repeat_depth == MAX_REPEAT_DEPTH:
+        context = entry.context
+        if context.repeat_depth == MAX_REPEAT_DEPTH:
             entry.note(f"'repeat' must not be nested deeper than {MAX_REPEAT_DEPTH} levels")
-        return super().read(entry)
+        context.repeat_depth += 1
+        value = super().read(entry)
+        context.repeat_depth -= 1
+        return value
 
 
 SCRIPT = _Steps(SCRIPT_STEP, "a list of steps", "a step")
@@ -275,7 +266,7 @@ SCRIPT_STEPS = {
                     required="how often, such as 3",
                 ),
                 "steps": Key(
-                    _RepeatedSteps(SCRIPT_STEP, "a list of steps", "a step"),
+                    ListOf(SCRIPT_STEP, "a list of steps", "a step", at_least=1),
                     "The steps to repeat, at least one. "
                     f"`repeat` nests up to {MAX_REPEAT_DEPTH} levels.",
                     required="a list of steps",

@@ -1,5 +1,6 @@
 """Declares the steps that act: requests, the customer's actions, and changes from outside."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +20,9 @@ from emulator.scenarios.conditions import (
     check_reason,
     payer_rule,
 )
-from emulator.scenarios.entries import Entry, is_empty, listed, read_pairs, read_text, text_of
+from emulator.scenarios.entries import Entry, is_empty, listed, read_pairs, text_of
 from emulator.scenarios.faults import FAULT_RULE, LONE_FAULT_RULE
-from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, JsonValue, Kind, Word
+from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, JsonValue, Kind, Text, Word
 from emulator.scenarios.mappings import Key, MappingOf, Members
 from emulator.scenarios.payment_rules import REASON_KEY, UNUSUAL
 from emulator.scenarios.problems import hint_nearest
@@ -118,18 +119,6 @@ CREATE = _Create(
 )
 
 
-class _PaymentId(Kind[str]):
-    def read(self, entry: Entry) -> str | None:
-        payment_id = read_text(entry)
-        if payment_id == "":
-            entry.note("id must not be empty")
-            return None
-        return payment_id
-
-    def schema(self) -> JsonSchema:
-        return {"type": "string", "minLength": 1}
-
-
 def _check_one_of_both(members: Members) -> None:
     if not members.known and not members.has_stray_keys:
         members.entry.note("retrieve must have 'payment' or 'id'")
@@ -143,7 +132,10 @@ RETRIEVE = MappingOf[Fields](
     dict,
     {
         "payment": Key(PAYMENT_NAME, NAMED),
-        "id": as_given("An id, instead of `payment`.", _PaymentId()),
+        "id": as_given(
+            "An id, instead of `payment`.",
+            Text(re.compile(r"[\s\S]+"), expected="an id, which is not empty"),
+        ),
     },
     _check_one_of_both,
 )

@@ -15,11 +15,10 @@ from emulator.domain.webhooks import (
     Tamper,
     tamper_problem,
 )
-from emulator.files import ListNode
 from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
 from emulator.scenarios.entries import Entry, listed
 from emulator.scenarios.faults import FaultMapping, FaultType
-from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, ListOf, WholeNumber, Word
+from emulator.scenarios.kinds import Boolean, Duration, ListOf, WholeNumber, Word
 from emulator.scenarios.mappings import Key, MappingOf, Members
 from emulator.scenarios.values import Json, WebhookRule, WebhookWhen
 
@@ -84,25 +83,6 @@ DELAY = FaultType(
 )
 
 
-class _Delays(ListOf[int]):
-    """A delay for each copy."""
-
-    def __init__(self) -> None:
-        super().__init__(Duration(), "a list of durations, one for each copy", "a delay")
-
-    def read(self, entry: Entry) -> tuple[int, ...] | None:
-        delays = super().read(entry)
-        if delays is None or not isinstance(entry.node, ListNode):
-            return None
-        if 1 <= len(entry.node.items) <= MAX_COPIES:
-            return delays
-        entry.note(f"delays must have 1 to {MAX_COPIES} durations, one for each copy")
-        return None
-
-    def schema(self) -> JsonSchema:
-        return {**super().schema(), "minItems": 1, "maxItems": MAX_COPIES}
-
-
 def _check_delays(members: Members) -> None:
     delays, copies = members.values["delays"], members.values["copies"]
     if delays is not None and copies is not None and len(delays) != copies:
@@ -115,7 +95,13 @@ _WITHOUT_DELAYS = ("delay", "concurrent", "hold", "before_response")
 DELAYS = FaultType(
     {
         "delays": Key(
-            _Delays(),
+            ListOf(
+                Duration(),
+                "a list of durations, one for each copy",
+                "a delay",
+                at_least=1,
+                at_most=MAX_COPIES,
+            ),
             "The delay of each copy, as `[0s, 3h]`; instead of `copies`, or with as many. Not with "
             f"{listed([f'`{key}`' for key in _WITHOUT_DELAYS], 'or')}.",
         )
