@@ -134,7 +134,7 @@ RETRIEVE = MappingOf[Fields](
         "payment": Key(PAYMENT_NAME, NAMED),
         "id": as_given(
             "An id, instead of `payment`.",
-            Text(re.compile(r"[\s\S]+"), expected="an id, which is not empty"),
+            Text(re.compile(r"[\s\S]+"), expected="an id", examples=["pay_unknown"]),
         ),
     },
     _check_one_of_both,
