@@ -1,7 +1,7 @@
 """Chooses the rule for a payment or an event: by precedence of scenarios, then top to bottom."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -44,12 +44,12 @@ class PaymentFacts(Struct, frozen=True, kw_only=True):
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-class RuleKey(Struct, frozen=True, kw_only=True):
+class RuleKey(NamedTuple):
     """The place of a rule, by which its uses are counted."""
 
     scenario: str
     section: RuleSection
-    index: int
+    place: int
 
 
 class Past(Struct, frozen=True):
@@ -168,7 +168,7 @@ def _first(
         rules: tuple[R, ...] = getattr(scenario, section)
         for index, rule in enumerate(rules):
             if applies(rule):
-                key = RuleKey(scenario=scenario.name, section=section, index=index)
+                key = RuleKey(scenario=scenario.name, section=section, place=index)
                 if _is_active(rule, key, past):
                     return Chosen(rule=rule, key=key)
     return None

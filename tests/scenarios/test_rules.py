@@ -124,7 +124,7 @@ def test_the_first_matching_rule_of_the_strongest_scenario_applies(section: Rule
     chosen = choose(section, [[other], [other, rule, rule], [rule]], fail_if_counted)
     assert chosen is not None
     assert chosen.rule == rule
-    assert chosen.key == RuleKey(scenario="s1", section=section, index=1)
+    assert chosen.key == RuleKey(scenario="s1", section=section, place=1)
     assert not chosen.counts
 
 

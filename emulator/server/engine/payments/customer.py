@@ -249,7 +249,7 @@ class Customer(EngineService):
         outcome, rule = outcome_of(tx, owner, payment, change)
         timers.cancel(tx, payment.position)
         steps = outcome.steps if isinstance(outcome, Scripted) else None
-        scenario, number = (rule.scenario, rule.index + 1) if rule else (None, None)
+        scenario, number = (rule.scenario, rule.place + 1) if rule else (None, None)
         action = Paid(
             method=method, phone=phone, bank=bank, steps=steps, scenario=scenario, number=number
         )

@@ -23,7 +23,7 @@ from emulator.scenarios.rules import (
     choose_webhook,
     named_numbers,
 )
-from emulator.scenarios.values import Fault, RuleSection, Scenario
+from emulator.scenarios.values import Fault, Scenario
 from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.rules import FaultCandidate
 from emulator.server.storage import scenarios
@@ -132,7 +132,7 @@ def _candidates(owner: Owner, payment: int) -> tuple[Scenario, ...]:
 def _past(tx: Transaction, owner: Owner, payment: Payment | None = None) -> Past:
     account, position = owner.account, None if payment is None else payment.position
     return Past(
-        lambda key: scenarios.use_count(tx, account.number, _rule(key)),
+        lambda key: scenarios.use_count(tx, account.number, key),
         lambda scenario: account.elapsed_ms(scenario, position),
     )
 
@@ -140,12 +140,8 @@ def _past(tx: Transaction, owner: Owner, payment: Payment | None = None) -> Past
 def _applied(tx: Transaction, owner: Owner, chosen: Chosen[R]) -> R:
     """The rule, whose use is counted."""
     if chosen.counts:
-        scenarios.count_use(tx, owner.account.number, _rule(chosen.key))
+        scenarios.count_use(tx, owner.account.number, chosen.key)
     return chosen.rule
-
-
-def _rule(key: RuleKey) -> tuple[str, str, int]:
-    return key.scenario, key.section.value, key.index
 
 
 class Faults:
@@ -233,13 +229,9 @@ def _matches(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> bool:
 
 def _is_left(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> bool:
     times = candidate.rule.times
-    return times is None or scenarios.use_count(tx, owner.account.number, _place(candidate)) < times
+    return times is None or scenarios.use_count(tx, owner.account.number, candidate.key) < times
 
 
 def _use(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> None:
     if candidate.rule.times is not None:
-        scenarios.count_use(tx, owner.account.number, _place(candidate))
-
-
-def _place(candidate: FaultCandidate) -> tuple[str, str, int]:
-    return candidate.source, RuleSection.FAULTS.value, candidate.index
+        scenarios.count_use(tx, owner.account.number, candidate.key)

@@ -12,7 +12,8 @@ import msgspec.structs
 from emulator.domain.errors import UnknownScenario
 from emulator.domain.message_text import nearest_word_hint
 from emulator.scenarios.problems import ScenarioError
-from emulator.scenarios.values import FaultRule, Scenario
+from emulator.scenarios.rules import RuleKey
+from emulator.scenarios.values import FaultRule, RuleSection, Scenario
 from emulator.server.storage import scenarios
 from emulator.server.storage.batch import Transaction
 
@@ -68,6 +69,10 @@ class FaultCandidate(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     index: int
     rule: FaultRule
+
+    @property
+    def key(self) -> RuleKey:
+        return RuleKey(self.source, RuleSection.FAULTS, self.index)
 
 
 LoadScenarios = Callable[[Literal["all", "on", "none"]], "tuple[tuple[Origin, Scenario], ...]"]
