@@ -148,7 +148,7 @@ def test_an_expiry_rule_with_a_phone_or_a_bank_never_matches() -> None:
     rules = [ExpiryRule(when=when, after_ms=5_000) for when in whens]
     chosen = choose(RuleSection.EXPIRY, [rules], fail_if_counted)
     assert chosen is not None
-    assert chosen.key.index == 2
+    assert chosen.key.place == 2
 
 
 def test_choosing_a_rule_and_printing_the_schema_need_no_yaml() -> None:
