@@ -20,7 +20,7 @@ MODULES = {
         "Print the test helper for `node`, `php`, `java` or `go`, or the guide for coding agents.",
     ),
     "import": ("traffic_import", "Convert recorded traffic into a scenario file for `replay`."),
-    "openapi": ("openapi", "Print the OpenAPI 3.1 document of /v1 as JSON."),
+    "openapi": ("documents", "Print the OpenAPI 3.1 document of /v1 as JSON."),
     "probe": ("probe", "Send a webhook handler what it may meet, and judge its answers."),
     "record": ("replay", "Print an account's history as a script for `replay`."),
     "rehearse": (
@@ -28,10 +28,10 @@ MODULES = {
         "Run a merchant's test command with false answers and disturbances.",
     ),
     "replay": ("replay", "Run the scripts of scenario files."),
-    "schema": ("schema", "Print the JSON Schema of scenario files."),
+    "schema": ("documents", "Print the JSON Schema of scenario files."),
     "serve": ("serve", "Run the emulator."),
     "summary": (
-        "summary",
+        "documents",
         "Print what `explore --json` and `rehearse --json` wrote as tables in Markdown.",
     ),
     "trigger": ("trigger", "Create a payment and drive it to an event."),

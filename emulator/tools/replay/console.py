@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from textwrap import wrap
 
 from emulator.domain.message_text import escape_controls
 from emulator.reporting import ERASE_LINE, Paint, counted, verdict_lines
@@ -19,8 +18,6 @@ from emulator.scenarios.values import Repeat, Step
 from emulator.tools.replay.coverage import Coverage, Group
 
 MAX_FAILURE_LINES = 40
-# Where the output is no terminal.
-MAX_WIDTH = 100
 GROUPS_PER_ROW = 2
 # The minimum width of a step's text, also on a narrower terminal.
 MIN_STEP_WIDTH = 16
@@ -81,15 +78,13 @@ def step_lines(steps: Sequence[PlayedStep], paint: Paint, width: int | None = No
     return [step_line(step, paint, width) for step in shown_steps(steps)]
 
 
-def payment_lines(result: CaseResult, paint: Paint, width: int | None = None) -> list[str]:
+def payment_lines(result: CaseResult, paint: Paint) -> list[str]:
     """The newest payments of a case, each with its name in the script."""
-    margin = " " * _MARGIN
     lines = [""] if result.trace.payments else []
     for payment in result.trace.payments:
         name = result.name_of(payment.id)
-        text = f"{name}: {payment.text}" if name else payment.text
-        lines += wrap(text, width or MAX_WIDTH, initial_indent=margin, subsequent_indent=margin * 2)
-    return [paint("dim", line) for line in lines]
+        lines.append(paint("dim", f"  {name}: {payment.text}" if name else f"  {payment.text}"))
+    return lines
 
 
 def case_line(result: CaseResult, paint: Paint) -> str:
@@ -242,7 +237,7 @@ class Printer:
         for result in self.results:
             if result.failure is not None:
                 lines = step_lines(result.steps, self._paint, self._width)
-                lines += payment_lines(result, self._paint, self._width)
+                lines += payment_lines(result, self._paint)
                 self._print("", self._title(result.case), *lines, "")
                 self._print(*failure_lines(result, result.failure, self._paint))
 
@@ -252,7 +247,7 @@ class Printer:
             self._print(erase + case_line(result, self._paint))
             return
         self._print_pending(case)
-        self._print(*payment_lines(result, self._paint, self._width))
+        self._print(*payment_lines(result, self._paint))
         if result.failure is not None:
             self._print("", *failure_lines(result, result.failure, self._paint))
 
