@@ -5,7 +5,6 @@ from playwright.async_api import expect
 
 from tests.server.checkout.browser.states import ASKED, STATES
 from tests.server.checkout.browser.tabs import (
-    LANGUAGES,
     PHONE,
     SCHEMES,
     SCREENSHOTS,
@@ -55,23 +54,6 @@ async def letters_of_other_fonts(customer: Tab) -> dict[str, int]:
         ours = sum(font["glyphCount"] for font in drawn["fonts"] if font["isCustomFont"])
         lacking[text] = sum("\u1200" <= letter <= "\u137f" for letter in text) - ours
     return {text: letters for text, letters in lacking.items() if letters}
-
-
-@pytest.mark.parametrize("accepted", LANGUAGES)
-async def test_the_browser_s_language_is_used_until_another_is_chosen(
-    open_tab: OpenTab, accepted: str
-) -> None:
-    [other] = {*LANGUAGES} - {accepted}
-    async with open_tab(PHONE.speaking(accepted)) as customer:
-        await customer.begin()
-        await expect(customer.page.locator("html")).to_have_attribute("lang", accepted)
-        await customer.click(f"language-{other}")
-        # Every page after it keeps the choice, forms and redirects included.
-        for testid in ("method-telebirr", "number-0900000002", "pay"):
-            await expect(customer.page.locator("html")).to_have_attribute("lang", other)
-            await customer.click(testid)
-        await customer.is_on("result", "failed")
-        await expect(customer.page.locator("html")).to_have_attribute("lang", other)
 
 
 async def test_the_waiting_dots_respect_reduced_motion(customer: Tab) -> None:

@@ -1,4 +1,4 @@
-"""The page's script in a browser without events, with stopped forms and with many tabs."""
+"""The page's script with stopped forms and with many tabs."""
 
 import asyncio
 
@@ -9,22 +9,6 @@ MANY_TABS = 8
 LEAVES_WITHIN_MS = 5_000
 # A tab that had to wait for another one would wait until a held request ends.
 FREE_WITHIN_S = WATCH_MS / 1000 / 2
-NO_BEFOREUNLOAD = """
-const add = window.addEventListener.bind(window);
-window.addEventListener = (kind, ...rest) => kind === "beforeunload" || add(kind, ...rest);
-"""
-
-
-async def test_a_change_does_not_overtake_a_form_without_the_event_beforeunload(
-    customer: Tab,
-) -> None:
-    """As on iOS, where `beforeunload` never fires."""
-    await customer.page.add_init_script(NO_BEFOREUNLOAD)
-    for _ in range(5):
-        await customer.begin(methods=["telebirr"])
-        await customer.type_phone("0900000001")
-        await customer.click("pay")
-        await customer.leaves_for(customer.merchant.shop.success_url)
 
 
 async def test_a_submit_that_is_stopped_leaves_the_page_alive(customer: Tab) -> None:
