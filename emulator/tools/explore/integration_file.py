@@ -12,10 +12,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from emulator.domain.hosts import ACCEPTED_URL
-from emulator.files import ListNode
+from emulator.files import ListNode, MapNode
 from emulator.files.yaml_tree import read_tree
 from emulator.http.addresses import is_web_url
-from emulator.scenarios.entries import Entry, FileContext, read_items, with_others_in
+from emulator.scenarios.entries import Entry, FileContext, listed, read_items, with_others_in
 from emulator.scenarios.kinds import (
     Boolean,
     Duration,
@@ -24,6 +24,7 @@ from emulator.scenarios.kinds import (
     Kind,
     ListOf,
     PairsOf,
+    Pattern,
     Text,
     WholeNumber,
     Word,
@@ -45,18 +46,15 @@ from emulator.tools.explore.integration import (
     StartCall,
     State,
 )
-from emulator.tools.explore.steps import Outcome
-from emulator.tools.explore.value_kinds import (
-    AMOUNT,
-    CONDITION,
-    COUNT,
-    MATCH_KEY,
-    PATH_KEY,
-    UNIT_KEY,
-    VALUE,
-    ValueKind,
-    path_kind,
+from emulator.tools.explore.response_value import (
+    JSON_PATH,
+    Amount,
+    Condition,
+    Count,
+    ResponseValue,
+    Unit,
 )
+from emulator.tools.explore.steps import Outcome
 
 ORDER = "{order}"
 MAX_START_CALLS = 20
@@ -65,6 +63,61 @@ _URL = re.compile(r"https?://[^\s/?#@]+(?:[/?][^\s#]*)?", re.ASCII)
 _METHODS = "(GET|POST|PUT|PATCH|DELETE)"
 _REQUEST = re.compile(rf"{_METHODS} {_URL.pattern}", re.ASCII)
 _START_REQUEST = re.compile(rf"{_METHODS} (?:{VALUE_NAME.pattern}|{_URL.pattern})", re.ASCII)
+_NO_VALUES = "in must have a value or more, or the condition is never true"
+
+
+def path_kind(or_else: str = "") -> Text:
+    """A path; `or_else` says in messages what else is accepted."""
+    expected = f"a path such as $.id or $.data[0].status{or_else}"
+    return Text(JSON_PATH, expected=expected, examples=["$.id"], accepts=bool)
+
+
+class ValueKind(Kind[ResponseValue]):
+    """A path, or a mapping that says where a response has a value."""
+
+    def __init__(self, **more: Key) -> None:
+        keys = {"path": PATH_KEY, "header": _HEADER_KEY, "match": MATCH_KEY, **more}
+        rules = (needs_one(*keys), excludes("header", "path"))
+        self._mapping = MappingOf(ResponseValue, keys, *rules)
+        self._path = path_kind(f", or a mapping with {listed(map(repr, [*keys][1:]), 'or')}")
+
+    def read(self, entry: Entry) -> ResponseValue | None:
+        if isinstance(entry.node, MapNode):
+            return self._mapping.read(entry)
+        path = self._path.read(entry)
+        return None if path is None else ResponseValue(path=path)
+
+    def schema(self) -> JsonSchema:
+        return {"anyOf": [self._path.schema(), self._mapping.schema()]}
+
+    def write(self, value: ResponseValue) -> Json:
+        return value.path if value == ResponseValue(path=value.path) else self._mapping.write(value)
+
+
+_HEADER_NAME = Text(
+    re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", re.ASCII),
+    expected="the name of a header, such as location",
+    examples=["location"],
+)
+PATH_KEY = Key(path_kind(), "The path of the value in the JSON of the response.")
+_HEADER_KEY = Key(_HEADER_NAME, "The header that has the value.")
+MATCH_KEY = Key(Pattern(), "A regular expression; its first group, if it has one, is the value.")
+VALUE = ValueKind()
+_PLACE, _ONE_PLACE = {"path": PATH_KEY, "match": MATCH_KEY}, needs_one("path", "match")
+_VALUES = ListOf(JsonValue(), "a list of values", "an entry of in")
+_IN_TEXT = "The values for which the condition is true."
+_IN = Key(_VALUES, _IN_TEXT, field="values", default=(True,), default_text="true")
+CONDITION = MappingOf(
+    Condition,
+    {**_PLACE, "in": _IN},
+    _ONE_PLACE,
+    excludes("match", "in"),
+    lambda each: None if each.values["in"] != () else each.known["in"].note(_NO_VALUES),
+)
+COUNT = MappingOf(Count, _PLACE, _ONE_PLACE)
+UNIT_KEY = Key(Word(Unit), "What the number counts.", default=Unit.CENTS, default_text="cents")
+AMOUNT = MappingOf(Amount, {**_PLACE, "unit": UNIT_KEY}, _ONE_PLACE)
+
 _VALUE_NAMES = Text(
     re.compile(rf"(?!(?:order|payment|checkout_url)$){VALUE_NAME.pattern[3:-3]}", re.ASCII),
     expected="1 to 40 lower-case letters, digits and _, and no key of start",
@@ -238,37 +291,29 @@ _AGAIN = MappingOf(
     excludes("checkout_url", "payment"),
 )
 _BETWEEN = MappingOf(ShopCall, _call("POST /cart", "The request of the customer."), *_ONE_CALL)
+_STEP = WholeNumber(at_least=-1_000, at_most=1_000)
+_BY_TEXT = "How much it grows for each completed payment, such as -1 for stock."
 _ACCOUNT = MappingOf(
     Account,
     {
         **_call("GET /wallet", "The request that reads the number."),
-        "path": PATH_KEY,
-        "match": MATCH_KEY,
+        **_PLACE,
         "unit": UNIT_KEY,
-        "by": Key(
-            WholeNumber(at_least=-1_000, at_most=1_000),
-            "How much it grows for each completed payment, such as -1 for stock.",
-            default_text="the amount that was paid",
-        ),
+        "by": Key(_STEP, _BY_TEXT, default_text="the amount that was paid"),
     },
     *_ONE_CALL,
-    needs_one("path", "match"),
+    _ONE_PLACE,
 )
+_READY = _line("GET /health", may_name=False)
+_READY_TEXT = "A request that succeeds as soon as the application is ready."
+_CLOCK_TEXT = "Whether libfaketime moves its clock; in Python, 0.9.10 breaks `time.sleep`."
 _RUN = MappingOf(
     Run,
     {
         "command": Key(Text(), "A command of the system's shell.", required="the command to run"),
-        "ready": Key(
-            _line("GET /health", may_name=False),
-            "A request that succeeds as soon as the application is ready.",
-            default_text="a connection to the application's host",
-        ),
+        "ready": Key(_READY, _READY_TEXT, default_text="a connection to the application's host"),
         "durable": Key(Boolean(), "Whether `explore` may kill the application.", default=False),
-        "clock": Key(
-            Boolean(),
-            "Whether libfaketime moves its clock; in Python, 0.9.10 breaks `time.sleep`.",
-            default=False,
-        ),
+        "clock": Key(Boolean(), _CLOCK_TEXT, default=False),
     },
 )
 _HISTORY = MappingOf(
@@ -278,6 +323,8 @@ _HISTORY = MappingOf(
         "anomalies": Key(_ANOMALIES, "The anomalies, by name.", default=(), default_text="none"),
     },
 )
+_PAGE = Word(["success_url"])
+_RETURN_TEXT = "The URL that the customer's browser opens after the payment."
 _NAME = Text(NAME_PATTERN, expected=NAME_FORM)
 _BETWEEN_TEXT = "What a customer may do between start and payment, such as a change of the cart."
 _ACCOUNT_TEXT = "A number beside the orders, such as a balance, that grows by what was paid."
@@ -290,12 +337,7 @@ KEYS = {
     "start": Key(_Start(), "How a customer starts an order.", required="how an order is started"),
     "state": Key(_STATE, "The order as the merchant sees it.", required="how an order is read"),
     "webhook": Key(_WEB_ADDRESS, "The URL that receives webhooks.", default_text="no webhooks"),
-    "return": Key(
-        Word(["success_url"]),
-        "The URL that the customer's browser opens after the payment.",
-        field="return_to",
-        default_text="the browser opens nothing",
-    ),
+    "return": Key(_PAGE, _RETURN_TEXT, field="return_to", default_text="the browser opens nothing"),
     "again": Key(
         _AGAIN, "How a customer pays an order once more.", default_text="only one payment"
     ),
