@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from emulator.domain.user_error import UserError
-from emulator.domain.webhook_forms import STANDARD, WebhookForm
 from emulator.tools.explore.anomalies import left_out
 from emulator.tools.explore.ends import Concurrency, Ends
 from emulator.tools.explore.executor import HistoryRun
@@ -65,26 +64,6 @@ class Limits(Struct, frozen=True, kw_only=True):
     draws: bool = False
 
 
-def capabilities(
-    integration: Integration, form: WebhookForm = STANDARD, *, no_clock: str = ""
-) -> Capabilities:
-    """What the merchant's application has, by its file and the form of its webhooks."""
-    return Capabilities(
-        form=form,
-        no_clock=no_clock,
-        has_webhook=integration.webhook is not None,
-        has_return=integration.return_to is not None,
-        has_settle=integration.settle is not None,
-        is_durable=integration.run is not None and integration.run.durable,
-        has_again=integration.again is not None,
-        has_between=integration.between is not None,
-        has_tamper=any(call.tamper for call in integration.start),
-        names_payment=integration.names_payment,
-        settles_all=integration.settle is not None and not integration.settles_each,
-        is_unusual=integration.unusual,
-    )
-
-
 class Exploration:
     """Explores one integration, and counts its histories.
 
@@ -107,9 +86,7 @@ class Exploration:
         self.usual: dict[str, Observation] = {}
         self.results: list[Result] = []
         self.failures: list[HistoryFailure] = []
-        self.can = capabilities(
-            session.shop.integration, session.shop.form, no_clock=session.no_clock
-        )
+        self.can = Capabilities(session.shop.integration.keys, session.shop.form, session.no_clock)
         self.can_overlap = False
         self.limits = limits
         self._session, self._progress = session, progress
@@ -154,7 +131,7 @@ class Exploration:
         self.existing.update({size: len(histories) for size, histories in enumerate(by_size)})
         await session.drop_payments()
         # Which payment is new is only known of one order at a time.
-        is_known = session.shop.integration.names_payment
+        is_known = "payment" in self.can.keys
         self.can_overlap = is_known and await session.shop.serves_several()
         session.observes_reads, session.reads_later = True, False
         for size, histories in enumerate(by_size):

@@ -181,9 +181,18 @@ class Integration(Struct, frozen=True, kw_only=True):
         return "{order}" in repr(parts)
 
     @property
-    def names_payment(self) -> bool:
-        """Whether a response to the customer identifies the payment."""
-        return any(call.payment or call.checkout_url for call in self.start)
+    def keys(self) -> frozenset[str]:
+        """What the file has, by keys; `payment` where a response identifies the payment."""
+        given = {
+            **{key: getattr(self, key) for key in ("webhook", "settle", "again", "between")},
+            "return": self.return_to,
+            "unusual": self.unusual,
+            "durable": self.run is not None and self.run.durable,
+            "tamper": any(call.tamper for call in self.start),
+            "payment": any(call.payment or call.checkout_url for call in self.start),
+            "common job": self.settle and not self.settles_each,
+        }
+        return frozenset(key for key, value in given.items() if value)
 
 
 def _host(url: str) -> str:

@@ -10,8 +10,8 @@ Need = Callable[[Capabilities], str]
 """What an application must have for an anomaly: why it is left out, or an empty text."""
 
 
-def _need(is_met: Callable[[Capabilities], bool], problem: str) -> Need:
-    return lambda can: "" if is_met(can) else problem
+def _key(key: str, text: str = "") -> Need:
+    return lambda can: "" if key in can.keys else f"the file has no {text or f'`{key}`'}"
 
 
 def _webhooks(fit: Callable[[WebhookForm], object], lack: str) -> Need:
@@ -22,15 +22,11 @@ def _shows_mode(form: WebhookForm) -> bool:
     return "{event.mode}" in repr((form.body_json, form.headers))
 
 
-WEBHOOK = _need(lambda can: can.has_webhook, "the file has no `webhook`")
-PAGE = _need(lambda can: can.has_return, "the file has no `return`")
-JOB = _need(lambda can: can.has_settle, "the file has no `settle`")
-COMMON_JOB = _need(lambda can: can.settles_all, "the file has no `settle` for all orders")
-DISK = _need(lambda can: can.is_durable, "the file has no `run` with `durable: true`")
-AGAIN = _need(lambda can: can.has_again, "the file has no `again`")
-BETWEEN = _need(lambda can: can.has_between, "the file has no `between`")
-TAMPER = _need(lambda can: can.has_tamper, "the file has no `tamper`")
-NAMED = _need(lambda can: can.names_payment, "the file has no `payment` or `checkout_url`")
+WEBHOOK, PAGE, JOB = _key("webhook"), _key("return"), _key("settle")
+AGAIN, BETWEEN, TAMPER = _key("again"), _key("between"), _key("tamper")
+COMMON_JOB = _key("common job", "`settle` for all orders")
+DISK = _key("durable", "`run` with `durable: true`")
+NAMED = _key("payment", "`payment` or `checkout_url`")
 CLOCK: Need = attrgetter("no_clock")
 UNSIGNED = _webhooks(lambda form: not form.is_signed, "are signed")
 SIGNATURE = _webhooks(lambda form: form.is_signed, "have no signature")

@@ -30,13 +30,13 @@ from emulator.domain.webhook_forms import WebhookForm
 from emulator.reporting import PLAIN, JUnitCase, Paint, html_report, junit_file
 from emulator.scenarios.scenario_file import VERSION
 from emulator.tools.explore.anomalies import ANOMALY_BY_NAME
-from emulator.tools.explore.exploration import Exploration, Result, capabilities
+from emulator.tools.explore.exploration import Exploration, Result
 from emulator.tools.explore.histories import History, HistoryName, build_history
 from emulator.tools.explore.integration import Integration
 from emulator.tools.explore.integration_file import INTEGRATION
 from emulator.tools.explore.judgement import HistoryFailure
 from emulator.tools.explore.observation import Observation, TracedStep
-from emulator.tools.explore.steps import CHANGES, Manner, StepAction
+from emulator.tools.explore.steps import CHANGES, Capabilities, Manner, StepAction
 from emulator.tools.explore.summary import insufficient_lines, summary_lines
 from emulator.tools.explore.verdicts import ADVICE, Verdict
 from emulator.tools.json_results import ExploredHistory, ExploreResults, digest
@@ -208,7 +208,7 @@ def named(name: HistoryName | None, integration: Integration, form: WebhookForm)
     if name is None:
         return None
     known = [ANOMALY_BY_NAME[each] for each in name.anomalies]
-    return build_history(name.outcome, known, capabilities(integration, form))
+    return build_history(name.outcome, known, Capabilities(integration.keys, form))
 
 
 def failure_diagram(failure: HistoryFailure) -> Diagram:

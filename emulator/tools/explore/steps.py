@@ -186,28 +186,15 @@ class HistoryStep(Struct, frozen=True, order=True):
 Steps = tuple[HistoryStep, ...]
 
 
-class Capabilities(Struct, frozen=True, kw_only=True):
-    """What an application has: webhooks, a page to which the customer returns, a job, a disk.
+class Capabilities(Struct, frozen=True):
+    """What an application has: the `keys` of its file, and the form of its webhooks.
 
-    `form` is the form of its webhooks.
+    `no_clock` is why its clock cannot be moved, if it cannot.
     """
 
-    has_webhook: bool
-    has_return: bool
-    has_settle: bool
-    is_durable: bool = False
-    """Whether its process may be killed at any moment, and started again."""
-    no_clock: str = ""
-    """Why its clock cannot be moved, if it cannot."""
-    has_again: bool = False
-    has_between: bool = False
-    has_tamper: bool = False
-    names_payment: bool = False
-    settles_all: bool = False
-    """Whether one run of its job concerns all orders."""
-    is_unusual: bool = False
-    """Whether payments change in unusual ways, too."""
+    keys: frozenset[str]
     form: WebhookForm = STANDARD
+    no_clock: str = ""
 
 
 _PAY = (StepAction.SUBMIT, StepAction.APPROVE)
@@ -226,7 +213,8 @@ _UNUSUAL = (Outcome.REVERSED, Outcome.EXPIRED_PROCESSING)
 
 def outcomes(can: Capabilities) -> list[Outcome]:
     """The outcomes that an application can have."""
-    left_out = [Outcome.PAID_AGAIN] * (not can.has_again) + [*_UNUSUAL] * (not can.is_unusual)
+    left_out = [Outcome.PAID_AGAIN] * ("again" not in can.keys)
+    left_out += [*_UNUSUAL] * ("unusual" not in can.keys)
     return [outcome for outcome in Outcome if outcome not in left_out]
 
 
@@ -241,5 +229,5 @@ def base_steps(outcome: Outcome, can: Capabilities) -> Steps:
         elif action in CHANGES:
             event = EVENT_TYPES[CHANGES[action]]
             steps.append(HistoryStep(StepAction.DELIVER, event, payment=payment))
-    has = {StepAction.DELIVER: can.has_webhook, StepAction.RETURN: can.has_return}
-    return tuple(step for step in steps if has.get(step.action, True))
+    needed = {StepAction.DELIVER: {"webhook"}, StepAction.RETURN: {"return"}}
+    return tuple(step for step in steps if needed.get(step.action, set()) <= can.keys)

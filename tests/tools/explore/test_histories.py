@@ -20,21 +20,14 @@ from emulator.tools.explore.histories import (
 )
 from emulator.tools.explore.steps import CREATED, PROCESSING, Capabilities, Outcome, StepAction
 
-ALL = Capabilities(has_webhook=True, has_return=True, has_settle=True, is_durable=True)
-FULL = replace(
-    ALL,
-    has_again=True,
-    has_between=True,
-    has_tamper=True,
-    names_payment=True,
-    settles_all=True,
-    is_unusual=True,
-)
+ALL = Capabilities(frozenset({"webhook", "return", "settle", "durable"}))
+ALL_KEYS = ALL.keys | {"again", "between", "tamper", "payment", "common job", "unusual"}
+FULL = replace(ALL, keys=ALL_KEYS)
 UNSIGNED = replace(ALL, form=shipped_form("unsigned"))
 NO_READS = dict.fromkeys(EVENT_TYPES.values(), 0)
 ONE_READ = dict.fromkeys(EVENT_TYPES.values(), 1)
 TIMES = ["later-1h", "later-3d", "night"]
-POLLS = Capabilities(has_webhook=False, has_return=False, has_settle=True)
+POLLS = Capabilities(frozenset({"settle"}))
 
 
 def history(outcome: str, *names: str, can: Capabilities = ALL) -> History:
@@ -255,7 +248,7 @@ def test_time_passes_only_where_the_clock_of_the_shop_can_be_moved() -> None:
 
 
 def test_a_shop_is_killed_only_where_its_file_allows_that() -> None:
-    singles = histories_of_size(1, replace(ALL, is_durable=False))
+    singles = histories_of_size(1, replace(ALL, keys=ALL.keys - {"durable"}))
     assert "killed" not in {h.anomalies[0].kind.name for h in singles}
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from emulator.scenarios.webhook_form_file import load_webhook_form
 from emulator.tools.explore.anomalies import ANOMALY_BY_NAME, ANOMALY_KINDS
-from emulator.tools.explore.exploration import capabilities
 from emulator.tools.explore.histories import build_history
 from emulator.tools.explore.integration_file import read_integration
 from emulator.tools.explore.steps import Capabilities, Outcome
@@ -56,7 +55,7 @@ def test_explore_has_the_first_failing_history_of_each_shop(tmp_path: Path) -> N
     for shop in WRONG_SHOPS:
         if (shop.ways, shop.form) not in can:
             file = read_integration(write_integration(shop, tmp_path, port=3000))
-            can[shop.ways, shop.form] = capabilities(file, load_webhook_form(shop.form))
+            can[shop.ways, shop.form] = Capabilities(file.keys, load_webhook_form(shop.form))
         outcome, *anomalies = shop.history.split(", ")
         known = [ANOMALY_BY_NAME[name] for name in anomalies]
         history = build_history(Outcome(outcome), known, can[shop.ways, shop.form])
