@@ -18,7 +18,7 @@ from emulator.http.response import HttpResponse
 from emulator.tools.explore.observation import Observation, Unacknowledged
 from emulator.tools.explore.service import ServiceEvent
 from emulator.tools.explore.session import PAUSE_MS, ExploreSession
-from emulator.tools.explore.shop_client import Request
+from emulator.tools.explore.shop_client import HUNG, MAX_RESPONSE_S, Request
 from emulator.tools.explore.steps import COMPLETED, READ_FAULTS, Manner
 
 MAX_ATTEMPTS = 5
@@ -107,7 +107,7 @@ class HistoryDeliveries(Struct):
         async def has_ended() -> bool:
             return response.done() or await does_wait()
 
-        max_ms = session.shop.client.max_response_s * 1_000
+        max_ms = MAX_RESPONSE_S * 1_000
         await poll(session.wall, has_ended, every_ms=PAUSE_MS, within_ms=max_ms)
         # The application may respond before it reads.
         wait_ms = session.read_wait_ms(expects_read=session.reads.get(event.type, 0) > 0)
@@ -151,8 +151,7 @@ class HistoryDeliveries(Struct):
         first, new = responses[0], Unacknowledged(event, self.observed.number)
         stored = self.observed.unacknowledged.setdefault(event.id, new)
         stored.results.append(first.text)
-        hung = stored.results.count(first.text) * self.session.shop.client.has_hung(first)
-        self.has_hung |= hung >= MAX_HUNG_ATTEMPTS
+        self.has_hung |= stored.results.count(HUNG.text) >= MAX_HUNG_ATTEMPTS
         stored.cause = cause_of(first, self.session.shop.integration.webhook or "")
 
     async def retry(self, event_ids: list[str]) -> None:

@@ -18,6 +18,7 @@ from emulator.tools.explore.response_value import read_path
 from emulator.tools.explore.service import Payment
 from emulator.tools.explore.session import PAUSE_MS, AnomalyLeftOut, ExploreSession
 from emulator.tools.explore.shop import Started, StartFailed
+from emulator.tools.explore.shop_client import HUNG
 from emulator.tools.explore.steps import CREATE_FAULTS, CREATED, WAITING, HistoryStep, Manner
 from emulator.tools.explore.verdicts import Verdict
 
@@ -258,7 +259,7 @@ class OrderStarts(Struct):
     def note(self, response: HttpResponse, expected: str, *, limit: int) -> bool:
         """Note a request that failed: without an answer, or with this status or a higher one."""
         has_failed = response.failure is not None or response.status >= limit
-        self.deliveries.has_hung |= self.session.shop.client.has_hung(response)
+        self.deliveries.has_hung |= response == HUNG
         if has_failed:
             self._add(Verdict.REQUEST_FAILED, expected, response.text)
         return has_failed

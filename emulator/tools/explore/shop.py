@@ -16,7 +16,7 @@ from emulator.domain.user_error import UserError
 from emulator.domain.webhook_forms import STANDARD, WebhookForm
 from emulator.domain.webhooks import Tamper
 from emulator.http.addresses import is_web_url
-from emulator.http.response import HttpResponse, timed_out
+from emulator.http.response import HttpResponse
 from emulator.http.webhook_messages import Message, foreign_secret, webhook_request
 from emulator.scenarios.values import Json
 from emulator.tools.child_process import MAX_OUTPUT_BYTES, run_command
@@ -31,7 +31,7 @@ from emulator.tools.explore.integration import (
 from emulator.tools.explore.observation import ObservedOrder, Sample
 from emulator.tools.explore.response_value import Amount, Condition, Count
 from emulator.tools.explore.service import ServiceEvent
-from emulator.tools.explore.shop_client import Request, ShopClient
+from emulator.tools.explore.shop_client import HUNG, MAX_RESPONSE_S, Request, ShopClient
 from emulator.tools.explore.shop_time import MAX_DATE_LAG_MS, has_date
 from emulator.tools.explore.steps import Manner
 
@@ -231,12 +231,11 @@ class Shop(Struct):
 
     async def _run(self, command: str) -> HttpResponse:
         """What a command prints, as the response to a request."""
-        words, max_s = ("/bin/sh", "-c", command), self.client.max_response_s
-        max_ms = max_s * 1_000
+        words, max_ms = ("/bin/sh", "-c", command), MAX_RESPONSE_S * 1_000
         run = run_command(words, self.variables, self.wall, max_ms=max_ms, splits_errors=True)
         code, output, errors = await run
         if code is None:
-            return timed_out(max_s)
+            return HUNG
         if code:
             last = (errors or output).decode("utf-8", "replace").rstrip().split("\n")[-1]
             return HttpResponse(failure=f"exit code {code}: {last[:MAX_SHOWN_CHARACTERS]}")

@@ -23,6 +23,8 @@ from emulator.http.tls import tls_context
 
 MAX_RESPONSE_S = 15
 MAX_SECOND_RESPONSE_S = 0.5
+HUNG = timed_out(MAX_RESPONSE_S)
+"""There was no response in the time of an attempt."""
 
 
 class Request(Struct, kw_only=True):
@@ -44,30 +46,23 @@ class Request(Struct, kw_only=True):
 class ShopClient:
     """Sends requests; every failure is a response, too."""
 
-    def __init__(self, wall: SystemClock, *, max_response_s: float = MAX_RESPONSE_S) -> None:
-        self.max_response_s = max_response_s
+    def __init__(self, wall: SystemClock) -> None:
         self._wall = wall
         self._http = HttpClient(keeps_connections=False)
         self._lookups = NameLookups()
         self._tls: ssl.SSLContext | None = None
 
-    def has_hung(self, response: HttpResponse) -> bool:
-        """Whether there was no response in the time of an attempt."""
-        return response == timed_out(self.max_response_s)
-
-    async def send(self, request: Request, *, timeout_s: float | None = None) -> HttpResponse:
-        headers, max_s = (
-            {**request.headers, "connection": "close"},
-            timeout_s or self.max_response_s,
+    async def send(self, request: Request, *, timeout_s: float = MAX_RESPONSE_S) -> HttpResponse:
+        headers = {**request.headers, "connection": "close"}
+        sent = self._http.send(
+            request.method, request.url, headers, request.body, timeout_s=timeout_s
         )
-        sent = self._http.send(request.method, request.url, headers, request.body, timeout_s=max_s)
         return await self._measured(request, sent)
 
     async def deliver(
-        self, *requests: Request, timeout_s: float | None = None
+        self, *requests: Request, timeout_s: float = MAX_RESPONSE_S
     ) -> list[HttpResponse]:
         """Send requests as the service sends webhooks, at the same moment."""
-        max_s = timeout_s or self.max_response_s
         exchanges = [self._exchange(request) for request in requests]
         try:
             if len(exchanges) > 1:
@@ -75,7 +70,7 @@ class ShopClient:
                     async with asyncio.timeout(MAX_CONNECT_S):
                         for exchange in exchanges:
                             await exchange.connect()
-            sent = (_response(exchange, max_s) for exchange in exchanges)
+            sent = (_response(exchange, timeout_s) for exchange in exchanges)
             return await asyncio.gather(*map(self._measured, requests, sent))
         finally:
             for exchange in exchanges:
@@ -87,7 +82,7 @@ class ShopClient:
         async with aclosing(HttpClient()) as idle:
             for _ in range(2):
                 first = await idle.send(
-                    request.method, request.url, {}, b"", timeout_s=self.max_response_s
+                    request.method, request.url, {}, b"", timeout_s=MAX_RESPONSE_S
                 )
                 if first.failure is not None:
                     return False

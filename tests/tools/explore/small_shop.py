@@ -32,8 +32,7 @@ class SmallShop:
     Webhooks have an effect after `lag_s`, or when orders were read `lag_reads` times, and for a
     copy twice as often, or when `/idle` is requested. With `ignores_refunds`, a refunded order
     stays paid. It calls the service up to `calls` times, and `on_start` with the number of each
-    order; its pages may have another host. Requests of the path `fails` are answered 500, and
-    those of `hangs` are not answered.
+    order; its pages may have another host. Requests of the path `fails` are answered 500.
     """
 
     port: int
@@ -47,9 +46,6 @@ class SmallShop:
     calls: int = 5
     pages: str = ""
     fails: str = "-"
-    hangs: str = "-"
-    hung: list[str] = field(default_factory=list)
-    end: threading.Event = field(default_factory=threading.Event)
     on_start: Callable[[int], None] = lambda _: None
     orders: dict[str, dict[str, Any]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
@@ -141,10 +137,7 @@ class SmallShop:
 
     def disturbance(self, path: str) -> int | None:
         """The status of an error for a path, if there is one."""
-        if path.startswith(self.hangs):
-            self.hung.append(path)
-            self.end.wait(HANGS_AFTER_S)
-        return 500 if path.startswith((self.fails, self.hangs)) else None
+        return 500 if path.startswith(self.fails) else None
 
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Call the service; repeat the call while it fails."""
@@ -232,7 +225,6 @@ def small_shop(*, has_race: bool = False, lag_s: float = 0) -> Iterator[SmallSho
             lag_s=lag_s,
         )
         yield shop
-        shop.end.set()
 
 
 def is_genuine(headers: Any, body: bytes) -> bool:
