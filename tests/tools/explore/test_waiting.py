@@ -101,7 +101,7 @@ async def sharing(
     clock: RealClock,
     *,
     more: str = "",
-    client: ShopClient | None = None,
+    sender: ShopClient | None = None,
 ) -> AsyncIterator[ExploreSession]:
     flags = {"port": shop.api_port, "checkout-port": 0, "test-key": KEY, "clock": "frozen"}
     settings = resolve({**flags, "allow-http-localhost": True}, {})
@@ -113,7 +113,7 @@ async def sharing(
         yield ExploreSession(
             shop=Shop(
                 integration,
-                client or ShopClient(clock),
+                sender or ShopClient(clock),
                 secret=SECRET,
                 wall=clock,
                 variables={},
@@ -155,7 +155,7 @@ async def test_a_request_that_hangs_is_named_after_two_attempts(
     with small_shop() as shop:
         job = f"settle: {{request: POST {shop.url}/job}}\n"
         client = SilentClient(WaitingClock(), path)
-        async with exploring(shop, tmp_path, WaitingClock(), more=job, client=client) as run:
+        async with exploring(shop, tmp_path, WaitingClock(), more=job, sender=client) as run:
             await run.run()
     [failure] = run.failures
     assert (failure.verdict.id, HUNG.text in failure.seen) == (verdict, True)
