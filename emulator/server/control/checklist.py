@@ -9,7 +9,6 @@ from emulator.server.control.calls import Call, operation
 from emulator.server.control.types import EndpointId
 from emulator.server.engine.accounts.checklist import ItemResult, judge_owner
 from emulator.server.engine.accounts.checklist_items import ITEMS, MAX_EVIDENCE
-from emulator.server.engine.delivery.endpoints import find_endpoint
 from emulator.server.openapi.declarations import Resource, doc
 
 
@@ -62,7 +61,7 @@ async def get_checklist(call: Call, query: ChecklistQuery) -> Checklist:
     """
     engine, endpoint = call.engine, query.exclude_endpoint
     if endpoint is not None:
-        find_endpoint(call.owner, endpoint)
+        call.owner.endpoint(endpoint)
     judged = await judge_owner(
         call.owner,
         engine.history,

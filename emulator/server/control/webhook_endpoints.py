@@ -25,7 +25,7 @@ from emulator.server.control.calls import Call, operation
 from emulator.server.control.deliveries import DeliveryJson, delivery_json
 from emulator.server.control.resources import Kind, shown
 from emulator.server.control.types import EXAMPLE_URL, Body, EndpointId, EventType, Url, identifies
-from emulator.server.engine.delivery.endpoints import EndpointTerms
+from emulator.server.engine.delivery.webhooks import EndpointTerms
 from emulator.server.openapi.declarations import JsonObject, Resource, doc, parsed, refers_to
 
 _ROTATION_OVERLAP_H = webhooks.ROTATION_OVERLAP_MS // 3_600_000
@@ -230,7 +230,7 @@ WEBHOOK_ENDPOINTS = Resource(
             "Lists the endpoints of the account and mode, newest first.",
         ),
         _ENDPOINT.get(
-            lambda call, name: call.engine.webhooks.endpoints.get(call.owner, name),
+            lambda call, name: call.owner.endpoint(name),
             "Returns one endpoint, including its secret.",
         ),
         update_webhook_endpoint,

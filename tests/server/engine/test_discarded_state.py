@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from emulator.server.engine.accounts.account_registry import NewAccount
-from emulator.server.engine.delivery.endpoints import EndpointTerms
+from emulator.server.engine.delivery.webhooks import EndpointTerms
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.journal import Journal

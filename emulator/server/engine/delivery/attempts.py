@@ -35,7 +35,6 @@ from emulator.http.addresses import host_and_port, is_in_container
 from emulator.http.exchange import Sender
 from emulator.http.tls import tls_context
 from emulator.http.webhook_messages import Message, render_body, webhook_request
-from emulator.server.engine.delivery.endpoints import put_endpoint
 from emulator.server.engine.delivery.gates import Holds
 from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.context import FailureLog, StateContext, StateService
@@ -237,7 +236,7 @@ class Attempts(StateService):
         deliveries.update(tx, after)
         tx.after_commit.append(partial(self._change_notifier.changed, (owner, stored.payment)))
         if endpoint is not None and is_removed:
-            put_endpoint(tx, owner, endpoint.disabled())
+            owner.put_endpoint(tx, endpoint.disabled())
         advance = account.advance
         if advance.has_begun and attempt.trigger is Trigger.SCHEDULE:
             effect = _effect(job, used, attempt._replace(number=number), after.state)

@@ -15,7 +15,6 @@ from emulator.domain.webhooks import Attempt, DeliveryState, RegisteredEndpoint,
 from emulator.http.webhook_messages import render_body, tampered_body
 from emulator.server.engine.delivery.attempts import DeliveryJob, delivery_id, delivery_job
 from emulator.server.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS, Dispatcher
-from emulator.server.engine.delivery.endpoints import find_endpoint
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.storage import deliveries, endpoints
@@ -161,7 +160,7 @@ class Deliveries(StateService):
         The deliveries of one payment are sent one after the other, oldest first. Raises
         UnknownEndpoint, and UnknownDelivery where the account was reset or deleted meanwhile.
         """
-        find_endpoint(owner, endpoint)
+        owner.endpoint(endpoint)
         selection = DeliveryFilter(endpoint=endpoint, failing=True)
         found = await self.newest(owner, selection, limit=MAX_RESENT)
         known = sum(each.count for name, each in await self.failures(owner) if name == endpoint)
@@ -242,7 +241,7 @@ class Deliveries(StateService):
     def _insert_ping(
         self, tx: Transaction, owner: Owner, endpoint_id: str
     ) -> tuple[DeliveryDetail, RegisteredEndpoint]:
-        endpoint = find_endpoint(owner, endpoint_id)
+        endpoint = owner.endpoint(endpoint_id)
         delivery = Delivery(
             position=tx.next_position("deliveries", owner.number),
             endpoint=endpoint.position,

@@ -1,21 +1,198 @@
-"""Connects the other operations with webhooks."""
+"""Changes the endpoints of webhooks, and connects the other operations with webhooks."""
 
 import asyncio
 from collections.abc import Iterable
 from functools import partial
 
+from msgspec import Struct, field
+from msgspec.structs import asdict
+
+from emulator import ids
+from emulator.domain.errors import InvalidField, TooManyEndpoints
 from emulator.domain.transitions import Due, DueKey
-from emulator.domain.webhook_forms import WebhookForm
-from emulator.domain.webhooks import RegisteredEndpoint
+from emulator.domain.webhook_forms import STANDARD, SecretFormat, WebhookForm
+from emulator.domain.webhooks import (
+    MAX_ENDPOINTS,
+    ROTATION_OVERLAP_MS,
+    Profile,
+    RegisteredEndpoint,
+    tamper_problem,
+)
 from emulator.server.engine.delivery.deliveries import Deliveries
 from emulator.server.engine.delivery.dispatcher import Dispatcher
-from emulator.server.engine.delivery.endpoints import Endpoints
 from emulator.server.engine.delivery.gates import Holds
 from emulator.server.engine.delivery.outbox import Outbox
-from emulator.server.engine.state.account import Account
+from emulator.server.engine.state.account import Account, ConfiguredEndpoint, Owner
 from emulator.server.engine.state.context import StateContext, StateService
-from emulator.server.storage import endpoints
-from emulator.server.storage.batch import ORDINAL_BITS, DamagedDatabase, Transaction
+from emulator.server.storage import deliveries, endpoints
+from emulator.server.storage.batch import (
+    LAST_ORDINAL,
+    ORDINAL_BITS,
+    DamagedDatabase,
+    Transaction,
+)
+from emulator.server.storage.database import writes
+
+
+class EndpointTerms(Struct, frozen=True, kw_only=True):
+    """The requested properties of an endpoint; None is the default, or no change."""
+
+    url: str | None = None
+    events: tuple[str, ...] | None = None
+    secret: str | None = None
+    profile: Profile | None = None
+    form: WebhookForm | None = field(default=None, name="format")
+    is_enabled: bool | None = field(default=None, name="enabled")
+
+    def of(self, endpoint: RegisteredEndpoint) -> RegisteredEndpoint:
+        """The endpoint with these terms; a secret that they replace is no longer used.
+
+        Raises InvalidField for a secret that does not fit the form.
+        """
+        changes = {name: value for name, value in asdict(self).items() if value is not None}
+        if self.secret is not None:
+            changes["old_secret"] = None
+        return _checked(endpoint._replace(**changes))
+
+
+class Endpoints(StateService):
+    """Creates, changes and deletes endpoints, in one transaction each."""
+
+    def __init__(self, context: StateContext, dispatcher: Dispatcher) -> None:
+        super().__init__(context)
+        self._dispatcher = dispatcher
+
+    @property
+    def _form(self) -> WebhookForm:
+        """The form of endpoints that have no form of their own."""
+        return self._config.webhook_form or STANDARD
+
+    def all(self, owner: Owner) -> list[RegisteredEndpoint]:
+        """Newest first."""
+        return list(owner.endpoints.values())[::-1]
+
+    async def create(self, owner: Owner, url: str, terms: EndpointTerms) -> RegisteredEndpoint:
+        """A new endpoint, which receives later events.
+
+        Raises TooManyEndpoints, and InvalidField for a secret that does not fit the form, or a form
+        that does not fit a scenario.
+        """
+        _check_tampers(owner.account, terms.form or self._form)
+        return await self._database.write(partial(self._create, owner=owner, url=url, terms=terms))
+
+    @writes()
+    def change(
+        self, tx: Transaction, owner: Owner, endpoint_id: str, terms: EndpointTerms
+    ) -> RegisteredEndpoint:
+        """Change an endpoint; disabling it cancels its pending deliveries.
+
+        Raises UnknownEndpoint, and InvalidField for a secret that does not fit the form.
+        """
+        endpoint = terms.of(owner.endpoint(endpoint_id))
+        owner.put_endpoint(tx, endpoint)
+        tx.after_commit.append(partial(self._change_notifier.changed, (owner,)))
+        return endpoint
+
+    @writes()
+    def rotate(
+        self, tx: Transaction, owner: Owner, endpoint_id: str, secret: str | None
+    ) -> RegisteredEndpoint:
+        """Replace an endpoint's secret; the old one also signs for 24 hours of the account's clock.
+
+        Raises UnknownEndpoint, and InvalidField for a secret that does not fit the form.
+        """
+        before = owner.endpoint(endpoint_id)
+        endpoint = before._replace(
+            secret=secret
+            or ids.webhook_secret_after(
+                owner.stream, before.secret, is_hex=_needs_hex(before.form)
+            ),
+            old_secret=before.secret,
+            old_secret_until=owner.account.clock.now() + ROTATION_OVERLAP_MS,
+        )
+        _checked(endpoint)
+        owner.put_endpoint(tx, endpoint)
+        return endpoint
+
+    @writes()
+    def delete(self, tx: Transaction, owner: Owner, endpoint_id: str) -> None:
+        """Delete an endpoint; its deliveries can still be read. Raises UnknownEndpoint."""
+        endpoint = owner.endpoint(endpoint_id)
+        deliveries.cancel_all(tx, endpoint.position)
+        endpoints.mark_deleted(tx, endpoint.position)
+        remaining = {**owner.endpoints}
+        del remaining[endpoint.position]
+        tx.set(owner, "endpoints", remaining)
+        tx.after_commit.append(partial(self._dispatcher.forget, endpoint.position))
+        tx.after_commit.append(partial(self._change_notifier.changed, (owner,)))
+
+    async def ensure(
+        self, account: Account, configured: ConfiguredEndpoint
+    ) -> dict[int, RegisteredEndpoint]:
+        """Create the configured endpoint in both modes of an account, unless it exists.
+
+        Returns the endpoints as a reset creates them, by the number of their owner.
+        """
+        is_hex = _needs_hex(self._form)
+        secret = configured.secret or ids.webhook_secret(account.test.stream, 0, is_hex=is_hex)
+        present = await self._ensure(account, configured.url, EndpointTerms(secret=secret))
+        form = self._form if configured.secret else None
+        terms = EndpointTerms(secret=configured.secret, form=form)
+        return {number: terms.of(endpoint.as_new()) for number, endpoint in present.items()}
+
+    def _create(
+        self, tx: Transaction, *, owner: Owner, url: str, terms: EndpointTerms
+    ) -> RegisteredEndpoint:
+        owner.account.check_open()
+        if len(owner.endpoints) >= MAX_ENDPOINTS:
+            raise TooManyEndpoints(MAX_ENDPOINTS)
+        position = tx.next_position("endpoints", owner.number)
+        ordinal = position & LAST_ORDINAL
+        form = terms.form or self._form
+        endpoint = RegisteredEndpoint(
+            position=position,
+            id=ids.endpoint_id(owner.stream, ordinal),
+            url=url,
+            secret=ids.webhook_secret(owner.stream, ordinal, is_hex=_needs_hex(form)),
+            form=form,
+        )
+        endpoint = terms.of(endpoint)
+        endpoints.insert(tx, endpoint)
+        tx.set(owner, "endpoints", {**owner.endpoints, endpoint.position: endpoint})
+        return endpoint
+
+    @writes()
+    def _ensure(
+        self, tx: Transaction, account: Account, url: str, terms: EndpointTerms
+    ) -> dict[int, RegisteredEndpoint]:
+        return {
+            owner.number: next(
+                (endpoint for endpoint in owner.endpoints.values() if endpoint.url == url), None
+            )
+            or self._create(tx, owner=owner, url=url, terms=terms)
+            for owner in account.owners
+        }
+
+
+def _needs_hex(form: WebhookForm) -> bool:
+    return form.signature.secret is SecretFormat.HEX
+
+
+def _checked(endpoint: RegisteredEndpoint) -> RegisteredEndpoint:
+    """Raises InvalidField; the message does not repeat a secret, not even an invalid one."""
+    if problem := endpoint.form.signature.secret_problem(endpoint.secret):
+        raise InvalidField("secret", f'"secret" must be {problem}.')
+    return endpoint
+
+
+def _check_tampers(account: Account, form: WebhookForm) -> None:
+    """Raises InvalidField for a form without a place for what a scenario tampers with."""
+    for scenario in account.rules.unshipped:
+        for tamper in (rule.then.effect.tamper for rule in scenario.webhooks):
+            if tamper and (problem := tamper_problem(form, tamper)):
+                rule = f"the scenario '{scenario.name}' with 'tamper: {tamper}'"
+                message = f'"format" does not fit {rule}: {problem}, or another format.'
+                raise InvalidField("format", message)
 
 
 class Webhooks(StateService):
@@ -26,7 +203,7 @@ class Webhooks(StateService):
         self.holds = Holds(context)
         self.dispatcher = Dispatcher(context, self.holds)
         self.deliveries = Deliveries(context, self.dispatcher)
-        self.endpoints = Endpoints(context, after_delete=self.dispatcher.forget)
+        self.endpoints = Endpoints(context, self.dispatcher)
         self.outbox = Outbox(self.dispatcher, self._change_notifier)
         # Those that a reset of the first account creates, by the number of the owner.
         self._initial_endpoints: dict[int, RegisteredEndpoint] = {}

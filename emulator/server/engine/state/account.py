@@ -12,7 +12,7 @@ import msgspec
 from emulator import ids
 from emulator.clock import AccountClock
 from emulator.domain.accounts import VARY_OFF, AccountProfile, Mode, RateLimit, TokenBucket
-from emulator.domain.errors import InvalidApiKey
+from emulator.domain.errors import InvalidApiKey, UnknownEndpoint
 from emulator.domain.instants import ClockSpec, Instant
 from emulator.domain.payment import Event, Payment
 from emulator.domain.transitions import DueKey
@@ -23,7 +23,8 @@ from emulator.scenarios.values import Scenario
 from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES, Journal
 from emulator.server.engine.state.rules import Rules
 from emulator.server.engine.state.wire import event_json
-from emulator.server.storage.batch import LAST_ORDINAL
+from emulator.server.storage import deliveries, endpoints
+from emulator.server.storage.batch import LAST_ORDINAL, Transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,6 +275,20 @@ class Owner:
         self.reads: dict[str, int] = {}
         self.endpoints: dict[int, RegisteredEndpoint] = {}
         self.journal = Journal(config.max_journal_bytes)
+
+    def endpoint(self, endpoint_id: str) -> RegisteredEndpoint:
+        """Raises UnknownEndpoint, also when the account has just been deleted."""
+        for endpoint in self.endpoints.values():
+            if endpoint.id == endpoint_id:
+                return endpoint
+        raise UnknownEndpoint(endpoint_id)
+
+    def put_endpoint(self, tx: Transaction, endpoint: RegisteredEndpoint) -> None:
+        """Write a changed endpoint; the pending deliveries of a disabled one are cancelled."""
+        if not endpoint.is_enabled:
+            deliveries.cancel_all(tx, endpoint.position)
+        endpoints.update(tx, endpoint)
+        tx.set(self, "endpoints", {**self.endpoints, endpoint.position: endpoint})
 
     def event_id(self, event: Event) -> str:
         return ids.event_id(self.stream, event.position & LAST_ORDINAL)
