@@ -226,9 +226,7 @@ class SnapshotJson(Struct, frozen=True):
     """A saved state of an account."""
 
     name: Annotated[SnapshotName, doc("Its name.")]
-    created_at: Annotated[
-        types.InstantText, doc("The instant of its creation, on the account's clock.")
-    ]
+    created_at: types.CreatedAt
     clock: SavedClock
     payments: SavedPayments
 
@@ -252,15 +250,6 @@ async def save_snapshot(call: Call, path: SnapshotPath) -> tuple[int, SnapshotJs
     """Save a snapshot."""
     snapshot, is_new = await call.engine.snapshots.save(call.account, path.name)
     return 201 if is_new else 200, _snapshot_json(snapshot)
-
-
-@operation("POST /snapshots/{name}/restore", "The snapshot.", errors.UnknownSnapshot)
-async def restore_snapshot(call: Call, path: SnapshotPath) -> SnapshotJson:
-    """Restore a snapshot.
-
-    Restores the account to the saved state, including its clock.
-    """
-    return _snapshot_json(await call.engine.snapshots.restore(call.account, path.name))
 
 
 @operation(
@@ -316,7 +305,11 @@ SNAPSHOTS = Resource(
             lambda call, name: call.engine.snapshots.delete(call.account, name),
             "Deletes a snapshot.",
         ),
-        restore_snapshot,
+        _SNAPSHOT.act(
+            "restore",
+            lambda call, name: call.engine.snapshots.restore(call.account, name),
+            "Restores the account to the saved state, including its clock.",
+        ),
         get_recording,
     ),
 )

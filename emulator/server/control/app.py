@@ -15,14 +15,12 @@ from emulator.server.control.accounts import ACCOUNTS, SNAPSHOTS
 from emulator.server.control.calls import BuildDocument, Services, respond
 from emulator.server.control.checklist import CHECKLIST
 from emulator.server.control.clock import CLOCKS
-from emulator.server.control.deliveries import DELIVERIES
-from emulator.server.control.delivery_pause import DELIVERY_PAUSE
+from emulator.server.control.deliveries import DELIVERIES, DELIVERY_PAUSE
 from emulator.server.control.events import STREAM
 from emulator.server.control.payments import PAYMENTS
-from emulator.server.control.posted_faults import POSTED_FAULTS
 from emulator.server.control.program import PROGRAM
 from emulator.server.control.requests import REQUESTS
-from emulator.server.control.scenarios import SCENARIOS
+from emulator.server.control.scenarios import POSTED_FAULTS, SCENARIOS
 from emulator.server.control.webhook_endpoints import WEBHOOK_ENDPOINTS
 from emulator.server.openapi.declarations import JsonObject, Operation
 

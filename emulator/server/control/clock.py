@@ -42,14 +42,11 @@ class SetClock(types.Body, frozen=True):
     ] = None
 
 
+_WAIT = "Leave it out to wait for the attempts."
 _Background = Annotated[
     str,
     refers_to("Background"),
-    types.text_parser(
-        {_BACKGROUND: _BACKGROUND}.__getitem__,
-        f'"{_BACKGROUND}"',
-        advice="Leave it out to wait for the attempts.",
-    ),
+    types.text_parser({_BACKGROUND: _BACKGROUND}.__getitem__, f'"{_BACKGROUND}"', advice=_WAIT),
 ]
 
 
@@ -77,9 +74,7 @@ class AdvanceBySeconds(AdvanceClock, frozen=True):
 class AdvanceUntil(AdvanceClock, frozen=True):
     """Advances until an instant."""
 
-    until: Annotated[
-        types.GivenInstant, doc("The instant to stop at; not before the current instant.")
-    ]
+    until: Annotated[types.GivenInstant, doc("The instant to stop at; not a past one.")]
     webhooks: _Background | None = None
 
 
@@ -150,15 +145,13 @@ class AttemptEffect(Struct, frozen=True):
     type: Annotated[str, const("webhook.attempt")]
     payment: Annotated[types.PaymentId, doc("The identifier of the payment of the event.")]
     kind: Annotated[str, const(ATTEMPT)]
-    event: Annotated[types.EventId, doc("The identifier of the event.")]
+    event: types.OfEvent
     event_type: types.EventType
-    delivery: Annotated[types.DeliveryId, doc("The identifier of the delivery.")]
-    endpoint: Annotated[types.EndpointId, doc("The identifier of the endpoint.")]
+    delivery: types.OfDelivery
+    endpoint: types.OfEndpoint
     number: Annotated[types.Count, doc("The number of the attempt in its delivery, from 1.", 1)]
-    response_status: Annotated[
-        int | None, doc("The status of the response; null without a response.")
-    ]
-    error: Annotated[str | None, doc("The error, if any.")]
+    response_status: types.ResponseStatus
+    error: types.ErrorText
     delivery_status: Annotated[DeliveryState, doc("The status of the delivery after the attempt.")]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from emulator.domain import errors
@@ -17,6 +17,7 @@ from emulator.server.control.calls import Call, operation
 from emulator.server.control.events import EventJson, get_event, list_events
 from emulator.server.control.resources import Kind, page_type, shown
 from emulator.server.engine.delivery.deliveries import MAX_RESENT, DeliveryDetail
+from emulator.server.engine.delivery.gates import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
 from emulator.server.openapi.declarations import JSON, JsonObject, Resource, doc, refers_to
 from emulator.server.storage.deliveries import DeliveryFilter
 
@@ -27,6 +28,7 @@ _GivenEventType = Annotated[
     refers_to("EventType"),
     types.text_parser(STATUS_OF_EVENT.__getitem__, f"one of: {', '.join(STATUS_OF_EVENT)}"),
 ]
+_TYPES = [*EVENT_TYPES_IN_ORDER, PING, UNKNOWN_EVENT_TYPE]
 _OF_PAYMENT = doc("Only deliveries of events of this payment, or of the `latest`.")
 _TO_ENDPOINT = doc("Only deliveries to this endpoint, which may have been deleted.")
 
@@ -82,10 +84,10 @@ class DeliveryAttempt(Struct, frozen=True):
     trigger: Annotated[Trigger, doc("The reason for the attempt.")]
     tampered: Tamper | None
     request: WebhookRequestJson
-    status: Annotated[int | None, doc("The status of the response; null without a response.")]
+    status: types.ResponseStatus
     response: WebhookResponseJson | None
-    error: Annotated[str | None, doc("The error, if any.")]
-    cause: Annotated[str | None, doc("The likely cause and a solution.")]
+    error: types.ErrorText
+    cause: types.CauseText
     duration_ms: types.DurationMs
 
 
@@ -93,24 +95,14 @@ class DeliveryJson(Struct, frozen=True):
     """The delivery of one event to one endpoint."""
 
     id: Annotated[types.DeliveryId, doc("Its identifier, with the prefix `dlv_`.")]
-    event: Annotated[types.EventId, doc("The identifier of the event.")]
-    type: Annotated[
-        str, doc("The type of the event.", enum=[*EVENT_TYPES_IN_ORDER, PING, UNKNOWN_EVENT_TYPE])
-    ]
-    payment: Annotated[
-        types.PaymentId | None, doc("The identifier of the payment of the event; null for a ping.")
-    ]
-    endpoint: Annotated[
-        types.EndpointId, doc("The identifier of the endpoint, which may have been deleted.")
-    ]
+    event: types.OfEvent
+    type: Annotated[str, doc("The type of the event.", enum=_TYPES)]
+    payment: Annotated[types.PaymentId | None, doc("The payment of the event; null for a ping.")]
+    endpoint: types.OfEndpoint
     status: DeliveryState
-    created_at: Annotated[
-        types.InstantText, doc("The instant of its creation, on the account's clock.")
-    ]
+    created_at: types.CreatedAt
     fault: Annotated[JsonObject, refers_to("WebhookThen")] | None
-    next_attempt_at: Annotated[
-        types.InstantText | None, doc("The instant of the next attempt, on the account's clock.")
-    ]
+    next_attempt_at: Annotated[types.InstantText | None, doc("The instant of the next attempt.")]
     attempts: Annotated[list[DeliveryAttempt], doc("Oldest first.")]
 
 
@@ -120,9 +112,7 @@ DeliveryList = page_type("Delivery", DeliveryJson, "The deliveries, newest first
 class WaitedForDelivery(Struct, frozen=True):
     """The result of the wait."""
 
-    reached: Annotated[
-        bool, doc("Whether the endpoint has responded, or no further attempt is made.")
-    ]
+    reached: Annotated[bool, doc("Whether a response came, or no further attempt is made.")]
     delivery: Annotated[
         DeliveryJson | None,
         doc("The newest such delivery, otherwise the newest that matches, otherwise null."),
@@ -132,12 +122,10 @@ class WaitedForDelivery(Struct, frozen=True):
 class DeliveryFailuresJson(Struct, frozen=True):
     """Failing deliveries to one endpoint whose last attempts had the same result."""
 
-    endpoint: Annotated[
-        types.EndpointId, doc("The identifier of the endpoint, which may have been deleted.")
-    ]
-    status: Annotated[int | None, doc("The status of the responses; null without a response.")]
-    error: Annotated[str | None, doc("The error, if any.")]
-    cause: Annotated[str | None, doc("The likely cause and a solution.")]
+    endpoint: types.OfEndpoint
+    status: types.ResponseStatus
+    error: types.ErrorText
+    cause: types.CauseText
     count: types.Count
     since: Annotated[types.InstantText, doc("The instant of the creation of the oldest one.")]
 
@@ -151,7 +139,7 @@ class DeliveryFailureList(Struct, frozen=True):
 class ResendDeliveries(types.Body, frozen=True):
     """The endpoint whose failing deliveries are sent again."""
 
-    endpoint: Annotated[types.EndpointId, doc("The identifier of the endpoint.")]
+    endpoint: types.OfEndpoint
 
 
 class ResentDeliveries(Struct, frozen=True):
@@ -204,23 +192,6 @@ async def wait_for_delivery(call: Call, query: DeliveryWaitQuery) -> WaitedForDe
     )
     reached, found = await unless_disconnected(call.request.receive, waiting)
     return WaitedForDelivery(reached, None if found is None else delivery_json(found))
-
-
-@operation(
-    "POST /deliveries/{delivery_id}/resend",
-    "The delivery.",
-    errors.UnknownDelivery,
-    errors.UnknownEndpoint,
-)
-async def resend_delivery(call: Call, path: DeliveryPath) -> DeliveryJson:
-    """Resend a delivery.
-
-    Sends the event again, correctly signed and without the changes of a scenario, waits for the
-    result and returns the delivery. The scheduled retries continue unless this attempt
-    succeeds.
-    """
-    deliveries = call.engine.webhooks.deliveries
-    return delivery_json(await deliveries.resend(call.owner, path.delivery_id))
 
 
 @operation("GET /deliveries/failures", "The failing deliveries.")
@@ -323,7 +294,14 @@ DELIVERIES = Resource(
             lambda call, name: call.engine.webhooks.deliveries.get(call.owner, name),
             "Returns one delivery with all attempts.",
         ),
-        resend_delivery,
+        DELIVERY.act(
+            "resend",
+            lambda call, name: call.engine.webhooks.deliveries.resend(call.owner, name),
+            "Sends the event again, correctly signed and without the changes of a scenario, waits"
+            " for the result and returns the delivery. The scheduled retries continue unless this"
+            " attempt succeeds.",
+            errors.UnknownEndpoint,
+        ),
         resend_failing_deliveries,
     ),
     types=(EventJson,),
@@ -334,4 +312,78 @@ DELIVERIES = Resource(
             "enum": [*EVENT_TYPES_IN_ORDER],
         }
     },
+)
+
+
+class SetDeliveryPause(types.Body, frozen=True):
+    """Whether deliveries wait."""
+
+    paused: Annotated[bool, doc("True begins a pause, false ends it.")]
+
+
+class DeliveryPause(Struct, frozen=True):
+    """Whether deliveries wait."""
+
+    paused: bool
+    seconds_left: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        doc("The real time until the pause ends; null without a pause."),
+    ]
+
+
+@operation("GET /deliveries/paused", "Whether deliveries wait.")
+async def get_delivery_pause(call: Call) -> DeliveryPause:
+    """Retrieve the pause of deliveries.
+
+    Returns whether the deliveries of the account and mode wait.
+    """
+    return _pause(call)
+
+
+@operation(
+    "PUT /deliveries/paused",
+    "Whether deliveries wait.",
+    description="Begins or ends a pause of the account and mode. In a pause no scheduled attempt"
+    " is made; `release`, `drop` and `resend` act on single deliveries. The pause ends, and all"
+    f" that is due is sent, after {MAX_PAUSE_MS // 60_000} minutes of real time, with delivery"
+    f" {MAX_PAUSED_DELIVERIES + 1} that is due, with an advance of the clock, a reset or the"
+    " restore of a snapshot, and when the emulator restarts.",
+    body="Whether deliveries wait.",
+)
+async def set_delivery_pause(call: Call, body: SetDeliveryPause) -> DeliveryPause:
+    """Pause deliveries."""
+    webhooks = call.engine.webhooks
+    if body.paused:
+        await webhooks.deliveries.pause(call.owner)
+    else:
+        webhooks.dispatcher.resume(call.owner)
+    return _pause(call)
+
+
+def _pause(call: Call) -> DeliveryPause:
+    left_ms = call.engine.webhooks.deliveries.pause_left_ms(call.owner)
+    return DeliveryPause(left_ms is not None, None if left_ms is None else left_ms / 1000)
+
+
+DELIVERY_PAUSE = Resource(
+    tag="Paused deliveries",
+    description="Deliveries that wait, so that they can be released in any order, repeated or"
+    " dropped.",
+    operations=(
+        get_delivery_pause,
+        set_delivery_pause,
+        DELIVERY.act(
+            "release",
+            lambda call, name: call.engine.webhooks.deliveries.release(call.owner, name),
+            "Makes the next scheduled attempt of a pending delivery now, even in a pause, waits for"
+            " the result and returns the delivery. After a failure its schedule continues.",
+            errors.DeliveryNotPending,
+        ),
+        DELIVERY.act(
+            "drop",
+            lambda call, name: call.engine.webhooks.deliveries.drop(call.owner, name),
+            "Makes no further attempt of a pending delivery.",
+            errors.DeliveryNotPending,
+        ),
+    ),
 )

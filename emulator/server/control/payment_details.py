@@ -202,7 +202,7 @@ class ScheduledAttempt(Struct, frozen=True):
     at: types.At
     kind: Annotated[str, const(ATTEMPT)]
     payment: types.OfPayment
-    delivery: Annotated[types.DeliveryId, doc("The identifier of the delivery.")]
+    delivery: types.OfDelivery
     event_type: types.EventType
 
 

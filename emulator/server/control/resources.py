@@ -78,6 +78,24 @@ class Kind(Struct, frozen=True, kw_only=True):
         _describe(handle, f"delete {self.noun}", f"Delete {self._one}", description, types)
         return operation(f"DELETE {self.path}", "Deleted.", *self.unknown, *refusals)(handle)
 
+    def act(
+        self,
+        verb: str,
+        act: Callable[[Call, str], Any],
+        description: str,
+        *refusals: type[Refusal],
+    ) -> Operation:
+        """The call `POST …/{id}/verb`, which returns the object after `act`."""
+
+        async def handle(call: Call, path: Struct) -> Any:
+            return self.show(await act(call, *astuple(path)))
+
+        types = {"path": self.path_type, "return": self.item}
+        _describe(handle, f"{verb} {self.noun}", f"{verb.title()} {self._one}", description, types)
+        return operation(f"POST {self.path}/{verb}", f"The {self.noun}.", *self.unknown, *refusals)(
+            handle
+        )
+
 
 def _describe(
     handle: Handler, name: str, summary: str, description: str, types: dict[str, Any]

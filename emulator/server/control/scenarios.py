@@ -5,19 +5,19 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 
 from emulator.domain import errors
-from emulator.domain.errors import InvalidScenario
+from emulator.domain.errors import InvalidFault, InvalidScenario, MissingParameter
 from emulator.domain.instants import format_instant
 from emulator.files.yaml_writer import yaml_text
 from emulator.scenarios import scenario_file
-from emulator.scenarios.loader import parse_scenario
+from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.problems import Problem, ScenarioError, in_one_line
-from emulator.scenarios.runner.results import PlayedStep, RowMark
+from emulator.scenarios.values import RuleSection
 from emulator.server.api.bodies import YamlBody
-from emulator.server.control.calls import Call, operation
+from emulator.server.control.calls import Call, check_names, operation
 from emulator.server.control.document import scenario_schemas
 from emulator.server.control.resources import Kind, shown
 from emulator.server.control.types import (
@@ -25,13 +25,16 @@ from emulator.server.control.types import (
     AccountId,
     Body,
     Count,
+    FaultId,
     InstantText,
     ScenarioName,
+    identifies,
 )
-from emulator.server.engine.accounts.scenarios import MAX_SCENARIOS
-from emulator.server.engine.state.rules import Listed, Origin
+from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
+from emulator.server.engine.state.rules import Listed, Origin, PostedFault
 from emulator.server.openapi.declarations import (
     JSON,
+    JsonObject,
     RequestBody,
     Resource,
     SuccessResponse,
@@ -196,42 +199,26 @@ async def switch_scenario(call: Call, path: ScenarioPath, body: SwitchScenario) 
 async def run_scenario(call: Call, path: ScenarioPath) -> ScriptRun:
     """Run the script of a scenario."""
     # Only here, because the client needs a tenth of a second to import.
-    from emulator.server.control.script_run import run_script
+    from emulator.server.control.script_run import run_script, step_result
 
     scenario = call.account.rules.listed_as(path.name).scenario
     if not scenario.script:
         raise errors.ScenarioWithoutScript(path.name)
     server = call.request.scope.get("server") or ("", 80)
+    whole = await _scenario(call, path.name)
+    rules = {name: getattr(whole, name) for name in RuleCounts.__struct_fields__}
     account, played, failure = await run_script(
         call.request.app,
         port=server[1],
         scenario=scenario,
-        text=await asyncio.to_thread(_rules_text, await _scenario(call, path.name)),
+        text=await asyncio.to_thread(yaml_text, rules),
         wall=call.engine.wall,
     )
-    steps = [RunStep(each.text, _step_result(each), each.at) for each in played]
+    steps = [RunStep(each.text, step_result(each), each.at) for each in played]
     if failure is not None and not (played and played[-1].failure):
         at = played[-1].at if played else format_instant(call.account.clock.now())
         steps.append(RunStep("the script", f"failed: {failure.message}", at))
     return ScriptRun(account, steps)
-
-
-def _rules_text(scenario: ScenarioJson) -> str:
-    """The rules as a file without a script."""
-    return yaml_text({name: getattr(scenario, name) for name in RuleCounts.__struct_fields__})
-
-
-def _step_result(step: PlayedStep) -> str:
-    """The outcome, or the failure with each difference."""
-    if step.failure is None:
-        return step.outcome or "as expected"
-    differences = [
-        f"{mismatch.subject}: expected {row.expected or 'nothing'}, got {row.seen or 'nothing'}"
-        for mismatch in step.failure.mismatches
-        for row in mismatch.rows
-        if row.mark not in (RowMark.SAME, RowMark.LEFT_OUT)
-    ]
-    return f"failed: {'; '.join(differences) or step.failure.message}"
 
 
 async def read_text(read: Callable[[str, str], T], text: str) -> T:
@@ -300,4 +287,107 @@ SCENARIOS = Resource(
         run_scenario,
     ),
     schemas=scenario_schemas,
+)
+
+
+_MEMBERS = ("when", "then", "times")
+
+
+class FaultPath(Struct, frozen=True):
+    fault_id: Annotated[FaultId, identifies("a fault rule")]
+
+
+class FaultJson(Struct, frozen=True):
+    """A fault rule that was added by this API."""
+
+    id: Annotated[FaultId, doc("Its identifier, with the prefix `flt_`.")]
+    # These three have the same schemas as in a rule of a scenario.
+    when: JsonObject
+    then: JsonObject
+    times: int | UnsetType = UNSET
+    used: (
+        Annotated[
+            int,
+            Meta(
+                ge=0,
+                description="The number of times that it was applied; present only with `times`.",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+async def _faults(call: Call) -> list[FaultJson]:
+    uses = await call.engine.scenarios.uses(call.account)
+    faults = call.account.rules.overrides.faults
+    place = (RuleSection.FAULTS.value, 0)
+    return [_fault_json(fault, uses.get((fault.id, *place), 0)) for fault in faults]
+
+
+@operation(
+    "POST /faults",
+    "The fault rule.",
+    errors.MissingParameter,
+    errors.InvalidFault,
+    errors.TooManyFaults,
+    description="Adds a fault rule, without a file, for requests to `/v1` after this"
+    f" call. An account has at most {MAX_FAULTS} such rules. A rule that was applied"
+    " `times` times does not count.",
+    body=RequestBody("The fault rule.", "AddFault"),
+    status=201,
+)
+async def add_fault(call: Call, body: YamlBody) -> FaultJson:
+    """Add a fault."""
+    # Unlike for other bodies, an unknown member takes precedence over one that occurs twice.
+    check_names(body.members, [], _MEMBERS)
+    check_names((), body.repeated, _MEMBERS)
+    if body.members.get("then") is None:
+        raise MissingParameter("then")
+    try:
+        rule = await read_text(read_fault_rule_text, body.text)
+    except ScenarioError as error:
+        message = in_one_line([problem.message for problem in error.problems])
+        raise InvalidFault(message, param=error.problems[0].key) from None
+    return _fault_json(await call.engine.scenarios.add_fault(call.account, rule, body.text), 0)
+
+
+@operation("DELETE /faults", "Deleted.")
+async def clear_faults(call: Call) -> None:
+    """Delete all faults.
+
+    Deletes all fault rules that were added by this API. The faults of scenarios remain.
+    """
+    await call.engine.scenarios.remove_fault(call.account, None)
+
+
+def _fault_json(fault: PostedFault, uses: int) -> FaultJson:
+    """A fault rule; for one with `times`, also the number of its uses."""
+    used = UNSET if fault.rule.times is None else uses
+    return FaultJson(id=fault.id, **scenario_file.fault_rule_json(fault.rule), used=used)
+
+
+_FAULT = Kind(
+    noun="fault",
+    path="/faults/{fault_id}",
+    path_type=FaultPath,
+    item=FaultJson,
+    unknown=(errors.UnknownFault,),
+    order="newest and highest precedence first",
+)
+POSTED_FAULTS = Resource(
+    tag="Faults",
+    description="Rules that make requests to `/v1` fail, without a scenario file.",
+    operations=(
+        _FAULT.list(
+            _faults,
+            "Lists the fault rules that were added by this API, newest and highest precedence"
+            " first. For a rule with `times`, `used` is the number of times that it was applied.",
+        ),
+        add_fault,
+        clear_faults,
+        _FAULT.delete(
+            lambda call, fault_id: call.engine.scenarios.remove_fault(call.account, fault_id),
+            "Deletes one fault rule.",
+        ),
+    ),
 )

@@ -18,7 +18,7 @@ from emulator.scenarios.runner.case_runner import (
     expects_webhooks,
     play,
 )
-from emulator.scenarios.runner.results import Case, Failure, PlayedStep
+from emulator.scenarios.runner.results import Case, Failure, PlayedStep, RowMark
 from emulator.scenarios.values import Scenario
 from emulator.server.api.layers import TRANSPORT
 
@@ -98,3 +98,16 @@ async def run_script(
             playing.cancel()
             await asyncio.wait([playing])
         return account["id"], played, failure
+
+
+def step_result(step: PlayedStep) -> str:
+    """The outcome, or the failure with each difference."""
+    if step.failure is None:
+        return step.outcome or "as expected"
+    differences = [
+        f"{mismatch.subject}: expected {row.expected or 'nothing'}, got {row.seen or 'nothing'}"
+        for mismatch in step.failure.mismatches
+        for row in mismatch.rows
+        if row.mark not in (RowMark.SAME, RowMark.LEFT_OUT)
+    ]
+    return f"failed: {'; '.join(differences) or step.failure.message}"

@@ -193,6 +193,13 @@ FaultId = Annotated[str, Meta(examples=["flt_HKCGSMJA2j2x8Gl5GF4paXoq"])]
 RequestId = Annotated[str, Meta(examples=["req_hpcSRFDABu6WYquXIXwoYGit"])]
 ScenarioName = Annotated[str, Meta(examples=["double-success"])]
 OfPayment = Annotated[PaymentId, doc("The identifier of the payment.")]
+OfEvent = Annotated[EventId, doc("The identifier of the event.")]
+OfDelivery = Annotated[DeliveryId, doc("The identifier of the delivery.")]
+# The endpoint may have been deleted.
+OfEndpoint = Annotated[EndpointId, doc("The identifier of the endpoint.")]
+ResponseStatus = Annotated[int | None, doc("The status of the response; null without a response.")]
+ErrorText = Annotated[str | None, doc("The error, if any.")]
+CauseText = Annotated[str | None, doc("The likely cause and a solution.")]
 ShortText = Annotated[str, Meta(max_length=MAX_TEXT_LENGTH)]
 Count = Annotated[int, Meta(ge=0)]
 DurationMs = Annotated[float, Meta(ge=0, description="The duration, in real time.")]
@@ -200,6 +207,7 @@ InstantText = Annotated[
     str, Meta(description="UTC, with milliseconds.", extra_json_schema={"format": "date-time"})
 ]
 At = Annotated[InstantText, doc("The instant, on the account's clock.")]
+CreatedAt = Annotated[InstantText, doc("The instant of its creation, on the account's clock.")]
 GivenInstant = Annotated[
     Any,
     doc(
