@@ -4,7 +4,7 @@ import asyncio
 
 from emulator.domain.payment import Status
 from emulator.domain.transitions import Change
-from emulator.server.engine.state.payment_cache import (
+from emulator.server.engine.state.context import (
     ENTRY_BYTES,
     MAX_GENERATION_BYTES,
     PaymentCache,
