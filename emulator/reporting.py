@@ -65,7 +65,9 @@ def folded(line: str) -> str:
     for word in line.split(" "):
         columns = len(re.sub(_COLOUR, "", word))
         does_fit_below = len(indent) + columns <= MAX_COLUMNS
-        if length + 1 + columns > MAX_COLUMNS and does_fit_below and lines[-1].strip():
+        # The first word, such as `saved:`, stays with its path.
+        has_words = len(lines) > 1 or " " in lines[0].strip()
+        if length + 1 + columns > MAX_COLUMNS and does_fit_below and has_words:
             lines.append(indent + word)
             length = len(indent) + columns
         else:

@@ -50,7 +50,8 @@ def test_after_the_event_loop_a_signal_has_its_usual_effect() -> None:
 
 ROWS = [
     ("a" * 200, ["a" * 200]),
-    ("saved: /" + "a" * 98, ["saved: /" + "a" * 98]),
+    ("saved: /" + "a" * 94, ["saved: /" + "a" * 94]),
+    ("in /" + "a" * 94 + " it ends", ["in /" + "a" * 94, "    it ends"]),
     (
         "  passed   " + "word " * 30,
         ["  passed   " + "word " * 17 + "word", " " * 11 + "word " * 12],
