@@ -45,7 +45,6 @@ from emulator.tools.explore.histories import History
 from emulator.tools.explore.integration import FileMistake, Integration
 from emulator.tools.explore.integration_file import located, read_integration
 from emulator.tools.explore.judgement import HistoryFailure
-from emulator.tools.explore.summary import progress_text, summary_lines
 from emulator.tools.json_results import ExploredHistory
 
 # Without --depth, larger histories follow until the time is over.
@@ -311,7 +310,7 @@ class _Run:
             self._progress.show()
             is_interrupted = isinstance(sys.exception(), asyncio.CancelledError)
             if exploration is not None and (exploration.ran or is_interrupted):
-                first, *others = summary_lines(exploration)
+                first, *others = report.summary_lines(exploration)
                 write_lines([f"{name}: {first}", *others])
                 self._write_files(exploration)
             elif is_interrupted:
@@ -340,7 +339,7 @@ class _Run:
             write_coloured(report.failure_lines(failure, console_paint()))
             saved = self._saved[failure.observation.history.title] = str(self._save(failure))
             write_lines([f"  saved: {saved}", ""])
-        self._progress.show(progress_text(exploration), elapsed_ms=exploration.duration_ms)
+        self._progress.show(report.progress_text(exploration), elapsed_ms=exploration.duration_ms)
 
     def _save(self, failure: HistoryFailure) -> Path:
         directory = self._options.files["save"]

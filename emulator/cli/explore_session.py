@@ -24,8 +24,7 @@ from emulator.tools.explore.service import MAX_CALL_S, Service
 from emulator.tools.explore.session import ExploreSession
 from emulator.tools.explore.shop import Shop
 from emulator.tools.explore.shop_client import ShopClient
-from emulator.tools.explore.shop_process import ShopProcess
-from emulator.tools.explore.shop_time import ShopTime, faketime_library
+from emulator.tools.explore.shop_process import ShopProcess, ShopTime, faketime_library
 
 # The requests of one step, of all histories that run at the same time, take far less.
 MAX_JOURNAL_BYTES = 512 * 1024

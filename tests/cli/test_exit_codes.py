@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from emulator.cli.commands import EXIT_CODES, cli
 from emulator.cli.explore import exit_code
 from emulator.tools.explore.exploration import Exploration, Limits
-from emulator.tools.explore.report import junit
-from emulator.tools.explore.summary import summary_lines
+from emulator.tools.explore.report import junit, summary_lines
 from tests.cli.invocation import other_server
 from tests.cli.processes import Server, free_port, run, serving
 from tests.cli.test_json_results import WRONG_SECRET, explored

@@ -10,7 +10,6 @@ from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.http import emulator_calls as calls
-from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.deliveries import HistoryDeliveries, encoded, forged_event
 from emulator.tools.explore.ends import STATE_PAUSE_MS, end_payments, settled
 from emulator.tools.explore.histories import History
@@ -26,6 +25,7 @@ from emulator.tools.explore.order_starts import SERVER_ERROR, OrderStarts
 from emulator.tools.explore.service import Payment, ServiceEvent
 from emulator.tools.explore.session import AnomalyLeftOut, ExploreSession
 from emulator.tools.explore.shop import StateUnreadable, with_payment
+from emulator.tools.explore.shop_client import Browser
 from emulator.tools.explore.steps import (
     CHANGES,
     COMPLETED,

@@ -6,10 +6,9 @@ from msgspec import Struct, field
 
 from emulator.domain.payment import Status
 from emulator.scenarios.values import Json
-from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.histories import History
 from emulator.tools.explore.service import Payment, ServiceEvent
-from emulator.tools.explore.shop_client import Request
+from emulator.tools.explore.shop_client import Browser, Request
 from emulator.tools.explore.steps import HistoryStep
 from emulator.tools.explore.verdicts import Verdict
 

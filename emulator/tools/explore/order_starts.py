@@ -10,7 +10,6 @@ from emulator.clock import poll
 from emulator.domain.payment import Status
 from emulator.http import emulator_calls as calls
 from emulator.http.response import HttpResponse
-from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.deliveries import HistoryDeliveries
 from emulator.tools.explore.needs import PAGE
 from emulator.tools.explore.observation import OPEN, AccountGrowth, ObservedOrder, Problem
@@ -18,7 +17,7 @@ from emulator.tools.explore.response_value import read_path
 from emulator.tools.explore.service import Payment
 from emulator.tools.explore.session import PAUSE_MS, AnomalyLeftOut, ExploreSession
 from emulator.tools.explore.shop import Started, StartFailed
-from emulator.tools.explore.shop_client import HUNG
+from emulator.tools.explore.shop_client import HUNG, Browser
 from emulator.tools.explore.steps import CREATE_FAULTS, CREATED, WAITING, HistoryStep, Manner
 from emulator.tools.explore.verdicts import Verdict
 

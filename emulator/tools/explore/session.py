@@ -14,7 +14,7 @@ from emulator.domain.user_error import UserError
 from emulator.http import emulator_calls as calls
 from emulator.tools.explore.service import MAX_SHARED, NEWEST, Payment, Service
 from emulator.tools.explore.shop import Shop
-from emulator.tools.explore.shop_time import ShopTime, instant_after
+from emulator.tools.explore.shop_process import ShopTime, instant_after
 from emulator.tools.explore.steps import Manner
 
 # An effect too many may take this many times as long as the slowest expected one so far.

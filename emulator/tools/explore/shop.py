@@ -20,7 +20,6 @@ from emulator.http.response import HttpResponse
 from emulator.http.webhook_messages import Message, foreign_secret, webhook_request
 from emulator.scenarios.values import Json
 from emulator.tools.child_process import MAX_OUTPUT_BYTES, run_command
-from emulator.tools.explore.browser import Browser
 from emulator.tools.explore.integration import (
     VALUE_NAME,
     Account,
@@ -31,8 +30,8 @@ from emulator.tools.explore.integration import (
 from emulator.tools.explore.observation import ObservedOrder, Sample
 from emulator.tools.explore.response_value import Amount, Condition, Count
 from emulator.tools.explore.service import ServiceEvent
-from emulator.tools.explore.shop_client import HUNG, MAX_RESPONSE_S, Request, ShopClient
-from emulator.tools.explore.shop_time import MAX_DATE_LAG_MS, has_date
+from emulator.tools.explore.shop_client import HUNG, MAX_RESPONSE_S, Browser, Request, ShopClient
+from emulator.tools.explore.shop_process import MAX_DATE_LAG_MS, has_date
 from emulator.tools.explore.steps import Manner
 
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"

@@ -15,12 +15,11 @@ from emulator.domain.user_error import UserError
 from emulator.domain.webhook_forms import STANDARD
 from emulator.http.response import HttpResponse
 from emulator.tools.child_process import MAX_OUTPUT_BYTES
-from emulator.tools.explore.browser import MAX_COOKIES, Browser
 from emulator.tools.explore.integration_file import parse_integration
 from emulator.tools.explore.observation import ObservedOrder, Sample
 from emulator.tools.explore.response_value import MAX_TEXT_CHARACTERS, Count, ResponseValue
 from emulator.tools.explore.shop import Shop, StartFailed, Values
-from emulator.tools.explore.shop_client import ShopClient
+from emulator.tools.explore.shop_client import MAX_COOKIES, Browser, ShopClient
 
 HOST = "http://127.0.0.1:3000"
 OK = b"HTTP/1.1 200 OK\r\n"

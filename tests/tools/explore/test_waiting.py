@@ -28,14 +28,13 @@ from emulator.tools.explore.executor import OBSERVED_MS
 from emulator.tools.explore.exploration import MAX_BEFORE, PATIENCE, Exploration, Limits
 from emulator.tools.explore.integration import Run
 from emulator.tools.explore.integration_file import parse_integration, read_integration
-from emulator.tools.explore.report import saved_file
+from emulator.tools.explore.report import saved_file, summary_lines
 from emulator.tools.explore.service import MAX_SHARED, Service
 from emulator.tools.explore.session import AnomalyLeftOut, ExploreSession
 from emulator.tools.explore.shop import Shop
 from emulator.tools.explore.shop_client import HUNG, MAX_RESPONSE_S, Request, ShopClient
 from emulator.tools.explore.shop_process import MAX_START_S, ShopProcess
 from emulator.tools.explore.steps import StepAction
-from emulator.tools.explore.summary import summary_lines
 from tests.tools.explore.small_shop import KEY, SECRET, SmallShop, integration_text, small_shop
 from tests.tools.explore.test_histories import history
 
