@@ -124,8 +124,7 @@ class HistoryRun:
         began_ms = self._session.wall.monotonic_ms()
         name = step.action.name.lower()
         own = getattr(self, f"_{name}", self._change)
-        execute = getattr(self._starts, name, own)
-        result: str = await execute(step)
+        result: str = await getattr(self._starts, name, own)(step)
         if step.action in _NO_WEBHOOK and self._order.money[1] not in HAS_MONEY:
             await self._sample(self._observed.number)
         if self._session.observes_reads:

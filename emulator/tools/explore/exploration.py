@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import combinations
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,7 +15,6 @@ from emulator.tools.explore.executor import HistoryRun
 from emulator.tools.explore.histories import (
     History,
     build_history,
-    facts,
     histories_of_size,
     normal_form,
     random_histories,
@@ -26,15 +24,12 @@ from emulator.tools.explore.judgement import HistoryFailure, judge
 from emulator.tools.explore.observation import Observation
 from emulator.tools.explore.session import AnomalyLeftOut, ExploreSession
 from emulator.tools.explore.steps import Capabilities, Steps
-from emulator.tools.explore.verdicts import Verdict
 
 # How many times `within` a failed history may take when it runs once more, alone.
 PATIENCE = 2
 MAX_BEFORE = 50
 # A race may end well by chance.
 RACE_RUNS = 5
-# A request without a response needs no repetition, which would take as long.
-HUNG = (Verdict.NEVER_ACKNOWLEDGED, Verdict.REQUEST_FAILED)
 # The titles of the histories that show what a file may declare.
 USUAL = ("paid", "failed", "refunded")
 Progress = Callable[["Exploration"], None]
@@ -219,7 +214,8 @@ class Exploration:
         before = tuple(each.history.name for each in self.results[-MAX_BEFORE:])
         again: HistoryFailure | None = failure
         try:
-            if not (failure.observation.hung_alone and failure.verdict in HUNG):
+            # A request without a response would take as long once more.
+            if not failure.observation.hung_alone:
                 with self._alone():
                     result, again = await self._repeated(result, failure)
         except UserError as error:
@@ -273,7 +269,7 @@ class Exploration:
             await self._ends.calibrate(usual, self.observe, is_brief=reference is None)
         session.observes_reads = False
         with self._alone():
-            failure = await self._replayed(history, reference or self._same_facts(history), before)
+            failure = await self._replayed(history, reference, before)
         duration_ms = session.wall.monotonic_ms() - started_ms
         return Result(history=history, duration_ms=duration_ms, failure=failure)
 
@@ -291,13 +287,6 @@ class Exploration:
                 names.append(each.name)
         failure = await self.rerun(history, reference) if names else None
         return failure and replace(failure, before=tuple(names))
-
-    def _same_facts(self, history: History) -> History | None:
-        """The smallest part of a history that has the same facts in another order."""
-        sizes, own = range(len(history.anomalies)), facts(history.steps)
-        parts = (part for size in sizes for part in combinations(history.anomalies, size))
-        others = (build_history(history.outcome, part, self.can) for part in parts)
-        return next((each for each in others if each and facts(each.steps) == own), None)
 
     def _is_new(self, history: History) -> bool:
         """Whether the result of a history is not known yet; counts it otherwise."""
