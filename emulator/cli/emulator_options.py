@@ -13,7 +13,7 @@ from emulator.cli.settings_options import private_settings
 from emulator.domain.accounts import DEMO_TEST_KEY, KEY_FORM, is_well_formed_key
 from emulator.domain.hosts import ACCEPTED_URL
 from emulator.domain.message_text import copied_ends
-from emulator.domain.webhook_forms import SecretFormat, WebhookForm
+from emulator.domain.webhooks import SecretFormat, WebhookForm
 from emulator.http.addresses import BaseUrl
 from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import HEALTH, MAX_IDENTIFICATION_S

@@ -36,8 +36,8 @@ from emulator.domain.accounts import SEEDS
 from emulator.domain.durations import parse_duration_ms
 from emulator.domain.message_text import escape_controls
 from emulator.domain.user_error import UserError
-from emulator.domain.webhook_forms import STANDARD, WebhookForm
-from emulator.scenarios.problems import Problem, ScenarioError
+from emulator.domain.webhooks import STANDARD, WebhookForm
+from emulator.scenarios.entries import Problem, ScenarioError
 from emulator.scenarios.webhook_form_file import load_webhook_form
 from emulator.tools.explore import report
 from emulator.tools.explore.exploration import Exploration, Limits

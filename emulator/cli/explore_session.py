@@ -11,7 +11,7 @@ import httpx
 from emulator.cli.emulator_options import generated_secret
 from emulator.cli.output import write_lines
 from emulator.clock import RealClock
-from emulator.domain.webhook_forms import WebhookForm
+from emulator.domain.webhooks import WebhookForm
 from emulator.http.addresses import BaseUrl
 from emulator.http.client import EmulatorClient, HttpClient, silent_endpoint
 from emulator.http.emulator_calls import program_variables

@@ -24,12 +24,12 @@ from emulator.cli.output import (
 )
 from emulator.clock import RealClock
 from emulator.domain.hosts import ACCEPTED_URL
-from emulator.domain.webhook_forms import STANDARD, WebhookForm
+from emulator.domain.webhooks import STANDARD, WebhookForm
 from emulator.http.addresses import BaseUrl, is_web_url
 from emulator.http.client import EmulatorClient, silent_endpoint
 from emulator.http.emulator_calls import Json
 from emulator.reporting import Paint, verdict_lines
-from emulator.scenarios.problems import ScenarioError
+from emulator.scenarios.entries import ScenarioError
 from emulator.scenarios.webhook_form_file import load_webhook_form, webhook_form_of
 from emulator.server.app.server import private_emulator
 from emulator.tools.json_results import ProbedCase, ProbeResults, ProbeVerdict

@@ -29,9 +29,9 @@ from emulator.cli.settings_options import private_settings
 from emulator.clock import RealClock
 from emulator.domain.durations import parse_duration_ms
 from emulator.domain.message_text import nearest_word_hint
-from emulator.domain.webhook_forms import STANDARD
+from emulator.domain.webhooks import STANDARD
 from emulator.http.emulator_calls import program_variables
-from emulator.scenarios.problems import ScenarioError
+from emulator.scenarios.entries import ScenarioError
 from emulator.scenarios.webhook_form_file import load_webhook_form, read_webhook_form
 from emulator.server.app.server import private_application, silence
 from emulator.settings import Settings

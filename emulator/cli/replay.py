@@ -34,7 +34,7 @@ from emulator.cli.settings_options import private_settings
 from emulator.clock import RealClock, SystemClock
 from emulator.domain.message_text import escape_controls
 from emulator.domain.user_error import UserError
-from emulator.domain.webhook_forms import STANDARD
+from emulator.domain.webhooks import STANDARD
 from emulator.http.addresses import BaseUrl
 from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import RECORDING

@@ -37,7 +37,7 @@ from emulator.cli.output import (
 from emulator.clock import RealClock, SystemClock
 from emulator.domain.clauses import CLAUSES
 from emulator.domain.durations import parse_duration_ms
-from emulator.domain.webhook_forms import STANDARD, WebhookForm
+from emulator.domain.webhooks import STANDARD, WebhookForm
 from emulator.http.received_webhooks import ReceivedRequest, ReceivedWebhook, WebhookReceiver
 from emulator.scenarios.webhook_form_file import load_webhook_form, webhook_form_json
 from emulator.tools.recorded_traffic import read_traffic

@@ -1,11 +1,17 @@
-"""Values of webhooks: endpoints, deliveries, attempts, and delivery faults."""
+"""Values of webhooks: their forms, endpoints, deliveries, attempts, and delivery faults.
 
+A form is data: event types, body, headers and signature. A text of a form may contain placeholders
+such as `{payment.id}`, which the sender replaces with values.
+"""
+
+import binascii
+import re
 from enum import StrEnum
 from typing import NamedTuple
 
 from emulator.domain.instants import Instant
-from emulator.domain.payment import EVENT_TYPES
-from emulator.domain.webhook_forms import STANDARD, WebhookForm
+from emulator.domain.message_text import copied_ends
+from emulator.domain.payment import EVENT_TYPES, PAYMENT_MEMBERS
 
 MAX_ENDPOINTS = 16
 # The time, by the account's clock, for which the secret before a rotation still signs.
@@ -17,6 +23,188 @@ MAX_POSTPONED_MS = 60_000
 MAX_TIMEOUT_MS = 15_000
 
 EVENT_TYPES_IN_ORDER = tuple(EVENT_TYPES.values())
+
+SECRET_PREFIX = "whsec_"  # noqa: S105 - a public prefix
+MIN_SECRET_BYTES = 24
+MAX_SECRET_BYTES = 64
+MAX_SECRET_CHARACTERS = 256
+
+METADATA_PREFIX = "payment.metadata."
+# Any name of the merchant's own may take the place of NAME.
+METADATA_PLACEHOLDER = f"{METADATA_PREFIX}NAME"
+PLACEHOLDER = re.compile(r"\{([a-z_.]+|payment\.metadata\.[^{}]+)\}")
+EVENT_PLACEHOLDERS = ("event.id", "event.type", "event.timestamp", "event.mode")
+# A header has no place for text that is not ASCII, and none for a mapping.
+_NOT_IN_HEADERS = ("success_url", "cancel_url", "checkout_url", "metadata")
+BODY_PLACEHOLDERS = (
+    *("id", *EVENT_PLACEHOLDERS, "payment", *(f"payment.{name}" for name in PAYMENT_MEMBERS)),
+    *("payment.amount_birr", METADATA_PLACEHOLDER),
+)
+CONTENT_PLACEHOLDERS = ("timestamp", "body", *BODY_PLACEHOLDERS)
+HEADER_PLACEHOLDERS = (
+    *("id", "timestamp", "signature", *EVENT_PLACEHOLDERS, "payment.amount_birr"),
+    *(f"payment.{name}" for name in PAYMENT_MEMBERS if name not in _NOT_IN_HEADERS),
+)
+_NOT_VISIBLE = re.compile(r"[^ -~]")
+_AMOUNTS = frozenset({"body", "payment", "payment.amount", "payment.amount_birr"})
+
+
+class Algorithm(StrEnum):
+    """What computes a signature."""
+
+    HMAC_SHA1 = "hmac-sha1"
+    HMAC_SHA256 = "hmac-sha256"
+    HMAC_SHA512 = "hmac-sha512"
+    TOKEN = "token"  # noqa: S105 - a name
+    """The secret itself is sent."""
+    NONE = "none"
+
+    @property
+    def digest(self) -> str:
+        return self.value.removeprefix("hmac-")
+
+
+class SecretFormat(StrEnum):
+    """How the text of a secret becomes a key."""
+
+    BASE64 = "base64"
+    """The text is `whsec_` and the base64 of the key."""
+    HEX = "hex"
+    TEXT = "text"
+    """The key is the UTF-8 bytes of the whole text."""
+
+    @property
+    def expected(self) -> str:
+        """The accepted texts, for a message."""
+        low, high = MIN_SECRET_BYTES, MAX_SECRET_BYTES
+        return {
+            SecretFormat.BASE64: f"{SECRET_PREFIX} and the base64 of {low} to {high} bytes",
+            SecretFormat.HEX: f"{low} to {high} bytes as hexadecimal digits",
+            SecretFormat.TEXT: f"1 to {MAX_SECRET_CHARACTERS} characters",
+        }[self]
+
+    def accepts(self, text: str) -> bool:
+        if copied_ends(text):
+            return False
+        if self is SecretFormat.TEXT:
+            return 1 <= len(text) <= MAX_SECRET_CHARACTERS
+        if self is SecretFormat.BASE64 and not text.startswith(SECRET_PREFIX):
+            return False
+        try:
+            if self is SecretFormat.HEX:
+                key = binascii.a2b_hex(text)
+            else:
+                key = binascii.a2b_base64(text.removeprefix(SECRET_PREFIX), strict_mode=True)
+        except ValueError:
+            return False
+        return MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES
+
+
+class Encoding(StrEnum):
+    """How the bytes of a signature are written."""
+
+    HEX = "hex"
+    BASE64 = "base64"
+
+
+class ContentType(StrEnum):
+    """The media type of a body."""
+
+    JSON = "application/json"
+    FORM = "application/x-www-form-urlencoded"
+
+
+class SignatureForm(NamedTuple):
+    """How a webhook is signed.
+
+    `content` is what is signed. `prefix` precedes each signature. `separator` joins the signatures
+    of several secrets; without a separator, only the newest secret signs.
+    """
+
+    algorithm: Algorithm
+    secret: SecretFormat = SecretFormat.TEXT
+    content: str = "{body}"
+    encoding: Encoding = Encoding.HEX
+    prefix: str = ""
+    separator: str = ""
+
+    def secret_problem(self, secret: str) -> str | None:
+        """What a secret must be, with the likely mistake; None where it fits."""
+        expected = self.secret.expected
+        is_sent = self.algorithm is Algorithm.TOKEN
+        expected += ", all visible ASCII or blanks" if is_sent else ""
+        is_accepted = self.secret.accepts(secret)
+        if is_accepted and not (is_sent and _NOT_VISIBLE.search(secret)):
+            return None
+        return expected + copied_ends(secret)
+
+    @property
+    def signed(self) -> frozenset[str]:
+        """The placeholders of what is signed; a token signs nothing."""
+        if self.algorithm in {Algorithm.NONE, Algorithm.TOKEN}:
+            return frozenset()
+        return frozenset(PLACEHOLDER.findall(self.content))
+
+
+class WebhookForm(NamedTuple):
+    """The form of a webhook. `events` are our event types with the types that are sent.
+
+    An event whose type is None is not sent. `body_json` is the body with placeholders, as JSON.
+    """
+
+    name: str
+    signature: SignatureForm
+    headers: tuple[tuple[str, str], ...] = ()
+    events: tuple[tuple[str, str | None], ...] = ()
+    content_type: ContentType = ContentType.JSON
+    body_json: str = (
+        '{"id":"{event.id}","object":"event","type":"{event.type}",'
+        '"timestamp":"{event.timestamp}","mode":"{event.mode}","data":"{payment}"}'
+    )
+
+    @property
+    def is_signed(self) -> bool:
+        return self.signature.algorithm is not Algorithm.NONE
+
+    @property
+    def signs_timestamp(self) -> bool:
+        return "timestamp" in self.signature.signed
+
+    @property
+    def signs_amount(self) -> bool:
+        return not _AMOUNTS.isdisjoint(self.signature.signed)
+
+    @property
+    def shows_type(self) -> bool:
+        """Whether a webhook has the type of its event."""
+        texts = (self.body_json, *(text for _, text in self.headers))
+        return any("{event.type}" in text for text in texts)
+
+    def sends(self, event_type: str) -> bool:
+        return self.type_of(event_type) is not None
+
+    def type_of(self, event_type: str) -> str | None:
+        """The type that is sent in place of ours; None when the event is not sent."""
+        return dict(self.events).get(event_type, event_type)
+
+
+STANDARD = WebhookForm(
+    name="standard",
+    signature=SignatureForm(
+        algorithm=Algorithm.HMAC_SHA256,
+        secret=SecretFormat.BASE64,
+        content="{id}.{timestamp}.{body}",
+        encoding=Encoding.BASE64,
+        prefix="v1,",
+        separator=" ",
+    ),
+    headers=(
+        ("webhook-id", "{id}"),
+        ("webhook-timestamp", "{timestamp}"),
+        ("webhook-signature", "{signature}"),
+    ),
+)
+"""Standard Webhooks 1.0. The file `standard.yaml` has the same form, which is not read at start."""
 
 
 class Profile(StrEnum):

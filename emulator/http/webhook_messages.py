@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from emulator import __version__
-from emulator.domain.webhook_forms import (
+from emulator.domain.webhooks import (
     METADATA_PREFIX,
     PLACEHOLDER,
     SECRET_PREFIX,
@@ -22,9 +22,11 @@ from emulator.domain.webhook_forms import (
     ContentType,
     Encoding,
     SecretFormat,
+    Tamper,
     WebhookForm,
+    WebhookRequest,
+    tamper_problem,
 )
-from emulator.domain.webhooks import Tamper, WebhookRequest, tamper_problem
 
 USER_AGENT = f"etb-payments-emulator/{__version__}"
 # Receivers tolerate five minutes.

@@ -20,6 +20,7 @@ from emulator.scenarios.entries import (
     Entry,
     boolean,
     decimal_number,
+    hint_nearest,
     is_empty,
     listed,
     read_items,
@@ -28,7 +29,6 @@ from emulator.scenarios.entries import (
     text_of,
     whole_number,
 )
-from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.values import Json
 
 JsonSchema = dict[str, Any]

@@ -10,12 +10,20 @@ from msgspec.structs import replace
 
 from emulator.domain.message_text import LINE_BREAK, escape_controls
 from emulator.domain.payment_methods import DEFAULT_METHODS
-from emulator.domain.webhook_forms import WebhookForm
+from emulator.domain.webhooks import WebhookForm
 from emulator.files import MapNode, Node, ScalarNode
 from emulator.files.yaml_tree import read_file_text, read_tree
-from emulator.scenarios.entries import Entry, FileContext, is_empty, listed
+from emulator.scenarios.entries import (
+    Entry,
+    FileContext,
+    Notes,
+    Problem,
+    ScenarioError,
+    hint_nearest,
+    is_empty,
+    listed,
+)
 from emulator.scenarios.faults import LONE_FAULT_RULE
-from emulator.scenarios.problems import Notes, Problem, ScenarioError, hint_nearest
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, SCENARIO, named_scenario
 from emulator.scenarios.values import FaultRule, Pay, Scenario, Transition
 

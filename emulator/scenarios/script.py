@@ -10,11 +10,17 @@ from emulator.domain.payment import Reason
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.files import MapNode
 from emulator.scenarios.conditions import PAYMENT_FIELDS, PAYMENT_NAME, TEXT_OR_NULL, of_both
-from emulator.scenarios.entries import Entry, Pairs, listed, note_unknown_key, read_pairs
+from emulator.scenarios.entries import (
+    Entry,
+    Pairs,
+    hint_nearest,
+    listed,
+    note_unknown_key,
+    read_pairs,
+)
 from emulator.scenarios.faults import MAX_RETRY_AFTER_S
 from emulator.scenarios.kinds import Boolean, JsonSchema, Kind, ListOf, OrNull, WholeNumber, Word
 from emulator.scenarios.mappings import Key, MappingOf, Members
-from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.script_steps import ACTION_STEPS, REQUEST_STEPS, StepType
 from emulator.scenarios.values import Expect, FieldCheck, Json, Place, Repeat, Step
 

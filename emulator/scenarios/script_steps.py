@@ -20,12 +20,11 @@ from emulator.scenarios.conditions import (
     check_reason,
     payer_rule,
 )
-from emulator.scenarios.entries import Entry, is_empty, listed, read_pairs, text_of
+from emulator.scenarios.entries import Entry, hint_nearest, is_empty, listed, read_pairs, text_of
 from emulator.scenarios.faults import FAULT_RULE, LONE_FAULT_RULE
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, JsonValue, Kind, Text, Word
 from emulator.scenarios.mappings import Key, MappingOf, Members
 from emulator.scenarios.payment_rules import REASON_KEY, UNUSUAL
-from emulator.scenarios.problems import hint_nearest
 from emulator.scenarios.values import Json, Step
 
 Fields = dict[str, Any]

@@ -12,9 +12,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from emulator.domain.message_text import WrittenNumber
-from emulator.domain.webhook_forms import (
+from emulator.domain.webhooks import (
     BODY_PLACEHOLDERS,
     CONTENT_PLACEHOLDERS,
+    EVENT_TYPES_IN_ORDER,
     HEADER_PLACEHOLDERS,
     METADATA_PLACEHOLDER,
     METADATA_PREFIX,
@@ -27,12 +28,14 @@ from emulator.domain.webhook_forms import (
     SignatureForm,
     WebhookForm,
 )
-from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.files import ListNode, MapNode, Node, ScalarNode
 from emulator.files.yaml_tree import read_file_text, read_tree
 from emulator.scenarios.entries import (
     Entry,
     FileContext,
+    Problem,
+    ScenarioError,
+    hint_nearest,
     is_empty,
     listed,
     note_unknown_key,
@@ -41,7 +44,6 @@ from emulator.scenarios.entries import (
 from emulator.scenarios.kinds import JsonSchema, JsonValue, Kind, PairsOf, Text, Word
 from emulator.scenarios.loader import read_paths, unreadable
 from emulator.scenarios.mappings import Key, MappingOf
-from emulator.scenarios.problems import Problem, ScenarioError, hint_nearest
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION, VERSION_KEY
 from emulator.scenarios.values import Json, Scenario
 from emulator.scenarios.webhook_form_rules import FORM_CHECKS

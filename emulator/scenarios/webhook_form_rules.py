@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from string import ascii_letters, digits, hexdigits, printable, punctuation
 
-from emulator.domain.webhook_forms import (
+from emulator.domain.webhooks import (
     BODY_PLACEHOLDERS,
     METADATA_PREFIX,
     PLACEHOLDER,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from emulator.domain.message_text import nearest_word, nearest_word_hint
 from emulator.domain.payment_methods import METHODS
 from emulator.domain.user_error import UserError
-from emulator.domain.webhook_forms import SecretFormat
+from emulator.domain.webhooks import SecretFormat
 from emulator.settings.option_types import IN_MEMORY, Form
 from emulator.settings.options import (
     OPTIONS,

@@ -13,8 +13,7 @@ from emulator.domain.payment import EVENT_TYPES, UNKNOWN_EVENT_TYPE, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS, DEFAULT_ORDER, customer_submission
 from emulator.domain.user_error import UserError
 from emulator.domain.variant_effects import VariedMessage
-from emulator.domain.webhook_forms import ContentType, WebhookForm
-from emulator.domain.webhooks import MAX_TIMEOUT_MS, Tamper
+from emulator.domain.webhooks import MAX_TIMEOUT_MS, ContentType, Tamper, WebhookForm
 from emulator.http import emulator_calls as calls
 from emulator.http.client import EmulatorClient, HttpClient
 from emulator.http.diagnosis import cause_of

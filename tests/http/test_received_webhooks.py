@@ -16,14 +16,15 @@ from hypothesis import strategies as st
 from standardwebhooks import Webhook as StandardWebhook
 
 from emulator.domain.payment import EVENT_TYPES, Status
-from emulator.domain.webhook_forms import (
+from emulator.domain.webhooks import (
     Algorithm,
     Encoding,
     SecretFormat,
     SignatureForm,
+    Tamper,
     WebhookForm,
+    tamper_problem,
 )
-from emulator.domain.webhooks import Tamper, tamper_problem
 from emulator.http.received_webhooks import (
     MAX_HEADER_CHARACTERS,
     MAX_SIGNATURES,
@@ -32,7 +33,7 @@ from emulator.http.received_webhooks import (
     ReceivedWebhook,
 )
 from emulator.http.webhook_messages import Message, foreign_secret, sign, webhook_request
-from emulator.scenarios.problems import ScenarioError
+from emulator.scenarios.entries import ScenarioError
 from emulator.scenarios.webhook_form_file import (
     SHIPPED_FORMS,
     shipped_form,

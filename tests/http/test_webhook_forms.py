@@ -11,13 +11,15 @@ import pytest
 
 from emulator import __version__
 from emulator.domain.payment import PAYMENT_MEMBERS
-from emulator.domain.webhook_forms import (
+from emulator.domain.webhooks import (
     CONTENT_PLACEHOLDERS,
     STANDARD,
     SecretFormat,
+    Tamper,
     WebhookForm,
+    WebhookRequest,
+    tamper_problem,
 )
-from emulator.domain.webhooks import Tamper, WebhookRequest, tamper_problem
 from emulator.http.received_webhooks import ReceivedRequest, ReceivedWebhook
 from emulator.http.webhook_messages import Message, foreign_secret, webhook_request
 from emulator.scenarios.webhook_form_file import (

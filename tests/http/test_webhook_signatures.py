@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from emulator.domain.webhook_forms import SecretFormat
+from emulator.domain.webhooks import SecretFormat
 from emulator.http.webhook_messages import Message, foreign_secret, sign
 
 # The example in the tests of the Standard Webhooks libraries.

@@ -9,9 +9,9 @@ import pytest
 from emulator.domain.effects import ApiRequest, Point, RequestEffect
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryEffect
 from emulator.scenarios import faults, webhook_faults
+from emulator.scenarios.entries import ScenarioError
 from emulator.scenarios.faults import FaultType
 from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
-from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.values import FaultRule, FaultWhen, WebhookWhen
 from tests.scenarios.sample_faults import request_fault
 from tests.tables import rows

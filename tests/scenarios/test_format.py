@@ -14,9 +14,9 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from emulator.scenarios.entries import Problem, ScenarioError
 from emulator.scenarios.faults import LONE_FAULT_RULE
 from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
-from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.scenario_file import scenario_schema
 
 FILE = Path(__file__).with_name("format.txt")

@@ -16,9 +16,9 @@ from emulator.domain.payment import Reason, Status
 from emulator.domain.payment_methods import BANKS
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Tamper
 from emulator.files.yaml_tree import Loader, read_tree
+from emulator.scenarios.entries import Notes, ScenarioError
 from emulator.scenarios.faults import FAULT_RULE
 from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
-from emulator.scenarios.problems import Notes, ScenarioError
 from emulator.scenarios.scenario_file import fault_rule_json, scenario_schema
 from emulator.scenarios.script import SCRIPT_STEPS
 from emulator.scenarios.script_steps import ANSWERS

@@ -6,8 +6,8 @@ import pytest
 import yaml
 from msgspec.structs import fields
 
+from emulator.scenarios.entries import Problem, ScenarioError
 from emulator.scenarios.loader import parse_scenario
-from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.scenario_file import FILE_KEYS, SCENARIO, SECTIONS
 from emulator.scenarios.values import AmountRange, ExpiryRule, RuleSection, Scenario, When
 from tests.tables import rows

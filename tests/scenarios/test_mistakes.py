@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from emulator.files.yaml_tree import read_tree
-from emulator.scenarios.problems import Notes
+from emulator.scenarios.entries import Notes
 from tests.cli.processes import run
 
 HEAD = "version: 1\nname: case\n"

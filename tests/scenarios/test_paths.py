@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from emulator.scenarios.entries import ScenarioError
 from emulator.scenarios.loader import in_force, load_paths, read_paths
-from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.values import Scenario
 
 

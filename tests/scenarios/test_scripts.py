@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from emulator.scenarios.entries import Problem, ScenarioError
 from emulator.scenarios.loader import parse_scenario
-from emulator.scenarios.problems import Problem, ScenarioError
 from emulator.scenarios.script import steps_played
 from emulator.scenarios.values import Create, Expect, FieldCheck, Place, Repeat, Step
 from tests.tables import rows

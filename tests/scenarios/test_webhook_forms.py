@@ -7,8 +7,8 @@ import pytest
 import yaml
 from jsonschema_rs import Draft202012Validator, meta
 
-from emulator.domain.webhook_forms import STANDARD
-from emulator.scenarios.problems import ScenarioError
+from emulator.domain.webhooks import STANDARD
+from emulator.scenarios.entries import ScenarioError
 from emulator.scenarios.webhook_form_file import (
     MAX_FORM_CHARACTERS,
     MAX_PLACEHOLDERS,

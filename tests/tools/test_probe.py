@@ -13,7 +13,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from emulator.clock import RealClock
 from emulator.domain.payment import EVENT_TYPES
-from emulator.domain.webhook_forms import STANDARD, WebhookForm
+from emulator.domain.webhooks import STANDARD, WebhookForm
 from emulator.http import emulator_calls as calls
 from emulator.http.addresses import BaseUrl
 from emulator.http.client import EmulatorClient

@@ -9,8 +9,7 @@ from emulator import __version__
 from emulator.domain import errors, payment
 from emulator.domain.accounts import Mode
 from emulator.domain.effects import ApiRequest
-from emulator.domain.webhook_forms import STANDARD, WebhookForm
-from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, STANDARD, WebhookForm
 from emulator.server.api import parameters
 from emulator.server.api.app import COLLECTION
 from emulator.server.api.bodies import MAX_BODY_BYTES, MAX_NESTING

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from emulator.domain.payment import EVENT_TYPES, PAYMENT_MEMBERS, Status
-from emulator.domain.webhook_forms import (
+from emulator.domain.webhooks import (
     PLACEHOLDER,
     STANDARD,
     Algorithm,

@@ -20,7 +20,7 @@ from emulator.settings import Settings, data_directory
 from emulator.settings.options import STANDARD_WEBHOOKS
 
 if TYPE_CHECKING:
-    from emulator.domain.webhook_forms import WebhookForm
+    from emulator.domain.webhooks import WebhookForm
     from emulator.scenarios.loader import Forms
     from emulator.scenarios.values import Scenario
 
@@ -118,8 +118,8 @@ def _read_files(settings: Settings) -> "tuple[WebhookForm | None, tuple[Scenario
     """
     if settings.webhook_format == STANDARD_WEBHOOKS and not settings.scenarios:
         return None, ()
+    from emulator.scenarios.entries import ScenarioError
     from emulator.scenarios.loader import method_warnings
-    from emulator.scenarios.problems import ScenarioError
     from emulator.scenarios.webhook_form_file import read_files_of_settings
 
     form, scenarios, problems = read_files_of_settings(settings.webhook_format, settings.scenarios)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from emulator.clock import SystemClock, pause
 from emulator.domain.errors import NotReady
+from emulator.scenarios.entries import Problem
 from emulator.scenarios.loader import Forms, files_of_paths, method_warnings, read_files
-from emulator.scenarios.problems import Problem
 from emulator.scenarios.values import Scenario
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.state.rules import LoadScenarios

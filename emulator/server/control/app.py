@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute
 from starlette.types import Receive, Scope, Send
 
-from emulator.domain.webhook_forms import STANDARD, WebhookForm
+from emulator.domain.webhooks import STANDARD, WebhookForm
 from emulator.server.api import document as v1_document
 from emulator.server.api.layers import CallRoute
 from emulator.server.control import document as control_document

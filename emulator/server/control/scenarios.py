@@ -13,8 +13,8 @@ from emulator.domain.errors import InvalidFault, InvalidScenario, MissingParamet
 from emulator.domain.instants import format_instant
 from emulator.files.yaml_writer import yaml_text
 from emulator.scenarios import scenario_file
+from emulator.scenarios.entries import Problem, ScenarioError, in_one_line
 from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
-from emulator.scenarios.problems import Problem, ScenarioError, in_one_line
 from emulator.scenarios.values import RuleSection
 from emulator.server.api.bodies import YamlBody
 from emulator.server.control.calls import Call, check_names, operation

@@ -8,13 +8,13 @@ from msgspec import Meta, Struct
 from emulator.domain import errors, webhooks
 from emulator.domain.errors import InvalidField
 from emulator.domain.message_text import copied_ends, not_accepted, received
-from emulator.domain.webhook_forms import (
+from emulator.domain.webhooks import (
     MAX_SECRET_CHARACTERS,
     SECRET_PREFIX,
     SecretFormat,
     WebhookForm,
 )
-from emulator.scenarios.problems import ScenarioError, in_one_line
+from emulator.scenarios.entries import ScenarioError, in_one_line
 from emulator.scenarios.webhook_form_file import (
     SHIPPED_FORMS,
     webhook_form_json,

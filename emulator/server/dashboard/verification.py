@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any
 
-from emulator.domain.webhook_forms import (
+from emulator.domain.webhooks import (
     SECRET_PREFIX,
     Algorithm,
     Encoding,

@@ -1,16 +1,19 @@
-"""The accounts and snapshots tables, and the rows of an account in all other tables.
+"""The tables of accounts, snapshots and endpoints, and the rows of an account in all others.
 
 A row of accounts has the profile, the keys, the random streams and the clock.
 """
 
 from typing import Annotated, Any, NamedTuple
 
+import msgspec
 from msgspec import Meta
 
 from emulator.clock import AccountClock
 from emulator.domain.accounts import AccountProfile
+from emulator.domain.errors import UnknownEndpoint
 from emulator.domain.instants import MAX_RATE, ClockSpec, Instant, format_clock, parse_clock
-from emulator.server.storage.batch import Transaction, positions_of_account
+from emulator.domain.webhooks import STANDARD, RegisteredEndpoint, WebhookForm
+from emulator.server.storage.batch import Transaction, positions_of, positions_of_account
 from emulator.server.storage.rows import RowMapper
 
 
@@ -201,3 +204,68 @@ def snapshot_state(tx: Transaction, account: int, name: str) -> bytes:
 
 def delete_snapshot(tx: Transaction, account: int, name: str) -> None:
     tx.execute(_DELETE_SNAPSHOT, (account, name))
+
+
+def _form(text: str | None) -> WebhookForm:
+    return STANDARD if text is None else msgspec.json.decode(text, type=WebhookForm)
+
+
+def _form_text(form: WebhookForm) -> str | None:
+    return None if form == STANDARD else msgspec.json.encode(form).decode()
+
+
+_ENDPOINT_ROWS = RowMapper(
+    RegisteredEndpoint,
+    decode={"events": lambda text: tuple(text.split(",")), "form": _form},
+    encode={"events": ",".join, "form": _form_text},
+)
+_ENDPOINT_COLUMNS = _ENDPOINT_ROWS.columns
+_ALL_ENDPOINTS = f"SELECT {_ENDPOINT_COLUMNS} FROM endpoints WHERE is_deleted = 0 ORDER BY position"
+_ENDPOINTS_OF_OWNER = (
+    f"SELECT {_ENDPOINT_COLUMNS} FROM endpoints WHERE is_deleted = 0 AND position BETWEEN ? AND ?"
+    " ORDER BY position"
+)
+_ENDPOINT_IDENTITIES = "SELECT position, id, form FROM endpoints WHERE position BETWEEN ? AND ?"
+_INSERT_ENDPOINT = f"INSERT INTO endpoints ({_ENDPOINT_COLUMNS}) VALUES ({_ENDPOINT_ROWS.marks})"
+_UPDATE_ENDPOINT = (
+    f"UPDATE endpoints SET ({_ENDPOINT_COLUMNS}) = ({_ENDPOINT_ROWS.marks}) WHERE position = ?"
+)
+_MARK_ENDPOINT_DELETED = "UPDATE endpoints SET is_deleted = 1 WHERE position = ?"
+
+
+def all_endpoints(tx: Transaction) -> list[RegisteredEndpoint]:
+    """The endpoints of all owners, in the order of creation."""
+    return [_ENDPOINT_ROWS.value(row) for row in tx.execute(_ALL_ENDPOINTS)]
+
+
+def endpoints_of(tx: Transaction, owner: int) -> list[RegisteredEndpoint]:
+    """The endpoints of one owner, in the order of creation."""
+    return [
+        _ENDPOINT_ROWS.value(row) for row in tx.execute(_ENDPOINTS_OF_OWNER, positions_of(owner))
+    ]
+
+
+def endpoint_identities(tx: Transaction, owner: int) -> dict[int, tuple[str, WebhookForm]]:
+    """The ids and forms of an owner's endpoints, deleted ones included, by position."""
+    rows = tx.execute(_ENDPOINT_IDENTITIES, positions_of(owner))
+    return {position: (name, _form(form)) for position, name, form in rows}
+
+
+def endpoint_position(tx: Transaction, owner: int, endpoint_id: str) -> int:
+    """The position of an owner's endpoint, which may be deleted. Raises UnknownEndpoint."""
+    for position, (name, _) in endpoint_identities(tx, owner).items():
+        if name == endpoint_id:
+            return position
+    raise UnknownEndpoint(endpoint_id)
+
+
+def insert_endpoint(tx: Transaction, endpoint: RegisteredEndpoint) -> None:
+    tx.execute(_INSERT_ENDPOINT, _ENDPOINT_ROWS.row(endpoint))
+
+
+def update_endpoint(tx: Transaction, endpoint: RegisteredEndpoint) -> None:
+    tx.execute(_UPDATE_ENDPOINT, (*_ENDPOINT_ROWS.row(endpoint), endpoint.position))
+
+
+def mark_endpoint_deleted(tx: Transaction, position: int) -> None:
+    tx.execute(_MARK_ENDPOINT_DELETED, (position,))

@@ -22,7 +22,7 @@ from emulator.domain.webhooks import (
     Trigger,
     WebhookResponse,
 )
-from emulator.server.storage import endpoints, payments
+from emulator.server.storage import accounts, payments
 from emulator.server.storage.batch import Transaction, positions_of
 from emulator.server.storage.rows import RowMapper
 
@@ -330,7 +330,7 @@ def newest(
     if selection.payment is not None:
         payment = payments.find(tx, owner, selection.payment).position
     if selection.endpoint is not None:
-        endpoint = endpoints.position(tx, owner, selection.endpoint)
+        endpoint = accounts.endpoint_position(tx, owner, selection.endpoint)
     filters = (endpoint, selection.status, selection.event, is_over, selection.failing)
     values = (first, last, *filters, limit)
     if payment is None:

@@ -15,7 +15,14 @@ from emulator.domain.hosts import ACCEPTED_URL
 from emulator.files import ListNode, MapNode
 from emulator.files.yaml_tree import read_tree
 from emulator.http.addresses import is_web_url
-from emulator.scenarios.entries import Entry, FileContext, listed, read_items, with_others_in
+from emulator.scenarios.entries import (
+    Entry,
+    FileContext,
+    ScenarioError,
+    listed,
+    read_items,
+    with_others_in,
+)
 from emulator.scenarios.kinds import (
     Boolean,
     Duration,
@@ -31,7 +38,6 @@ from emulator.scenarios.kinds import (
 )
 from emulator.scenarios.loader import file_text
 from emulator.scenarios.mappings import Key, MappingOf, Members, excludes, needs_one
-from emulator.scenarios.problems import ScenarioError
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION_KEY
 from emulator.scenarios.values import Json
 from emulator.tools.explore.anomalies import ANOMALY_BY_NAME

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from operator import attrgetter
 
-from emulator.domain.webhook_forms import ContentType, WebhookForm
+from emulator.domain.webhooks import ContentType, WebhookForm
 from emulator.tools.explore.steps import Capabilities
 
 Need = Callable[[Capabilities], str]

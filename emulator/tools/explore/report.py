@@ -27,7 +27,7 @@ from emulator.diagrams import (
 )
 from emulator.domain.message_text import escape_controls
 from emulator.domain.payment import EVENT_TYPES, Status
-from emulator.domain.webhook_forms import WebhookForm
+from emulator.domain.webhooks import WebhookForm
 from emulator.reporting import PLAIN, JUnitCase, Paint, html_report, junit_file, progress_bar
 from emulator.scenarios.scenario_file import VERSION
 from emulator.scenarios.values import Json

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from emulator.clock import SystemClock, poll
 from emulator.domain.instants import Instant
 from emulator.domain.user_error import UserError
-from emulator.domain.webhook_forms import STANDARD, WebhookForm
-from emulator.domain.webhooks import Tamper
+from emulator.domain.webhooks import STANDARD, Tamper, WebhookForm
 from emulator.http.addresses import is_web_url
 from emulator.http.response import HttpResponse
 from emulator.http.webhook_messages import Message, foreign_secret, webhook_request

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from emulator.domain.payment import EVENT_TYPES, Status
-from emulator.domain.webhook_forms import STANDARD, WebhookForm
+from emulator.domain.webhooks import STANDARD, WebhookForm
 
 CREATED, PROCESSING = EVENT_TYPES[Status.PENDING], EVENT_TYPES[Status.PROCESSING]
 COMPLETED, REFUNDED = EVENT_TYPES[Status.COMPLETED], EVENT_TYPES[Status.REFUNDED]

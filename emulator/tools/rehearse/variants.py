@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from emulator.domain.accounts import VARY_OFF
 from emulator.domain.variants import VARIANTS
-from emulator.domain.webhook_forms import STANDARD, WebhookForm
+from emulator.domain.webhooks import STANDARD, WebhookForm
+from emulator.scenarios.entries import Problem
 from emulator.scenarios.loader import read_files
-from emulator.scenarios.problems import Problem
 from emulator.scenarios.values import RuleSection, VariantKind
 from emulator.settings import data_directory
 

@@ -13,8 +13,8 @@ from emulator.http import emulator_calls as calls
 from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import PaymentsEmulatorError
 from emulator.http.received_webhooks import WebhookReceiver
+from emulator.scenarios.entries import Problem
 from emulator.scenarios.loader import Forms, Reading, files_of, name_taken, read_file
-from emulator.scenarios.problems import Problem
 from emulator.scenarios.runner.case_runner import RunContext, account_word, expects_webhooks, play
 from emulator.scenarios.runner.results import Case, CaseResult, PlayedStep
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from emulator import ids
 from emulator.domain.accounts import mask_key
 from emulator.domain.instants import Instant, format_instant, parse_timestamp
-from emulator.domain.webhook_forms import WebhookForm
+from emulator.domain.webhooks import WebhookForm
 from emulator.http.received_webhooks import ReceivedWebhook
 from emulator.tools.verify.client import (
     JSON,

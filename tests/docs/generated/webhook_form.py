@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from emulator.domain.webhook_forms import (
+from emulator.domain.webhooks import (
     BODY_PLACEHOLDERS,
     CONTENT_PLACEHOLDERS,
     EVENT_PLACEHOLDERS,

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from emulator.domain.webhook_forms import STANDARD, SecretFormat
-from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
-from emulator.scenarios.problems import MAX_IN_ONE_LINE
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, STANDARD, SecretFormat
+from emulator.scenarios.entries import MAX_IN_ONE_LINE
 from emulator.scenarios.webhook_form_file import webhook_form_json
 from tests.server.control import refusal
 from tests.server.engine.webhook_world import register, webhook_world

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from emulator.files import MapNode, ScalarKind, ScalarNode
 from emulator.files.yaml_tree import read_tree
 from emulator.files.yaml_writer import yaml_text
-from emulator.scenarios.problems import Notes
+from emulator.scenarios.entries import Notes
 from tests.depth import usually
 from tests.server.engine.recording_player import TEXTS
 

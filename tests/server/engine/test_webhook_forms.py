@@ -10,9 +10,8 @@ from urllib.parse import parse_qsl
 import pytest
 
 from emulator.domain.user_error import UserError
-from emulator.domain.webhook_forms import SecretFormat
-from emulator.domain.webhooks import Tamper, tamper_problem
-from emulator.scenarios.problems import ScenarioError
+from emulator.domain.webhooks import SecretFormat, Tamper, tamper_problem
+from emulator.scenarios.entries import ScenarioError
 from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, shipped_form
 from emulator.settings import Settings
 from tests.server.engine.webhook_world import WebhookWorld, register, webhook_world

@@ -12,7 +12,7 @@ from emulator.cli.commands import cli
 from emulator.domain.effects import ApiRequest
 from emulator.domain.payment import EVENT_TYPES
 from emulator.domain.payment_methods import DEFAULT_METHODS
-from emulator.domain.webhook_forms import SecretFormat
+from emulator.domain.webhooks import SecretFormat
 from emulator.http.webhook_messages import Message, webhook_request
 from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, shipped_form
 from emulator.server.api.parameter_types import ParameterTable

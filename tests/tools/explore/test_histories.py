@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from emulator.domain.payment import EVENT_TYPES
-from emulator.domain.webhook_forms import STANDARD
+from emulator.domain.webhooks import STANDARD
 from emulator.scenarios.webhook_form_file import shipped_form
 from emulator.tools.explore.anomalies import ANOMALIES, ANOMALY_BY_NAME, left_out
 from emulator.tools.explore.histories import (

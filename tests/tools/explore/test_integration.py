@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from emulator.clock import RealClock
-from emulator.domain.webhook_forms import STANDARD
-from emulator.scenarios.problems import ScenarioError
+from emulator.domain.webhooks import STANDARD
+from emulator.scenarios.entries import ScenarioError
 from emulator.tools.explore.integration_file import (
     INTEGRATION,
     integration_schema,

@@ -12,7 +12,7 @@ import yaml
 
 from emulator.clock import RealClock
 from emulator.domain.user_error import UserError
-from emulator.domain.webhook_forms import STANDARD
+from emulator.domain.webhooks import STANDARD
 from emulator.http.response import HttpResponse
 from emulator.tools.child_process import MAX_OUTPUT_BYTES
 from emulator.tools.explore.integration_file import parse_integration

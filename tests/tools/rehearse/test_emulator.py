@@ -10,7 +10,7 @@ from types import FrameType
 from emulator.cli.rehearse import _emulator
 from emulator.cli.settings_options import private_settings
 from emulator.clock import RealClock
-from emulator.domain.webhook_forms import STANDARD
+from emulator.domain.webhooks import STANDARD
 from emulator.http.addresses import BaseUrl
 from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.domain.webhook_forms import STANDARD
+from emulator.domain.webhooks import STANDARD
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.runner.case_runner import play
 from emulator.scenarios.runner.results import Case, CaseResult

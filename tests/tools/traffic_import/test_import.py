@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from emulator.domain.user_error import UserError
-from emulator.domain.webhook_forms import STANDARD
+from emulator.domain.webhooks import STANDARD
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.webhook_form_file import webhook_form_json
 from emulator.tools.recorded_traffic import read_traffic

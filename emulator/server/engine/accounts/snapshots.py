@@ -11,7 +11,7 @@ from emulator.server.engine.payments.scheduler import EngineService
 from emulator.server.engine.state.account import NEVER, Account, Advance, Owner, SnapshotExtras
 from emulator.server.engine.state.journal import Journal
 from emulator.server.engine.state.rules import stored_overrides
-from emulator.server.storage import accounts, endpoints, scenarios, timers
+from emulator.server.storage import accounts, scenarios, timers
 from emulator.server.storage.accounts import Rows, Snapshot
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import reads, writes
@@ -159,7 +159,7 @@ class Snapshots(EngineService):
             owner.reads = dict(counts.reads)
             owner.bucket = owner.bucket and owner.bucket.like(counts.bucket)
             owner.endpoints = {
-                endpoint.position: endpoint for endpoint in endpoints.of_owner(tx, owner.number)
+                endpoint.position: endpoint for endpoint in accounts.endpoints_of(tx, owner.number)
             }
         _restore_extras(tx, restored, account.snapshot_extras.get(snapshot.name))
         return restored

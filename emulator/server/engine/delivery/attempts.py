@@ -18,16 +18,17 @@ from emulator.domain.instants import Instant, format_instant
 from emulator.domain.payment import PING, UNKNOWN_EVENT_TYPE, Event, Payment
 from emulator.domain.transitions import ATTEMPT, ComingAttempt, Due, DueKey
 from emulator.domain.variants import EventVariants
-from emulator.domain.webhook_forms import ContentType, WebhookForm
 from emulator.domain.webhooks import (
     MAX_TIMEOUT_MS,
     Attempt,
     AttemptResult,
+    ContentType,
     DeliveryState,
     Profile,
     RegisteredEndpoint,
     Tamper,
     Trigger,
+    WebhookForm,
     WebhookRequest,
     WebhookResponse,
 )

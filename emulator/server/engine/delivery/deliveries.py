@@ -10,14 +10,20 @@ from msgspec import Struct
 from emulator import ids
 from emulator.domain.errors import DeliveryNotPending, UnknownDelivery, UnknownEndpoint
 from emulator.domain.message_text import not_accepted
-from emulator.domain.webhook_forms import WebhookForm
-from emulator.domain.webhooks import Attempt, DeliveryState, RegisteredEndpoint, Tamper, Trigger
+from emulator.domain.webhooks import (
+    Attempt,
+    DeliveryState,
+    RegisteredEndpoint,
+    Tamper,
+    Trigger,
+    WebhookForm,
+)
 from emulator.http.webhook_messages import render_body, tampered_body
 from emulator.server.engine.delivery.attempts import DeliveryJob, delivery_id, delivery_job
 from emulator.server.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS, Dispatcher
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.context import StateContext, StateService
-from emulator.server.storage import deliveries, endpoints
+from emulator.server.storage import accounts, deliveries
 from emulator.server.storage.batch import Transaction, first_position
 from emulator.server.storage.database import reads, writes
 from emulator.server.storage.deliveries import Delivery, DeliveryFilter, Failures
@@ -148,7 +154,7 @@ class Deliveries(StateService):
         """The failing deliveries by endpoint and result, with the ids of the endpoints."""
 
         def read(tx: Transaction) -> list[tuple[str, Failures]]:
-            identities = endpoints.identities(tx, owner.number)
+            identities = accounts.endpoint_identities(tx, owner.number)
             found = deliveries.failures(tx, owner.number)
             return [(identities[each.endpoint][0], each) for each in found]
 
@@ -287,7 +293,7 @@ def _find(tx: Transaction, owner: Owner, name: str) -> Delivery:
 
 
 def _details(tx: Transaction, owner: Owner, found: Sequence[Delivery]) -> list[DeliveryDetail]:
-    identities = endpoints.identities(tx, owner.number)
+    identities = accounts.endpoint_identities(tx, owner.number)
     attempts = deliveries.attempts(tx, [delivery.position for delivery in found])
     return [
         DeliveryDetail(

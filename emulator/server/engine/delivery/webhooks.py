@@ -10,12 +10,14 @@ from msgspec.structs import asdict
 from emulator import ids
 from emulator.domain.errors import InvalidField, TooManyEndpoints
 from emulator.domain.transitions import Due, DueKey
-from emulator.domain.webhook_forms import STANDARD, SecretFormat, WebhookForm
 from emulator.domain.webhooks import (
     MAX_ENDPOINTS,
     ROTATION_OVERLAP_MS,
+    STANDARD,
     Profile,
     RegisteredEndpoint,
+    SecretFormat,
+    WebhookForm,
     tamper_problem,
 )
 from emulator.server.engine.delivery.deliveries import Deliveries
@@ -24,7 +26,7 @@ from emulator.server.engine.delivery.gates import Holds
 from emulator.server.engine.delivery.outbox import Outbox
 from emulator.server.engine.state.account import Account, ConfiguredEndpoint, Owner
 from emulator.server.engine.state.context import StateContext, StateService
-from emulator.server.storage import deliveries, endpoints
+from emulator.server.storage import accounts, deliveries
 from emulator.server.storage.batch import (
     LAST_ORDINAL,
     ORDINAL_BITS,
@@ -119,7 +121,7 @@ class Endpoints(StateService):
         """Delete an endpoint; its deliveries can still be read. Raises UnknownEndpoint."""
         endpoint = owner.endpoint(endpoint_id)
         deliveries.cancel_all(tx, endpoint.position)
-        endpoints.mark_deleted(tx, endpoint.position)
+        accounts.mark_endpoint_deleted(tx, endpoint.position)
         remaining = {**owner.endpoints}
         del remaining[endpoint.position]
         tx.set(owner, "endpoints", remaining)
@@ -157,7 +159,7 @@ class Endpoints(StateService):
             form=form,
         )
         endpoint = terms.of(endpoint)
-        endpoints.insert(tx, endpoint)
+        accounts.insert_endpoint(tx, endpoint)
         tx.set(owner, "endpoints", {**owner.endpoints, endpoint.position: endpoint})
         return endpoint
 
@@ -209,13 +211,13 @@ class Webhooks(StateService):
         self._initial_endpoints: dict[int, RegisteredEndpoint] = {}
         self._dispatching: asyncio.Task[None] | None = None
 
-    async def open(self, accounts: Iterable[Account], first: Account) -> None:
+    async def open(self, opened: Iterable[Account], first: Account) -> None:
         """Load the endpoints of the database, create the configured one if it is missing, and send.
 
         Raises DamagedDatabase.
         """
-        owners = {owner.number: owner for account in accounts for owner in account.owners}
-        stored = await self._database.read(endpoints.load_all)
+        owners = {owner.number: owner for account in opened for owner in account.owners}
+        stored = await self._database.read(accounts.all_endpoints)
         for endpoint in stored:
             owner = owners.get(endpoint.position >> ORDINAL_BITS)
             if owner is None:
@@ -224,7 +226,7 @@ class Webhooks(StateService):
         if self._config.endpoint is not None:
             self._initial_endpoints = await self.endpoints.ensure(first, self._config.endpoint)
         self._dispatching = asyncio.create_task(self.dispatcher.run())
-        for account in accounts:
+        for account in opened:
             self.wake(account)
 
     async def close(self) -> None:
@@ -266,5 +268,5 @@ class Webhooks(StateService):
         for owner in account.owners:
             endpoint = self._initial_endpoints.get(owner.number)
             if endpoint is not None:
-                endpoints.insert(tx, endpoint)
+                accounts.insert_endpoint(tx, endpoint)
                 owner.endpoints = {endpoint.position: endpoint}

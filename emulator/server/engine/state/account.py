@@ -17,13 +17,12 @@ from emulator.domain.instants import ClockSpec, Instant
 from emulator.domain.payment import Event, Payment
 from emulator.domain.transitions import DueKey
 from emulator.domain.variants import EventVariants, Variants
-from emulator.domain.webhook_forms import WebhookForm
-from emulator.domain.webhooks import RegisteredEndpoint
+from emulator.domain.webhooks import RegisteredEndpoint, WebhookForm
 from emulator.scenarios.values import Scenario
 from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES, Journal
 from emulator.server.engine.state.rules import Rules
 from emulator.server.engine.state.wire import event_json
-from emulator.server.storage import deliveries, endpoints
+from emulator.server.storage import accounts, deliveries
 from emulator.server.storage.batch import LAST_ORDINAL, Transaction
 
 
@@ -287,7 +286,7 @@ class Owner:
         """Write a changed endpoint; the pending deliveries of a disabled one are cancelled."""
         if not endpoint.is_enabled:
             deliveries.cancel_all(tx, endpoint.position)
-        endpoints.update(tx, endpoint)
+        accounts.update_endpoint(tx, endpoint)
         tx.set(self, "endpoints", {**self.endpoints, endpoint.position: endpoint})
 
     def event_id(self, event: Event) -> str:

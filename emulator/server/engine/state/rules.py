@@ -11,7 +11,7 @@ import msgspec.structs
 
 from emulator.domain.errors import UnknownScenario
 from emulator.domain.message_text import nearest_word_hint
-from emulator.scenarios.problems import ScenarioError
+from emulator.scenarios.entries import ScenarioError
 from emulator.scenarios.rules import RuleKey
 from emulator.scenarios.values import FaultRule, RuleSection, Scenario
 from emulator.server.storage import scenarios

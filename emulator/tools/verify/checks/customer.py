@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 from emulator.clock import pause
 from emulator.domain.payment import Status
 from emulator.domain.transitions import TRANSITIONS, Edge
-from emulator.domain.webhook_forms import STANDARD, WebhookForm
+from emulator.domain.webhooks import STANDARD, WebhookForm
 from emulator.http.received_webhooks import ReceivedWebhook
 from emulator.reporting import counted
 from emulator.tools.verify.client import CheckStopped, json_text, member_text
