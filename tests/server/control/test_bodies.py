@@ -77,66 +77,8 @@ async def test_null_counts_as_absent(emulator: World) -> None:
     assert response.status_code == 200
 
 
-LONG = "x" * 201
-LONG_URL = f"http://localhost/{'a' * 2048}"
 ENDPOINT = "POST /webhook_endpoints"
 PAY, TRANSITION = "POST /payments/pay_1/pay", "POST /payments/pay_1/transition"
-# By call and member: the wrong values. Their code is `invalid_` and the name of the member, or
-# `invalid_clock`.
-WRONG_VALUES: dict[str, dict[str, list[Any]]] = {
-    "POST /accounts": {
-        "name": [1, "", "x" * 101, "a\nb", "a\0b", "a\x85b"],
-        "test_key": [1, "", "live_abcd", "test_a\0b", "test_abcd\n", LONG],
-        "live_key": ["test_abcd", []],
-        "seed": ["1", True, 1.0, 2**63, -(2**63) - 1, 10**4000],
-        "clock": [1, "stopped", "frozen@", "frozen@\0", f"frozen@{LONG}", "frozen@9999-01-01"],
-    },
-    "PUT /clock": {
-        "now": [1, "", "tomorrow", "2025-12-31T23:59:59.999Z", "9999-01-01T00:00:00Z"],
-        "frozen": ["yes", 0],
-    },
-    "POST /reset": {"all": [1, "true"]},
-    PAY: {"method": [1, LONG], "phone": [900000001], "bank": [["walia_test"]]},
-    "POST /payments/pay_1/answer": {"answer": ["yes", True]},
-    TRANSITION: {"status": ["paid", 1], "reason": ["bad_luck"], "method": [{}], "unusual": [1]},
-    "POST /clock/advance": {"webhooks": ["later", "", 1, True]},
-    ENDPOINT: {
-        "url": ["ftp://shop.example/", "shop.example", 7, "http://a/" + "x" * 2_048],
-        "events": [[], "payment.created", ["completed"], [["payment.created"]]],
-        "secret": ["whsec_short", ""],
-        "profile": ["fast"],
-    },
-    "PUT /checkout_url": {
-        "url": [5, "", "localhost:8081", "http://local host/", "http://localhost:0", LONG_URL]
-    },
-    "PUT /scenarios/banks/enabled": {"enabled": [1]},
-}
-# What must be right for the other members to be checked.
-NEEDED = {
-    PAY: {"method": "telebirr"},
-    TRANSITION: {"status": "failed"},
-    ENDPOINT: {"url": "http://localhost/"},
-}
-
-
-@pytest.mark.usefixtures("unchanged")
-@pytest.mark.parametrize(
-    ("line", "member", "values"),
-    [
-        (line, member, values)
-        for line, members in WRONG_VALUES.items()
-        for member, values in members.items()
-    ],
-    ids=str,
-)
-async def test_a_wrong_value_is_refused_by_the_name_of_its_member(
-    emulator: World, line: str, member: str, values: list[Any]
-) -> None:
-    method, path = line.split(" ")
-    code = "invalid_clock" if line == "PUT /clock" else f"invalid_{member}"
-    for value in values:
-        response = await emulator.control(method, path, {**NEEDED.get(line, {}), member: value})
-        assert refusal(response) == (400, code, member), value
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -218,33 +160,16 @@ WAIT = "/payments/pay_1/wait"
     ("path", "query", "code", "param"),
     [
         (WAIT, "", "missing_parameter", "status"),
-        (WAIT, "status=", "invalid_status", "status"),
-        (WAIT, "status=paid", "invalid_status", "status"),
-        *(
-            (WAIT, f"status=failed&timeout={timeout}", "invalid_timeout", "timeout")
-            for timeout in ("", "-1", "300.001", "3.1e2", "NaN", "%D9%A1", "9" * 5000)
-        ),
+        (WAIT, f"status=failed&timeout={'9' * 5000}", "invalid_timeout", "timeout"),
         (WAIT, "status=failed&limit=1", "unknown_parameter", "limit"),
-        *(
-            ("/events", f"limit={limit}", "invalid_limit", "limit")
-            for limit in ("0", "1001", "-1", "1.5", "", "ten", "%D9%A1", "0" * 5000 + "1")
-        ),
-        ("/deliveries", "limit=0", "invalid_limit", "limit"),
-        ("/deliveries", "status=done", "invalid_status", "status"),
-        ("/deliveries", "event=x", "invalid_event", "event"),
-        ("/deliveries", "failing=1", "invalid_failing", "failing"),
+        ("/events", f"limit={'0' * 5000}1", "invalid_limit", "limit"),
         ("/deliveries", "before=dlv_nope", "invalid_before", "before"),
         ("/deliveries", "before=latest", "invalid_before", "before"),
         ("/events", "before=evt_nope", "invalid_before", "before"),
         ("/deliveries/wait", "", "missing_parameter", "event"),
-        ("/deliveries/wait", "event=ping", "invalid_event", "event"),
-        ("/deliveries/wait", "event=payment.failed&timeout=301", "invalid_timeout", "timeout"),
         ("/deliveries/wait", "event=payment.failed&limit=1", "unknown_parameter", "limit"),
         ("/payments", "state=failed", "unknown_parameter", "state"),
         ("/payments", "limit=1&limit=2", "duplicate_parameter", "limit"),
-        ("/requests", "status=2", "invalid_status", "status"),
-        ("/requests", "status=600", "invalid_status", "status"),
-        ("/requests", "limit=1001", "invalid_limit", "limit"),
         ("/requests", "before=req_nope", "invalid_before", "before"),
         # The limit is checked before the cursor, and that before the filters.
         ("/requests", "status=2&before=req_nope&limit=0", "invalid_limit", "limit"),

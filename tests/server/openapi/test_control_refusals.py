@@ -11,6 +11,7 @@ from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS
 from tests.server.openapi.navigation import Operation, operations
 from tests.server.openapi.test_control_document import codes_of, refusals, validate
+from tests.server.openapi.test_control_validity import BODIES, QUERIES, codes_of_member
 from tests.world import OTHER_TEST_KEY, World, world
 
 JSON = {"Content-Type": "application/json"}
@@ -20,30 +21,18 @@ PHONE = {"method": "telebirr", "phone": "0900000001"}
 
 # The call, the code, the path and the body, with one pending and one paid payment.
 REFUSALS: tuple[tuple[str, str, str, Any], ...] = (
-    ("create_account", "invalid_name", "/accounts", {"name": "two\nlines"}),
     ("create_account", "invalid_test_key", "/accounts", {"test_key": "test_demo_key"}),
-    ("create_account", "invalid_live_key", "/accounts", {"live_key": "test_new_key"}),
     ("create_account", "invalid_takes_over", "/accounts", {"takes_over": "test_other_key"}),
-    ("create_account", "invalid_clock", "/accounts", {"clock": "frozen@tomorrow"}),
-    ("create_account", "invalid_seed", "/accounts", {"seed": 0.5}),
-    ("create_account", "invalid_vary", "/accounts", {"vary": "charsets"}),
     ("get_account", "account_not_found", "/accounts/acct_unknown", None),
     ("update_account", "account_not_found", "/accounts/acct_unknown", {"name": "x"}),
     ("delete_account", "account_is_permanent", "/accounts/acct_demo", None),
-    ("reset", "invalid_all", "/reset", {"all": "yes"}),
     ("set_clock", "invalid_clock", "/clock", {"now": "2025-12-31T23:59:59Z"}),
     ("advance_clock", "invalid_clock", "/clock/advance", {"seconds": 1, "to": "next"}),
-    ("advance_clock", "invalid_webhooks", "/clock/advance", {"to": "next", "webhooks": "now"}),
     ("advance_clock", "unknown_parameter", "/clock/advance", {"second": 1}),
     ("advance_clock", "request_too_large", "/clock/advance", {"until": "x" * 262_144}),
     ("get_payment", "payment_not_found", "/payments/pay_unknown", None),
     ("list_payments", "invalid_cursor", "/payments?after=pay_unknown", None),
-    ("list_payments", "invalid_created_gte", "/payments?created_gte=today", None),
-    ("list_payments", "invalid_created_lte", "/payments?created_lte=today", None),
-    ("list_payments", "invalid_amount_gte", "/payments?amount_gte=-1", None),
-    ("list_payments", "invalid_amount_lte", "/payments?amount_lte=much", None),
     ("get_event", "event_not_found", "/events/evt_unknown", None),
-    ("set_delivery_pause", "invalid_paused", "/deliveries/paused", {"paused": "yes"}),
     ("release_delivery", "delivery_not_pending", "{ping}/release", None),
     ("resend_failing_deliveries", "missing_parameter", "/deliveries/resend", {}),
     ("resend_failing_deliveries", "invalid_endpoint", "/deliveries/resend", {"endpoint": 1}),
@@ -51,45 +40,27 @@ REFUSALS: tuple[tuple[str, str, str, Any], ...] = (
         *("resend_failing_deliveries", "webhook_endpoint_not_found", "/deliveries/resend"),
         {"endpoint": "we_unknown"},
     ),
-    ("list_deliveries", "invalid_failing", "/deliveries?failing=yes", None),
-    ("wait_for_delivery", "invalid_event", "/deliveries/wait?event=ping", None),
     ("get_request", "request_not_found", "/requests/req_unknown", None),
     ("get_checklist", "webhook_endpoint_not_found", "/checklist?exclude_endpoint=we_1", None),
     ("pay_payment", "invalid_method", "{pending}/pay", {"method": "cash"}),
-    ("pay_payment", "invalid_phone", "{pending}/pay", {**PHONE, "phone": "0700000001"}),
-    ("pay_payment", "invalid_bank", "{pending}/pay", {"method": "bank_transfer", "bank": "x"}),
     ("pay_payment", "payment_not_payable", "{paid}/pay", PHONE),
-    ("answer_payment", "invalid_answer", "{pending}/answer", {"answer": "yes"}),
     ("answer_payment", "invalid_state_transition", "{pending}/answer", {"answer": "approve"}),
     ("cancel_payment", "invalid_state_transition", "{paid}/cancel", None),
     *(
         ("transition_payment", code, "{pending}/transition", body)
         for code, body in (
-            ("invalid_status", {"status": "paid"}),
             ("invalid_method", {"status": "processing", "method": "cash"}),
             ("invalid_reason", {"status": "processing", "reason": "timeout"}),
-            ("invalid_unusual", {"status": "completed", "unusual": "yes"}),
             ("invalid_state_transition", {"status": "completed"}),
         )
     ),
     ("place_scenario", "scenario_not_found", "{pending}/scenario", {"name": "unknown"}),
-    ("place_scenario", "invalid_name", "{pending}/scenario", {"name": 1}),
-    ("wait_for_payment", "invalid_timeout", "{pending}/wait?status=failed&timeout=301", None),
-    ("create_webhook_endpoint", "invalid_url", "/webhook_endpoints", {"url": "ftp://shop.example"}),
-    ("create_webhook_endpoint", "invalid_events", "/webhook_endpoints", {**ENDPOINT, "events": []}),
-    ("create_webhook_endpoint", "invalid_format", "/webhook_endpoints", {**ENDPOINT, "format": 1}),
     ("get_webhook_endpoint", "webhook_endpoint_not_found", "/webhook_endpoints/we_unknown", None),
     ("rotate_webhook_secret", "invalid_secret", "{endpoint}/rotate", {"secret": "whsec_c2hvcnQ="}),
-    ("update_webhook_endpoint", "invalid_profile", "{endpoint}", {"profile": "patient"}),
-    ("update_webhook_endpoint", "invalid_enabled", "{endpoint}", {"enabled": "yes"}),
-    ("list_events", "invalid_limit", "/events?limit=0", None),
-    ("list_deliveries", "invalid_status", "/deliveries?status=late", None),
     ("get_delivery", "delivery_not_found", "/deliveries/dlv_unknown", None),
     ("get_scenario", "scenario_not_found", "/scenarios/unknown", None),
     ("run_scenario", "scenario_has_no_script", "/scenarios/no-script/run", None),
-    ("put_scenario", "invalid_scenario", "/scenarios/late", {"outcomes": [{"when": {}}]}),
     ("delete_scenario", "scenario_is_permanent", "/scenarios/banks", None),
-    ("add_fault", "invalid_fault", "/faults", {"then": {"status": 200}}),
     ("delete_fault", "fault_not_found", "/faults/flt_unknown", None),
     ("list_requests", "invalid_before", "/requests?before=req_unknown", None),
     ("save_snapshot", "invalid_name", "/snapshots/-", None),
@@ -190,4 +161,7 @@ def test_every_code_of_the_document_is_tested(control: dict[str, Any]) -> None:
     }
     tables = (REFUSALS, OF_EVERY_CALL, TOO_MANY)
     tested = {code for table in tables for _, code, *_ in table}
-    assert described == tested | {"too_much_to_record", "not_ready"}
+    tested |= {f"invalid_{name}" for _, name in QUERIES}
+    for call, (_, bodies) in BODIES.items():
+        tested |= {code for body in bodies for name in body for code in codes_of_member(call, name)}
+    assert described <= tested | {"too_much_to_record", "not_ready"}

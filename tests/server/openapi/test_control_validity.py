@@ -8,7 +8,9 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
+from tests.server.control import refusal
 from tests.server.openapi.navigation import Json, Operation, operations, resolved, validator
+from tests.server.openapi.test_control_document import validate
 from tests.world import World
 
 LONG_URL = "http://127.0.0.1/"
@@ -54,7 +56,9 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
         ],
         [
             *({"name": "x" * 101}, {"name": ""}, {"name": "two\nlines"}),
-            {"name": "late\x9fcontrol"},
+            *({"name": "late\x9fcontrol"}, {"name": 1}, {"name": "a\0b"}, {"test_key": ""}),
+            *({"test_key": "test_a\0b"}, {"live_key": "test_abcd"}, {"clock": "frozen@9999-01-01"}),
+            *({"seed": -(2**63) - 1}, {"seed": 10**4000}, {"clock": 1}, {"clock": "stopped"}),
             *({"test_key": "test_" + "x" * 129}, {"test_key": "test_xyz"}),
             *({"test_key": "live_wxyz"}, {"test_key": "test_wxyz\n"}, {"live_key": 5}),
             *({"clock": "frozen@"}, {"clock": "real@2026-01-01T00:00:00Z"}),
@@ -63,14 +67,14 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
             *({"vary": 2**63}, {"vary": "017"}, {"vary": True}, {"vary": ""}, {"vary": "off,off"}),
         ],
     ),
-    "reset": ([{"all": False}], [{"all": 0}]),
+    "reset": ([{"all": False}], [{"all": 0}, {"all": "true"}]),
     "set_clock": (
         [
             {"now": "2026-01-02T00:00:00Z", "frozen": True},
             *({"rate": rate} for rate in (0.001, 0.5, 1.005, 60, 100_000)),
         ],
         [
-            *({"now": "tomorrow"}, {"frozen": "yes"}),
+            *({"now": "tomorrow"}, {"now": 1}, {"now": ""}, {"frozen": "yes"}, {"frozen": 0}),
             *({"rate": rate} for rate in (0, 0.0005, 1.0005, 100_000.001, "60")),
         ],
     ),
@@ -82,7 +86,8 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
         [
             *({"seconds": -1}, {"seconds": "1"}, {"seconds": None}, {"seconds": 1, "to": "next"}),
             *({"seconds": 300_000_000_000}, {"until": 1}, {"to": "last"}),
-            *({"to": "next", "webhooks": "foreground"}, {}),
+            *({"to": "next", "webhooks": each} for each in ("foreground", "", 1, True)),
+            {},
         ],
     ),
     "pay_payment": (
@@ -105,7 +110,8 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
             ),
             {"method": "bank_transfer", "bank": "national_bank"},
             {"method": "bank_transfer", "bank": "walia_test", "phone": "0900000001"},
-            *({"phone": "0900000001", "bank": "walia_test"}, {"phone": "1"}),
+            *({"phone": "0900000001", "bank": "walia_test"}, {"phone": "1"}, {"phone": 900000001}),
+            *({"method": 1}, {"method": "x" * 201}, {"method": "telebirr", "bank": ["walia_test"]}),
         ],
     ),
     "transition_payment": (
@@ -115,10 +121,11 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
         ],
         [
             {"status": "processing", "reason": "timeout"},
-            *({"status": "paid"}, {"status": "expired", "unusual": 1}),
+            *({"status": "paid"}, {"status": 1}, {"status": "expired", "unusual": 1}),
+            *({"status": "failed", "reason": "bad_luck"}, {"status": "failed", "method": {}}),
         ],
     ),
-    "answer_payment": ([], [{"answer": "yes"}, {"answer": None}]),
+    "answer_payment": ([], [{"answer": "yes"}, {"answer": True}, {"answer": None}]),
     "place_scenario": ([{"name": "banks"}], [{"name": "x" * 201}]),
     "create_webhook_endpoint": (
         [
@@ -132,7 +139,9 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
         [
             *({"url": f"{LONG_URL:x<2049}"}, {"url": "ftp://127.0.0.1/"}, {"url": "//127.0.0.1/"}),
             *({"url": "http:///hook"}, {"url": "http://a b/"}, {}),
+            *({"url": "shop.example"}, {"url": 7}),
             *({"url": LONG_URL, "events": events} for events in ([], ["ping"], "payment.failed")),
+            {"url": LONG_URL, "events": [["payment.failed"]]},
             *({"url": LONG_URL, "profile": "patient"}, {"url": LONG_URL, "enabled": True}),
             *({"url": LONG_URL, "format": form} for form in ("hex", 1, {}, {**FORM, "body_": 1})),
         ],
@@ -147,7 +156,8 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
         [{"enabled": False, "url": None}],
         [{"enabled": None, "secret": ""}, {"format": "standard"}],
     ),
-    "switch_scenario": ([{"enabled": True}], [{"enabled": None}]),
+    "set_delivery_pause": ([{"paused": True}, {"paused": False}], [{"paused": "yes"}]),
+    "switch_scenario": ([{"enabled": True}], [{"enabled": None}, {"enabled": 1}]),
     "put_scenario": (
         [{}, {"version": 1, "name": "banks", "enabled": False, "outcomes": []}],
         [
@@ -168,14 +178,21 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
     ),
     "set_checkout_url": (
         [{"url": "http://localhost:49153/shop/"}],
-        [{"url": "http://localhost/?a=b"}, {"url": "http://localhost/#a"}, {"url": None}],
+        [
+            *({"url": "http://localhost/?a=b"}, {"url": "http://localhost/#a"}, {"url": None}),
+            *({"url": 5}, {"url": ""}, {"url": "localhost:8081"}, {"url": "http://local host/"}),
+            {"url": f"http://localhost/{'a' * 2048}"},
+        ],
     ),
 }
 # Of a call and a parameter the valid and the invalid values.
 QUERIES: dict[tuple[str, str], tuple[Sequence[str], Sequence[str]]] = {
-    ("list_events", "limit"): (("1", "1000"), ("0", "1001", "-1", "1.5", "x", "")),
+    ("list_events", "limit"): (("1", "1000"), ("0", "1001", "-1", "1.5", "x", "", "\u0661")),
     ("get_clock", "mode"): (("test", "live"), ("TEST", "sandbox", "")),
-    ("count_requests", "status"): (("201", "4xx", "599", "none"), ("600", "4x", "40x", "any", "")),
+    ("count_requests", "status"): (
+        ("201", "4xx", "599", "none"),
+        ("2", "600", "4x", "40x", "any", ""),
+    ),
     ("list_deliveries", "event"): (["payment.created"], ["ping"]),
     ("wait_for_delivery", "event"): (["payment.created"], ["ping"]),
     ("list_payments", "limit"): (["100"], ["101"]),
@@ -183,8 +200,16 @@ QUERIES: dict[tuple[str, str], tuple[Sequence[str], Sequence[str]]] = {
     ("list_deliveries", "status"): (["dropped"], ["late"]),
     ("wait_for_payment", "timeout"): (
         ("0", "0.0005", "1e-3", "0.1E-2", "1e-05", "-0", "0e9", "1e-400"),
-        ("-1", "300.001", "3.1e2", "1e400", "-1e-9", "1e", "e1", ".5", "NaN", "x", ""),
+        ("-1", "300.001", "3.1e2", "1e400", "-1e-9", "1e", "e1", ".5", "NaN", "x", "", "\u0661"),
     ),
+    ("wait_for_payment", "status"): (["pending"], ["paid", ""]),
+    ("wait_for_delivery", "timeout"): (["0"], ["301"]),
+    ("list_deliveries", "failing"): (["true"], ["1", "yes"]),
+    ("list_payments", "amount_gte"): (["0"], ["-1", "1.5"]),
+    ("list_payments", "amount_lte"): (["0"], ["much", ""]),
+    ("list_payments", "created_gte"): (["2026-01-01T00:00:00Z"], ["today"]),
+    ("list_payments", "created_lte"): (["2026-01-01T00:00:00Z"], ["today"]),
+    ("list_payments", "phone"): (["0900000001"], ["12"]),
 }
 NEEDED = {
     "wait_for_payment": {"status": "pending"},
@@ -198,6 +223,25 @@ NAMES = {
     ),
     "put_scenario": (("a", "1-a_b", "x" * 64), ("A", "-a", "a.b", "x" * 65, "a\n")),
 }
+
+
+# The required member of a call, which may be missing.
+REQUIRED = {
+    "advance_clock": ["seconds"],
+    "create_webhook_endpoint": ["url"],
+    "add_fault": ["then"],
+}
+# Their wrong members have a code in common.
+OWN_CODES = {
+    **dict.fromkeys(("set_clock", "advance_clock"), "invalid_clock"),
+    "put_scenario": "invalid_scenario",
+    "add_fault": "invalid_fault",
+}
+
+
+def codes_of_member(call: str, name: str | None) -> tuple[str, ...]:
+    """The codes of a wrong member or parameter."""
+    return (OWN_CODES.get(call, f"invalid_{name}"), f"invalid_{name}")
 
 
 def judged(valid: Iterable[Any], invalid: Iterable[Any]) -> list[tuple[Any, bool]]:
@@ -228,8 +272,17 @@ async def test_a_body_is(emulator: World, control: Json, call: str) -> None:
     for body, is_right in judged(*BODIES[call]):
         path = await path_of(emulator, operation.path)
         response = await emulator.control(operation.method.upper(), path, body)
-        assert response.is_success or response.status_code == 400, response.text
         assert (judge.is_valid(body), response.is_success) == (is_right, is_right), body
+        if not is_right:
+            _, code, param = refusal(response)
+            # The last member is the wrong one.
+            assert param in (*[*body][-1:], *REQUIRED.get(call, ())), body
+            assert code in (
+                "missing_parameter",
+                "unknown_parameter",
+                *codes_of_member(call, param),
+            ), body
+            validate(control, operation, response)
 
 
 async def test_only_the_format_of_an_endpoint_decides_about_its_secret(
@@ -258,11 +311,14 @@ async def test_a_query_is(emulator: World, control: Json, call: str, name: str) 
         response = await emulator.control("GET", f"{path}?{query}")
         assert response.status_code == (200 if is_right else 400), value
         assert judge.is_valid(read(schema, value)) is is_right, value
+        if not is_right:
+            assert refusal(response) == (400, f"invalid_{name}", name), value
+            validate(control, operation, response)
 
 
 def read(schema: Json, text: str) -> Any:
     """The value of a query parameter as its schema describes it."""
-    if schema.get("type") in ("integer", "number"):
+    if schema.get("type") in ("integer", "number", "boolean"):
         try:
             return json.loads(text)
         except ValueError:
