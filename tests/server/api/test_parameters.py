@@ -11,7 +11,7 @@ from emulator.domain.clauses import CLAUSES, WARNINGS, clauses_of_code, toleranc
 from emulator.domain.payment import DEFAULT_EXPIRES_IN_S
 from emulator.server.api.parameter_types import Parameter
 from emulator.server.api.parameters import CREATE, LIST
-from emulator.tools.verify import contract
+from emulator.tools.verify import session as contract
 from tests.server.api.calls import CODES, PAYMENTS, WARNING, ids, order_with, post, refusal, refused
 from tests.server.api.parameter_values import SLUGS, WRONG, values_of
 from tests.world import METHODS, World, headers, order, world
