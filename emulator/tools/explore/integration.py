@@ -54,6 +54,11 @@ class ShopCall(Struct, frozen=True, kw_only=True):
         return self.request or self.command or ""
 
     @property
+    def texts(self) -> str:
+        """All that is sent, in which names may stand for values."""
+        return repr((self.line, self.json, self.form, self.headers))
+
+    @property
     def url(self) -> str:
         """The URL of the request, or an empty text."""
         return "" if self.request is None else self.request.partition(" ")[2]
@@ -95,7 +100,7 @@ class Account(ShopCall, frozen=True, kw_only=True):
     @property
     def is_common(self) -> bool:
         """Whether all orders have the same account."""
-        return not VALUE_NAME.search(repr((self.line, self.json, self.form, self.headers)))
+        return not VALUE_NAME.search(self.texts)
 
 
 class State(ShopCall, frozen=True, kw_only=True):
@@ -176,9 +181,7 @@ class Integration(Struct, frozen=True, kw_only=True):
     @property
     def settles_each(self) -> bool:
         """Whether the job is run for one order."""
-        call = self.settle
-        parts = () if call is None else (call.line, call.json, call.form, call.headers)
-        return "{order}" in repr(parts)
+        return self.settle is not None and "{order}" in self.settle.texts
 
     @property
     def keys(self) -> frozenset[str]:

@@ -162,8 +162,7 @@ class _Start(Kind[tuple[StartCall, ...]]):
             entry.note("start must have 'payment' or 'checkout_url' once, or neither")
         # What a call uses itself comes from the response before.
         for number, call in list(enumerate(calls))[1:]:
-            texts = repr((call.line, call.json, call.form, call.headers))
-            used = tuple(each for each in call.values if f"{{{each[0]}}}" in texts)
+            used = tuple(each for each in call.values if f"{{{each[0]}}}" in call.texts)
             calls[number] = replace(call, values=tuple(e for e in call.values if e not in used))
             calls[number - 1] = replace(calls[number - 1], values=calls[number - 1].values + used)
         names: set[str] = set()
