@@ -1,6 +1,7 @@
 """Declares the anomalies of histories: each changes a step, or does not fit the steps."""
 
 from collections.abc import Callable, Collection
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -51,16 +52,14 @@ def _replaced(steps: Steps, index: int, *others: HistoryStep) -> Steps:
     return (*steps[:index], *others, *steps[index + 1 :])
 
 
-def _inserted(step: HistoryStep, *, offset: int = 0) -> Change:
+def _before(
+    action: StepAction, manner: Manner = Manner.USUAL, *, offset: int = 0, **members: Any
+) -> Change:
+    step = HistoryStep(action, manner=manner, **members)
     return lambda steps, index: (*steps[: index + offset], step, *steps[index + offset :])
 
 
-def _before(action: StepAction, manner: Manner = Manner.USUAL, event: str = "") -> Change:
-    return _inserted(HistoryStep(action, event, manner))
-
-
-def _after(action: StepAction, manner: Manner = Manner.USUAL) -> Change:
-    return _inserted(HistoryStep(action, manner=manner), offset=1)
+_after = partial(_before, offset=1)
 
 
 def _expire_later(steps: Steps, index: int) -> Steps:
@@ -75,15 +74,11 @@ def _completed_late(steps: Steps, _: int) -> Steps:
     return (*steps, HistoryStep(StepAction.COMPLETE), *[delivery] * has_webhook)
 
 
-def _later(manner: Manner) -> Change:
+def _later(manner: Manner, steps: Steps, _: int) -> Steps:
     """The last event arrives again after some time."""
-
-    def change(steps: Steps, _: int) -> Steps:
-        deliveries = [step for step in steps if step.action in _DELIVER]
-        again = replace(deliveries[-1], manner=Manner.USUAL)
-        return (*steps, HistoryStep(StepAction.PASS_TIME, manner=manner), again)
-
-    return change
+    deliveries = [step for step in steps if step.action in _DELIVER]
+    again = replace(deliveries[-1], manner=Manner.USUAL)
+    return (*steps, HistoryStep(StepAction.PASS_TIME, manner=manner), again)
 
 
 def _at_night(steps: Steps, _: int) -> Steps:
@@ -95,24 +90,20 @@ def _at_night(steps: Steps, _: int) -> Steps:
 def _overlapping(steps: Steps, index: int) -> Steps | None:
     """Another event follows while the handler of this one waits for its read."""
     has_next = _index(steps[index + 1 :], _DELIVER) is not None
-    return _in_manner(Manner.OVERLAPPING)(steps, index) if has_next else None
+    return _in_manner(Manner.OVERLAPPING, steps, index) if has_next else None
 
 
 def _cancel_late(steps: Steps, _: int) -> Steps:
     return (*steps, HistoryStep(StepAction.CANCEL))
 
 
-def _delayed(actions: Collection[StepAction] | None = None) -> Change:
+def _delayed(actions: Collection[StepAction], steps: Steps, index: int) -> Steps | None:
     """The event arrives after the next step with one of these actions, or last."""
-
-    def change(steps: Steps, index: int) -> Steps | None:
-        rest = steps[index + 1 :]
-        after = len(rest) - 1 if actions is None else _index(rest, actions)
-        if after is None or after < 0:
-            return None
-        return (*steps[:index], *rest[: after + 1], steps[index], *rest[after + 1 :])
-
-    return change
+    rest = steps[index + 1 :]
+    after = _index(rest, actions) if actions else len(rest) - 1
+    if after is None or after < 0:
+        return None
+    return (*steps[:index], *rest[: after + 1], steps[index], *rest[after + 1 :])
 
 
 def _early(steps: Steps, index: int) -> Steps | None:
@@ -128,12 +119,9 @@ def _repeated(steps: Steps, index: int) -> Steps:
     return _replaced(steps, index, replace(steps[index], manner=Manner.USUAL), steps[index])
 
 
-def _in_manner(manner: Manner) -> Change:
-    def change(steps: Steps, index: int) -> Steps | None:
-        step = replace(steps[index], manner=manner)
-        return _replaced(steps, index, step) if steps[index].manner is Manner.USUAL else None
-
-    return change
+def _in_manner(manner: Manner, steps: Steps, index: int) -> Steps | None:
+    step = replace(steps[index], manner=manner)
+    return _replaced(steps, index, step) if steps[index].manner is Manner.USUAL else None
 
 
 def _together(steps: Steps, _: int) -> Steps | None:
@@ -147,15 +135,11 @@ def _together(steps: Steps, _: int) -> Steps | None:
     return (*before, *early, *steps[index:])
 
 
-def _with_completed(manner: Manner) -> Change:
+def _with_completed(manner: Manner, steps: Steps, index: int) -> Steps | None:
     """The step occurs while `payment.completed` is delivered; a job has no step yet."""
-
-    def change(steps: Steps, index: int) -> Steps | None:
-        steps = _replaced(steps, index) if steps[index].action in _RETURN else steps
-        delivery = _index(steps, _DELIVER, COMPLETED)
-        return None if delivery is None else _in_manner(manner)(steps, delivery)
-
-    return change
+    steps = _replaced(steps, index) if steps[index].action in _RETURN else steps
+    delivery = _index(steps, _DELIVER, COMPLETED)
+    return None if delivery is None else _in_manner(manner, steps, delivery)
 
 
 class AnomalyKind(Struct, frozen=True, eq=False):
@@ -204,7 +188,7 @@ def _event(name: str, title: str, change: Change, events: tuple[str, ...] = ("",
 def _start(name: str, manner: Manner) -> AnomalyKind:
     """The start is unusual; of the histories that wait, only a customer who pays is needed."""
     outcomes = _PAID if manner in WAITING else tuple(Outcome)
-    return _kind(name, manner, _START, _in_manner(manner), outcomes=outcomes)
+    return _kind(name, manner, _START, partial(_in_manner, manner), outcomes=outcomes)
 
 
 def _delivery(name: str, manner: Manner, *events: str) -> AnomalyKind:
@@ -216,7 +200,7 @@ def _delivery(name: str, manner: Manner, *events: str) -> AnomalyKind:
 
 def _forgery(manner: Manner, *needs: has.Need) -> AnomalyKind:
     name = manner.name.lower().replace("_", "-")
-    change = _before(StepAction.FORGE, manner, COMPLETED)
+    change = _before(StepAction.FORGE, manner, event=COMPLETED)
     return _kind(name, manner, _RESULTS, change, has.WEBHOOK, *needs)
 
 
@@ -259,9 +243,11 @@ def _many_orders(_: Steps, __: int) -> Steps:
     return tuple(HistoryStep(a, order=n) for n in range(MANY_ORDERS) for a in actions)
 
 
-_AGAIN_EARLY = _inserted(HistoryStep(StepAction.AGAIN, manner=Manner.SECOND_TAB, payment=1))
-_TAMPERED = _inserted(HistoryStep(StepAction.START, manner=Manner.TAMPERED, order=1))
-_AT_RETURN, _AT_JOB = map(_with_completed, (Manner.WITH_RETURN, Manner.WITH_SETTLE))
+_AGAIN_EARLY = _before(StepAction.AGAIN, Manner.SECOND_TAB, payment=1)
+_TAMPERED = _before(StepAction.START, Manner.TAMPERED, order=1)
+_AT_RETURN = partial(_with_completed, Manner.WITH_RETURN)
+_AT_JOB = partial(_with_completed, Manner.WITH_SETTLE)
+_AFTER_HOUR, _AFTER_DAYS = (partial(_later, m) for m in (Manner.AN_HOUR, Manner.THREE_DAYS))
 _ROTATE = _after(StepAction.ROTATE)
 _FOREIGN = _before(StepAction.RETURN, Manner.FOREIGN)
 _AFTER_TWICE, _AFTER_BOTH = (_after(_JOB, m) for m in (Manner.JOB_TWICE, Manner.JOB_WITH_RETURN))
@@ -295,9 +281,9 @@ ANOMALY_KINDS = (
     _start("create-slow", Manner.SLOW_CREATE),
     _start("create-429", Manner.LIMITED),
     _event("early", Manner.EARLY, _early, (CREATED,)),
-    _event("delayed", "{} arrives after the next change", _delayed(CHANGES), _PRIOR),
-    _event("swapped", "{} arrives after the next event", _delayed(_DELIVER), _PRIOR),
-    _event("late", "{} arrives last", _delayed(), _PRIOR),
+    _event("delayed", "{} arrives after the next change", partial(_delayed, CHANGES), _PRIOR),
+    _event("swapped", "{} arrives after the next event", partial(_delayed, _DELIVER), _PRIOR),
+    _event("late", "{} arrives last", partial(_delayed, ()), _PRIOR),
     _event("lost", StepAction.LOSE, _lost, _ALL),
     _event("twice", "{} is delivered twice in turn", _repeated, _ALL),
     _delivery("at-once", Manner.AT_ONCE, *_ALL),
@@ -339,8 +325,8 @@ ANOMALY_KINDS = (
     _forgery(Manner.OTHER_ORDER),
     _forgery(Manner.OTHER_AMOUNT, has.AMOUNT),
     _forgery(Manner.UNTRUE, has.UNSIGNED),
-    _kind("later-1h", _LATER, _DELIVER, _later(Manner.AN_HOUR), has.WEBHOOK, has.CLOCK),
-    _kind("later-3d", _MUCH_LATER, _DELIVER, _later(Manner.THREE_DAYS), has.WEBHOOK, has.CLOCK),
+    _kind("later-1h", _LATER, _DELIVER, _AFTER_HOUR, has.WEBHOOK, has.CLOCK),
+    _kind("later-3d", _MUCH_LATER, _DELIVER, _AFTER_DAYS, has.WEBHOOK, has.CLOCK),
     _job("night", _NIGHT, _APPROVAL, _at_night, has.CLOCK),
 )
 
