@@ -134,14 +134,16 @@ def _signal(process: asyncio.subprocess.Process, number: int) -> None:
     """Send a signal to the process group, which the process leads, and to those that left it."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
-    for pid in _processes(process.pid) - {process.pid}:
+    for pid in _processes(process) - {process.pid}:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
 
-def _processes(command: int) -> set[int]:
+def _processes(command: asyncio.subprocess.Process) -> set[int]:
     """A command and its processes, by ancestry and by their environment, which orphans keep."""
-    mark, found, parents = f"{_MARK}={os.getpid()}-{command}".encode(), {command}, dict[int, int]()
+    mark, parents = f"{_MARK}={os.getpid()}-{command.pid}".encode(), dict[int, int]()
+    # Another process may have the number of one that has ended.
+    found = {command.pid} if command.returncode is None else set[int]()
     for directory in _PROCESSES.glob("[0-9]*"):
         pid = int(directory.name)
         with suppress(OSError):
@@ -156,7 +158,7 @@ def _processes(command: int) -> set[int]:
 def listening_ports(process: asyncio.subprocess.Process) -> list[int]:
     """The TCP ports on which the processes of a command listen, as far as they are known."""
     sockets, ports = set[str](), set[int]()
-    for pid in _processes(process.pid):
+    for pid in _processes(process):
         for descriptor in (_PROCESSES / str(pid) / "fd").glob("*"):
             with suppress(OSError):
                 sockets.add(str(descriptor.readlink()))
