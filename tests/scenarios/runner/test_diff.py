@@ -50,38 +50,30 @@ def test_values_that_differ_in_json_are_different(expected: Any, seen: Any) -> N
     assert not is_same(expected, seen)
 
 
-def test_a_scalar_is_one_row() -> None:
-    assert marked("completed", "failed") == [("|", "completed", "failed")]
+WORDS = Explanation("no complete response: the response is incomplete")
 
 
-def test_a_list_has_a_row_for_each_entry() -> None:
-    assert marked(["created", "processing", "completed"], ["created", "completed", "refunded"]) == [
-        (" ", "created", "created"),
-        ("<", "processing", ""),
-        (" ", "completed", "completed"),
-        (">", "", "refunded"),
-    ]
-
-
-def test_an_explanation_is_never_cut() -> None:
-    words = Explanation("no complete response: the response is incomplete")
-    assert marked("completed", words) == [("|", "completed", f"({words})")]
-
-
-def test_an_empty_list_has_no_rows() -> None:
-    assert marked([], ["created"]) == [(">", "", "created")]
-    assert marked(["created"], []) == [("<", "created", "")]
-
-
-def test_an_empty_list_differs_from_an_empty_object() -> None:
-    assert marked([], {}) == [("|", "[]", "{}")]
-
-
-def test_an_object_has_a_row_for_each_member_in_alphabetical_order() -> None:
-    assert marked({"b": "2", "a": "1"}, {"a": "1", "b": 2}) == [
-        (" ", 'a: "1"', 'a: "1"'),
-        ("|", 'b: "2"', "b: 2"),
-    ]
+@pytest.mark.parametrize(
+    ("expected", "seen", "rows"),
+    [
+        ("completed", "failed", [("|", "completed", "failed")]),
+        # A row for each entry, and for each member in alphabetical order.
+        (["a", "b", "c"], ["a", "c"], [(" ", "a", "a"), ("<", "b", ""), (" ", "c", "c")]),
+        (["a"], ["a", "d"], [(" ", "a", "a"), (">", "", "d")]),
+        (
+            {"b": "2", "a": "1"},
+            {"a": "1", "b": 2},
+            [(" ", 'a: "1"', 'a: "1"'), ("|", 'b: "2"', "b: 2")],
+        ),
+        # An explanation is never cut.
+        ("completed", WORDS, [("|", "completed", f"({WORDS})")]),
+        ([], ["created"], [(">", "", "created")]),
+        (["created"], [], [("<", "created", "")]),
+        ([], {}, [("|", "[]", "{}")]),
+    ],
+)
+def test_values_are_side_by_side(expected: Any, seen: Any, rows: list[tuple[str, ...]]) -> None:
+    assert marked(expected, seen) == rows
 
 
 @pytest.mark.parametrize(

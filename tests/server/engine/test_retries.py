@@ -388,33 +388,6 @@ async def test_pending_attempts_continue_when_the_clock_flows() -> None:
         await hooks.receiver.wait_for(2)
 
 
-def every_second() -> Any:
-    count = 0
-
-    def answer(_: Received) -> Reply:
-        nonlocal count
-        count += 1
-        return Reply(status=500 if count % 2 else 200)
-
-    return answer
-
-
-async def test_two_runs_of_one_case_have_the_same_effects() -> None:
-    seen = []
-    for _ in range(2):
-        async with webhook_world(every_second()) as hooks:
-            for _ in range(20):
-                payment = await hooks.create(expires_in=60)
-                if len(hooks.receiver.received) % 3:
-                    await hooks.pay(payment, TIMES_OUT)
-                    await hooks.settle()
-            effects = await hooks.advance(200)
-            for effect in effects:
-                effect.pop("endpoint", None)
-            seen.append(effects)
-    assert seen[0] == seen[1]
-
-
 async def test_accounts_with_real_and_frozen_clocks_do_not_disturb_each_other() -> None:
     settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1)
     async with world(settings) as emulator, receiving(refusing) as receiver:

@@ -19,7 +19,6 @@ from tests.server.engine.snapshot_calls import (
     save,
 )
 from tests.server.engine.webhook_world import register
-from tests.server.webhooks.receiver import receiving
 from tests.world import OTHER_TEST_KEY, START, World, world
 
 
@@ -113,16 +112,3 @@ async def test_a_changed_rate_limit_is_full_after_a_restore(tmp_path: Path) -> N
     assert await most(three) == 0
     assert await most(five) == 5
     assert await most(None) == 10
-
-
-async def test_a_restored_endpoint_starts_the_dispatcher(tmp_path: Path) -> None:
-    database = str(tmp_path / "state.db")
-    async with receiving() as receiver:
-        async with world(database=database) as emulator:
-            endpoint = await register(emulator, receiver.url)
-            await save(emulator)
-            await emulator.control("DELETE", f"/webhook_endpoints/{endpoint['id']}")
-        async with world(database=database) as emulator:
-            await restore(emulator)
-            await emulator.create()
-            await receiver.wait_for(1)

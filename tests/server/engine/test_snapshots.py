@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import sqlite3
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,6 @@ from emulator.settings import Settings
 from tests.server.engine.observed_world import ENGINE_ORDER, observed, run_pending, timeline
 from tests.server.engine.snapshot_calls import (
     clock,
-    kept,
     listed,
     posted,
     restore,
@@ -78,22 +76,6 @@ async def test_a_snapshot_can_be_restored_repeatedly_and_after_an_earlier_one(
     assert (await clock(emulator))["now"] == "2026-01-01T00:00:10.000Z"
 
 
-async def test_the_same_requests_get_the_same_bytes_again(emulator: World) -> None:
-    """Design 3: ids, tokens and Request-Ids are drawn as they were the first time."""
-    for key in (TEST_KEY, LIVE_KEY):
-        await posted(emulator, key)
-        await posted(emulator, key, amount=1)
-    await save(emulator)
-
-    async def day() -> list[tuple[Any, ...]]:
-        answers = [await posted(emulator, key, **KEY) for key in (TEST_KEY, LIVE_KEY) * 2]
-        return [kept(answer) for answer in answers]
-
-    first = await day()
-    await restore(emulator)
-    assert await day() == first
-
-
 async def test_a_restore_restores_the_rate_limit() -> None:
     async with world(rate_limit=RateLimit(requests=3, period_ms=60_000)) as emulator:
         await posted(emulator)
@@ -141,19 +123,6 @@ async def test_a_restore_does_not_change_other_accounts(emulator: World) -> None
     for key in (TEST_KEY, third["test_key"]):
         assert len(await listed(emulator, key)) == 2
         assert (await clock(emulator, key))["now"] == "2026-01-01T00:00:05.000Z"
-
-
-async def test_restored_timers_fire_at_their_instants(emulator: World) -> None:
-    soon = await emulator.create(expires_in=60)
-    late = await emulator.create(expires_in=600)
-    await emulator.pay(late, "0900000003")
-    await save(emulator)
-    first = await emulator.advance(3_600)
-    assert [effect["at"][11:19] for effect in first["effects"]] == ["00:00:30", "00:01:00"]
-    await restore(emulator)
-    assert (await clock(emulator))["next"]["at"] == "2026-01-01T00:00:30.000Z"
-    assert await emulator.advance(3_600) == first
-    assert (await timeline(emulator, soon))[-1] == ("expired", "2026-01-01T00:01:00.000Z")
 
 
 async def test_restored_timers_precede_new_ones_of_the_same_instant(emulator: World) -> None:
