@@ -61,6 +61,8 @@ SECTION_OF_PREFIX = {"pay": "payments", "dlv": "webhooks", "evt": "webhooks", "r
 _UNITS = (("s", 1), ("min", 60), ("h", 3_600), ("d", 86_400))
 _UNIT_LIMITS_S = (60, 7_200, 172_800)
 _RECEIVED = re.compile(r"(.*?) \((got .*)\)(.*)", re.DOTALL)
+# An id is shown by its end, which differs.
+_PAYMENT_ID = re.compile(r"pay_[0-9A-Za-z]{16}([0-9A-Za-z]{8})")
 _SUBJECT = ("account", "mode")
 _HEADERS = {
     "Content-Security-Policy": (
@@ -289,6 +291,7 @@ def _templates(templates: Path) -> tuple[Assets, jinja2.Environment]:
             "exact": _exact,
             "ago": _ago,
             "received_first": _received_first,
+            "with_short_ids": partial(_PAYMENT_ID.sub, r"…\1"),
             "visible": partial(escape_controls, besides="\n\t"),
         },
         asset=lambda name: f"{ROOT}/{assets.path(name)}",

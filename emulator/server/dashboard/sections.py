@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -59,6 +60,12 @@ SCENARIO_GROUPS = {
     "expiry": "Expiry and scripts",
 }
 
+
+class _ShownPayment(msgspec.Struct, tag_field="object", tag="payment"):
+    id: str
+
+
+_SHOWN = msgspec.json.Decoder(_ShownPayment)
 EXAMPLE = """\
 description: Every payment over 1,000 birr fails.
 outcomes:
@@ -192,16 +199,25 @@ async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
         rows = [*failing, *(each for each in newest if each["id"] not in known)]
     endpoints = await _endpoints(page)
     urls = {name: endpoint["url"] for name, endpoint in endpoints.items()}
-    failures = (await page.get("/deliveries/failures"))["data"]
+    states: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
+    for state, endpoint, count in await page.engine.webhooks.deliveries.kinds(page.owner):
+        states[state] += count
+        counts[endpoint] += count
+    can_fail = bool(states.keys() & {DeliveryState.FAILED, DeliveryState.PENDING})
+    failures = (await page.get("/deliveries/failures"))["data"] if can_fail else []
     return {
         "failures": failures,
+        "states": states.most_common(),
+        "counts": counts.most_common(),
+        "payments": await page.summaries([each["payment"] for each in rows]),
         "deliveries": [(each, counted_marks(map(attempt_mark, each["attempts"]))) for each in rows],
         "next_cursor": newest[-1]["id"] if listed["has_more"] else None,
         "curl": page.curl("/deliveries", **page.query),
         "endpoints": endpoints,
         "shown_urls": {
             name: url_text(urls, name)
-            for name in {*urls, *(each["endpoint"] for each in (*rows, *failures))}
+            for name in {*urls, *counts, *(each["endpoint"] for each in (*rows, *failures))}
         },
         "event_types": EVENT_TYPES_IN_ORDER,
         "delivery_states": [state.value for state in DeliveryState],
@@ -247,8 +263,11 @@ async def request_list(page: ViewRequest) -> Mapping[str, Any]:
     """The newest requests that match the filters in the address, and the kinds of all."""
     listed = await page.get("/requests", **{**page.query, "limit": ROWS_PER_PAGE})
     rows = listed["data"]
+    payments = {each["id"]: payment_shown(each["response_body"]) for each in rows}
     return {
         "requests": rows,
+        "payment_of": payments,
+        "payments": await page.summaries(payments.values()),
         "next_cursor": rows[-1]["id"] if listed["has_more"] else None,
         "curl": page.curl("/requests", **page.query),
         "overflowed": listed["overflowed"],
@@ -299,11 +318,9 @@ def _formatted(body: str) -> str:
 def payment_shown(response: str | bytes) -> str:
     """The id of the payment that the body of a response shows, or an empty text."""
     try:
-        shown = msgspec.json.decode(response)
+        return _SHOWN.decode(response).id
     except msgspec.DecodeError:
         return ""
-    is_payment = isinstance(shown, dict) and shown.get("object") == "payment"
-    return str(shown["id"]) if is_payment else ""
 
 
 async def scenario_list(page: ViewRequest) -> Mapping[str, Any]:

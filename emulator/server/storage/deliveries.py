@@ -173,6 +173,10 @@ _FAILURES = (
     " AND number = (SELECT max(number) FROM attempts WHERE delivery = position)"
     " GROUP BY endpoint, status, error ORDER BY count(*) DESC, endpoint"
 )
+_KINDS = (
+    "SELECT state, endpoint, count(*) FROM deliveries WHERE position BETWEEN ? AND ?"
+    " GROUP BY state, endpoint"
+)
 _PUT_REDIRECT = "INSERT OR REPLACE INTO redirects (payment, moment, until) VALUES (?, ?, ?)"
 _LEFT_EARLY = (
     "SELECT payment FROM redirects WHERE moment = 'before_completed' AND payment BETWEEN ? AND ?"
@@ -343,6 +347,11 @@ def newest(
 def failures(tx: Transaction, owner: int) -> list[Failures]:
     """An owner's failing deliveries by endpoint and result, the most frequent ones first."""
     return [Failures(*row) for row in tx.execute(_FAILURES, positions_of(owner))]
+
+
+def kinds(tx: Transaction, owner: int) -> list[tuple[str, int, int]]:
+    """The states and endpoints of an owner's deliveries, with counts."""
+    return tx.execute(_KINDS, positions_of(owner)).fetchall()
 
 
 def put_redirect(tx: Transaction, payment: int, moment: RedirectMoment, *, until: Instant) -> None:

@@ -6,7 +6,7 @@
   const WAIT_MS = 150;
   const MAX_COMMANDS = 8;
   const COMMANDS = "nav a, button[data-call], [data-copy], [data-copy-from], a[download], a[data-window],"
-    + " form[data-call], .tools :is(summary, a), #add-endpoint > summary";
+    + " form[data-call], :is(.tools, #kinds) :is(summary, a)";
   const ELSEWHERE = "dialog, [data-row], [data-testid=endpoint]";
   const dialog = document.querySelector("#search");
   const form = dialog.querySelector("form");

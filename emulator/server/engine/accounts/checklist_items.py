@@ -293,7 +293,8 @@ def _answers(delivery: DeliveryDetail) -> str:
     texts = [str(each.response.status if each.response else each.error) for each in results]
     counts = [(text, len(list(equal))) for text, equal in groupby(texts)]
     shown = (text if count == 1 else f"{text} ×{count}" for text, count in counts)
-    return f"answered {', '.join(shown)}"
+    verb = "answered" if any(each.response for each in results) else "not answered:"
+    return f"{verb} {', '.join(shown)}"
 
 
 def _state(delivery: DeliveryDetail) -> DeliveryState:

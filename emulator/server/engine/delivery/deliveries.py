@@ -150,15 +150,21 @@ class Deliveries(StateService):
             raise UnknownEndpoint(before.endpoint_id)
         return await self._make(before, endpoint, Trigger.RESEND)
 
-    async def failures(self, owner: Owner) -> list[tuple[str, Failures]]:
+    @reads(is_long=True)
+    def failures(self, tx: Transaction, owner: Owner) -> list[tuple[str, Failures]]:
         """The failing deliveries by endpoint and result, with the ids of the endpoints."""
+        identities = accounts.endpoint_identities(tx, owner.number)
+        found = deliveries.failures(tx, owner.number)
+        return [(identities[each.endpoint][0], each) for each in found]
 
-        def read(tx: Transaction) -> list[tuple[str, Failures]]:
-            identities = accounts.endpoint_identities(tx, owner.number)
-            found = deliveries.failures(tx, owner.number)
-            return [(identities[each.endpoint][0], each) for each in found]
-
-        return await self._database.read(read, is_long=True)
+    @reads(is_long=True)
+    def kinds(self, tx: Transaction, owner: Owner) -> list[tuple[str, str, int]]:
+        """The states and the ids of the endpoints of the deliveries, with counts."""
+        identities = accounts.endpoint_identities(tx, owner.number)
+        return [
+            (state, identities[endpoint][0], count)
+            for state, endpoint, count in deliveries.kinds(tx, owner.number)
+        ]
 
     async def resend_failing(self, owner: Owner, endpoint: str) -> tuple[list[DeliveryDetail], int]:
         """Send the newest failing deliveries of an endpoint once more; they, and the number left.

@@ -186,7 +186,7 @@ async def test_each_action_of_a_delivery_says_what_happened(open_tab: OpenTab) -
         await tab.counts("resend", 2)
         await tab.page.get_by_test_id("resend").last.click()
         await tab.sees("message", "Attempt 2 of payment.created: answered 200.")
-        await tab.click("ping")
+        await tab.click("endpoints", "ping")
         await tab.sees("message", "Attempt 1 of ping: answered 200.")
         await tab.click("resume")
         await tab.sees("message", "The pause has ended")

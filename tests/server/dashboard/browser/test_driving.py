@@ -103,7 +103,7 @@ async def test_each_action_of_an_endpoint_has_a_button(open_tab: OpenTab) -> Non
     async with open_tab() as tab, tab.endpoint() as receiver:
         secret = (await tab.control("GET", "/webhook_endpoints"))["data"][0]["secret"]
         await tab.open("webhooks")
-        await tab.click("more")
+        await tab.click("endpoints", "more")
         assert await tab.copies("copy-secret") == secret
         await tab.click("ping")
         await tab.sees("delivery-row", "ping")
@@ -116,7 +116,7 @@ async def test_each_action_of_an_endpoint_has_a_button(open_tab: OpenTab) -> Non
         assert receiver.url in await tab.copies("copy-attempt")
         assert "/_emulator/deliveries/dlv_" in await tab.copies("copy-curl")
         await tab.open("webhooks")
-        await tab.click("more", "rotate")
+        await tab.click("endpoints", "more", "rotate")
         await tab.sees("message", "new secret")
         assert (await tab.control("GET", "/webhook_endpoints"))["data"][0]["secret"] != secret
         await tab.click("disable")

@@ -14,11 +14,13 @@ from tests.server.webhooks.receiver import Reply, receiving, replies
 PAYMENTS = 200
 MAX_PAGE_BYTES = 90_000
 MAX_AMOUNT_MINOR = 999_999_999_999
-SIZES = {360: 740, 768: 900, 960: 800, 1280: 800}
+SIZES = {360: 740, 768: 1024, 960: 800, 1280: 800}
 # The greatest distance of the diagram from the top, and the least number of lines or rows.
 MAX_TOP_PX = {360: 520, 1280: 260}
 MIN_LINES = {1280: 12}
-MIN_ROWS = {360: 5, 1280: 12}
+MIN_ROWS = {360: 5, 768: 12, 960: 12, 1280: 12}
+# The rows of a list, headings of groups included.
+_ROWS = "[data-row], .group, .failures li"
 LISTS = ("payments", "webhooks", "requests", "scenarios")
 
 _WATCH_SHIFTS = """addEventListener("DOMContentLoaded", () => {
@@ -35,20 +37,29 @@ _WRONG = """() => {
   if (window.shifts) wrong.push(`moved: ${window.shifts}`);
   if (box(document.querySelector("header")).height > 120) wrong.push("a high header");
   const range = document.createRange();
-  const shown = "main :is(.amount, .state, .order, .hooks, button, a.button, .mark)";
   const visible = (selector) => [...document.querySelectorAll(selector)]
     .filter((each) => each.checkVisibility());
-  for (const part of visible(shown)) {
-    range.selectNodeContents(part);
-    const { left, right } = box(part);
-    for (const text of range.getClientRects())
-      if (text.left < left - 1 || text.right > right + 1) wrong.push(`cut: ${part.textContent}`);
-  }
-  // The ends of ids differ.
-  for (const id of visible("tr.summary .id code, .payments .id code")) {
-    range.setStart(id.firstChild, Math.max(0, id.textContent.length - 4));
-    range.setEnd(id.firstChild, id.textContent.length);
-    if (box(range).right > box(id.closest("td")).right + 1) wrong.push(`cut: ${id.textContent}`);
+  // Whether a part of a text lies outside of the box around it, or of what hides the rest of it.
+  const isCut = (node, from = 0, to = node.length) => {
+    range.setStart(node, from);
+    range.setEnd(node, to);
+    const around = node.parentElement.closest("td, li, button, .button, .chip, dd, h1, .line-of");
+    const { left, right, top, bottom } = box(around);
+    return [...range.getClientRects()].some((text) => text.left < left - 1
+      || text.right > right + 1 || (text.top < bottom && text.bottom > bottom + 4));
+  };
+  const texts = (part) => {
+    const walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT), found = [];
+    while (walker.nextNode()) if (walker.currentNode.data.trim()) found.push(walker.currentNode);
+    return found;
+  };
+  const whole = "main :is(.amount, .state, .order, .hooks, button, .button, .mark, .scenarios .id)";
+  for (const part of visible(whole))
+    for (const text of texts(part)) if (isCut(text)) wrong.push(`cut: ${text.data}`);
+  // The ends of ids and of the addresses of endpoints differ.
+  for (const part of visible("main :is(.id code, [data-row] .tail bdi, .requests .id code)")) {
+    const text = texts(part).at(-1);
+    if (isCut(text, Math.max(0, text.length - 8))) wrong.push(`cut: ${text.data}`);
   }
   for (const amount of visible(".amount"))
     if (box(amount).height > 45) wrong.push(`broken: ${amount.textContent}`);
@@ -103,9 +114,9 @@ async def test_the_first_screen_shows_what_a_person_looks_for(
             await tab.open(path)
             await tab.sees("stream-state", "connected")
             assert await tab.page.evaluate(_WRONG) == [], path
-            if path in ("payments", "requests"):
-                visible = await tab.page.locator("[data-row]").evaluate_all(_VISIBLE)
-                assert visible >= MIN_ROWS.get(width, 0), path
+            visible = await tab.page.locator(_ROWS).evaluate_all(_VISIBLE)
+            assert visible >= MIN_ROWS[width], path
+            assert await tab.page.locator("#kinds .chip").count() > 1, path
         await tab.open(f"payments/{payment}")
         await tab.sees("stream-state", "connected")
         assert await tab.page.evaluate(_WRONG) == []

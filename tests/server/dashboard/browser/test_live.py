@@ -64,6 +64,7 @@ async def test_a_chosen_scenario_is_the_one_that_is_applied(tab: Tab) -> None:
 async def test_every_edited_field_of_a_page_keeps_its_value(open_tab: OpenTab) -> None:
     async with open_tab() as tab, tab.endpoint():
         await tab.open("webhooks")
+        await tab.click("endpoints")
         await tab.page.get_by_text("Add an endpoint").click()
         await tab.click("menu")
         added = tab.page.get_by_test_id("add-endpoint")
@@ -187,7 +188,7 @@ async def test_a_first_visit_to_a_payment_loads_less_than_90_kb(
 async def test_a_part_above_it_moves_no_row_under_the_mouse(
     open_tab: OpenTab, scrolled: int
 ) -> None:
-    async with open_tab(Device(width=360, height=1500)) as tab:
+    async with open_tab(Device(width=720, height=1500)) as tab:
         for _ in range(25):
             await tab.create()
         await tab.open("requests")
