@@ -40,7 +40,8 @@ def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]
     names = ("EMULATOR_PORT", "EMULATOR_CHECKOUT_PORT")
     with (directory / "log").open("w") as log:
         process = launch(
-            *arguments,
+            # Without a worker, whose end would not follow the end of its parent.
+            *(*arguments, "--workers", "0"),
             command=(sys.executable, "-m", program),
             stdout=subprocess.DEVNULL,
             stderr=log,
