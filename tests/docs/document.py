@@ -10,9 +10,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = "README.md"
-_AT_THE_TOP = (
-    *(README, "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "FIGURES.md", "SECURITY.md"),
-)
+_AT_THE_TOP = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "FIGURES.md", "SECURITY.md"]
 
 _FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _EXAMPLE = re.compile(r"\]\((?:\.\./)?examples/(?P<name>[\w.-]+)\)")
@@ -79,7 +77,7 @@ class Section:
 def pages() -> list[str]:
     """The paths of all documents below the repository."""
     chapters = sorted((REPOSITORY / "docs").rglob("*.md"))
-    return [*_AT_THE_TOP, *(path.relative_to(REPOSITORY).as_posix() for path in chapters)]
+    return [README, *_AT_THE_TOP, *(path.relative_to(REPOSITORY).as_posix() for path in chapters)]
 
 
 @cache

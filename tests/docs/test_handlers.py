@@ -20,10 +20,7 @@ from tests.docs.live import Listening, handling, needs_a_shell
 from tests.docs.shops import HANDLERS, language, marks, prepare, variables
 from tests.world import LIVE_KEY, TEST_KEY
 
-PAGE = "docs/guides/webhook-handlers.md"
-FAULTS_PAGE = "docs/guides/faults.md"
-EXPLORE_PAGE = "docs/guides/explore.md"
-FILES = sections_of(PAGE)[0].files
+FILES = sections_of("docs/guides/webhook-handlers.md")[0].files
 APPROVES, HAS_TOO_LITTLE = "0900000001", "0900000002"
 
 each_handler = pytest.mark.parametrize(
@@ -37,7 +34,7 @@ pytestmark = needs_a_shell
 def misbehaving(directory: Path, *names: str) -> Iterator[Server]:
     """A server with shipped scenarios switched on, as the document says how."""
     (directory / "scenarios").symlink_to(REPOSITORY / "scenarios")
-    command, _ = command_after("switch on", FAULTS_PAGE).splitlines()
+    command, _ = command_after("switch on", "docs/guides/faults.md").splitlines()
     for name in names:
         mine = command.replace("duplicate-webhooks", name).replace("duplicates", name)
         subprocess.run(["bash", "-euc", mine], cwd=directory, check=True)
@@ -196,7 +193,9 @@ def test_the_shop_of_explore_accepts_any_of_two_signatures(muddled: Server, tmp_
     settings = f"PAYMENTS_EMULATOR_TEST_KEY={TEST_KEY} PAYMENTS_EMULATOR_WEBHOOK_SECRET={secret}"
     command = f"PAYMENTS_EMULATOR_URL=http://127.0.0.1:8080 {settings} python shop.py"
     body = b'{"data":{"id":"pay_1"}}'
-    with handling(command, muddled, tmp_path, sections_of(EXPLORE_PAGE)[0].files) as listening:
+    with handling(
+        command, muddled, tmp_path, sections_of("docs/guides/explore.md")[0].files
+    ) as listening:
         assert send_signed(listening.url, [secret], body) == 200
         assert send_signed(listening.url, [NEW_SECRET, secret], body) == 200
         assert send_signed(listening.url, [NEW_SECRET], body) == 400

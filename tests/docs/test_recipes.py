@@ -73,7 +73,7 @@ def test_the_workflow_for_changes_may_only_read() -> None:
     assert not any("permissions" in job for job in workflow["jobs"].values())
 
 
-@pytest.mark.parametrize("recipe", [*recipes(), *own_workflows()], ids=lambda recipe: recipe.title)
+@pytest.mark.parametrize("recipe", ALL)
 def test_every_job_has_a_time_limit_and_stores_no_credentials(recipe: Recipe) -> None:
     for job in recipe.value.get("jobs", {}).values():
         if "uses" in job:

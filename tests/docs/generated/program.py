@@ -30,10 +30,9 @@ def options_table() -> str:
     for option in OPTIONS:
         words = option.flag.removeprefix("--").replace("-", "_").upper()
         assert option.variable == f"EMULATOR_{words}", option
-    rows = [
-        (f"`{_flag(option)}`", with_default(_default(option), _prose(option.help)))
-        for option in OPTIONS
-    ]
+    names = [" ".join(filter(None, (each.flag, each.type.metavar))) for each in OPTIONS]
+    texts = [with_default(_default(each), _prose(each.help)) for each in OPTIONS]
+    rows = [(f"`{name}`", text) for name, text in zip(names, texts, strict=True)]
     return table(("option", "meaning"), rows)
 
 
@@ -60,11 +59,6 @@ def warnings_table() -> str:
         for slug, warning in WARNINGS.items()
     ]
     return table(("tolerated", "slug in the header", "code under `--strict`"), rows)
-
-
-def checklist_table() -> str:
-    """Every item of the checklist."""
-    return table(("id", "the integration"), [(f"`{item.id}`", item.title) for item in ITEMS])
 
 
 def variants_table() -> str:
@@ -110,16 +104,14 @@ def _configured_by(clause: Clause) -> str:
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("docs/reference/fidelity.md", "fidelity"): fidelity_table,
     ("docs/reference/fidelity.md", "stated clauses"): stated_clauses,
-    ("docs/guides/checklist.md", "checklist items"): checklist_table,
+    ("docs/guides/checklist.md", "checklist items"): lambda: table(
+        ("id", "the integration"), [(f"`{item.id}`", item.title) for item in ITEMS]
+    ),
     ("docs/guides/tolerant-clients.md", "variants"): variants_table,
     ("docs/reference/options.md", "options"): options_table,
     ("docs/reference/error-codes.md", "warnings"): warnings_table,
     ("docs/guides/checkout-page.md", "test numbers"): numbers_table,
 }
-
-
-def _flag(option: Option) -> str:
-    return f"{option.flag} {option.type.metavar}" if option.type.metavar else option.flag
 
 
 def _prose(text: str) -> str:
@@ -143,12 +135,7 @@ def _shipped_numbers() -> Iterator[tuple[str, str, str]]:
 
 
 def _outcome(outcome: Outcome) -> str:
-    if isinstance(outcome, Handset):
-        return "waits for an answer"
-    steps = [
-        ("at once" if step.after_ms == 0 else f"after {step.after_ms // 1000} s")
-        + f" `{step.status}`"
-        + (f", reason `{step.reason}`" if step.reason else "")
-        for step in outcome.steps
-    ]
-    return ", then ".join(steps) or "stays in `processing`"
+    assert not isinstance(outcome, Handset)
+    [step] = outcome.steps
+    when = f"after {step.after_ms // 1000} s" if step.after_ms else "at once"
+    return f"{when} `{step.status}`" + (f", reason `{step.reason}`" if step.reason else "")
