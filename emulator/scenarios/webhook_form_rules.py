@@ -32,7 +32,6 @@ _CHARACTERS = {
 
 
 def _check_parts(members: Members) -> None:
-    """Note what makes the parts of a form useless together."""
     headers, signature = members.values["headers"], members.values["signature"]
     if signature is None or headers is None:
         return

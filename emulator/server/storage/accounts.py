@@ -177,7 +177,6 @@ def clear(tx: Transaction, account: int) -> None:
 
 
 def _bounds(column: str, account: int) -> tuple[int, int]:
-    """The account's range of a table's column."""
     if column == "account":
         return account, account
     if column == "owner":

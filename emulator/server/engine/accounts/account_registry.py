@@ -227,7 +227,6 @@ class AccountRegistry(EngineService):
 
     @staticmethod
     def _load(tx: Transaction, account: Account, *, has_overrides: bool) -> None:
-        """Load what belongs to an account."""
         account.payment_scenarios = scenarios.applied(tx, account.number)
         account.scenario_starts = scenarios.starts(tx, account.number)
         if has_overrides:
@@ -273,7 +272,6 @@ class AccountRegistry(EngineService):
         return account
 
     def _account_of(self, row: AccountRow) -> Account:
-        """The account of a row."""
         account = Account(
             number=row.number,
             profile=row.profile,

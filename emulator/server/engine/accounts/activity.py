@@ -147,7 +147,6 @@ class Activity(EngineService):
         return tx.row_count("events", owner.number)
 
     async def _data(self, feed: "_Feed", kind: str, *, since: _State) -> str:
-        """A JSON object."""
         owner = feed.owner
         if kind != "payments" or feed.path:
             return "{}"

@@ -351,7 +351,6 @@ def script_of(history: AccountHistory, *, sets_expiry: bool) -> tuple[values.Ste
 
 
 def _step(name: str, action: PaymentAction | None) -> values.Step | None:
-    """The step of an action; None for a scheduled change."""
     if isinstance(action, Paid):
         return values.Pay(
             place=NOWHERE,

@@ -83,7 +83,6 @@ class Search(EngineService):
         return matches[:MAX_MATCHES], len(matches)
 
     def _summarised(self, tx: Transaction, positions: list[int]) -> list[Match]:
-        """The matches of the first payments."""
         shown = positions[:MAX_MATCHES]
         owners = [self._accounts.owner_numbered(position >> ORDINAL_BITS) for position in shown]
         by_position = payments.summaries(tx, shown)

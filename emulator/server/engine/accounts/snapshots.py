@@ -178,7 +178,6 @@ class Snapshots(EngineService):
 
 
 def _find(tx: Transaction, account: Account, name: str) -> Snapshot:
-    """Raises UnknownSnapshot."""
     for snapshot in accounts.newest_snapshots(tx, account.number):
         if snapshot.name == name:
             return snapshot

@@ -289,7 +289,6 @@ class Deliveries(StateService):
 
 
 def _find(tx: Transaction, owner: Owner, name: str) -> Delivery:
-    """Raises UnknownDelivery."""
     ordinal = ids.delivery_ordinal(owner.stream, name)
     position = None if ordinal is None else first_position(owner.number) + ordinal
     delivery = None if position is None else deliveries.get(tx, position)

@@ -327,7 +327,6 @@ class Customer(EngineService):
         return self._change(context, change), action
 
     def _change(self, context: _ActionContext, change: Change) -> Payment:
-        """Apply a change in place of those that are scheduled."""
         changed = self._apply(context, change)
         timers.cancel(context.tx, context.payment.position)
         return changed

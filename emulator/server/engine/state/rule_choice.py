@@ -138,7 +138,6 @@ def _past(tx: Transaction, owner: Owner, payment: Payment | None = None) -> Past
 
 
 def _applied(tx: Transaction, owner: Owner, chosen: Chosen[R]) -> R:
-    """The rule, whose use is counted."""
     if chosen.counts:
         scenarios.count_use(tx, owner.account.number, chosen.key)
     return chosen.rule
