@@ -43,9 +43,7 @@ class PaymentList(Struct):
 
     data: Annotated[list[PaymentJson], doc("The payments of this page, newest first.")]
     has_more: Annotated[bool, doc("Whether a further page exists.", False)]
-    next_cursor: Annotated[
-        str | None, doc("The value of `after` for the next page; null on the last page.")
-    ]
+    next_cursor: Annotated[str | None, doc("`after` for the next page; null on the last page.")]
 
 
 class RetrievePaymentPath(Struct):

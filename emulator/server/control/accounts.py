@@ -23,22 +23,16 @@ from emulator.server.storage.accounts import Snapshot
 _KEY_AFTER_MODE = KEY_PATTERN.pattern.removeprefix("(test|live)")
 TestKey = Annotated[str, Meta(pattern=f"^test{_KEY_AFTER_MODE}$", examples=["test_addis_books"])]
 LiveKey = Annotated[str, Meta(pattern=f"^live{_KEY_AFTER_MODE}$", examples=["live_addis_books"])]
+_NAME = doc("The name of the merchant on pages.", "Addis Books")
+_COMPLETE = ", complete only in the response of the creation."
 
 
 class CreateAccount(types.Body, frozen=True):
     """The properties of the account; an omitted member gets its default."""
 
-    name: Annotated[types.Name | None, doc("The name of the merchant on pages.", "Addis Books")] = (
-        None
-    )
-    test_key: Annotated[
-        TestKey | None,
-        doc("The key of its test mode; by default a new one. No other account may have it."),
-    ] = None
-    live_key: Annotated[
-        LiveKey | None,
-        doc("The key of its live mode; by default a new one. No other account may have it."),
-    ] = None
+    name: Annotated[types.Name | None, _NAME] = None
+    test_key: Annotated[TestKey | None, doc("The key of its test mode, by default new.")] = None
+    live_key: Annotated[LiveKey | None, doc("The key of its live mode, by default new.")] = None
     takes_over: Annotated[
         Annotated[str, Meta(pattern=f"^test{_KEY_AFTER_MODE}$")] | None,
         doc(
@@ -50,18 +44,13 @@ class CreateAccount(types.Body, frozen=True):
     clock: Annotated[
         types.GivenClock | None,
         doc(
-            "`real`, `frozen` at the present instant, `frozen@` and an instant, such as"
-            " `frozen@2026-01-01T00:00:00Z`, or a rate: `x60` runs sixty times as fast as real"
-            " time. Other forms of ISO 8601 are accepted: a date, or"
-            " an instant without an offset (UTC). The default is the value of `serve --clock`."
+            "As `serve --clock`, which is the default: `real`, `frozen` at the present instant,"
+            " `frozen@2026-01-01T00:00:00Z`, or a rate such as `x60`. Other forms of ISO 8601 are"
+            " accepted: a date, or an instant without an offset (UTC)."
         ),
     ] = None
     seed: Annotated[
-        types.Seed | None,
-        doc(
-            "Determines ids, tokens, secrets and random values; the default is the value of"
-            " `serve --seed`."
-        ),
+        types.Seed | None, doc("Determines ids, tokens and chance; by default `serve --seed`.")
     ] = None
     vary: Annotated[
         types.Vary | None,
@@ -76,7 +65,7 @@ class CreateAccount(types.Body, frozen=True):
 class UpdateAccount(types.Body, frozen=True):
     """The member to change."""
 
-    name: Annotated[types.Name, doc("The name of the merchant on pages.", "Addis Books")]
+    name: Annotated[types.Name, _NAME]
 
 
 class Reset(types.Body, frozen=True):
@@ -93,21 +82,9 @@ class AccountJson(Struct, frozen=True):
     """An account."""
 
     id: Annotated[types.AccountId, doc("Its identifier, with the prefix `acct_`.")]
-    name: Annotated[str, doc("The name of the merchant on pages.", "Addis Books")]
-    test_key: Annotated[
-        str,
-        doc(
-            "The key of its test mode, complete only in the response of the creation.",
-            "test_addis_books",
-        ),
-    ]
-    live_key: Annotated[
-        str,
-        doc(
-            "The key of its live mode, complete only in the response of the creation.",
-            "live_addis_books",
-        ),
-    ]
+    name: Annotated[str, _NAME]
+    test_key: Annotated[str, doc("The key of its test mode" + _COMPLETE, "test_addis_books")]
+    live_key: Annotated[str, doc("The key of its live mode" + _COMPLETE, "live_addis_books")]
     clock: Annotated[types.ClockText, doc("The clock at its creation, which a reset restores.")]
     vary: Annotated[str, doc("The variants of its responses: names, a seed, or `off`.", "off")]
 

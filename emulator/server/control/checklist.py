@@ -15,9 +15,7 @@ from emulator.server.openapi.declarations import Resource, doc
 class ChecklistQuery(Struct, frozen=True):
     exclude_endpoint: Annotated[
         EndpointId | None,
-        doc(
-            "The identifier of an endpoint that is not the merchant's; its deliveries are ignored."
-        ),
+        doc("An endpoint that is not the merchant's; its deliveries are ignored."),
     ] = None
 
 

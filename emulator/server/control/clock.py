@@ -29,16 +29,12 @@ _BACKGROUND = "background"
 class SetClock(types.Body, frozen=True):
     """The new state of the clock; an omitted member does not change."""
 
-    now: Annotated[
-        types.GivenInstant | None,
-        doc("Sets the clock forward and processes everything that becomes due."),
-    ] = None
+    now: Annotated[types.GivenInstant | None, doc("Sets the clock forward, as an advance.")] = None
     frozen: Annotated[
         types.ClockFlag | None, doc("Freezes the clock, or lets it run at its last rate.")
     ] = None
     rate: Annotated[
-        types.GivenRate | None,
-        doc("The speed of the clock relative to real time, with at most three decimals."),
+        types.GivenRate | None, doc("The speed relative to real time, with at most three decimals.")
     ] = None
 
 
@@ -83,11 +79,8 @@ class AdvanceToNext(AdvanceClock, frozen=True):
 
     to: Annotated[
         str,
-        doc(
-            "To the next scheduled change or attempt. If nothing is scheduled, the clock does not"
-            " change.",
-            const=_NEXT,
-        ),
+        doc("To the next scheduled change or attempt; without one, the clock does not change."),
+        const(_NEXT),
         types.text_parser({_NEXT: _NEXT}.__getitem__, f'"{_NEXT}"', kind=types.CLOCK),
     ]
     webhooks: _Background | None = None
@@ -106,16 +99,10 @@ class ClockJson(Struct, frozen=True):
 
     now: Annotated[types.InstantText, doc("The current instant of the clock.")]
     frozen: Annotated[bool, doc("Whether the clock is frozen.")]
-    rate: Annotated[
-        float | None, doc("How many times as fast as real time it runs; null when frozen.", 1)
-    ]
+    rate: Annotated[float | None, doc("The speed relative to real time; null when frozen.", 1)]
     next: DueJson | None
     settled: (
-        Annotated[
-            bool,
-            doc("Present only if a limit stopped the clock before the requested instant."),
-            const(False),
-        ]
+        Annotated[bool, doc("Present only if a limit stopped the clock early."), const(False)]
         | UnsetType
     ) = UNSET
 
@@ -125,11 +112,7 @@ class PaymentEffect(Struct, frozen=True):
 
     at: types.At
     type: Annotated[
-        types.EventType | None,
-        doc(
-            "The type of the event; null for a failed attempt that was not the last.",
-            EVENT_TYPES[Status.EXPIRED],
-        ),
+        types.EventType | None, doc("Null for a failed attempt.", EVENT_TYPES[Status.EXPIRED])
     ]
     payment: types.OfPayment
     kind: Annotated[TimerKind, doc("The cause of the change.")]
@@ -160,8 +143,7 @@ class AdvancedJson(Struct, frozen=True):
 
     now: Annotated[types.InstantText, doc("The current instant of the clock.")]
     effects: Annotated[
-        list[Annotated[msgspec.Raw, refers_to("Effect")]],
-        doc("In order of due time and then of creation."),
+        list[Annotated[msgspec.Raw, refers_to("Effect")]], doc("By due time, then by creation.")
     ]
     settled: Annotated[
         bool,

@@ -42,10 +42,7 @@ class DeliveryListQuery(Struct, frozen=True):
     status: Annotated[DeliveryState | None, doc("Only deliveries with this status.")] = None
     failing: Annotated[
         Any,
-        doc(
-            "Only deliveries that have failed, or whose last scheduled attempt failed.",
-            type="boolean",
-        ),
+        doc("Only deliveries that failed, or whose last attempt failed.", type="boolean"),
         types.BOOLEAN_TEXT,
     ] = False
 
@@ -113,10 +110,7 @@ class WaitedForDelivery(Struct, frozen=True):
     """The result of the wait."""
 
     reached: Annotated[bool, doc("Whether a response came, or no further attempt is made.")]
-    delivery: Annotated[
-        DeliveryJson | None,
-        doc("The newest such delivery, otherwise the newest that matches, otherwise null."),
-    ]
+    delivery: Annotated[DeliveryJson | None, doc("The newest such delivery, or the newest match.")]
 
 
 class DeliveryFailuresJson(Struct, frozen=True):
@@ -326,8 +320,7 @@ class DeliveryPause(Struct, frozen=True):
 
     paused: bool
     seconds_left: Annotated[
-        Annotated[float, Meta(ge=0)] | None,
-        doc("The real time until the pause ends; null without a pause."),
+        Annotated[float, Meta(ge=0)] | None, doc("Of real time; null without a pause.")
     ]
 
 

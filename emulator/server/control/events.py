@@ -47,15 +47,10 @@ class StreamQuery(Struct, frozen=True):
 class EventJson(Struct, frozen=True):
     """An event, with the payment at that instant."""
 
-    id: Annotated[
-        types.EventId,
-        doc("Its identifier, with the prefix `evt_`, as in its webhooks."),
-    ]
+    id: Annotated[types.EventId, doc("Its identifier, as in its webhooks.")]
     object: Annotated[str, const("event")]
     type: types.EventType
-    timestamp: Annotated[
-        types.InstantText, doc("The instant of the event, on the account's clock.")
-    ]
+    timestamp: types.At
     mode: Mode
     data: types.PaymentText
 

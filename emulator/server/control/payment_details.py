@@ -52,9 +52,7 @@ class Cause(Struct, frozen=True):
 
     by: CauseKind
     scenario: Annotated[str, doc("The scenario.", "telebirr-test-numbers")] | UnsetType = UNSET
-    rule: (
-        Annotated[int, Meta(ge=1, description="The rule; the first has the number 1.")] | UnsetType
-    ) = UNSET
+    rule: Annotated[int, Meta(ge=1, description="The number of the rule.")] | UnsetType = UNSET
     request: Annotated[types.RequestId, doc("The request.")] | UnsetType = UNSET
 
 
@@ -216,15 +214,12 @@ class PaymentDetailJson(Struct, frozen=True):
     payment: types.PaymentText
     reason: Reason | None
     mode: Mode
-    methods: Annotated[
-        tuple[str, ...], doc("The methods that the payment offers, in order.", ["telebirr"])
-    ]
+    methods: Annotated[tuple[str, ...], doc("The offered methods, in order.", ["telebirr"])]
     phone: Annotated[str | None, doc("The phone that was submitted, as `+251…`.")]
     bank: Annotated[str | None, doc("The bank that was submitted.")]
     scenario: Annotated[str | None, doc("The scenario that was applied to this payment only.")]
     redirect: Annotated[
-        RedirectMoment | None,
-        doc("When its page redirects, where a checkout rule of a scenario has determined it."),
+        RedirectMoment | None, doc("When its page redirects, if a checkout rule determined it.")
     ]
     timeline: Annotated[list[TimelineEntry], doc("The changes of its status, oldest first.")]
     actions: Annotated[list[CustomerAction], doc("What the customer did, oldest first.")]

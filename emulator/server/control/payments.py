@@ -89,22 +89,19 @@ LIST_WITH_FILTERS = ParameterTable(
 ControlListPaymentsQuery = LIST_WITH_FILTERS.struct("ControlListPaymentsQuery")
 
 
+_Method = Annotated[str, Meta(extra_json_schema=METHOD.schema())]
+
+
 class PayPayment(types.Body, frozen=True):
     """A method, with its phone or bank."""
 
     method: Annotated[
-        Annotated[str, Meta(extra_json_schema=METHOD.schema())] | None,
-        doc(
-            "A payment method that the payment offers; by default the first that accepts the"
-            " phone, or the bank's method, else the first offered."
-        ),
+        _Method | None,
+        doc("By default the method of the phone or of the bank, else the first offered."),
     ] = None
     phone: Annotated[
         Annotated[str, Meta(extra_json_schema=PHONE.schema())] | None,
-        doc(
-            "The customer's phone number, in any form that the checkout page accepts: "
-            f"{_PHONE_DIGITS_OF_METHODS}."
-        ),
+        doc(f"The customer's phone number, in any usual form: {_PHONE_DIGITS_OF_METHODS}."),
     ] = None
     bank: Annotated[Annotated[str, refers_to("Bank")] | None, doc("The customer's bank.")] = None
 
@@ -120,13 +117,10 @@ class TransitionPayment(types.Body, frozen=True):
 
     status: Status
     method: Annotated[
-        Annotated[str, Meta(extra_json_schema=METHOD.schema())] | None,
-        doc("The method of a payment that has no method; by default the first offered."),
+        _Method | None, doc("For a payment without a method; by default the first offered.")
     ] = None
     reason: Reason | None = None
-    unusual: Annotated[
-        bool | None, doc("Permits every change to another status, such as a late success.")
-    ] = None
+    unusual: Annotated[bool | None, doc("Permits every change to another status.")] = None
 
 
 class PlaceScenario(types.Body, frozen=True):
@@ -146,8 +140,7 @@ class WaitedForPayment(Struct, frozen=True):
     reached: Annotated[bool, doc("Whether the payment has or had the status.")]
     payment: types.PaymentText
     note: (
-        Annotated[str, doc("Why the payment does not take on the status; absent where it can.")]
-        | UnsetType
+        Annotated[str, doc("Why the payment cannot take on the status by usual means.")] | UnsetType
     ) = UNSET
 
 

@@ -55,9 +55,7 @@ class DocumentPath(Struct, frozen=True):
 class CheckoutUrl(Struct, frozen=True):
     """The base of `checkout_url`."""
 
-    url: Annotated[
-        str, doc("The base of `checkout_url`, without a slash at its end.", EXAMPLE_BASE_URL)
-    ]
+    url: Annotated[str, doc("The base, without a slash at its end.", EXAMPLE_BASE_URL)]
 
 
 class SetCheckoutUrl(Body, frozen=True):

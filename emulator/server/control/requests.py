@@ -34,8 +34,7 @@ _STORED = f"up to {journal.MAX_STORED_BODY_BYTES // 1024} KiB of it"
 class CountQuery(Struct, frozen=True):
     method: Annotated[str | None, doc("Only requests with this method.", "POST")] = None
     path: Annotated[
-        str | None,
-        doc("Only requests with this path; a path that ends with a star is a prefix.", "/v1/*"),
+        str | None, doc("Only requests with this path; with a star at its end, a prefix.", "/v1/*")
     ] = None
     status: Annotated[
         Annotated[str, Meta(pattern=f"^({STATUS_PATTERN.pattern}|{NO_STATUS})$")] | None,
@@ -48,10 +47,7 @@ class CountQuery(Struct, frozen=True):
     ] = None
     code: Annotated[str | None, doc("Only requests with this error code.", "invalid_amount")] = None
     warning: Annotated[
-        str | None,
-        doc(
-            "Only requests with this warning; the part after a colon is optional.", "long-metadata"
-        ),
+        str | None, doc("Only with this warning, with or without its name.", "long-metadata")
     ] = None
 
 
@@ -75,9 +71,7 @@ class LoggedError(Struct, frozen=True):
 class StruckFault(Struct, frozen=True, kw_only=True):
     """The fault rule that was applied to a request."""
 
-    source: Annotated[
-        types.ScenarioName, doc("The name of the scenario, or the identifier of the posted fault.")
-    ]
+    source: Annotated[types.ScenarioName, doc("The scenario, or the identifier of the fault.")]
     rule: Annotated[types.Count, doc("The index of the rule in its source, from 0.")]
     when: Annotated[JsonObject, refers_to("FaultWhen")]
     then: Annotated[JsonObject, refers_to("FaultThen")]
@@ -110,17 +104,11 @@ class LoggedRequest(Struct, frozen=True):
     response_body: Annotated[str, doc(f"The body of the response; {_STORED}.", "{}")]
     cut: Annotated[bool, doc("Whether one of the bodies was truncated.", False)]
     warnings: Annotated[
-        tuple[str, ...],
-        doc("The warnings, as in the header `Emulator-Warning`.", ["unknown-parameter:metdata"]),
+        tuple[str, ...], doc("As in `Emulator-Warning`.", ["unknown-parameter:metdata"])
     ]
-    variants: Annotated[
-        tuple[str, ...],
-        doc("The variants of the response, as in the header `Emulator-Variant`.", ["charset"]),
-    ]
+    variants: Annotated[tuple[str, ...], doc("As in `Emulator-Variant`.", ["charset"])]
     error: LoggedError | None
-    replayed: Annotated[
-        bool, doc("Whether the response was replayed for an idempotency key.", False)
-    ]
+    replayed: Annotated[bool, doc("Whether an idempotency key replayed the response.", False)]
     fault: StruckFault | None
     duration_ms: types.DurationMs
 
@@ -164,9 +152,7 @@ class RequestKinds(Struct, frozen=True):
 class UnauthorizedJson(Struct, frozen=True):
     """A request that was answered with status 401."""
 
-    at: Annotated[
-        str, doc("When it was answered, by the system clock.", "2026-01-01T00:00:00.000Z")
-    ]
+    at: Annotated[str, doc("By the system clock.", "2026-01-01T00:00:00.000Z")]
     method: Annotated[str, doc("Its method.", "GET")]
     path: Annotated[str, doc("Its path, with masked keys.", "/v1/payments")]
     code: Annotated[str, doc("The error code.", "invalid_api_key")]
@@ -177,12 +163,9 @@ class UnauthorizedList(Struct, frozen=True):
     """The requests without a valid key."""
 
     data: Annotated[
-        list[UnauthorizedJson],
-        doc(f"The requests, newest first, at most {journal.MAX_UNAUTHORIZED}."),
+        list[UnauthorizedJson], doc(f"Newest first, at most {journal.MAX_UNAUTHORIZED}.")
     ]
-    count: Annotated[
-        types.Count, doc("The number of all since the start or the last reset of all.")
-    ]
+    count: Annotated[types.Count, doc("All since the start or the last reset of all.")]
 
 
 @operation(

@@ -109,9 +109,7 @@ class RunStep(Struct, frozen=True):
     """A step that was played."""
 
     text: Annotated[str, doc("The step, as in a file.", "advance: 30s")]
-    result: Annotated[
-        str, doc("The result; of a failed step, `failed: ` and the reason.", "1 effect")
-    ]
+    result: Annotated[str, doc("The result, or `failed: ` and the reason.", "1 effect")]
     at: Annotated[InstantText, doc("Its instant, on the clock of the account of the run.")]
 
 
@@ -305,16 +303,7 @@ class FaultJson(Struct, frozen=True):
     when: JsonObject
     then: JsonObject
     times: int | UnsetType = UNSET
-    used: (
-        Annotated[
-            int,
-            Meta(
-                ge=0,
-                description="The number of times that it was applied; present only with `times`.",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    used: Annotated[int, Meta(ge=0, description="With `times`, the uses.")] | UnsetType = UNSET
 
 
 async def _faults(call: Call) -> list[FaultJson]:

@@ -92,7 +92,7 @@ class CreateWebhookEndpoint(Body, frozen=True):
 
     format: Annotated[
         Format | None,
-        doc("The form of the webhooks, which does not change later. By default --webhook-format."),
+        doc("The form of the webhooks, which does not change. By default as at start."),
     ] = None
 
 
@@ -106,8 +106,7 @@ class UpdateWebhookEndpoint(Body, frozen=True):
     ] = None
     profile: Annotated[webhooks.Profile | None, _PROFILE] = None
     enabled: Annotated[
-        bool | None,
-        doc("Whether the endpoint receives events. False cancels its pending deliveries.", False),
+        bool | None, doc("Whether it receives events. False cancels its pending deliveries.", False)
     ] = None
 
 
@@ -129,9 +128,7 @@ class WebhookEndpoint(Struct, frozen=True):
     events: Annotated[tuple[EventType, ...], _EVENTS]
     secret: Annotated[str, doc(_SECRET_MEANING, _EXAMPLE)]
     profile: webhooks.Profile
-    enabled: Annotated[
-        bool, doc("Whether the endpoint receives events. A response of 410 disables it.")
-    ]
+    enabled: Annotated[bool, doc("Whether it receives events. A response of 410 disables it.")]
     format: Annotated[Any, refers_to("WebhookFormat"), doc("The form of the webhooks.")]
 
 
