@@ -27,7 +27,7 @@ from emulator.tools.rehearse.suite import SuiteRun
 from emulator.tools.rehearse.variants import Variant
 from emulator.tools.replay import console as replay
 from emulator.tools.verify.report import comparison_lines
-from tests.cli.processes import FREE_PORTS, run, serving, wait_for
+from tests.cli.processes import run, serving, wait_for
 from tests.tools.replay.sample_results import HERE, failed, failure, played
 from tests.tools.verify.test_report import UNSEEN, comparison
 
@@ -169,20 +169,15 @@ def test_text_from_outside_is_escaped_in_each_report_with_colours() -> None:
         assert all(char.isprintable() for char in "".join(lines)), name
 
 
-@pytest.mark.parametrize("command", ["check", "replay"])
-def test_control_characters_in_a_file_name_are_escaped(command: str, tmp_path: Path) -> None:
+def test_control_characters_in_a_file_name_are_escaped(tmp_path: Path) -> None:
     name = "odd\x1b[31m\x07\nname\u202e.yaml"
     (tmp_path / name).write_text("version: 2")
-    ended = run(command, str(tmp_path))
-    assert ended.returncode == 2
-    lines = (ended.stdout + ended.stderr).splitlines()
-    assert lines
     start = f"{tmp_path}/odd\\u001b[31m\\u0007\\u000aname\\u202e.yaml:1:"
-    assert all(line.startswith(start) for line in lines)
-
-
-def test_control_characters_in_a_mistake_are_escaped(tmp_path: Path) -> None:
-    ended = run("serve", *FREE_PORTS, "--scenarios", str(tmp_path / "a\x1b[31m\u202e.yaml"))
-    assert ended.returncode == 2
-    assert "a\\u001b[31m\\u202e.yaml:1:1: cannot be read" in ended.stderr
+    for command in ("check", "replay"):
+        ended = run(command, str(tmp_path))
+        assert ended.returncode == 2
+        lines = (ended.stdout + ended.stderr).splitlines()
+        assert lines
+        assert all(line.startswith(start) for line in lines)
+    assert "/odd\\u001b[31m\\u0007" in run("serve", "--scenarios", str(tmp_path)).stderr
     assert "\x1b" not in run("nope\x1b[31m").stderr

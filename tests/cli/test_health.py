@@ -98,14 +98,11 @@ def test_a_port_without_a_server_is_exit_code_1() -> None:
     assert "same port" not in run("health", "--port", "8081").stderr
 
 
-@pytest.mark.parametrize(
-    ("port", "expected"),
-    [
+def test_a_mistake_in_the_settings_is_exit_code_1() -> None:
+    """A container's health check knows no other code, and reserves 2."""
+    for port, expected in (
         ("x", "variable EMULATOR_PORT: found 'x', expected an integer from 0 to 65535"),
         ("0", "port 0 is any free port; name the real one with --port"),
-    ],
-)
-def test_a_mistake_in_the_settings_is_exit_code_1(port: str, expected: str) -> None:
-    """A container's health check knows no other code, and reserves 2."""
-    ended = run("health", variables={"EMULATOR_PORT": port})
-    assert (ended.returncode, ended.stderr) == (1, f"payments-emulator: {expected}\n")
+    ):
+        ended = run("health", variables={"EMULATOR_PORT": port})
+        assert (ended.returncode, ended.stderr) == (1, f"payments-emulator: {expected}\n")

@@ -119,18 +119,16 @@ def test_a_summary_has_five_rows_of_what_is_to_be_done() -> None:
     assert more == "and 1 more\n\n"
 
 
-def test_a_summary_without_findings_has_no_table(tmp_path: Path) -> None:
+def test_a_summary_without_findings_has_no_table_and_another_file_no_summary(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "explored.json"
     file.write_bytes(explored().encode())
     assert output("summary", str(file)) == (None, "### Histories: 0 of 1\n\n")
-
-
-@pytest.mark.parametrize("content", ["", "{}", '{"type": "replay"}', '{"type": "explore"}'])
-def test_another_file_has_no_summary(content: str, tmp_path: Path) -> None:
-    file = tmp_path / "other.json"
-    file.write_text(content)
-    message = usage_error("summary", str(file))
-    assert message.startswith("expected files that explore --json and rehearse --json wrote: ")
+    for content in ("", "{}", '{"type": "replay"}', '{"type": "explore"}'):
+        file.write_text(content)
+        message = usage_error("summary", str(file))
+        assert message.startswith("expected files that explore --json and rehearse --json wrote: ")
     assert "cannot read" in usage_error("summary", str(tmp_path / "none.json"))
 
 

@@ -3,8 +3,6 @@
 import asyncio
 from typing import Any, TypeVar
 
-import pytest
-
 from emulator.server.checkout.pages import WATCH_MS
 from tests.server.api.raw_requests import RawRequest, send_raw
 from tests.server.checkout.visiting import Customer, customer
@@ -132,24 +130,19 @@ async def test_a_disconnected_page_is_held_no_longer(emulator: World) -> None:
     after.cancel()
 
 
-@pytest.mark.parametrize(
-    ("is_stopping", "status", "code"), [(False, 404, "payment_not_found"), (True, 503, "not_ready")]
-)
-async def test_a_reset_and_a_stop_end_a_held_request(
-    emulator: World, is_stopping: bool, status: int, code: str
-) -> None:
-    visitor = await customer(emulator)
-    seen_before = {"seen": (await seen(visitor))["moment"]}
-    path = f"{visitor.path}/status"
-    watching = asyncio.create_task(emulator.pages.get(path, params=seen_before))
-    assert await is_held(emulator, watching)
-    if is_stopping:
-        emulator.app.engine.change_notifier.close()
-    else:
-        assert (await emulator.control("POST", "/reset")).status_code == 204
-    response = await within_a_while(watching)
-    assert response.status_code == status
-    assert response.json()["error"]["code"] == code
+async def test_a_reset_and_a_stop_end_a_held_request(emulator: World) -> None:
+    for status, code in ((404, "payment_not_found"), (503, "not_ready")):
+        visitor = await customer(emulator)
+        seen_before = {"seen": (await seen(visitor))["moment"]}
+        path = f"{visitor.path}/status"
+        watching = asyncio.create_task(emulator.pages.get(path, params=seen_before))
+        assert await is_held(emulator, watching)
+        if code == "not_ready":
+            emulator.app.engine.change_notifier.close()
+        else:
+            assert (await emulator.control("POST", "/reset")).status_code == 204
+        response = await within_a_while(watching)
+        assert (response.status_code, response.json()["error"]["code"]) == (status, code)
 
 
 async def test_the_status_has_only_values_that_the_page_shows(emulator: World) -> None:
