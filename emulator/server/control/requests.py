@@ -204,16 +204,15 @@ async def count_kinds(call: Call) -> RequestKinds:
     Counts the requests in the journal by status and error code, and by warning, most frequent kind
     first.
     """
-    index = call.owner.journal.index
-    kinds = [(-count, status, code or "") for (status, code), count in index.kinds.items()]
-    warnings = [(-count, warning) for warning, count in index.warnings.items()]
+    stored = call.owner.journal
+    kinds = [(-count, status, code or "") for (status, code), count in stored.kinds().items()]
+    warnings = [(-count, warning) for warning, count in stored.warnings().items()]
     return RequestKinds(
         data=[
             RequestKind(status or None, code or None, -count)
             for count, status, code in sorted(kinds)
-            if count
         ],
-        warnings=[WarningKind(warning, -count) for count, warning in sorted(warnings) if count],
+        warnings=[WarningKind(warning, -count) for count, warning in sorted(warnings)],
     )
 
 

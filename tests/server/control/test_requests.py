@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections import Counter
 from typing import Any
 
 import httpx
@@ -395,35 +394,25 @@ async def test_without_a_key_the_journal_is_that_of_the_first_account(emulator: 
     assert response.json() == {"count": 0}
 
 
-def test_the_index_has_the_entries_of_the_journal() -> None:
+def test_entries_are_found_by_their_path_and_id_and_counted_by_their_kind() -> None:
     journal = Journal()
-    added: list[JournalEntry] = []
-    for part in (1, 20, MAX_ENTRIES, 7):
-        for number in range(len(added), len(added) + part):
-            path = (b"/v1/payments", b"/v1/p%61", b"/v1/pa")[number % 3]
-            error = b'{"error": {"code": "gone"}}' if number % 5 else b""
-            warnings = (f"unknown-parameter:{number}",) * (number % 2)
-            new = replace(entry(), id=b"req_%d" % number, path=path, status=410)
-            added.append(replace(new, error=error, warnings=warnings))
-            journal.add(added[-1])
-        kept = added[: -MAX_ENTRIES - 1 : -1]
-        for path, received in (
-            (b"/v1/payments", {b"/v1/payments"}),
-            (b"/v1/pa", {b"/v1/p%61", b"/v1/pa"}),
-        ):
-            of_path = [each for each in kept if each.path in received]
-            assert list(journal.newest_first(path=path)) == of_path
-        assert [journal.entry(each.id.decode()) for each in kept] == kept
-        assert +journal.index.kinds == Counter(
-            (410, "gone" if each.error else None) for each in kept
-        )
-        assert +journal.index.warnings == Counter(
-            "unknown-parameter" for each in kept if each.warnings
-        )
+    error = b'{"error": {"code": "gone"}}'
+    paths = (b"/v1/payments", b"/v1/p%61", b"/v1/pa")
+    entries = [
+        replace(entry(), id=b"req_%d" % number, path=path, status=410, error=error * (number > 0))
+        for number, path in enumerate(paths)
+    ]
+    entries[2] = replace(entries[2], warnings=("unknown-parameter:a", "duplicate-method"))
+    for each in entries:
+        journal.add(each)
+    assert list(journal.newest_first(path=b"/v1/pa")) == entries[:0:-1]
+    assert list(journal.newest_first(before="req_1")) == entries[:1]
+    assert journal.entry("req_1") == entries[1]
+    assert journal.kinds() == {(410, None): 1, (410, "gone"): 2}
+    assert journal.warnings() == {"unknown-parameter": 1, "duplicate-method": 1}
+    assert journal.latest_id() == "req_2"
     with pytest.raises(UnknownRequest):
-        journal.entry("req_0")
-    assert journal.latest_id() == added[-1].id.decode()
-    assert list(journal.newest_first(before=kept[-2].id.decode())) == kept[-1:]
+        journal.entry("req_3")
 
 
 async def unauthorized(emulator: World, query: str = "") -> Any:

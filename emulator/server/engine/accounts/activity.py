@@ -135,7 +135,7 @@ class Activity(EngineService):
         is_paused = self._is_paused(owner)
         return _State(
             payments=0 if path else await self._event_count(owner),
-            requests=journal.index.by_path.get(path, [None])[-1] if path else journal.newest,
+            requests=next(journal.newest_first(path=path), None) if path else journal.newest,
             clock=(*account.clock.pace, account.due_at, account.generation, is_paused),
             rules=(account.rules, account.snapshot_extras),
             endpoints=owner.endpoints,

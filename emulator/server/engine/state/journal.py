@@ -1,9 +1,8 @@
 """Stores the newest requests of owners, and those without a valid key, within limits."""
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import takewhile
 from math import inf
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -93,39 +92,6 @@ class AttemptSpan:
     ended_ms: float = inf
 
 
-class JournalIndex:
-    """Finds entries by id and by path, and counts their kinds: status and error code, warnings."""
-
-    def __init__(self) -> None:
-        """Both mappings have the oldest entries first; a path is unescaped."""
-        self.by_id: OrderedDict[bytes, JournalEntry] = OrderedDict()
-        self.by_path: dict[bytes, list[JournalEntry]] = {}
-        self.kinds: Counter[tuple[int, str | None]] = Counter()
-        self.warnings: Counter[str] = Counter()
-
-    def update(self, entries: deque[JournalEntry]) -> None:
-        """Add the new entries, and remove the entries that are gone."""
-        last = next(reversed(self.by_id.values()), None)
-        for entry in [*takewhile(lambda entry: entry is not last, reversed(entries))][::-1]:
-            self.by_id[entry.id] = entry
-            self.by_path.setdefault(unquote_to_bytes(entry.path), []).append(entry)
-            self._count(entry, +1)
-        while len(self.by_id) > len(entries):
-            _, entry = self.by_id.popitem(last=False)
-            path = unquote_to_bytes(entry.path)
-            del self.by_path[path][0]
-            if not self.by_path[path]:
-                del self.by_path[path]
-            self._count(entry, -1)
-
-    def _count(self, entry: JournalEntry, change: int) -> None:
-        status, error = entry.status, entry.error
-        code = msgspec.json.decode(error)["error"]["code"] if status and error else None
-        self.kinds[status, code] += change
-        for slug in entry.warnings:
-            self.warnings[warning_kind(slug)] += change
-
-
 class Journal:
     """Entries in the order of their responses, limited in number and in bytes.
 
@@ -135,7 +101,6 @@ class Journal:
     def __init__(self, max_bytes: int = MAX_JOURNAL_BYTES) -> None:
         self._max_bytes = max_bytes
         self._entries: deque[JournalEntry] = deque()
-        self._index = JournalIndex()
         self._departures: dict[str, Departure] = {}
         self.attempts: deque[AttemptSpan] = deque(maxlen=MAX_ATTEMPTS)
         self._total_bytes = 0
@@ -167,11 +132,13 @@ class Journal:
         """Oldest first."""
         return list(self._departures.values())
 
-    @property
-    def index(self) -> JournalIndex:
-        """The index of the present entries, which only its readers pay for, not each request."""
-        self._index.update(self._entries)
-        return self._index
+    def kinds(self) -> Counter[tuple[int, str | None]]:
+        """The numbers of the entries by status and error code."""
+        return Counter((entry.status, _error_code(entry)) for entry in self._entries)
+
+    def warnings(self) -> Counter[str]:
+        """The numbers of the warnings by kind."""
+        return Counter(warning_kind(slug) for entry in self._entries for slug in entry.warnings)
 
     def newest_first(
         self, conditions: Conditions = _ALL, *, before: str | None = None, path: bytes | None = None
@@ -186,7 +153,7 @@ class Journal:
             newer = self.entry(before)
             next(entry for entry in newest if entry is newer)
         elif path is not None:
-            newest = reversed(self.index.by_path.get(path, []))
+            newest = (entry for entry in newest if unquote_to_bytes(entry.path) == path)
         return (
             entry
             for entry in newest
@@ -199,10 +166,11 @@ class Journal:
 
     def entry(self, request_id: str) -> JournalEntry:
         """The entry with an id. Raises UnknownRequest."""
-        entry = self.index.by_id.get(request_id.encode())
-        if entry is None:
-            raise UnknownRequest(request_id)
-        return entry
+        name = request_id.encode()
+        for entry in reversed(self._entries):
+            if entry.id == name:
+                return entry
+        raise UnknownRequest(request_id)
 
     def latest_id(self) -> str:
         """The id of the newest entry. Raises UnknownRequest."""
@@ -224,6 +192,11 @@ class Journal:
 def warning_kind(slug: str) -> str:
     """The kind of a warning: its slug without the name of a parameter."""
     return slug.partition(":")[0]
+
+
+def _error_code(entry: JournalEntry) -> str | None:
+    has_error = entry.status and entry.error
+    return msgspec.json.decode(entry.error)["error"]["code"] if has_error else None
 
 
 def _shortened(entry: JournalEntry) -> JournalEntry:
