@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from emulator.domain.clauses import clauses_of_code
-from tests.docs.generated.error_codes import _v1_codes
+from tests.docs.generated.error_codes import _codes_of
 from tests.server.dashboard import count, get, page, shown, texts
 from tests.world import World, headers, order, world
 
@@ -21,7 +21,7 @@ async def refuse(emulator: World, **changes: object) -> str:
     return str(response.headers["request-id"])
 
 
-@pytest.mark.parametrize("code", [code for _, code in _v1_codes()])
+@pytest.mark.parametrize("code", [code for _, code in _codes_of("v1")])
 def test_every_code_of_the_contract_has_a_clause(code: str) -> None:
     assert clauses_of_code(code)
 
