@@ -47,7 +47,7 @@ PLANS = {
     "with a key": Plan(
         document="control",
         options=(
-            *CONTROL,
+            *(*CONTROL, *WITHOUT_RULES),
             f"--max-examples={3 * DEPTH}",
             f"--header=Authorization: Bearer {TEST_KEY}",
         ),

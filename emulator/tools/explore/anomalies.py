@@ -194,6 +194,7 @@ def _start(name: str, manner: Manner) -> AnomalyKind:
 def _delivery(name: str, manner: Manner, *events: str) -> AnomalyKind:
     """The delivery of one of these events is not the usual one."""
     needs = (has.WEBHOOK, *[has.DISK] * (manner in KILLS))
+    needs += (has.UNUSUAL,) * (manner is Manner.READ_UNKNOWN)
     kind = replace(_start(name, manner), at=_DELIVER, events=events, needs=needs)
     return replace(kind, change=_overlapping) if manner is Manner.OVERLAPPING else kind
 
@@ -293,6 +294,7 @@ ANOMALY_KINDS = (
     _delivery("second-read-500", Manner.SECOND_READ_ERROR, *_FINAL),
     _delivery("read-429", Manner.READ_LIMITED, COMPLETED),
     _delivery("read-cut", Manner.READ_CUT, *_FINAL),
+    _delivery("read-404", Manner.READ_UNKNOWN, COMPLETED),
     _delivery("slow-read", Manner.SLOW_READ, COMPLETED),
     _delivery("overlapping", Manner.OVERLAPPING, CREATED, PROCESSING, COMPLETED),
     _delivery("killed", Manner.KILLED, *_ALL),

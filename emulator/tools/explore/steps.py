@@ -76,6 +76,7 @@ class Manner(StrEnum):
     SECOND_READ_ERROR = "the second read of the payment by the handler of {} is answered 500"
     READ_LIMITED = "the first read of the payment by the handler of {} is answered 429"
     READ_CUT = "the first read of the payment by the handler of {} has no response"
+    READ_UNKNOWN = "the first read of the payment by the handler of {} is answered 404"
     SLOW_READ = "the first read of the payment by the handler of {} takes 3 s"
     OVERLAPPING = "{} is delivered; its handler waits for a read until the next event was delivered"
     TOGETHER = "{} arrives only with the last event, at the same moment"
@@ -149,6 +150,7 @@ READ_FAULTS: Mapping[Manner, tuple[int, Mapping[str, Any]]] = {
     Manner.SECOND_READ_ERROR: (2, {"status": 500}),
     Manner.READ_LIMITED: (1, {"status": 429, "retry_after": 1}),
     Manner.READ_CUT: (1, {"drop": True}),
+    Manner.READ_UNKNOWN: (1, {"status": 404}),
     Manner.OVERLAPPING: (1, LATE_RESPONSE),
     Manner.KILLED_IN_HANDLER: (1, LATE_RESPONSE),
     Manner.SLOW_READ: (1, {"latency": f"{READ_WAITS_MS[Manner.SLOW_READ]}ms"}),

@@ -247,6 +247,11 @@ def test_time_passes_only_where_the_clock_of_the_shop_can_be_moved() -> None:
     assert not titles & {*TIMES}
 
 
+def test_a_payment_is_unknown_only_where_the_file_allows_what_is_unusual() -> None:
+    assert left_out(ALL)["the file has no `unusual: true`"] == ["read-404"]
+    assert "paid, read-404 payment.completed" in [h.title for h in histories_of_size(1, FULL)]
+
+
 def test_a_shop_is_killed_only_where_its_file_allows_that() -> None:
     singles = histories_of_size(1, replace(ALL, keys=ALL.keys - {"durable"}))
     assert "killed" not in {h.anomalies[0].kind.name for h in singles}

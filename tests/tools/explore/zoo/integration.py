@@ -59,6 +59,8 @@ def integration(shop: Shop, directory: Path, port: int) -> dict[str, Any]:
         document["run"]["durable"] = True
     if "clock" in shop.ways:
         document["run"]["clock"] = True
+    if "unusual" in shop.ways:
+        document["unusual"] = True
     return document | (_money(document, url, shop) if shop.is_money else {})
 
 
