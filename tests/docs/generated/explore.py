@@ -10,6 +10,7 @@ from emulator.tools.explore.response_value import JSON_PATH
 from emulator.tools.explore.verdicts import Verdict
 from tests.docs.generated.scenario_types import key_rows, key_table
 from tests.docs.markdown import table
+from tests.tools.explore.zoo.table import WRONG_SHOPS
 
 _GUIDE = "docs/guides/explore.md"
 _FORMAT = "docs/reference/integration-format.md"
@@ -32,6 +33,17 @@ def _title(kind: AnomalyKind) -> str:
 def verdicts_table() -> str:
     rows = [(f"`{each.id}`", each, what_to_do(each)) for each in Verdict]
     return table(("id", "meaning", "what to do"), rows)
+
+
+def bugs_table() -> str:
+    """A row for each bug; several shops may have it."""
+    rows = dict[str, tuple[str, ...]]()
+    for shop in WRONG_SHOPS:
+        keys = ", ".join(f"`{key}`" for key in shop.keys)
+        row = (shop.description, shop.link, keys, f"`{shop.verdict}`", shop.history)
+        rows.setdefault(shop.description, row)
+    titles = ("bug", "reported in", "keys", "verdict", "first failing history")
+    return table(titles, rows.values())
 
 
 def _keys(schema: dict[str, Any], shown: Callable[[str], bool]) -> Callable[[], str]:
@@ -65,6 +77,7 @@ def _row(schema: dict[str, Any], name: str, kind: str, *rest: str) -> tuple[str,
 
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     (_GUIDE, "anomalies"): anomalies_table,
+    ("docs/reference/found-bugs.md", "found bugs"): bugs_table,
     ("docs/reference/verdicts.md", "verdicts"): verdicts_table,
     (_FORMAT, "integration"): _keys(_SCHEMA, _is_own),
     (_FORMAT, "requests"): _keys(_section("start"), lambda key: key in _OF_REQUESTS),

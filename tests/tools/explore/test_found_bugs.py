@@ -25,6 +25,7 @@ def test_a_bug_is_found_and_what_is_saved_fails_again(shop: Shop, tmp_path: Path
 @pytest.mark.interop
 @pytest.mark.parametrize("shop", WRONG_SHOPS, ids=lambda shop: shop.name)
 def test_the_first_failing_history_of_a_shop_fails(shop: Shop, tmp_path: Path) -> None:
-    finding = replay(shop, tmp_path, *shop.history.split(", "))
+    """With a first file, and the keys that the failure needs."""
+    finding = replay(shop, tmp_path, *shop.history.split(", "), is_first=True)
     assert finding.output.startswith("FAILED "), finding.output
     assert (finding.code, finding.verdict) == (1, shop.verdict), finding.output

@@ -10,7 +10,6 @@ from emulator.tools.explore.histories import build_history
 from emulator.tools.explore.integration_file import read_integration
 from emulator.tools.explore.steps import Capabilities, Outcome
 from emulator.tools.explore.verdicts import ADVICE, Verdict
-from tests.cli.processes import REPOSITORY
 from tests.tools.explore.zoo.exploration import replay
 from tests.tools.explore.zoo.integration import write_integration
 from tests.tools.explore.zoo.table import (
@@ -25,7 +24,6 @@ from tests.tools.explore.zoo.table import (
 
 VERDICTS = {verdict.id for verdict in Verdict}
 ZOO = Path(__file__).parent / "zoo"
-FOUND_BUGS = REPOSITORY / "docs/reference/found-bugs.md"
 PROGRAMS = {PYTHON: "*shop.py", NODE: "shop.mjs", PHP: "shop.php"}
 
 
@@ -85,12 +83,3 @@ def test_a_replay_compares_the_end_with_that_of_the_usual_order(tmp_path: Path) 
 def test_a_shop_that_stores_each_change_can_be_killed(tmp_path: Path) -> None:
     finding = replay(SHOPS["survives"], tmp_path, "paid", "killed payment.completed")
     assert finding.code == 0, finding.output
-
-
-def test_the_table_of_found_bugs_has_each_shop() -> None:
-    page = FOUND_BUGS.read_text(encoding="utf-8")
-    for shop in WRONG_SHOPS:
-        if not shop.source:
-            continue
-        assert f"| {shop.description} | {shop.language} | [{shop.source}]" in page, shop.name
-        assert f"`{shop.verdict}`" in page

@@ -64,11 +64,13 @@ def rate(shop: Shop, directory: Path) -> str:
     )
 
 
-def replay(shop: Shop, directory: Path, outcome: str, *anomalies: str) -> Finding:
+def replay(
+    shop: Shop, directory: Path, outcome: str, *anomalies: str, is_first: bool = False
+) -> Finding:
     """Run one history of a shop in a new process, after the usual one of its outcome."""
     history = {"outcome": outcome, "anomalies": list(anomalies)}
     members = {"history": history, "reference": {"outcome": outcome}}
-    file = write_integration(shop, directory, port=free_port(), **members)
+    file = write_integration(shop, directory, port=free_port(), is_first=is_first, **members)
     return replay_file(file, shop, directory)
 
 

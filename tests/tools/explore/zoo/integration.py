@@ -19,13 +19,27 @@ _COMMANDS = {
 }
 
 
-def write_integration(shop: Shop, directory: Path, *, port: int, **members: Any) -> Path:
-    """Write the file with these members; the database of the shop is in the same directory."""
+def write_integration(
+    shop: Shop, directory: Path, *, port: int, is_first: bool = False, **members: Any
+) -> Path:
+    """Write the file with these members; the database of the shop is in the same directory.
+
+    One that `is_first` has the keys of a first file and those that the shop's failure needs.
+    """
     path = directory / "integration.yaml"
-    document = integration(shop, directory, port) | members
+    document = integration(shop, directory, port)
+    for key in {*_LATER} - {*shop.keys} if is_first else ():
+        *section, name = key.split(".")
+        (document[section[0]] if section else document).pop(name, None)
+    document |= members
     text = yaml.safe_dump(document, sort_keys=False)
     path.write_text(text, encoding="utf-8")
     return path
+
+
+# The keys that a first file does not have.
+_LATER = ("state.closed", "state.refunded", "state.amount", "state.once", "start.tamper")
+_LATER += ("settle", "account", "again", "between", "unusual", "run.durable", "run.clock")
 
 
 def integration(shop: Shop, directory: Path, port: int) -> dict[str, Any]:

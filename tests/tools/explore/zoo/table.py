@@ -1,11 +1,15 @@
 """Reads the table of the shops, `shops.yaml`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from emulator.tools.explore import needs
+from emulator.tools.explore.anomalies import ANOMALY_BY_NAME
+from emulator.tools.explore.needs import Need
 
 GITHUB = "https://github.com/"
 # Bugs that only a failure while the handler runs shows, or while a payment is created.
@@ -20,6 +24,27 @@ HANDLER_BUGS = (
     "loses-queue",
 )
 PYTHON, NODE, PHP = "Python", "Node.js", "PHP"
+_VERDICT_KEYS = {
+    "wrong-amount": "state.amount",
+    "done-twice": "state.once",
+    "account-wrong": "account",
+    "not-closed": "state.closed",
+}
+_OUTCOME_KEYS = {
+    "failed-then-paid": "again",
+    "reversed": "unusual",
+    "expired-processing": "unusual",
+}
+_NEEDED: Mapping[Need, str] = {
+    needs.AGAIN: "again",
+    needs.BETWEEN: "between",
+    needs.TAMPER: "start.tamper",
+    needs.JOB: "settle",
+    needs.COMMON_JOB: "settle",
+    needs.DISK: "run.durable",
+    needs.CLOCK: "run.clock",
+    needs.UNUSUAL: "unusual",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +66,7 @@ class Shop:
     verdict: str = ""
     history: str = ""
     description: str = ""
+    also: tuple[str, ...] = ()
     only: str = ""
     has_one_verdict: bool = False
 
@@ -55,8 +81,27 @@ class Shop:
         return self.history.count(",")
 
     @property
+    def keys(self) -> list[str]:
+        """The keys that the failure needs beside those of a first file.
+
+        That has `start`, `state` with `paid` and `fulfilled`, `webhook`, `return` and `run`.
+        """
+        outcome, *anomalies = self.history.split(", ")
+        needs = [need for name in anomalies for need in ANOMALY_BY_NAME[name].kind.needs]
+        own = {
+            _VERDICT_KEYS.get(self.verdict),
+            _OUTCOME_KEYS.get(outcome),
+            *map(_NEEDED.get, needs),
+        }
+        return sorted({*self.also, *filter(None, own)})
+
+    @property
     def link(self) -> str:
-        return GITHUB + self.source
+        """The source in Markdown, as GitHub writes the name of an issue; empty without one."""
+        if not self.source:
+            return ""
+        owner, repository, _, number = self.source.split("/")
+        return f"[{owner}/{repository}#{number}]({GITHUB}{self.source})"
 
 
 _TABLE: dict[str, list[dict[str, Any]]] = yaml.safe_load(
