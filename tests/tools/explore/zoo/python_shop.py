@@ -43,11 +43,18 @@ def takes_for_failure(is_failure: Callable[[Exception], bool]) -> Handle:
 
 
 def ignores_unknown(order: Json, _: Json) -> None:
+    """A completed payment may also be reversed."""
     try:
-        apply(order, retrieve(order["payment"]))
+        status = retrieve(order["payment"])
     except OSError as error:
         if "404" not in str(error):
             raise
+        return
+    with lock:
+        if (order["known"], status) == ("completed", "failed"):
+            order["status"], order["known"] = "cancelled", status
+        else:
+            apply(order, status)
 
 
 def saves_old_row(order: Json, event: Json) -> None:
