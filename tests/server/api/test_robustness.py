@@ -208,7 +208,7 @@ async def test_a_disconnected_client_creates_no_payment(
 class TestManyAtOnce:
     """Concurrent clients do not affect each other (section 8)."""
 
-    async def test_64_clients_that_create_and_read(self, emulator: World) -> None:
+    async def test_16_clients_that_create_and_read(self, emulator: World) -> None:
         async def client(number: int) -> list[str]:
             created = []
             for count in range(5):
@@ -219,13 +219,13 @@ class TestManyAtOnce:
                 created.append(payment["id"])
             return created
 
-        made = await asyncio.gather(*(client(number) for number in range(64)))
+        made = await asyncio.gather(*(client(number) for number in range(16)))
         expected = {payment_id for created in made for payment_id in created}
-        assert len(expected) == 320
+        assert len(expected) == 80
         listed: list[str] = []
         cursor: dict[str, str] = {}
-        while len(listed) < 320:
-            found = await page(emulator, limit=100, **cursor)
+        while len(listed) < 80:
+            found = await page(emulator, limit=30, **cursor)
             listed += [payment["id"] for payment in found["data"]]
             cursor = {"after": found["next_cursor"]}
         assert set(listed) == expected
@@ -258,8 +258,8 @@ class TestManyAtOnce:
             for _ in range(10):
                 await emulator.create()
 
-        await asyncio.gather(*(client() for _ in range(16) for client in (reader, writer)))
-        assert len(await ids(emulator, limit=100)) == 100
+        await asyncio.gather(*(client() for _ in range(6) for client in (reader, writer)))
+        assert len(await ids(emulator, limit=100)) == 60
 
     async def test_a_rate_limit_lets_exactly_its_number_through(self) -> None:
         async with world(rate_limit=RateLimit(requests=20, period_ms=1000)) as emulator:
