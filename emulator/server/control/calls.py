@@ -30,7 +30,7 @@ from emulator.server.openapi.declarations import (
     SuccessResponse,
     doc,
 )
-from emulator.server.openapi.members import decode, decode_one_of, members_of
+from emulator.server.openapi.members import decode, members_of
 
 MAX_SHOWN_NAME_CHARACTERS = 64
 # Stands for the identifier of the newest payment, delivery or request.
@@ -126,8 +126,8 @@ def operation(
     """Declares the call that a function handles: its method and path, and its responses.
 
     The name of the handler is the operation id, and its docstring the summary and, unless it is
-    given, the description. Its annotations are the types of `path`, `query`, `body`, which may
-    be a union, and of the result; the first entry of a tuple is the status.
+    given, the description. Its annotations are the types of `path`, `query`, `body` and the
+    result; the first entry of a tuple is the status.
     For one response its description is enough; `status` and `content` belong to it.
     With `query`, a handler gets the values of these parameters as they were sent.
     """
@@ -158,7 +158,7 @@ def operation(
             query_type=query or types.get("query", NoParameters),
             takes_query_texts=query is not None,
             shared_query_type=AccountQuery if has_account else NoParameters,
-            body=_request_body(body, types["body"]) if isinstance(body, str) else body,
+            body=RequestBody(body, types["body"]) if isinstance(body, str) else body,
             refusals=(
                 *refusals,
                 errors.ForbiddenOrigin,
@@ -171,14 +171,6 @@ def operation(
         )
 
     return declare
-
-
-def _request_body(description: str, annotation: Any) -> RequestBody:
-    """A body of one struct; or of alternatives, with the name of their base class as schema."""
-    structs = get_args(annotation)
-    if not structs:
-        return RequestBody(description, annotation)
-    return RequestBody(description, structs[0].__base__.__name__, alternatives=structs)
 
 
 async def respond(services: Services, operation: Operation, request: Request) -> Response:
@@ -238,12 +230,12 @@ async def _arguments(services: Services, operation: Operation, request: Request)
 async def _body(
     operation: Operation, headers: Mapping[bytes, bytes], receive: Receive
 ) -> dict[str, Any]:
-    structs = operation.body_structs
-    if operation.body is not None and not structs:
+    struct = operation.body_struct
+    if operation.body is not None and struct is None:
         takes_yaml = operation.body.media_types != (JSON,)
         source = await read_source(headers, receive, takes_yaml=takes_yaml)
         return {"body": source}
-    known = {member.name: None for struct in structs for member in members_of(struct)}
+    known = [member.name for member in members_of(struct)] if struct else []
     members, repeated = await read_optional_object(headers, receive)
     check_names(members, repeated, known)
     values = {
@@ -251,12 +243,7 @@ async def _body(
         for name, value in members.items()
         if value is not None
     }
-    match structs:
-        case ():
-            return {}
-        case (struct,):
-            return {"body": decode(values, struct)}
-    return {"body": decode_one_of(values, structs)}
+    return {"body": decode(values, struct)} if struct else {}
 
 
 async def _with_latest(call: Call, values: Mapping[str, str]) -> dict[str, str]:

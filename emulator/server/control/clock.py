@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from emulator.domain.errors import InvalidField
 from emulator.domain.instants import LAST_INSTANT, format_instant, rate_number
 from emulator.domain.payment import EVENT_TYPES, Reason, Status
 from emulator.domain.transitions import ATTEMPT, TimerKind
@@ -18,12 +19,13 @@ from emulator.server.openapi.declarations import (
     const,
     doc,
     parsed,
-    ref,
     refers_to,
 )
 
 _NEXT = "next"
 _BACKGROUND = "background"
+# The members of an advance, of which exactly one is given.
+_DISTANCES = ("seconds", "until", "to")
 
 
 class SetClock(types.Body, frozen=True):
@@ -38,6 +40,16 @@ class SetClock(types.Body, frozen=True):
     ] = None
 
 
+_Seconds = Annotated[
+    Any,
+    doc(None, type="number", minimum=0, maximum=LAST_INSTANT // 1000),
+    parsed(types.span_ms, kind=types.CLOCK),
+]
+_Next = Annotated[
+    Any,
+    doc(None, _NEXT, type="string", pattern=f"^{_NEXT}$"),
+    types.text_parser({_NEXT: _NEXT}.__getitem__, f'"{_NEXT}"', kind=types.CLOCK),
+]
 _WAIT = "Leave it out to wait for the attempts."
 _Background = Annotated[
     str,
@@ -49,40 +61,17 @@ _Background = Annotated[
 class AdvanceClock(types.Body, frozen=True):
     """Exactly one of `seconds`, `until` and `to`."""
 
-
-class AdvanceBySeconds(AdvanceClock, frozen=True):
-    """Advances by a span of time."""
-
     seconds: Annotated[
-        Any,
-        doc(
-            "The seconds, with at most three decimals; 0 processes what is due now.",
-            1800,
-            type="number",
-            minimum=0,
-            maximum=LAST_INSTANT // 1000,
-        ),
-        parsed(types.span_ms, kind=types.CLOCK),
-    ]
-    webhooks: _Background | None = None
-
-
-class AdvanceUntil(AdvanceClock, frozen=True):
-    """Advances until an instant."""
-
-    until: Annotated[types.GivenInstant, doc("The instant to stop at; not a past one.")]
-    webhooks: _Background | None = None
-
-
-class AdvanceToNext(AdvanceClock, frozen=True):
-    """Advances to the next scheduled change or attempt."""
-
+        _Seconds | None,
+        doc("The seconds, with at most three decimals; 0 processes what is due now.", 1800),
+    ] = None
+    until: Annotated[types.GivenInstant | None, doc("The instant to stop at; not a past one.")] = (
+        None
+    )
     to: Annotated[
-        str,
+        _Next | None,
         doc("To the next scheduled change or attempt; without one, the clock does not change."),
-        const(_NEXT),
-        types.text_parser({_NEXT: _NEXT}.__getitem__, f'"{_NEXT}"', kind=types.CLOCK),
-    ]
+    ] = None
     webhooks: _Background | None = None
 
 
@@ -180,9 +169,7 @@ async def set_clock(call: Call, body: SetClock) -> ClockJson:
 
 
 @operation("POST /clock/advance", "The clock and the effects.", body="The distance.")
-async def advance_clock(
-    call: Call, body: AdvanceBySeconds | AdvanceUntil | AdvanceToNext
-) -> AdvancedJson:
+async def advance_clock(call: Call, body: AdvanceClock) -> AdvancedJson:
     """Advance the clock.
 
     Advances the clock by `seconds`, until the instant `until`, or, with `{"to": "next"}`, to
@@ -190,16 +177,13 @@ async def advance_clock(
     each at its own instant, and waits for the webhooks. With `"webhooks": "background"` it does
     not wait for them. `settled` is false if a limit stopped the advance early.
     """
-    service = call.engine.clock_service
-    waits = body.webhooks is None
-    match body:
-        case AdvanceBySeconds(seconds=by_ms):
-            param, target = "seconds", clock_service.Target(by_ms=by_ms, waits=waits)
-        case AdvanceUntil(until=until):
-            param, target = "until", clock_service.Target(until=until, waits=waits)
-        case AdvanceToNext():
-            param, target = "to", clock_service.Target(waits=waits)
-    advanced = await service.advance(call.account, target, param=param)
+    given = [name for name in _DISTANCES if getattr(body, name) is not None]
+    if len(given) != 1:
+        accepted, found = ", ".join(_DISTANCES), ", ".join(given) or "none"
+        message = f"The body must have exactly one of: {accepted} (got {found})."
+        raise InvalidField(given[-1] if given else _DISTANCES[0], message, kind=types.CLOCK)
+    target = clock_service.Target(by_ms=body.seconds, until=body.until, waits=body.webhooks is None)
+    advanced = await call.engine.clock_service.advance(call.account, target, param=given[0])
     return AdvancedJson(
         now=format_instant(advanced.now),
         effects=[msgspec.Raw(effect) for effect in advanced.effects],
@@ -225,8 +209,15 @@ def _schemas() -> dict[str, JsonObject]:
     changes = dict.fromkeys((kind.value for kind in TimerKind), "PaymentEffect")
     return {
         "AdvanceClock": {
-            "description": AdvanceClock.__doc__,
-            "oneOf": [ref("AdvanceBySeconds"), ref("AdvanceUntil"), ref("AdvanceToNext")],
+            "examples": [{"seconds": 1800}],
+            "oneOf": [
+                {
+                    "properties": {name: {"not": {"type": "null"}}},
+                    "required": [name],
+                    "additionalProperties": True,
+                }
+                for name in _DISTANCES
+            ],
         },
         "Background": {
             "type": "string",

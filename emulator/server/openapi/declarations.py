@@ -32,15 +32,11 @@ class SuccessResponse(Struct, frozen=True):
 
 
 class RequestBody(Struct, frozen=True):
-    """The body of a request.
-
-    The body must be exactly one of the structs in `alternatives`.
-    """
+    """The body of a request."""
 
     description: str
     content: SchemaSource
     media_types: tuple[str, ...] = (JSON,)
-    alternatives: tuple[type[Struct], ...] = ()
 
 
 class NoParameters(Struct, frozen=True):
@@ -72,13 +68,10 @@ class Operation(Struct, frozen=True, kw_only=True):
     handler: Callable[..., Any] | None = None
 
     @property
-    def body_structs(self) -> tuple[type[Struct], ...]:
-        """The struct of the body, or the alternative structs."""
-        if self.body is None:
-            return ()
-        if self.body.alternatives or isinstance(self.body.content, str):
-            return self.body.alternatives
-        return (self.body.content,)
+    def body_struct(self) -> type[Struct] | None:
+        if self.body is None or isinstance(self.body.content, str):
+            return None
+        return self.body.content
 
 
 class Resource(Struct, frozen=True, kw_only=True):

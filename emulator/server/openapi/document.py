@@ -118,7 +118,8 @@ class DocumentWriter:
         for resource in self._resources:
             yield from resource.types
         for operation in self._operations:
-            yield from operation.body_structs
+            if operation.body_struct is not None:
+                yield operation.body_struct
             for response in operation.responses.values():
                 if response.content is not None and not isinstance(response.content, str):
                     yield response.content
@@ -163,30 +164,23 @@ class DocumentWriter:
             }
 
     def _body(self, body: RequestBody) -> JsonObject:
-        is_required = isinstance(body.content, str) or any(
-            member.is_required for member in members_of(body.content)
+        is_required = (
+            isinstance(body.content, str)
+            or "oneOf" in self._schemas[component_name(body.content)]
+            or any(member.is_required for member in members_of(body.content))
         )
         return {
             "description": body.description,
             "required": is_required,
             "content": {
-                media_type: self._content(body.content, media_type, body.alternatives)
+                media_type: self._content(body.content, media_type)
                 for media_type in body.media_types
             },
         }
 
-    def _content(
-        self, source: SchemaSource, media_type: str, alternatives: tuple[type[Struct], ...] = ()
-    ) -> JsonObject:
-        """The schema of a body and an example; of alternatives, one of each."""
+    def _content(self, source: SchemaSource, media_type: str) -> JsonObject:
         schema = content_schema(source, media_type)
-        if not alternatives:
-            return {"schema": schema, "example": example_of(schema, self._schemas)}
-        examples = {
-            name: {"value": example_of(self._schemas[name], self._schemas)}
-            for name in map(component_name, alternatives)
-        }
-        return {"schema": schema, "examples": examples}
+        return {"schema": schema, "example": example_of(schema, self._schemas)}
 
     def _responses(self, operation: Operation) -> JsonObject:
         responses = {
@@ -278,11 +272,9 @@ class DocumentWriter:
 
 def _field_errors(operation: Operation) -> Iterator[JsonObject]:
     """An error object for each missing or invalid member and parameter."""
-    structs = operation.body_structs
-    members = [member for struct in structs for member in members_of(struct)]
+    members = members_of(operation.body_struct) if operation.body_struct else ()
     query = members_of(operation.query_type)
-    # Of alternatives, no member is required by itself.
-    for member in (*(members if len(structs) == 1 else ()), *query):
+    for member in (*members, *query):
         if member.is_required:
             yield _error("missing_parameter", MissingParameter, member.name)
     parameters = (

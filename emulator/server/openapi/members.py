@@ -97,31 +97,6 @@ def decode(
     return struct(**decoded)
 
 
-def decode_one_of(values: Mapping[str, Any], structs: tuple[type[Struct], ...]) -> Struct:
-    """The one struct whose required member is present. Raises InvalidField.
-
-    The optional members, which all structs have, are checked first.
-    """
-    for member in members_of(structs[0]):
-        if not member.is_required and member.name in values:
-            _value(member, values[member.name], MAX_TEXT_LENGTH)
-    own = {
-        member.name: (member, struct)
-        for struct in structs
-        for member in members_of(struct)
-        if member.is_required
-    }
-    present = [name for name in own if name in values]
-    if len(present) != 1:
-        name = present[-1] if present else next(iter(own))
-        message = (
-            f"The body must have exactly one of: {', '.join(own)}"
-            f" (got {', '.join(present) or 'none'})."
-        )
-        raise InvalidField(name, message, kind=own[name][0].kind)
-    return decode(values, own[present[0]][1])
-
-
 def _value(member: Member, value: Any, max_length: int | None) -> Any:
     name, kind = member.name, member.kind
     match member.type:
