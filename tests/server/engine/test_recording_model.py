@@ -20,6 +20,10 @@ outcomes:
       - {after: 10s, status: failed, reason: timeout}
       - {after: 1m, status: completed, unusual: true}
       - {after: 61001ms, status: refunded}
+  - when: {metadata: {case: returns}}
+    then:
+      - {after: 10s, status: pending, unusual: true}
+      - {after: 1m, status: completed, unusual: true}
   - when: {metadata: {case: stuck}}
     then: []
   - when: {metadata: {case: asked}}
@@ -72,7 +76,7 @@ outcomes:
   - when: {}
     then: [{status: failed}]
 """
-CASES = st.sampled_from(["short", "late", "asked", "again", "stuck", "none"]).map(
+CASES = st.sampled_from(["short", "late", "asked", "again", "stuck", "returns", "none"]).map(
     lambda case: {"case": case}
 )
 METADATA = CASES | CASES | st.dictionaries(TEXTS, TEXTS, max_size=3)
@@ -97,20 +101,23 @@ CREATION = st.fixed_dictionaries(
     },
 )
 ANSWERS = ("approve", "wrong_pin", "insufficient_balance", "cancel", "decline")
+RETURN = {"status": "pending", "unusual": True}
 EDGES = {
     "pending": ({"status": "processing"}, {"status": "expired"}),
     "processing": (
         {"status": "completed"},
         {"status": "failed"},
         {"status": "failed", "reason": "wrong_pin"},
+        RETURN,
     ),
     "completed": (
         {"status": "refunded"},
         {"status": "refunded", "unusual": True},
         {"status": "failed", "unusual": True},
+        RETURN,
     ),
-    "failed": ({"status": "completed", "unusual": True},),
-    "expired": ({"status": "completed", "unusual": True, "method": "mpesa"},),
+    "failed": ({"status": "completed", "unusual": True}, RETURN),
+    "expired": ({"status": "completed", "unusual": True, "method": "mpesa"}, RETURN),
     "refunded": ({"status": "completed"}, {"status": "processing", "unusual": True}),
 }
 WHICH = st.integers(0, 30)

@@ -59,14 +59,15 @@ def test_findings_are_in_two_tables_and_in_the_files(tmp_path: Path) -> None:
     ]
     second = lines.index("Disturbances that the shop did not survive: 5 of 24")
     assert lines[second - 1] == ""
-    assert lines[second + 1 : second + 5] == [
+    assert lines[second + 1 : second + 6] == [
         "  create-429: The first create of each account is answered 429.",
         "      failed: test_happy_path (__main__.ShopTest.test_happy_path)",
         "      Change the shop, or your test if it calls the handler directly, until the tests pass"
-        " with `rehearse --only create-429`.",
+        " with",
+        "          `rehearse --only create-429`.",
         "      scenario: create-429",
     ]
-    assert lines[-1].startswith(f"{SHIPPED} of {SHIPPED} variants ran in ")
+    assert any(line.startswith(f"{SHIPPED} of {SHIPPED} variants ran in ") for line in lines)
     results = json.loads(files["json"].read_text())["results"]
     by_name = {result["variant"]: result for result in results}
     assert len(by_name) == SHIPPED
