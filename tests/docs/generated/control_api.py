@@ -81,8 +81,19 @@ def _body(call: _Json) -> Iterator[str]:
     body = call.get("requestBody")
     if body is not None:
         schema = _resolved(body["content"][_JSON]["schema"])
-        ways = [_resolved(way) for way in schema.get("oneOf", [schema])]
-        yield " or ".join(f"`{_members(way)}`" for way in ways)
+        yield " or ".join(f"`{_members(way)}`" for way in _ways(schema))
+
+
+def _ways(schema: _Json) -> Iterator[_Json]:
+    """The schema; of one with `oneOf`, each way has its required members and all optional ones."""
+    ways = [way["required"] for way in schema.get("oneOf", ())]
+    for required in ways:
+        others = {name for way in ways for name in way}.difference(required)
+        members = schema["properties"].items()
+        kept = {name: member for name, member in members if name not in others}
+        yield {"properties": kept, "required": required}
+    if not ways:
+        yield schema
 
 
 def _returns(call: _Json) -> str:
