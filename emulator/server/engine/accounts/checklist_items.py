@@ -302,7 +302,6 @@ def _state(delivery: DeliveryDetail) -> DeliveryState:
 
 
 def _event(delivery: DeliveryDetail) -> int:
-    """The place of the event among the events of its account."""
     return delivery.job.delivery.event or 0
 
 
@@ -327,7 +326,6 @@ def grouped(values: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T
 
 
 def _object(text: bytes) -> dict[str, Any] | None:
-    """The JSON object of a body; None where it has none."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError):
