@@ -70,7 +70,7 @@ class AdvanceClock(types.Body, frozen=True):
     )
     to: Annotated[
         _Next | None,
-        doc("To the next scheduled change or attempt; without one, the clock does not change."),
+        doc("To the next scheduled change or attempt; if nothing is scheduled, the clock stays."),
     ] = None
     webhooks: _Background | None = None
 
