@@ -6,14 +6,7 @@ import msgspec
 
 from emulator.domain import errors
 from emulator.domain.errors import InvalidField, Refusal
-
-
-class ErrorCode(msgspec.Struct, frozen=True):
-    """The status and the code of a refusal; without a code it is made from the field's name."""
-
-    status: int
-    code: str | None
-
+from emulator.server.openapi.declarations import ErrorCode
 
 ANSWERS: Mapping[type[Refusal], ErrorCode] = {
     errors.MissingApiKey: ErrorCode(401, "missing_api_key"),

@@ -85,7 +85,7 @@ _PROFILE = doc(
 class CreateWebhookEndpoint(Body, frozen=True):
     """An endpoint; by default it receives all events and gets a generated secret."""
 
-    url: Annotated[TargetUrl, Meta(extra={"is_missed_last": True})]
+    url: TargetUrl
     events: Annotated[EventTypes | None, _EVENTS] = None
     secret: Annotated[Secret | None, Meta(description=_SECRET_MEANING)] = None
     profile: Annotated[webhooks.Profile | None, _PROFILE] = None

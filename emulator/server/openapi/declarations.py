@@ -39,6 +39,13 @@ class RequestBody(Struct, frozen=True):
     media_types: tuple[str, ...] = (JSON,)
 
 
+class ErrorCode(Struct, frozen=True):
+    """The status and the code of a refusal; without a code it is made from the field's name."""
+
+    status: int
+    code: str | None
+
+
 class NoParameters(Struct, frozen=True):
     """The parameters of an operation that has none."""
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from inspect import cleandoc
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -11,6 +10,7 @@ from emulator.domain.errors import InvalidField, MissingParameter, Refusal
 from emulator.server.openapi.declarations import (
     JSON,
     Enumerations,
+    ErrorCode,
     JsonObject,
     Operation,
     RequestBody,
@@ -27,15 +27,6 @@ from emulator.server.openapi.declarations import (
 from emulator.server.openapi.members import members_of
 
 
-class StatusAndCode(Protocol):
-    """How a class of refusals is answered; without a code, it depends on the invalid field."""
-
-    @property
-    def status(self) -> int: ...
-    @property
-    def code(self) -> str | None: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conventions:
     """What the operations of a document have in common.
@@ -47,7 +38,7 @@ class Conventions:
     schema of a refusal lists its codes.
     """
 
-    refusals: Mapping[type[Refusal], StatusAndCode]
+    refusals: Mapping[type[Refusal], ErrorCode]
     meanings: Mapping[int, str]
     headers: Callable[[int], Mapping[str, str]]
     enumerations: Enumerations

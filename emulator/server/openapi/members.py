@@ -5,7 +5,6 @@ The annotation of a field decides: its type (a string for `Any` with that type a
 
 - `parse`: a function of the name and the value that returns the value of the field
 - `kind`: the refusals of the field have the code `invalid_<kind>` in place of its name
-- `is_missed_last`: a missing member is reported after the mistakes of all others
 """
 
 from collections.abc import Callable, Mapping
@@ -43,7 +42,6 @@ class Member(Struct, frozen=True, kw_only=True):
     is_required: bool
     parse: Callable[[str, Any], Any] | None = None
     kind: str | None = None
-    is_missed_last: bool = False
 
     @property
     def is_checked(self) -> bool:
@@ -83,17 +81,12 @@ def decode(
     `max_length` limits the strings that have no limit of their own.
     """
     decoded: dict[str, Any] = {}
-    missing = None
     for member in members_of(struct):
         value = values.get(member.name)
         if value is not None:
             decoded[member.name] = _value(member, value, max_length)
-        elif member.is_missed_last:
-            missing = member.name
         elif member.is_required:
             raise MissingParameter(member.name)
-    if missing is not None:
-        raise MissingParameter(missing)
     return struct(**decoded)
 
 
