@@ -159,3 +159,4 @@ async def _emulator(
         traffic.variants = app.engine.accounts.applied_variants
         url = app.settings.local_url(app.settings.port)
         yield program_variables(url, settings.test_key, secret)
+        traffic.unanswered = app.engine.webhooks.dispatcher.attempts.unanswered

@@ -184,6 +184,8 @@ def summary_tables(files: Sequence[bytes]) -> Iterator[str]:
         except msgspec.DecodeError as error:  # a ValueError since msgspec 0.21
             raise ValueError(str(error)) from None
         for each in document.results:
+            if isinstance(each, RehearsedVariant) and not each.is_applicable:
+                continue
             title, what, result = each.words
             row = None if each.what_to_do is None else (what, result, each.what_to_do)
             tables[title].append(row)

@@ -142,7 +142,13 @@ def lines_of_reports(paint: Paint) -> dict[str, list[str]]:
     suite: Any = SimpleNamespace(command=EVIL)
     nothing: Any = None
     rehearsal = RehearsalRun(
-        suite=suite, variants=[variant], emulator=nothing, wall=nothing, show=print, results=[found]
+        suite=suite,
+        variants=[variant],
+        emulator=nothing,
+        wall=nothing,
+        show=print,
+        results=[found],
+        unanswered={EVIL: 1},
     )
     step = TracedStep(step=nothing, text=EVIL, result=EVIL)
     observation: Any = SimpleNamespace(history=SimpleNamespace(title=EVIL), trace=(step,))

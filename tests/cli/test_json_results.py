@@ -8,7 +8,14 @@ import jsonschema_rs
 import pytest
 
 from emulator.scenarios.values import VariantKind
-from emulator.tools.json_results import ExploredHistory, ExploreResults, digest, summary_tables
+from emulator.tools.json_results import (
+    ExploredHistory,
+    ExploreResults,
+    RehearsedVariant,
+    RehearseResults,
+    digest,
+    summary_tables,
+)
 from emulator.tools.rehearse import report as rehearsal_report
 from emulator.tools.rehearse.variants import Variant
 from tests.cli.invocation import invoke, output, usage_error
@@ -117,6 +124,29 @@ def test_a_summary_has_five_rows_of_what_is_to_be_done() -> None:
     ]
     assert len(rows.split("\n| ")) == 7
     assert more == "and 1 more\n\n"
+
+
+def test_a_summary_counts_the_variants_that_a_message_could_show() -> None:
+    found, other = (
+        RehearsedVariant(
+            variant="charset",
+            rehearsal="disturbance",
+            scenario="--vary charset",
+            is_finding=is_applicable,
+            is_applicable=is_applicable,
+            exit_code=int(is_applicable),
+            duration_ms=1,
+            failed_tests=["test_it"] * is_applicable,
+            last_lines=(),
+            own_scenarios=0,
+            what_to_do="Change the shop." if is_applicable else None,
+        )
+        for is_applicable in (True, False)
+    )
+    results = RehearseResults(command="pytest", results=[found, other])
+    [title, rows] = summary_tables([results.encode()])
+    assert title == "### Disturbances: 1 of 1\n\n"
+    assert rows.splitlines()[2] == "| charset | test_it | Change the shop. |"
 
 
 def test_a_summary_without_findings_has_no_table_and_another_file_no_summary(

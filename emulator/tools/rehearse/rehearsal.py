@@ -37,11 +37,13 @@ class Traffic(Struct):
     """What a suite requests from its emulator, read from the lines of the request log.
 
     `own_scenarios` counts how often a test sets a scenario, which precedes the variant's scenario.
-    `variants` are the variants of `--vary` that responses and webhooks had.
+    `unanswered` counts the webhooks that a handler did not answer in time, each of which may delay
+    the suite. `variants` are the variants of `--vary` that responses and webhooks had.
     """
 
     api_requests: int = 0
     own_scenarios: int = 0
+    unanswered: int = 0
     variants: Collection[str] = ()
 
     def add_lines(self, text: str) -> None:
@@ -87,6 +89,8 @@ class RehearsalRun(Struct, kw_only=True):
     show: Callable[[str], None]
     duration_ms: float = 0
     results: list[VariantResult] = field(default_factory=list)
+    unanswered: dict[str, int] = field(default_factory=dict)
+    """The number of webhooks without an answer in time, by the name of the variant."""
 
     @property
     def is_complete(self) -> bool:
@@ -166,4 +170,6 @@ class RehearsalRun(Struct, kw_only=True):
         async with self.emulator(variant, traffic) as variables:
             run = await self.suite.run(variables, max_ms=max_ms)
         # Only now: the last lines of the log are written at the end of the emulator.
+        if traffic.unanswered:
+            self.unanswered[variant.name if variant else "no variant"] = traffic.unanswered
         return run, traffic

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
+from emulator.domain.durations import span_text
 from emulator.domain.message_text import escape_controls
+from emulator.domain.webhooks import MAX_TIMEOUT_MS
 from emulator.reporting import JUnitCase, Paint, counted, junit_file
 from emulator.scenarios.values import VariantKind
 from emulator.tools.json_results import RehearsedVariant, RehearseResults
@@ -10,6 +12,7 @@ from emulator.tools.rehearse.rehearsal import RehearsalRun, VariantResult
 from emulator.tools.rehearse.variants import Variant
 
 MAX_TESTS = 5
+UNANSWERED_AFTER = span_text(MAX_TIMEOUT_MS)
 _FINDINGS = {
     VariantKind.FALSE_ANSWER: "False answers that the suite did not notice",
     VariantKind.DISTURBANCE: "Disturbances that the shop did not survive",
@@ -63,6 +66,10 @@ def table_lines(run: RehearsalRun, paint: Paint) -> Iterator[str]:
         if names := ", ".join(each.variant.name for each in results if not each.is_applicable):
             yield f"  not applicable: {names}; no response and no webhook could show them"
         yield ""
+    if run.unanswered:
+        counts = ", ".join(f"{number} with {name}" for name, number in run.unanswered.items())
+        line = f"Webhooks that the shop did not answer within {UNANSWERED_AFTER}: {counts}"
+        yield escape_controls(line)
     yield escape_controls(summary_line(run))
 
 

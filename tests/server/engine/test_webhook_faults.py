@@ -308,6 +308,8 @@ async def test_an_attempt_with_a_time_out_ends_then_and_its_resend_does_not(tmp_
         assert not resending.done()
         hooks.emulator.wall.move(1)
         assert (await resending)["attempts"][-1]["error"] == "timed out after 15 s"
+        dispatcher = hooks.emulator.app.engine.webhooks.dispatcher
+        assert dispatcher.attempts.unanswered == 1
 
 
 async def test_a_rule_is_used_once_for_an_event_with_several_deliveries(tmp_path: Path) -> None:

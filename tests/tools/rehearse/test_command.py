@@ -13,9 +13,11 @@ from xml.etree import ElementTree
 import pytest
 
 from emulator.domain.user_error import UserError
+from emulator.reporting import PLAIN
 from emulator.scenarios.values import VariantKind
 from emulator.scenarios.webhook_form_file import shipped_form
 from emulator.tools.rehearse.rehearsal import MAX_DELAYS_MS, MAX_DURATION_FACTOR
+from emulator.tools.rehearse.report import table_lines
 from emulator.tools.rehearse.variants import read_variants
 from tests.cli.invocation import invoke, output, usage_error
 from tests.cli.processes import HEARS_CTRL_C, REPOSITORY, ended, environment
@@ -260,6 +262,14 @@ async def test_scenarios_that_tests_set_are_counted() -> None:
     run = await rehearse(python(f"import json{READS}{SETS_ITS_OWN}"), [variant])
     [result] = run.results
     assert (result.is_finding, result.traffic.own_scenarios) == (True, 2)
+
+
+async def test_webhooks_that_a_handler_does_not_answer_are_counted() -> None:
+    run = await rehearse(python(READS))
+    run.unanswered = {"no variant": 1, "create-cut": 2}
+    *_, line, _ = table_lines(run, PLAIN)
+    expected = "Webhooks that the shop did not answer within 15 s: 1 with no variant"
+    assert line == f"{expected}, 2 with create-cut"
 
 
 HANGS_WHEN_READS_FAIL = f"""

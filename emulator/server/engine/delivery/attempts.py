@@ -163,6 +163,7 @@ class Attempts(StateService):
             ),
         )
         self._holds = holds
+        self.unanswered = 0  # attempts that took the whole time of an attempt
 
     async def make(self, job: DeliveryJob, endpoint: RegisteredEndpoint, trigger: Trigger) -> None:
         """Make one attempt and record it.
@@ -196,6 +197,7 @@ class Attempts(StateService):
             result = await self.sender.send(sent, timeout_ms=timeout_ms or MAX_TIMEOUT_MS)
         finally:
             span.ended_ms = self._wall.monotonic_ms()
+            self.unanswered += span.ended_ms - span.began_ms >= MAX_TIMEOUT_MS
         # Its number is known when it is stored.
         attempt = Attempt(0, at, trigger, tamper, sent.url, sent.headers, result)
         await self._record(job, endpoint, attempt)

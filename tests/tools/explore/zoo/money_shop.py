@@ -195,7 +195,9 @@ class Handler(shop.Handler, BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         url = urlsplit(self.path)
         place, _, name = url.path[1:].partition("/")
-        if place == "return":
+        if place == "return" and bug("page-fails"):
+            self.answer(500, {})
+        elif place == "return":
             returned(parse_qs(url.query).get("order", [""])[0])
             self.answer(200, {})
         elif place == "wallets":
