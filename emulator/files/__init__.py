@@ -23,6 +23,7 @@ _KINDS = {
     stat.S_IFBLK: "a device",
 }
 _ADVICE = {stat.S_IFIFO: "; write its content to a file first"}
+MAX_DESCRIPTORS = 65_536
 
 
 class NotRegularFile(OSError):
@@ -67,9 +68,6 @@ def open_regular(path: Path) -> BinaryIO:
 
 def _open_without_blocking(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
-MAX_DESCRIPTORS = 65_536
 
 
 def descriptor_limit(*, raises: bool = False) -> int:

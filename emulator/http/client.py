@@ -31,6 +31,10 @@ MAX_CONNECT_S = 10
 MAX_IDLE_S = 1
 MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 _NOT_SENT = (httpx.ConnectError, httpx.InvalidURL, httpx.LocalProtocolError, ValueError)
+# After Ctrl-C the user waits for the deletion of an account.
+MAX_DELETION_S = 10
+T = TypeVar("T")
+Send = Callable[[EmulatorCall[Any]], Awaitable[HttpResponse]]
 
 
 class HttpClient:
@@ -143,13 +147,6 @@ def explain(error: Exception, *, host: str) -> HttpResponse:
 
 def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
-
-
-# After Ctrl-C the user waits for the deletion of an account.
-MAX_DELETION_S = 10
-
-T = TypeVar("T")
-Send = Callable[[EmulatorCall[Any]], Awaitable[HttpResponse]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,10 @@ __tracebackhide__ = True
 T_co = TypeVar("T_co", covariant=True)
 Json = dict[str, Any]
 """An object of the API."""
+# The environment variables of a program that a command starts beside an emulator.
+URL_VARIABLE = "PAYMENTS_EMULATOR_URL"
+TEST_KEY_VARIABLE = "PAYMENTS_EMULATOR_TEST_KEY"
+WEBHOOK_SECRET_VARIABLE = "PAYMENTS_EMULATOR_WEBHOOK_SECRET"  # noqa: S105 - a name
 
 
 class PaymentsEmulatorError(UserError):
@@ -188,11 +192,6 @@ PING_ENDPOINT = EmulatorCall("POST", "/_emulator/webhook_endpoints/{}/ping", _ob
 CREATE_PAYMENT = EmulatorCall("POST", "/v1/payments", _object)
 RETRIEVE_PAYMENT = EmulatorCall("GET", "/v1/payments/{}", _object)
 LIST_PAYMENTS = EmulatorCall("GET", "/v1/payments", _list)
-
-# The environment variables of a program that a command starts beside an emulator.
-URL_VARIABLE = "PAYMENTS_EMULATOR_URL"
-TEST_KEY_VARIABLE = "PAYMENTS_EMULATOR_TEST_KEY"
-WEBHOOK_SECRET_VARIABLE = "PAYMENTS_EMULATOR_WEBHOOK_SECRET"  # noqa: S105 - a name
 
 
 def program_variables(url: str, test_key: str, webhook_secret: str) -> dict[str, str]:

@@ -1,6 +1,6 @@
-"""Sends one request on a connection of its own, and stores the progress of its response.
+"""Sends webhooks, and turns responses and failures into results.
 
-Webhooks are sent this way, and what must leave at the same moment.
+Each request has a connection of its own; so has what must leave at the same moment.
 """
 
 import asyncio

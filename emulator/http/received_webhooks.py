@@ -1,4 +1,4 @@
-"""Reads and verifies received webhooks by the form that the control API has of their endpoint.
+"""Receives webhooks, and verifies them by the form that the control API has of their endpoint.
 
 The code is independent of the code that builds and signs webhooks, so that an error there is
 noticed. Imports are relative, because the pytest plugin loads this module under another name.
@@ -35,6 +35,10 @@ _FORM_TYPE = "application/x-www-form-urlencoded"
 _SECRET_PREFIX = "whsec_"  # noqa: S105 - not a secret
 
 Json = Mapping[str, Any]
+MAX_HEAD_BYTES = 64 * 1024
+MAX_BODY_BYTES = 1024 * 1024
+MAX_REQUEST_S = 15
+_ACCEPTED = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,13 +265,6 @@ def _values_in_text(template: str, text: str) -> dict[str, str]:
             return {}
     *_, last, end = parts
     return {**values, last: rest.removesuffix(end)} if rest.endswith(end) else {}
-
-
-MAX_HEAD_BYTES = 64 * 1024
-MAX_BODY_BYTES = 1024 * 1024
-MAX_REQUEST_S = 15
-
-_ACCEPTED = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
 class WebhookReceiver:

@@ -56,6 +56,9 @@ FindTransport = Callable[[Scope], asyncio.Transport | None]
 """The connection of a request; None where the server does not show it."""
 
 logger = logging.getLogger(__name__)
+_CLOSES = "connection-close"
+# The id of a payment begins with its ordinal.
+_ORDINAL = slice(len(b"/v1/payments/pay_"), len(b"/v1/payments/pay_000000"))
 
 
 class JournalLayer:
@@ -234,11 +237,6 @@ def _check_rate(owner: Owner, bucket: TokenBucket) -> None:
         raise errors.RateLimitExceeded(
             retry_after_s=max(1, -(-wait_ms // rate)), clock_is_frozen=clock.is_frozen
         )
-
-
-_CLOSES = "connection-close"
-# The id of a payment begins with its ordinal.
-_ORDINAL = slice(len(b"/v1/payments/pay_"), len(b"/v1/payments/pay_000000"))
 
 
 def vary(

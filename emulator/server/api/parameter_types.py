@@ -1,4 +1,7 @@
-"""The types of the parameters of `/v1`: each checks values and describes itself for OpenAPI."""
+"""The types of the parameters of `/v1`, and the parsing of queries.
+
+Each type checks values and describes itself for OpenAPI.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -22,6 +25,16 @@ from emulator.server.engine.state.wire import InstantText
 from emulator.server.openapi.declarations import JsonObject, doc, int64, ref, refers_to
 from emulator.server.openapi.members import word_of
 
+_EMPTY_ARRAY_ADVICE = "PHP writes an empty array as []: send new stdClass(), or leave it out."
+_ACCEPTED_TIMESTAMP = (
+    "an ISO 8601 timestamp with a date, a time and an offset, such as 2026-01-01T00:00:00Z or"
+    " 2026-01-01T03:00:00+03:00"
+)
+_USUAL_TIMESTAMP = "a date, a time and an offset in a usual form, such as 2026-01-01T00:00:00Z"
+_DIGITS = re.compile(r"0*([0-9]{1,3})", re.ASCII)
+# Of what depends on the payments: a client would send the examples.
+_WITHOUT_EXAMPLES: JsonObject = {"examples": []}
+
 
 class ParameterRules(Struct, frozen=True, kw_only=True):
     """The settings that the validation of parameters depends on."""
@@ -29,8 +42,6 @@ class ParameterRules(Struct, frozen=True, kw_only=True):
     methods: tuple[str, ...]
     allow_http_localhost: bool
 
-
-_EMPTY_ARRAY_ADVICE = "PHP writes an empty array as []: send new stdClass(), or leave it out."
 
 Warnings = list[RequestWarning]
 """The list to which a check adds the accepted deviations."""
@@ -265,16 +276,6 @@ class ShortText(ParameterType, frozen=True, kw_only=True):
 
 def _slug(param: str) -> str:
     return param.replace("_", "-")
-
-
-_ACCEPTED_TIMESTAMP = (
-    "an ISO 8601 timestamp with a date, a time and an offset, such as 2026-01-01T00:00:00Z or"
-    " 2026-01-01T03:00:00+03:00"
-)
-_USUAL_TIMESTAMP = "a date, a time and an offset in a usual form, such as 2026-01-01T00:00:00Z"
-_DIGITS = re.compile(r"0*([0-9]{1,3})", re.ASCII)
-# Of what depends on the payments: a client would send the examples.
-_WITHOUT_EXAMPLES: JsonObject = {"examples": []}
 
 
 def parse_query(

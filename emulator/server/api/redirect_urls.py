@@ -5,7 +5,6 @@ from ipaddress import IPv6Address
 from typing import Annotated, Any
 from urllib.parse import unquote
 
-import ada_url
 from msgspec import Meta
 
 from emulator.domain.errors import InvalidField
@@ -34,6 +33,20 @@ _TEMPLATE = re.compile(r"\{[^{}]+\}")
 # without \x80, which is not a character in Ruby, and in PHP a part of many.
 _HTTPS_URL = f"[Hh][Tt][Tt][Pp][Ss]{_AFTER_SCHEME}"
 _URL = re.compile(f"([Hh][Tt][Tt][Pp][Ss]?){_AFTER_SCHEME}")
+# Chromium, Firefox and the Fetch standard (section 2.9) refuse all of these.
+BLOCKED_PORTS = frozenset(
+    {
+        0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95,
+        101, 102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179,
+        389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601,
+        636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 5060, 5061, 6000, 6566, 6665,
+        6666, 6667, 6668, 6669, 6697, 10080,
+    }
+)  # fmt: skip
+HTTPS_PORT = 443
+# DNS has no longer names and labels; a browser parses them and cannot resolve them.
+MAX_NAME_LENGTH = 253
+MAX_LABEL_LENGTH = 63
 
 
 class RedirectUrl(ParameterType, frozen=True, kw_only=True):
@@ -56,8 +69,6 @@ class RedirectUrl(ParameterType, frozen=True, kw_only=True):
         parts = _URL.fullmatch(value)
         if parts is None or not _is_host(parts[3]):
             raise not_accepted(param, value, _ACCEPTED)
-        from emulator.server.api.redirect_urls import opened_host  # noqa: PLC0415 - 20 ms, few URLs need it
-
         opened = opened_host(parts[3], (parts[4] or ":")[1:])
         flaw = _flaw(value, parts[2], opened)
         if len(parts[1]) == len("http"):
@@ -123,27 +134,13 @@ def _is_host(host: str) -> bool:
     return True
 
 
-# Chromium, Firefox and the Fetch standard (section 2.9) refuse all of these.
-BLOCKED_PORTS = frozenset(
-    {
-        0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95,
-        101, 102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179,
-        389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601,
-        636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 5060, 5061, 6000, 6566, 6665,
-        6666, 6667, 6668, 6669, 6697, 10080,
-    }
-)  # fmt: skip
-HTTPS_PORT = 443
-# DNS has no longer names and labels; a browser parses them and cannot resolve them.
-MAX_NAME_LENGTH = 253
-MAX_LABEL_LENGTH = 63
-
-
 def opened_host(host: str, port: str) -> str | None:
     """The host that a browser opens for a host and a port of a URL; None if it opens none.
 
     It is ASCII in lower case, and an IPv4 address has four parts.
     """
+    import ada_url  # noqa: PLC0415 - 20 ms, few URLs need it
+
     try:
         parsed = ada_url.parse_url(f"https://{host}:{port}/", ("hostname", "port"))
     except ValueError:

@@ -28,6 +28,9 @@ _NO_STORE = (b"cache-control", b"no-store")
 UNAUTHORIZED = 401
 WRITTEN_EVERY_S = 0.05
 MAX_WAITING_LINES = 256
+MAX_SHOWN_HOST_CHARACTERS = 253
+_PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/_emulator/view", "/favicon.ico"})
+_GUARDED = frozenset({b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"})
 
 
 class RequestLog:
@@ -129,12 +132,6 @@ class RequestLayer:
         self._engine.accounts.unauthorized.add(
             at_ms, scope["method"], scope["raw_path"], code, authorization
         )
-
-
-MAX_SHOWN_HOST_CHARACTERS = 253
-
-_PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/_emulator/view", "/favicon.ico"})
-_GUARDED = frozenset({b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"})
 
 
 def is_page(path: str) -> bool:

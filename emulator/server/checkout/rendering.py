@@ -36,6 +36,34 @@ _QUALITY = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?", re.ASCII)
 _NO_BREAK_SPACE = "\u00a0"
 # A space inside a phone number such as `09XX XXX XXX`.
 _SPACE_IN_NUMBER = re.compile(r"(?<=[0-9X]) (?=[0-9X])", re.ASCII)
+# No page has a longer query.
+_MAX_QUERY_LENGTH = 1_024
+_MAX_ACCEPT_LANGUAGE_LENGTH = 1_000
+# The stylesheet has a width for amounts of up to each of these lengths.
+_AMOUNT_LENGTHS = (10, 14, 20, 25)
+_AMOUNT = Markup('<span class="money up-to-{}">{}</span>')
+# The end of a payment's id, by which a result page identifies it.
+_REFERENCE_LENGTH = 8
+# Values that most pages do not set.
+_ABSENT: Mapping[str, object] = MappingProxyType(
+    {
+        "mode": None,
+        "status": None,
+        "is_watched": False,
+        "is_reloaded": False,
+        "destination": None,
+        "has_others": False,
+        "failure": None,
+        "open_left": None,
+        "left": None,
+        "bank_answers": (),
+    }
+)
+# A merchant's name may be written from right to left; the sentence around it is not.
+_MERCHANT = Markup("<bdi>{}</bdi>")
+_LABEL_OF_STATUS = {Status.COMPLETED: "number_completes", Status.REFUNDED: "number_refunded"}
+DASHBOARD = "dashboard"
+"""The parameter of a checkout that was opened from the dashboard."""
 
 
 class Texts:
@@ -117,36 +145,6 @@ def _quality(parameters: Sequence[str]) -> float:
     return 1.0
 
 
-# No page has a longer query.
-_MAX_QUERY_LENGTH = 1_024
-_MAX_ACCEPT_LANGUAGE_LENGTH = 1_000
-# The stylesheet has a width for amounts of up to each of these lengths.
-_AMOUNT_LENGTHS = (10, 14, 20, 25)
-_AMOUNT = Markup('<span class="money up-to-{}">{}</span>')
-# The end of a payment's id, by which a result page identifies it.
-_REFERENCE_LENGTH = 8
-
-# Values that most pages do not set.
-_ABSENT: Mapping[str, object] = MappingProxyType(
-    {
-        "mode": None,
-        "status": None,
-        "is_watched": False,
-        "is_reloaded": False,
-        "destination": None,
-        "has_others": False,
-        "failure": None,
-        "open_left": None,
-        "left": None,
-        "bank_answers": (),
-    }
-)
-# A merchant's name may be written from right to left; the sentence around it is not.
-_MERCHANT = Markup("<bdi>{}</bdi>")
-
-_LABEL_OF_STATUS = {Status.COMPLETED: "number_completes", Status.REFUNDED: "number_refunded"}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedNumber:
     """A test number beside a phone form: `phone` is `0900000001`, `written` is `0900 000 001`.
@@ -172,10 +170,6 @@ def offered(number: TestNumber) -> OfferedNumber:
         label=_label(number.outcome),
         after=minutes(after_ms) if after_ms else None,
     )
-
-
-DASHBOARD = "dashboard"
-"""The parameter of a checkout that was opened from the dashboard."""
 
 
 class PageRequest(msgspec.Struct, frozen=True, kw_only=True):

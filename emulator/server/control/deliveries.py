@@ -1,4 +1,4 @@
-"""The calls on deliveries to webhook endpoints."""
+"""The calls on deliveries to webhook endpoints, and on their pause."""
 
 import asyncio
 from collections.abc import Iterable
@@ -266,49 +266,6 @@ def _headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return headers
 
 
-DELIVERY = Kind(
-    noun="delivery",
-    path="/deliveries/{delivery_id}",
-    path_type=DeliveryPath,
-    item=DeliveryJson,
-    show=delivery_json,
-    unknown=(errors.UnknownDelivery,),
-)
-DELIVERIES = Resource(
-    tag="Events and deliveries",
-    description="The events, and their deliveries to endpoints. Each attempt is stored with its"
-    " request and its response or network error.",
-    operations=(
-        list_events,
-        get_event,
-        list_deliveries,
-        wait_for_delivery,
-        list_delivery_failures,
-        DELIVERY.get(
-            lambda call, name: call.engine.webhooks.deliveries.get(call.owner, name),
-            "Returns one delivery with all attempts.",
-        ),
-        DELIVERY.act(
-            "resend",
-            lambda call, name: call.engine.webhooks.deliveries.resend(call.owner, name),
-            "Sends the event again, correctly signed and without the changes of a scenario, waits"
-            " for the result and returns the delivery. The scheduled retries continue unless this"
-            " attempt succeeds.",
-            errors.UnknownEndpoint,
-        ),
-        resend_failing_deliveries,
-    ),
-    types=(EventJson,),
-    schemas=lambda: {
-        "EventType": {
-            "type": "string",
-            "description": "The type of an event.",
-            "enum": [*EVENT_TYPES_IN_ORDER],
-        }
-    },
-)
-
-
 class SetDeliveryPause(types.Body, frozen=True):
     """Whether deliveries wait."""
 
@@ -358,6 +315,47 @@ def _pause(call: Call) -> DeliveryPause:
     return DeliveryPause(left_ms is not None, None if left_ms is None else left_ms / 1000)
 
 
+DELIVERY = Kind(
+    noun="delivery",
+    path="/deliveries/{delivery_id}",
+    path_type=DeliveryPath,
+    item=DeliveryJson,
+    show=delivery_json,
+    unknown=(errors.UnknownDelivery,),
+)
+DELIVERIES = Resource(
+    tag="Events and deliveries",
+    description="The events, and their deliveries to endpoints. Each attempt is stored with its"
+    " request and its response or network error.",
+    operations=(
+        list_events,
+        get_event,
+        list_deliveries,
+        wait_for_delivery,
+        list_delivery_failures,
+        DELIVERY.get(
+            lambda call, name: call.engine.webhooks.deliveries.get(call.owner, name),
+            "Returns one delivery with all attempts.",
+        ),
+        DELIVERY.act(
+            "resend",
+            lambda call, name: call.engine.webhooks.deliveries.resend(call.owner, name),
+            "Sends the event again, correctly signed and without the changes of a scenario, waits"
+            " for the result and returns the delivery. The scheduled retries continue unless this"
+            " attempt succeeds.",
+            errors.UnknownEndpoint,
+        ),
+        resend_failing_deliveries,
+    ),
+    types=(EventJson,),
+    schemas=lambda: {
+        "EventType": {
+            "type": "string",
+            "description": "The type of an event.",
+            "enum": [*EVENT_TYPES_IN_ORDER],
+        }
+    },
+)
 DELIVERY_PAUSE = Resource(
     tag="Paused deliveries",
     description="Deliveries that wait, so that they can be released in any order, repeated or"

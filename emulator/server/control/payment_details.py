@@ -1,4 +1,4 @@
-"""A payment with its timeline and its scheduled changes."""
+"""A payment with its timeline, the causes of its changes, and what is scheduled."""
 
 from collections.abc import Iterator
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""The calls on the scenarios of an account."""
+"""The calls on the scenarios of an account, and on fault rules that belong to no scenario."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
@@ -46,6 +46,7 @@ from emulator.server.openapi.declarations import (
 MAX_CHARACTERS_AT_ONCE = 16 * 1024
 
 T = TypeVar("T")
+_MEMBERS = ("when", "then", "times")
 
 
 class SwitchScenario(Body, frozen=True):
@@ -286,9 +287,6 @@ SCENARIOS = Resource(
     ),
     schemas=scenario_schemas,
 )
-
-
-_MEMBERS = ("when", "then", "times")
 
 
 class FaultPath(Struct, frozen=True):

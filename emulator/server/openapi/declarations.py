@@ -17,6 +17,9 @@ JSON = "application/json"
 JsonObject = dict[str, Any]
 SchemaSource = type[Struct] | str
 """A struct, or the name of a schema among the components."""
+# Distinguishes a struct from the class that it shows: `AccountJson` is the schema `Account`.
+_SUFFIX = "Json"
+_INSTANT = "2026-01-01T00:00:00.000Z"
 
 
 class SuccessResponse(Struct, frozen=True):
@@ -148,10 +151,6 @@ def header(description: str, *, is_required: bool = False, **schema: Any) -> Jso
 
 Enumerations = Mapping[type[StrEnum], tuple[str, str]]
 """The component name and the description of each enumeration."""
-
-# Distinguishes a struct from the class that it shows: `AccountJson` is the schema `Account`.
-_SUFFIX = "Json"
-_INSTANT = "2026-01-01T00:00:00.000Z"
 
 
 def component_name(struct: type[Struct]) -> str:
