@@ -42,6 +42,7 @@ MEMORY = "/dev/shm"  # noqa: S108 - a new directory of it
 Integration = dict[str, Any]
 
 
+QUICK_SHOPS = [shop for shop in CORRECT_SHOPS if not shop.is_slow]
 each_handler = pytest.mark.parametrize("handler", HANDLERS, ids=language)
 
 
@@ -82,7 +83,7 @@ def test_explore_reports_nothing(integration: Integration, directory: Path) -> N
 
 
 @pytest.mark.interop
-@pytest.mark.parametrize("shop", CORRECT_SHOPS, ids=lambda shop: shop.name)
+@pytest.mark.parametrize("shop", QUICK_SHOPS, ids=lambda shop: shop.name)
 def test_explore_reports_nothing_about_a_shop_of_the_zoo(shop: Shop, directory: Path) -> None:
     """All histories of one anomaly."""
     finding = explore(shop, directory, depth=1)

@@ -111,6 +111,7 @@ def _command(shop: Shop, directory: Path, port: int) -> str:
         "BUG": shop.bug,
         "WAYS": shop.ways,
         "LAG": shop.lag_ms,
+        "WORKERS": shop.workers,
         "FORM": shop.form,
         "DATABASE": directory / "orders.sqlite",
         "PHP_CLI_SERVER_WORKERS": PHP_WORKERS,

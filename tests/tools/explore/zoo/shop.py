@@ -1,9 +1,9 @@
 """A small shop in Python. Without a bug it is correct; `bug("…")` marks each deviation.
 
 Its settings are environment variables. `WAYS` names how it learns of a payment: any of `webhook`,
-`return` and `job`, or `queue`, which handles webhooks after they are answered. With `read`, a
-webhook only says which payment to retrieve, with `list` from the list of all; with `durable`,
-orders are stored in `DATABASE`.
+`return` and `job`, or `queue`, which handles webhooks after they are answered, by `WORKERS` that
+each take `LAG` ms for one. With `read`, a webhook only says which payment to retrieve, with `list`
+from the list of all; with `durable`, orders are stored in `DATABASE`.
 `FORM` is the form of its webhooks.
 """
 
@@ -31,6 +31,8 @@ SECRET = os.environ["PAYMENTS_EMULATOR_WEBHOOK_SECRET"]
 FORM = os.environ.get("FORM", "standard")
 BUG = os.environ.get("BUG", "")
 WAYS = os.environ.get("WAYS", "webhook return job").split()
+LAG_S = int(os.environ.get("LAG", "0")) / 1000
+WORKERS = int(os.environ.get("WORKERS", "1"))
 ATTEMPTS = 3
 STATUS_EVENTS = {"processing", "failed", "expired", "completed", "refunded"}
 MAX_AGE_S = 300
@@ -544,7 +546,9 @@ def job(order: Json) -> None:
 
 def work() -> None:
     while True:
-        handle(*jobs.get())
+        job = jobs.get()
+        time.sleep(LAG_S)
+        handle(*job)
 
 
 class Handler(ShopHandler, BaseHTTPRequestHandler):
@@ -616,5 +620,6 @@ server = ShopServer(Handler, PORT)
 def serve() -> None:
     if "durable" in WAYS and DATABASE.exists():
         orders.update(json.loads(DATABASE.read_text()))
-    threading.Thread(target=work, daemon=True).start()
+    for _ in range(WORKERS):
+        threading.Thread(target=work, daemon=True).start()
     server.serve_forever()

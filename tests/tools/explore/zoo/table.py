@@ -60,6 +60,8 @@ class Shop:
     language: str
     ways: str = "webhook return job"
     lag_ms: int = 0
+    workers: int = 1
+    is_slow: bool = False
     form: str = "standard"
     bug: str = ""
     source: str = ""
