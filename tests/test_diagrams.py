@@ -24,7 +24,7 @@ def test_bars_that_overlap_lie_side_by_side() -> None:
             Line(**end, ends="second"),
             Line(**end, ends="third"),
             Line(**end),
-        ],
+        ]
     )
     assert diagram.has_bars
     assert [[bar.place for bar in line.bars] for line in diagram.lines] == [

@@ -128,13 +128,7 @@ def emulator(*options: str, probe: bytes = b"") -> Iterator[Server]:
         command += ["--checkout-port", str(checkout_port)]
         command += ["--database", str(Path(directory, "emulator.sqlite3")), *options]
         probe = probe or _get("/_emulator/health")
-        launch = Launch(
-            name="emulator",
-            command=command,
-            cwd=REPOSITORY,
-            port=port,
-            probe=probe,
-        )
+        launch = Launch(name="emulator", command=command, cwd=REPOSITORY, port=port, probe=probe)
         with running(launch, log=Path(directory, "log")) as server:
             yield server
 

@@ -210,10 +210,7 @@ class PaymentMachine(RuleBasedStateMachine):
     @rule(who=WHO, **ACTS["cancel"])
     def cancel(self, who: int, which: int) -> None:
         caller = self.caller(who)
-        self.act(
-            *(caller, which, "cancel", None),
-            self.model.cancel,
-        )
+        self.act(*(caller, which, "cancel", None), self.model.cancel)
 
     @rule(who=WHO, **ACTS["transition"])
     def transition(self, who: int, which: int, edge: tuple[str, str], **body: Any) -> None:

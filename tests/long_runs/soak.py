@@ -74,10 +74,7 @@ class Soak:
 
     async def run(self) -> None:
         """Open all connections, and then load the server until the end of the visits."""
-        jobs = {
-            self.stay_idle: self.load.idle,
-            self.read_stream: self.load.streams,
-        }
+        jobs = {self.stay_idle: self.load.idle, self.read_stream: self.load.streams}
         async with WebhookReceiver() as receiver, asyncio.TaskGroup() as group:
             await receiver.listen("127.0.0.1")
             tasks = [
@@ -154,10 +151,7 @@ def request(method: str, path: str, key: str = TEST_KEY) -> bytes:
 def sample(pid: int | str) -> Sample:
     lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
     status = {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
-    return Sample(
-        memory_mib=int(status["VmRSS"][0]) / 1_024,
-        descriptors=descriptors(pid),
-    )
+    return Sample(memory_mib=int(status["VmRSS"][0]) / 1_024, descriptors=descriptors(pid))
 
 
 def descriptors(pid: int | str) -> int:

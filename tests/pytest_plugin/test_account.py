@@ -140,10 +140,7 @@ def test_wrong_arguments_are_refused_before_any_call(
         call(account)
 
 
-@pytest.mark.parametrize(
-    ("phone", "status", "reason", "method"),
-    rows(__file__, "phones"),
-)
+@pytest.mark.parametrize(("phone", "status", "reason", "method"), rows(__file__, "phones"))
 def test_a_customer_pays_by_phone(
     account: PaymentsAccount, phone: str | None, status: str, reason: str | None, method: str
 ) -> None:
@@ -154,10 +151,7 @@ def test_a_customer_pays_by_phone(
     assert account.history(payment_id)["reason"] == reason
 
 
-@pytest.mark.parametrize(
-    ("submitted", "method", "status"),
-    rows(__file__, "methods"),
-)
+@pytest.mark.parametrize(("submitted", "method", "status"), rows(__file__, "methods"))
 def test_the_emulator_chooses_a_phone_or_a_bank_that_pays(
     account: PaymentsAccount, submitted: dict[str, str], method: str, status: str
 ) -> None:
@@ -171,10 +165,7 @@ def test_a_customer_pays_at_a_bank(account: PaymentsAccount) -> None:
     assert account.answer(payment_id, "approve")["status"] == "completed"
 
 
-@pytest.mark.parametrize(
-    ("submitted", "refusal"),
-    rows(__file__, "contradictions"),
-)
+@pytest.mark.parametrize(("submitted", "refusal"), rows(__file__, "contradictions"))
 def test_contradictory_arguments_are_refused_by_the_emulator(
     account: PaymentsAccount, submitted: dict[str, Any], refusal: str
 ) -> None:
@@ -226,10 +217,7 @@ def test_payments_are_listed_in_order_and_in_their_present_state(account: Paymen
     assert [payment["status"] for payment in listed] == ["completed", "pending"]
 
 
-@pytest.mark.parametrize(
-    ("fault", "statuses"),
-    rows(__file__, "faults"),
-)
+@pytest.mark.parametrize(("fault", "statuses"), rows(__file__, "faults"))
 def test_a_fault_applies_once_or_to_all_requests_that_it_selects(
     account: PaymentsAccount, fault: dict[str, Any], statuses: list[int]
 ) -> None:

@@ -222,9 +222,7 @@ REFUSED_BODIES = [
 ]
 
 
-async def test_a_body_that_is_no_small_form_is_refused_with_a_page(
-    emulator: World,
-) -> None:
+async def test_a_body_that_is_no_small_form_is_refused_with_a_page(emulator: World) -> None:
     visitor = await customer(emulator)
     for leaf in ("", "/answer", "/cancel"):
         unknown = await emulator.pages.post(f"/c/unknown{leaf}", data={"a": "b"})
@@ -290,9 +288,7 @@ async def test_every_other_address_of_the_checkout_listener_is_a_page_with_404(
     assert page.heading == "እንዲህ ያለ ገጽ የለም"
 
 
-async def test_a_tool_that_waits_for_the_port_gets_200_and_a_line_of_text(
-    emulator: World,
-) -> None:
+async def test_a_tool_that_waits_for_the_port_gets_200_and_a_line_of_text(emulator: World) -> None:
     url = f"http://127.0.0.1:{CHECKOUT_PORT}/"
     for accept in ("*/*", "text/html", "application/json"):
         response = await emulator.pages.get(url, headers={"accept": accept})

@@ -4,14 +4,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.server.checkout.browser.states import ASKED, STATES
-from tests.server.checkout.browser.tabs import (
-    PHONE,
-    SCHEMES,
-    SCREENSHOTS,
-    Device,
-    OpenTab,
-    Tab,
-)
+from tests.server.checkout.browser.tabs import PHONE, SCHEMES, SCREENSHOTS, Device, OpenTab, Tab
 
 MAX_BYTES = 60_000
 MAX_PICTURE_BYTES = 200_000
