@@ -57,9 +57,6 @@ def test_every_response_has_a_status_and_a_code_of_the_right_form() -> None:
             assert issubclass(kind, InvalidField), "only the name of a field can become a code"
         else:
             assert re.fullmatch(r"[a-z]+(_[a-z]+)*", response.code), kind
-
-
-def test_the_response_to_an_unexpected_error_has_the_form_of_the_others() -> None:
     assert INTERNAL_ERROR_BODY.startswith(b'{"error":{"code":"internal_error","message":"')
 
 

@@ -69,35 +69,29 @@ class Merchant:
 
     async def create(self, **changes: Any) -> dict[str, Any]:
         urls = {"success_url": self.shop.success_url, "cancel_url": self.shop.cancel_url}
-        return await self._post("/v1/payments", order(**{**urls, **changes}))
+        return await self._send("POST", "/v1/payments", order(**{**urls, **changes}))
 
     async def pay(self, payment: dict[str, Any], method: str, **target: str) -> None:
         """Submit a payment: `phone=` or `bank=` is the target."""
-        await self._post(_path(payment, "pay"), {"method": method, **target})
+        await self._send("POST", _path(payment, "pay"), {"method": method, **target})
 
     async def answer(self, payment: dict[str, Any], answer: str) -> None:
         """Answer on the phone, or at the bank."""
-        await self._post(_path(payment, "answer"), {"answer": answer})
+        await self._send("POST", _path(payment, "answer"), {"answer": answer})
 
     async def transition(self, payment: dict[str, Any], *statuses: str) -> None:
         for status in statuses:
-            await self._post(_path(payment, "transition"), {"status": status})
+            await self._send("POST", _path(payment, "transition"), {"status": status})
 
     async def advance(self, seconds: float) -> None:
-        await self._post("/_emulator/clock/advance", {"seconds": seconds})
+        await self._send("POST", "/_emulator/clock/advance", {"seconds": seconds})
 
     async def scenario(self, name: str, rules: dict[str, Any]) -> None:
         body = {"version": 1, "name": name, **rules}
-        response = await self.api.put(
-            f"/_emulator/scenarios/{name}", json=body, headers=headers(self.key)
-        )
-        assert response.is_success, response.text
+        await self._send("PUT", f"/_emulator/scenarios/{name}", body)
 
     async def set_clock(self, *, frozen: bool) -> None:
-        response = await self.api.put(
-            "/_emulator/clock", json={"frozen": frozen}, headers=headers(self.key)
-        )
-        assert response.is_success, response.text
+        await self._send("PUT", "/_emulator/clock", {"frozen": frozen})
 
     async def timeline(self, payment: dict[str, Any]) -> list[str]:
         response = await self.api.get(_path(payment), headers=headers(self.key))
@@ -106,8 +100,8 @@ class Merchant:
     async def status(self, payment: dict[str, Any]) -> str:
         return (await self.timeline(payment))[-1]
 
-    async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        response = await self.api.post(path, json=body, headers=headers(self.key))
+    async def _send(self, method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        response = await self.api.request(method, path, json=body, headers=headers(self.key))
         assert response.is_success, response.text
         return dict(response.json())
 
