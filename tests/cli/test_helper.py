@@ -8,17 +8,7 @@ from tests.cli.invocation import output, usage_error
 from tests.tables import rows
 
 
-@pytest.mark.parametrize(
-    ("arguments", "beginning", "name"),
-    [
-        (["node"], "/* eslint-disable */\n", "export const startEmulator: "),
-        (["node", "--js"], "/* eslint-disable */\n", "export const startEmulator = "),
-        (["php"], "<?php\n", "final class PaymentsEmulator\n"),
-        (["java"], "// Test helper", "public final class PaymentsEmulator {\n"),
-        (["go"], "// Package paymentsemulator", "\n\tBaseURL, CheckoutURL "),
-        (["agent"], "# Coding agents\n", "payments-emulator explore --replay "),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "beginning", "name"), rows(__file__, "files"))
 def test_the_command_prints_one_file(arguments: list[str], beginning: str, name: str) -> None:
     code, text = output("helper", *arguments)
     assert not code

@@ -51,17 +51,21 @@ async def test_a_command_that_takes_too_long_is_ended() -> None:
     assert await ran(*shell("exec sleep 1000"), max_ms=100) == (None, b"")
 
 
-async def test_what_a_command_leaves_behind_ends_with_it(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
+async def ends_what_holds_a_pipe(directory: Path, script: str, **variables: str) -> None:
+    """Run a script that opens the pipe HELD; the pipe ends when no process holds it."""
+    pipe = directory / "pipe"
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        code, _ = await ran(*shell('sleep 1000 >"$HELD" &'), HELD=str(pipe))
+        code, _ = await ran(*shell(script), HELD=str(pipe), **variables)
         os.set_blocking(reading, True)
-        # The pipe ends when no process holds its other end.
         assert (code, os.read(reading, 1)) == (0, b"")
     finally:
         os.close(reading)
+
+
+async def test_what_a_command_leaves_behind_ends_with_it(tmp_path: Path) -> None:
+    await ends_what_holds_a_pipe(tmp_path, 'sleep 1000 >"$HELD" &')
 
 
 # Its child leaves the process group before it ends; without a word it leaves its environment, too.
@@ -86,14 +90,5 @@ async def test_an_output_that_another_process_holds_is_not_awaited_for_long() ->
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs the files of Linux")
 async def test_a_child_in_a_session_of_its_own_ends_with_the_command(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        leaving = shell('exec "$PYTHON" -c "$LEAVING" marked 9>"$HELD"')
-        variables = {"PYTHON": sys.executable, "LEAVING": LEAVING, "HELD": str(pipe)}
-        code, _ = await ran(*leaving, **variables)
-        os.set_blocking(reading, True)
-        assert (code, os.read(reading, 1)) == (0, b"")
-    finally:
-        os.close(reading)
+    script = 'exec "$PYTHON" -c "$LEAVING" marked 9>"$HELD"'
+    await ends_what_holds_a_pipe(tmp_path, script, PYTHON=sys.executable, LEAVING=LEAVING)
