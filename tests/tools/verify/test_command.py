@@ -9,11 +9,9 @@ import pytest
 from emulator.cli.verify import VerifyOptions, VerifyProgress, run_comparison
 from emulator.domain.clauses import CLAUSES
 from tests.cli.invocation import (
-    error_line,
     invoke,
     output,
     run_on_terminal,
-    run_with_closed_pipe,
     unfolded,
     usage_error,
 )
@@ -211,24 +209,6 @@ def test_a_server_that_cannot_be_compared_is_explained(server: Server) -> None:
     )
     limited = ("--base-url", url(server), "--key", limited_key(server, nth=1, retry_after_s=61))
     assert usage_error("verify", *limited) == f"{url(server)}: {TOO_LONG}"
-
-
-@pytest.mark.deep
-def test_the_result_is_printed_although_a_file_cannot_be_written(
-    tmp_path: Path, server: Server
-) -> None:
-    (tmp_path / "is-gone").symlink_to("/proc/self")
-    result = tmp_path / "is-gone" / "result.json"
-    options = ("--base-url", url(server), "--key", TEST_KEY, "--json", str(result))
-    ended = invoke("verify", *options)
-    assert error_line(ended).startswith(f"flag --json: cannot write '{result}': ")
-    assert "Drifts" in ended.stdout
-
-
-@pytest.mark.deep
-def test_a_closed_pipe_does_not_change_the_exit_code(server: Server) -> None:
-    ended = run_with_closed_pipe("verify", "--base-url", url(server), "--key", TEST_KEY)
-    assert (ended.returncode, ended.stderr) == (1, "")
 
 
 @pytest.mark.deep

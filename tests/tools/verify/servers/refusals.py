@@ -129,18 +129,11 @@ REQUESTS = {
         lambda request, reply: reply.status == 400 and request.body.get("currency") == "USD",
     ),
     "takes a slash after the path: (7.9)": as_payments(f"{PAYMENTS}/"),
-    "redirects a slash after the path: 1.2 (1.3 7.9)": replying(
-        Reply(status=307, content=b"", headers={"location": PAYMENTS}),
-        at(f"{PAYMENTS}/"),
-    ),
     "looks for the payment to delete: (7.13)": replying(
         refusal(404, "payment_not_found"), of_method("DELETE")
     ),
     "has a second version: (9.1)": as_payments("/v2/payments"),
     "knows every path: 7.9": replying(Reply.of(200, {"status": "ok"}), AT_UNKNOWN_PATH),
-    "redirects an unknown path: 1.2 7.9 (1.3)": replying(
-        Reply(status=307, content=b"", headers={"location": "/elsewhere"}), AT_UNKNOWN_PATH
-    ),
     "has a website": replying(WEBSITE, lambda request: not request.path.startswith("/v1/")),
     "takes a PATCH: (4.0.3)": replying(Reply.of(200, {"changed": 0}), of_method("PATCH")),
     "needs no version: (9.1)": as_payments("/payments"),
@@ -174,12 +167,10 @@ ERRORS = {
     "names the field of a 404: (7.4)": members(404, param="id"),
     "has an empty error: 7.2 7.3 (7.13)": errors(lambda _: {}, 404),
     "has errors with a link: (7.1)": members(doc_url="https://example.com"),
-    "has a link in a 401: (7.1)": members(401, doc_url="https://example.com"),
     "numbers errors: (7.1)": replies(
         lambda _, reply: reply.with_json({**reply.json, "request_id": "req_1"}),
         lambda _, reply: reply.status >= 400,
     ),
-    "names the field of a 401: (7.4)": members(401, param="authorization"),
     "has errors without an object: 2.3.1 7.1 (7.13)": errors(lambda error: error["message"], 401),
     f"has errors of text: 2.3.1 7.1 4.1.18 {_EVERY_400} (7.10 7.13)": errors(
         lambda error: error["message"]
@@ -205,15 +196,10 @@ def too_often(times: int = 1, **headers: str) -> Change:
 
 
 ENCODINGS = {
-    "answers in text: 1.2": headers(at_unknown_path, content_type="text/plain"),
     "answers everything in text: 1.2": headers(content_type="text/plain"),
-    "answers everything in HTML: 1.2": headers(content_type="text/html; charset=utf-8"),
     "has no media types: 1.2": headers(content_type=None),
     "has a charset: (1.2)": headers(content_type="application/json; charset=utf-8"),
     "has problems: (1.2)": headers(content_type="application/problem+json"),
-    "has problems in refusals: (1.2)": headers(
-        of_status(400, 401, 404, 409), content_type="application/problem+json"
-    ),
     "has text as JSON: (1.2)": headers(content_type="application/hal+json"),
     "writes UTF-16: 1.2": contents(
         lambda reply: json.dumps(reply.json, ensure_ascii=False).encode("utf-16")
