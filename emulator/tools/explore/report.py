@@ -32,6 +32,7 @@ from emulator.reporting import PLAIN, JUnitCase, Paint, html_report, junit_file,
 from emulator.scenarios.scenario_file import VERSION
 from emulator.scenarios.values import Json
 from emulator.settings import data_directory
+from emulator.summaries import PaymentSummary, moment_text, payment_summary
 from emulator.tools.explore.anomalies import ANOMALY_BY_NAME
 from emulator.tools.explore.exploration import Exploration, Result
 from emulator.tools.explore.histories import History, HistoryName, build_history
@@ -177,7 +178,7 @@ def failure_lines(failure: HistoryFailure, paint: Paint) -> list[str]:
     """The history as steps, with what was expected and seen after one of them."""
     trace, verdict = failure.observation.trace, failure.verdict.id
     head = f"{paint('red', verdict)}: {escape_controls(failure.observation.history.title)}"
-    lines = []
+    lines = [f"  {summary.text}" for summary in _payments(failure)]
     width = len(str(len(trace)))
     outcome = (f"expected: {failure.expected}", f"seen: {failure.seen}")
     for number, step in enumerate(trace, 1):
@@ -188,6 +189,14 @@ def failure_lines(failure: HistoryFailure, paint: Paint) -> list[str]:
     first, *others = ADVICE[verdict]
     advice = [f"  what to do: {first}", *(f"    {line}" for line in others)]
     return [head, *map(escape_controls, lines), *notes, *advice]
+
+
+def _payments(failure: HistoryFailure) -> list[PaymentSummary]:
+    return [
+        payment_summary({**payment, "status": order.statuses[payment["id"]]})
+        for order in failure.observation.orders
+        for payment in order.payments
+    ]
 
 
 def _step_text(step: TracedStep) -> str:
@@ -208,12 +217,13 @@ def report(name: str, exploration: Exploration, saved: Mapping[str, str]) -> byt
     first, *counts = summary_lines(exploration)
     return html_report(
         "explore",
-        {"quote": quote},
+        {"quote": quote, "moment": moment_text},
         name=name,
         summary=first,
         counts=counts,
         failures=[
-            (each, failure_diagram(each), what_to_do(each.verdict)) for each in exploration.failures
+            (each, _payments(each), failure_diagram(each), what_to_do(each.verdict))
+            for each in exploration.failures
         ],
         saved=saved,
         ran=Counter(anomaly for anomaly, _ in rows),

@@ -66,6 +66,7 @@ def explored(shop: SmallShop, directory: Path, *flags: str) -> list[str]:
 def test_a_race_is_found_saved_and_replayed(racy: SmallShop, tmp_path: Path) -> None:
     lines = explored(racy, tmp_path, "--depth", "1", "--max-failures", "1")
     assert lines[0] == RACE
+    assert re.fullmatch(r"  .+  ETB \d+\.\d\d  completed  .+ UTC  …\w{8}", lines[1]), lines[1]
     delivered = lines.index("  6  payment.completed is delivered twice at once → 200 and 200")
     assert lines[delivered + 1 :][:3] == [
         "  7  the customer's browser opens success_url → 200",
@@ -110,6 +111,7 @@ def test_the_results_are_written_as_junit_and_html(racy: SmallShop, tmp_path: Pa
     # A handler that ran alone is one line with a bar.
     assert 'class="bar lane-1 place-1 whole"></span>' in page
     assert "explore --replay" in page
+    assert page.count('<li class="summary">') >= len(failures)
     assert "Two handlers, or a handler and its repetition" in page
     assert '<th scope="row">at-once payment.completed</th>' in page
     assert '<td class="bad">1</td>' in page
