@@ -98,8 +98,9 @@ WARNINGS = {slug: Tolerance(**members) for slug, members in _TEXTS["warnings"].i
 
 
 def clauses_of_code(code: str) -> tuple[Clause, ...]:
-    """The clauses whose text names an error code of `/v1`."""
-    return tuple(clause for clause in CLAUSES if f"`{code}`" in clause.here)
+    """The clauses whose text, or whose warning with `--strict`, names an error code of `/v1`."""
+    of_warnings = {each.clause for each in WARNINGS.values() if each.strict_code == code}
+    return tuple(each for each in CLAUSES if f"`{code}`" in each.here or each.number in of_warnings)
 
 
 def tolerance_of(slug: str) -> Tolerance:

@@ -43,12 +43,12 @@ _OF_FIELDS = (
 def v1_codes_table() -> str:
     """Every code of `/v1`."""
     causes = {**_field_causes(), **_class_causes()}
-    return _codes((*entry, causes[entry[1]]) for entry in sorted(_codes_of("v1"), key=_order))
+    return _codes((*entry, causes[entry[1]]) for entry in sorted(codes_of("v1"), key=_order))
 
 
 def control_codes_table() -> str:
     """Every code that the control API has and `/v1` does not have; those of fields are one row."""
-    causes, own = _class_causes(), _codes_of("control").keys() - _codes_of("v1")
+    causes, own = _class_causes(), codes_of("control").keys() - codes_of("v1")
     of_fields = {(status, code) for status, code in own if code not in causes}
     assert all(
         status == HTTPStatus.BAD_REQUEST and code.startswith("invalid_")
@@ -108,7 +108,7 @@ async def _refused_cursor() -> dict[str, str]:
     return error
 
 
-def _codes_of(name: str) -> dict[tuple[int, str], None]:
+def codes_of(name: str) -> dict[tuple[int, str], None]:
     """The statuses and codes of the operations of a document, in its order."""
     document = documents(DEFAULT_METHODS)[name]("")
     found: dict[tuple[int, str], None] = {}

@@ -290,11 +290,10 @@ def _genuine(delivery: DeliveryDetail) -> list[Attempt]:
 
 def _answers(delivery: DeliveryDetail) -> str:
     results = [attempt.result for attempt in _genuine(delivery)][-MAX_SHOWN_ANSWERS:]
-    texts = [str(each.response.status if each.response else each.error) for each in results]
-    counts = [(text, len(list(equal))) for text, equal in groupby(texts)]
-    shown = (text if count == 1 else f"{text} ×{count}" for text, count in counts)
-    verb = "answered" if any(each.response for each in results) else "not answered:"
-    return f"{verb} {', '.join(shown)}"
+    texts = (str(each.response.status if each.response else each.error) for each in results)
+    counts = ((text, len([*equal])) for text, equal in groupby(texts))
+    shown = ", ".join(f"{text} ×{count}" if count > 1 else text for text, count in counts)
+    return f"{'answered' if any(each.response for each in results) else 'not answered:'} {shown}"
 
 
 def _state(delivery: DeliveryDetail) -> DeliveryState:
