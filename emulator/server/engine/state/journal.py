@@ -134,7 +134,12 @@ class Journal:
 
     def kinds(self) -> Counter[tuple[int, str | None]]:
         """The numbers of the entries by status and error code."""
-        return Counter((entry.status, _error_code(entry)) for entry in self._entries)
+        kinds: Counter[tuple[int, str | None]] = Counter()
+        equal = Counter((entry.status, entry.error) for entry in self._entries)
+        for (status, error), count in equal.items():
+            code = msgspec.json.decode(error)["error"]["code"] if status and error else None
+            kinds[status, code] += count
+        return kinds
 
     def warnings(self) -> Counter[str]:
         """The numbers of the warnings by kind."""
@@ -192,11 +197,6 @@ class Journal:
 def warning_kind(slug: str) -> str:
     """The kind of a warning: its slug without the name of a parameter."""
     return slug.partition(":")[0]
-
-
-def _error_code(entry: JournalEntry) -> str | None:
-    has_error = entry.status and entry.error
-    return msgspec.json.decode(entry.error)["error"]["code"] if has_error else None
 
 
 def _shortened(entry: JournalEntry) -> JournalEntry:
