@@ -224,32 +224,24 @@ class GivenAccount:
 class TemporaryAccount:
     """An account that is created for a block, and deleted at its end unless `is_kept`.
 
-    `undeleted` is its name if it could not be deleted. With a unique name, it is also deleted when
-    the response with its id was lost.
+    `undeleted` is its name if it could not be deleted.
     """
 
-    def __init__(
-        self, send: Send, settings: Mapping[str, object], *, has_unique_name: bool = False
-    ) -> None:
+    def __init__(self, send: Send, settings: Mapping[str, object]) -> None:
         self.id = ""
         self.key = ""
         self.is_kept = False
         self.undeleted: str | None = None
         self._send = send
         self._settings = settings
-        self._has_unique_name = has_unique_name
 
     async def __aenter__(self) -> Self:
         """Raises AccountNotCreated, and PaymentsEmulatorError if no connection is possible."""
-        try:
-            response = await self._send(calls.CREATE_ACCOUNT(body=self._settings))
-            self.key = str(response.member("test_key"))
-            if response.status != 201 or not is_well_formed_key(self.key):
-                raise AccountNotCreated(response.explanation, response)
-            self.id = str(response.member("id"))
-        except BaseException:
-            await self._delete()
-            raise
+        response = await self._send(calls.CREATE_ACCOUNT(body=self._settings))
+        self.key = str(response.member("test_key"))
+        if response.status != 201 or not is_well_formed_key(self.key):
+            raise AccountNotCreated(response.explanation, response)
+        self.id = str(response.member("id"))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -257,21 +249,10 @@ class TemporaryAccount:
             await self._delete()
 
     async def _delete(self) -> None:
-        try:
-            async with asyncio.timeout(MAX_DELETION_S):
-                ids = [self.id] if self.id else await self._ids_by_name()
-                statuses = [(await self._send(calls.DELETE_ACCOUNT(each))).status for each in ids]
-                is_deleted = {204, 404}.issuperset(statuses)
-        except (TimeoutError, LookupError):
+        if self.id:
             is_deleted = False
-        self.undeleted = None if is_deleted else str(self._settings["name"])
-
-    async def _ids_by_name(self) -> list[str]:
-        """The ids of accounts with the unique name. Raises LookupError if none can be listed."""
-        if not self._has_unique_name:
-            return []
-        accounts = (await self._send(calls.ACCOUNTS)).member("data")
-        if not isinstance(accounts, list):
-            raise LookupError
-        name = self._settings["name"]
-        return [str(account["id"]) for account in accounts if account.get("name") == name]
+            with suppress(TimeoutError):
+                async with asyncio.timeout(MAX_DELETION_S):
+                    response = await self._send(calls.DELETE_ACCOUNT(self.id))
+                    is_deleted = response.status in (204, 404)
+            self.undeleted = None if is_deleted else str(self._settings["name"])

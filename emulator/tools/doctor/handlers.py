@@ -111,7 +111,7 @@ class PingAccount(TemporaryAccount):
 
     def __init__(self, control: EmulatorClient) -> None:
         name = f"doctor {ids.stream_key(None).hex()[:_NAME_DIGITS]}"
-        super().__init__(control.try_to_send, {"name": name, "clock": "real"}, has_unique_name=True)
+        super().__init__(control.try_to_send, {"name": name, "clock": "real"})
         self._control = control
         self._ping_slots = asyncio.Semaphore(MAX_CONCURRENT_PINGS)
         # The `Date` headers of the merchant's servers, by their URL.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook
 
-from emulator.http.client import AccountNotCreated, EmulatorClient
+from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import EmulatorCall
 from emulator.http.response import HttpResponse
 from emulator.tools.doctor.handlers import (
@@ -229,20 +229,3 @@ async def test_an_account_that_cannot_be_deleted_is_a_problem_with_its_name() ->
         pass
     assert account.undeleted is not None
     assert account.undeleted.startswith("doctor ")
-
-
-class SilentServer(EmulatorClient):
-    """A server that executes a POST, but whose response is lost."""
-
-    async def try_to_send(self, call: EmulatorCall[object]) -> HttpResponse:
-        response = await EmulatorClient.try_to_send(self, call)
-        assert not response.is_error
-        return HttpResponse(failure="timed out after 2 s") if call.method == "POST" else response
-
-
-async def test_an_account_whose_response_was_lost_is_deleted(url: str) -> None:
-    before = await call(url, "GET", ACCOUNTS)
-    account = PingAccount(server_at(url, SilentServer))
-    with pytest.raises(AccountNotCreated, match="timed out after 2 s"):
-        await account.__aenter__()
-    assert await call(url, "GET", ACCOUNTS) == before
