@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 
@@ -33,7 +34,6 @@ MAX_CACHED_CHARACTERS = 16_384
 Forms = frozenset[WebhookForm]
 
 _SUFFIXES = frozenset({".yaml", ".yml"})
-_cached: "dict[tuple[str, Forms], Reading]" = {}
 
 
 class Reading(Struct, frozen=True, kw_only=True):
@@ -66,17 +66,10 @@ def read_scenario(
 ) -> Reading:
     """As `parse_scenario`, for callers that collect the problems of several files.
 
-    A text without problems is read once: `replay` needs the shipped files three times.
+    A short text is read once: `replay` needs the shipped files three times.
     """
-    earlier = _cached.get((text, forms))
-    if earlier is not None and earlier.scenario and name in (None, earlier.scenario.name):
-        return earlier
-    reading = _read(text, source, name, forms)
-    if reading.scenario and name is None and len(text) <= MAX_CACHED_CHARACTERS:
-        if len(_cached) == MAX_CACHED:
-            _cached.pop(next(iter(_cached)), None)  # Several threads read texts.
-        _cached[text, forms] = reading
-    return reading
+    read = _read if len(text) > MAX_CACHED_CHARACTERS else _read_once
+    return read(text, source, name, forms)
 
 
 def _read(text: str, source: str, name: str | None, forms: Forms) -> Reading:
@@ -104,6 +97,9 @@ def _read(text: str, source: str, name: str | None, forms: Forms) -> Reading:
         column=place.column,
         text=text,
     )
+
+
+_read_once = lru_cache(MAX_CACHED)(_read)
 
 
 def read_fault_rule_text(text: str, source: str) -> FaultRule:
