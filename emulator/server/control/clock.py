@@ -24,7 +24,7 @@ from emulator.server.openapi.declarations import (
 
 _NEXT = "next"
 _BACKGROUND = "background"
-# The members of an advance, of which exactly one is given.
+# The members of an advance: exactly one is given.
 _DISTANCES = ("seconds", "until", "to")
 
 
