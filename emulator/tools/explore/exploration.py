@@ -77,6 +77,7 @@ class Exploration:
     ) -> None:
         self.existing, self.done = Counter[int](), Counter[int]()
         self.ran = self.equivalent = self.containing_failure = self.held_alone = 0
+        self.failed_once = 0
         self.complete_size: int | None = None
         self.usual: dict[str, Observation] = {}
         self.results: list[Result] = []
@@ -213,6 +214,7 @@ class Exploration:
         """A failed history after it ran alone: passed where only its end was late before."""
         before = tuple(each.history.name for each in self.results[-MAX_BEFORE:])
         again: HistoryFailure | None = failure
+        self.failed_once += 1
         try:
             # A request without a response would take as long once more.
             if not failure.observation.hung_alone:
@@ -220,6 +222,7 @@ class Exploration:
                     result, again = await self._repeated(result, failure)
         except UserError as error:
             again = replace(failure, runs=f"not repeated: {error.lines[0]}")
+        self.failed_once -= 1
         self.held_alone += again is None
         return replace(result, failure=again and replace(again, before=before))
 

@@ -62,6 +62,7 @@ def summary_lines(exploration: Exploration) -> list[str]:
     seconds, others = exploration.duration_ms / 1000, exploration.containing_failure
     failed, held = f"{len(exploration.failures) or 'none'} failed", exploration.held_alone
     failed += f", {held:,} held alone" if held else ""
+    failed += ", 1 failed and was not repeated" * exploration.failed_once
     time = f"{ran:,} ran in {seconds:.1f} s"
     if equivalent:
         time += f", {equivalent:,} differ from one of them only in the order of independent steps"

@@ -288,6 +288,23 @@ async def test_a_failure_is_not_lost_when_it_cannot_be_repeated(tmp_path: Path) 
     assert failure.runs.startswith("not repeated: cannot read the state of order")
 
 
+async def test_a_failure_whose_repetition_is_interrupted_is_in_the_summary(tmp_path: Path) -> None:
+    loop = asyncio.get_running_loop()
+
+    def interrupt_the_repetition(_: int) -> None:
+        if any(order["shipments"] > 1 for order in shop.orders.values()):
+            loop.call_soon_threadsafe(running.cancel)
+
+    with small_shop() as shop:
+        shop.repeats, shop.on_start = True, interrupt_the_repetition
+        async with exploring(shop, tmp_path, WaitingClock(), depth=1) as exploration:
+            running = asyncio.create_task(exploration.run())
+            with pytest.raises(asyncio.CancelledError):
+                await running
+    first, *_ = summary_lines(exploration)
+    assert first.endswith(": none failed, 1 failed and was not repeated")
+
+
 async def test_a_replay_runs_the_histories_before_where_the_history_alone_holds(
     tmp_path: Path,
 ) -> None:
