@@ -127,10 +127,6 @@ def parse_checkout_url(text: str) -> str:
     return parse_url(text).rstrip("/")
 
 
-def _parse_vary(text: str) -> str:
-    return vary_setting(text)
-
-
 def _parse_rate_limit(text: str) -> RateLimit:
     match = _RATE_LIMIT.fullmatch(text)
     if match is None or int(match[1]) > MAX_REQUESTS:
@@ -184,6 +180,6 @@ RATE_LIMIT = OptionType(
     "LIMIT",
 )
 VARY = OptionType(
-    _parse_vary, "names of variants, or a seed", "NAMES|SEED", form=Form.TEXT_OR_INTEGER
+    vary_setting, "names of variants, or a seed", "NAMES|SEED", form=Form.TEXT_OR_INTEGER
 )
 LOG_FORMAT = OptionType(_text_if(LOG_FORMATS.__contains__), " or ".join(LOG_FORMATS), "FORMAT")

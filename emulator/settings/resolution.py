@@ -54,44 +54,44 @@ def _has_one_path_twice(settings: Settings) -> bool:
 
 RULES = (
     OptionRule(
-        options=("checkout-port", "port"),
-        is_broken=lambda settings: settings.port == settings.checkout_port != 0,
-        problem="found the same port for the API and the checkout pages, expected two ports",
+        ("checkout-port", "port"),
+        lambda settings: settings.port == settings.checkout_port != 0,
+        "found the same port for the API and the checkout pages, expected two ports",
     ),
     OptionRule(
-        options=("tls-cert", "tls-key"),
-        is_broken=lambda settings: (settings.tls_cert is None) != (settings.tls_key is None),
-        problem="found one of --tls-cert and --tls-key, expected both",
+        ("tls-cert", "tls-key"),
+        lambda settings: (settings.tls_cert is None) != (settings.tls_key is None),
+        "found one of --tls-cert and --tls-key, expected both",
     ),
     OptionRule(
-        options=("methods",),
-        is_broken=lambda settings: not settings.methods,
-        problem="found no method, expected at least one",
+        ("methods",),
+        lambda settings: not settings.methods,
+        "found no method, expected at least one",
     ),
     OptionRule(
-        options=("methods",),
-        is_broken=lambda settings: len(set(settings.methods)) < len(settings.methods),
-        problem="found a method twice, expected each once",
+        ("methods",),
+        lambda settings: len({*settings.methods}) < len(settings.methods),
+        "found a method twice, expected each once",
     ),
     OptionRule(
-        options=("webhook-secret", "webhook-url"),
-        is_broken=lambda settings: bool(settings.webhook_secret) and not settings.webhook_url,
-        problem="found a secret without a webhook URL, expected --webhook-url too",
+        ("webhook-secret", "webhook-url"),
+        lambda settings: bool(settings.webhook_secret) and not settings.webhook_url,
+        "found a secret without a webhook URL, expected --webhook-url too",
     ),
     OptionRule(
-        options=("webhook-secret", "webhook-format"),
-        is_broken=_is_unfit_for_standard,
-        problem=f"found a secret of another form, expected {SecretFormat.BASE64.expected}",
+        ("webhook-secret", "webhook-format"),
+        _is_unfit_for_standard,
+        f"found a secret of another form, expected {SecretFormat.BASE64.expected}",
     ),
     OptionRule(
-        options=("ready-file", "clock-file", "database"),
-        is_broken=_has_one_path_twice,
-        problem="found the path of --clock-file, --ready-file or --database, expected another one",
+        ("ready-file", "clock-file", "database"),
+        _has_one_path_twice,
+        "found the path of --clock-file, --ready-file or --database, expected another one",
     ),
     OptionRule(
-        options=("watch", "scenarios"),
-        is_broken=lambda settings: settings.watch and not settings.scenarios,
-        problem="found no scenario files to watch, expected --scenarios too",
+        ("watch", "scenarios"),
+        lambda settings: settings.watch and not settings.scenarios,
+        "found no scenario files to watch, expected --scenarios too",
     ),
 )
 

@@ -27,26 +27,12 @@ def test_docker_podman_and_kubernetes_are_recognised(tmp_path: Path) -> None:
     assert is_in_container({}, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("host", "loopback"),
-    [
-        ("localhost", True),
-        ("localhost.", True),
-        ("shop.localhost", True),
-        ("127.0.0.1", True),
-        ("127.9.9.9", True),
-        ("::1", True),
-        ("0.0.0.0", True),  # noqa: S104 - a name in a URL, nothing is bound
-        ("::", True),
-        ("shop", False),
-        ("localhost.example", False),
-        ("10.0.0.1", False),
-        ("host.docker.internal", False),
-        ("", False),
-    ],
-)
-def test_loopback_hosts_mean_the_connecting_machine(host: str, loopback: bool) -> None:
-    assert is_loopback(host) is loopback
+def test_loopback_hosts_mean_the_connecting_machine() -> None:
+    names = ("localhost", "localhost.", "shop.localhost")
+    for host in (*names, "127.0.0.1", "127.9.9.9", "::1", "0.0.0.0", "::"):  # noqa: S104
+        assert is_loopback(host), host
+    for host in ("shop", "localhost.example", "10.0.0.1", "host.docker.internal", ""):
+        assert not is_loopback(host), host
 
 
 @pytest.mark.parametrize(
