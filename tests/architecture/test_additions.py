@@ -1,4 +1,4 @@
-"""What `ARCHITECTURE.md` lists for an addition is enough: made in a copy of the program."""
+"""What `CONTRIBUTING.md` lists for an addition is enough: made in a copy of the program."""
 
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""Writes `FIGURES.md` from a run against the other programs."""
+"""Writes the figures of `CONTRIBUTING.md` from a run against the other programs."""
 
 import os
 import platform
@@ -14,7 +14,7 @@ from tests.benchmarks.report import Gate, Row, is_conclusive
 from tests.benchmarks.servers import REPOSITORY
 from tests.docs.markdown import table
 
-PAGE = REPOSITORY / "FIGURES.md"
+PAGE = REPOSITORY / "CONTRIBUTING.md"
 HEAD = ("program", "answers", "create", "retrieve", "list of ten", "start", "RSS ready")
 REQUESTS = ("create", "retrieve", "list")
 # How far the emulator must be ahead of the best program that stores, by connections.

@@ -10,7 +10,8 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = "README.md"
-_AT_THE_TOP = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "FIGURES.md", "SECURITY.md"]
+CONTRIBUTING = "CONTRIBUTING.md"
+_AT_THE_TOP = ["CHANGELOG.md", CONTRIBUTING, "SECURITY.md"]
 
 _FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _EXAMPLE = re.compile(r"\]\((?:\.\./)?examples/(?P<name>[\w.-]+)\)")

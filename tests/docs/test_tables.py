@@ -39,7 +39,7 @@ from emulator.server.engine.state.journal import (
     MAX_STORED_BODY_BYTES,
 )
 from emulator.settings import data_directory
-from tests.docs.document import README, REPOSITORY, pages, part, rows, text_of
+from tests.docs.document import CONTRIBUTING, README, REPOSITORY, pages, part, rows, text_of
 from tests.docs.generated import TABLES, generated, index
 from tests.docs.generated.action import with_versions
 from tests.server.engine.webhook_world import webhook_world
@@ -50,7 +50,6 @@ SCENARIOS = "docs/guides/scenarios.md"
 FAULTS = "docs/guides/faults.md"
 REQUESTS = "docs/guides/inspecting-requests.md"
 SNAPSHOTS = "docs/guides/snapshots.md"
-ARCHITECTURE = "ARCHITECTURE.md"
 MAX_CHAPTER_LINES = 400
 # Tables, which are looked up, do not count.
 GENERATED = re.compile("<!-- generated: .*?<!-- end generated -->", re.DOTALL)
@@ -188,7 +187,7 @@ def test_every_filter_of_the_journal_has_a_row() -> None:
 
 
 def test_every_package_is_in_the_table_of_layers() -> None:
-    cells = " ".join(row[1] for row in rows(part(ARCHITECTURE, "Layers")))
+    cells = " ".join(row[1] for row in rows(part(CONTRIBUTING, "Layers")))
     package = REPOSITORY / "emulator"
     packages = {file.parent.name for file in package.glob("*/__init__.py")}
     modules = (*package.glob("[!_]*.py"), *package.glob("tools/[!_]*.py"))
@@ -200,8 +199,8 @@ def test_every_package_is_in_the_table_of_layers() -> None:
     assert set(re.findall(r"`(\w+)`", cells)) == packages | subpackages
 
 
-def test_every_file_that_the_architecture_page_names_exists() -> None:
-    paths = re.findall(r"`(\w[\w.-]*/[\w./-]*)`", text_of(ARCHITECTURE))
+def test_every_file_that_the_architecture_names_exists() -> None:
+    paths = re.findall(r"`(\w[\w.-]*/[\w./-]*)`", part(CONTRIBUTING, "Architecture"))
     assert len(paths) > 20
     places = (REPOSITORY, REPOSITORY / "emulator")
     assert [path for path in paths if not any((place / path).exists() for place in places)] == []

@@ -29,8 +29,7 @@ REGISTRIES = re.compile(
     re.IGNORECASE,
 )
 TOP_LEVEL = {
-    *("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "FIGURES.md", "LICENSE"),
-    *("README.md", "SECURITY.md", "llms.txt"),
+    *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "llms.txt"),
     *("Dockerfile", "action.yml", "pyproject.toml"),
     *("docs", "emulator", "scenarios", "templates", "tests"),
 }
