@@ -113,14 +113,10 @@ def _explanations(
         (ssl.SSLError, _no_tls),
         (socket.gaierror, lambda _: (FailureKind.NAME_NOT_FOUND, f"name not found: {host}")),
         (ConnectionRefusedError, lambda _: (FailureKind.CONNECTION_REFUSED, "connection refused")),
-        (ValueError, _unusable),
+        (ValueError, lambda error: (FailureKind.UNUSABLE_URL, f"address not usable: {error}")),
         (NotHttp, lambda _: (FailureKind.NOT_HTTP, "the response was not HTTP")),
         (OSError, lambda error: _not_connected(error, stage)),
     )
-
-
-def _unusable(error: Exception) -> Explanation:
-    return FailureKind.UNUSABLE_URL, f"address not usable: {error}"
 
 
 def _untrusted(error: ssl.SSLCertVerificationError) -> Explanation:

@@ -71,14 +71,6 @@ def code_of(refusal: Refusal) -> str:
     return str(code)
 
 
-class _Error(msgspec.Struct):
-    code: str
-
-
-class _ErrorBody(msgspec.Struct):
-    error: _Error
-
-
 def error_body(refusal: Refusal) -> bytes:
     """The contract's error object (section 7); `param` only where one field is at fault."""
     return error_object(code_of(refusal), refusal.message, refusal.param)
@@ -94,8 +86,8 @@ def error_object(code: str, message: str, param: str | None = None) -> bytes:
 def code_in(body: bytes) -> str:
     """The code of an error object; empty where a body is none, as a page is."""
     try:
-        return msgspec.json.decode(body, type=_ErrorBody).error.code
-    except msgspec.DecodeError:
+        return str(msgspec.json.decode(body)["error"]["code"])
+    except (msgspec.DecodeError, KeyError, TypeError):
         return ""
 
 
