@@ -215,3 +215,11 @@ async def test_an_unknown_request_has_a_page_and_an_empty_journal_has_a_command(
 ) -> None:
     assert "There is no request 'req_x'." in await shown(emulator, "requests/req_x", 404)
     assert count((await get(emulator, "requests")).text, "lines") == 4
+
+
+async def test_the_kind_that_is_shown_leads_back_to_all(emulator: World) -> None:
+    await emulator.create()
+    await refuse(emulator, amount=1)
+    html = await page(emulator, "requests?status=400&code=invalid_amount")
+    assert count(html, "request-row") == 1
+    assert html.count('href="/_emulator/view/requests" aria-current="true"') == 1
