@@ -151,7 +151,8 @@ def lines_of_reports(paint: Paint) -> dict[str, list[str]]:
         unanswered={EVIL: 1},
     )
     step = TracedStep(step=nothing, text=EVIL, result=EVIL)
-    observation: Any = SimpleNamespace(history=SimpleNamespace(title=EVIL), trace=(step,))
+    titled = SimpleNamespace(title=EVIL)
+    observation: Any = SimpleNamespace(history=titled, trace=(step,), orders=())
     history = HistoryFailure(Verdict.NOT_CLOSED, 1, EVIL, EVIL, observation)
     seen = comparison({"4.1.4": {"seen": EVIL}, "6.2": UNSEEN["6.2"] | {"seen": EVIL}})
     return {
