@@ -10,6 +10,13 @@ UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 MAX_DURATION_MS = 3_650 * UNIT_MS["d"]
 
 _SIMILAR = re.compile(r"\s*([0-9.]+)\s*+(ms|milli|[smhd]|)[a-z]*\s*", re.ASCII | re.IGNORECASE)
+_NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
+_PARTS = re.compile(
+    rf"(?:PT|P(?=[0-9.]{{1,19}}D))?(?:{_NUMBER}\s?(?:ms|milli|[smhd])[a-z]*+\s?)+",
+    re.ASCII | re.IGNORECASE,
+)
+_PART = re.compile(rf"({_NUMBER})\s?(ms|milli|[smhd])", re.ASCII | re.IGNORECASE)
+_DIGITAL = re.compile(r"(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,3})?)", re.ASCII)
 DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h|d)", re.ASCII)
 
 
@@ -21,7 +28,7 @@ def parse_duration_ms(text: str) -> int:
     match = DURATION.fullmatch(text)
     if match is None:
         nearest = nearest_duration(text)
-        hint = "" if nearest is None else f"; did you mean '{nearest}'?"
+        hint = _conversion(text) if nearest is None else f"; did you mean '{nearest}'?"
         raise ValueError(f"{text!r} is not a number and one of ms, s, m, h, d, such as 30s{hint}")
     exact_ms = Decimal(match[1]) * UNIT_MS[match[2]]
     if exact_ms != exact_ms.to_integral_value():
@@ -29,6 +36,18 @@ def parse_duration_ms(text: str) -> int:
     if exact_ms > MAX_DURATION_MS:
         raise ValueError(f"{text!r} is longer than ten years")
     return int(exact_ms)
+
+
+def _conversion(text: str) -> str:
+    """The end of a message about `1m30s`, `PT30S` or `0:30`, or nothing."""
+    digital = _DIGITAL.fullmatch(text)
+    if digital is not None:
+        parts = [(count or "0", unit) for count, unit in zip(digital.groups(), "hms", strict=True)]
+    else:
+        parts = _PART.findall(text) if _PARTS.fullmatch(text) else []
+    span_ms = sum(Decimal(count) * UNIT_MS[_unit(unit)] for count, unit in parts)
+    is_possible = span_ms == int(span_ms) and 0 < span_ms <= MAX_DURATION_MS
+    return f"; write {duration_text(int(span_ms))}" if is_possible else ""
 
 
 def _unit(word: str) -> str:

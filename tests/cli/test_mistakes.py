@@ -159,6 +159,20 @@ def test_a_database_of_another_schema_is_refused(database: Path) -> None:
     assert line.endswith("; use the emulator that wrote it, or a new file")
 
 
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    rows(__file__, "foreign objects"),
+)
+def test_a_database_with_more_than_our_schema_is_refused(
+    database: Path, statement: str, found: str
+) -> None:
+    changed(database, statement)
+    assert database_mistake(database) == (
+        f"the database {database} has a {found} of another program, 'spy'; drop the {found}, or"
+        " use a new file"
+    )
+
+
 def test_the_statistics_of_sqlite_are_no_foreign_table(database: Path) -> None:
     changed(database, "ANALYZE")
     with serving("--database", str(database), logs=database.parent) as server:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import sqlite3
 from contextlib import closing
 from importlib import import_module
@@ -25,6 +26,10 @@ _SCHEMA_COOKIE = slice(40, 44)
 _APPLICATION_ID = slice(68, 72)
 
 _TABLES = "SELECT count(*) FROM sqlite_schema"
+_DEFINITIONS = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema"
+# SQLite's own, such as the statistics of ANALYZE.
+_INTERNAL = "sqlite_"
+_COMMENTS_AND_BLANKS = re.compile(r"--.*|\s+")
 MAX_CHECKED_BYTES = 32 * 1024 * 1024
 
 # From this size on the log is copied in the background. A log that is written again from its
@@ -97,10 +102,28 @@ def _check(connection: sqlite3.Connection, path: str) -> None:
     The check of SQLite reads the whole file: a quarter of a second for 100,000 payments (50 MB), so
     that a start with more than MAX_CHECKED_BYTES omits it. Damage is then found by the requests.
     """
+    with closing(sqlite3.connect(":memory:")) as model:
+        model.executescript(_schema())
+        expected, found = _definitions(model), _definitions(connection)
+    if not expected <= found:
+        _, name, *_ = min(expected - found, key=lambda each: each[1:])
+        raise damaged(path, f"the definition of {name} is missing or changed")
+    for kind, name, *_ in sorted(found - expected):
+        if not name.startswith(_INTERNAL):
+            raise UserError(
+                f"the database {path} has a {kind} of another program, {name!r}; drop the {kind},"
+                " or use a new file"
+            )
     if Path(path).stat().st_size <= MAX_CHECKED_BYTES:
         (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if result != "ok":
             raise damaged(path, result)
+
+
+def _definitions(connection: sqlite3.Connection) -> set[tuple[str, str, str, str]]:
+    """The types, names, tables and definitions of all tables, indexes, views and triggers."""
+    rows = connection.execute(_DEFINITIONS)
+    return {(*place, _COMMENTS_AND_BLANKS.sub("", text)) for *place, text in rows}
 
 
 class FileLock:

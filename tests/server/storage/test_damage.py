@@ -200,6 +200,8 @@ async def test_only_an_error_of_rows_in_a_file_is_damage(is_file: bool, tmp_path
         ("UPDATE accounts SET name = CAST(x'ff' AS TEXT)", "Could not decode to UTF-8 column"),
         ("UPDATE accounts SET rate_thousandths = -1", "ValidationError("),
         ("DELETE FROM accounts WHERE number = 1", "ValueError('the first account has the number"),
+        ("ALTER TABLE payments RENAME COLUMN phone TO fone", "the definition of payments "),
+        ("DROP INDEX payments_by_status", "the definition of payments_by_status "),
     ],
 )
 def test_a_damaged_file_ends_serve_with_one_line_and_exit_code_2(reason: str, path: str) -> None:
