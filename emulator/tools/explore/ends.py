@@ -45,6 +45,7 @@ class Concurrency(Struct):
 
     within_ms: float
     width: int = 1
+    max_width: int = MAX_CONCURRENT
     _settled_ms: list[float] = field(default_factory=list)
 
     def add(self, settled_ms: float) -> None:
@@ -52,8 +53,12 @@ class Concurrency(Struct):
         self._settled_ms.append(settled_ms)
         if len(self._settled_ms) >= self.width:
             is_quick = max(self._settled_ms) <= self.within_ms / 2
-            self.width = min(MAX_CONCURRENT, 2 * self.width) if is_quick else self.width // 2 or 1
+            self.width = min(self.max_width, 2 * self.width) if is_quick else self.width // 2 or 1
             self._settled_ms.clear()
+
+    def end(self) -> None:
+        """Run one history at a time: several were late together."""
+        self.width = self.max_width = 1
 
 
 async def settled(session: ExploreSession, observed: Observation, *, is_working: bool) -> None:

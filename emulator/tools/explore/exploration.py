@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from msgspec import Struct
 from msgspec.structs import replace
 
+from emulator.clock import pause
 from emulator.domain.user_error import UserError
 from emulator.tools.explore.anomalies import left_out
 from emulator.tools.explore.ends import Concurrency, Ends
@@ -218,12 +219,16 @@ class Exploration:
         try:
             # A request without a response would take as long once more.
             if not failure.observation.hung_alone:
+                if self._session.lag_ms:  # A queue first ends what the histories have sent.
+                    await pause(self._session.wall, PATIENCE * self._session.max_wait_ms)
                 with self._alone():
                     result, again = await self._repeated(result, failure)
         except UserError as error:
             again = replace(failure, runs=f"not repeated: {error.lines[0]}")
         self.failed_once -= 1
-        self.held_alone += again is None
+        if again is None:
+            self.held_alone += 1
+            self._concurrency.end()
         return replace(result, failure=again and replace(again, before=before))
 
     async def _repeated(
