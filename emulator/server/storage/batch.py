@@ -11,9 +11,8 @@ the commit, it registers in `after_commit`, which is called for all units in the
 unit may change what an earlier one has created. The counts of rows are forgotten after each
 failure, and read again.
 
-A batch that finds the database locked by another program has changed nothing (Busy), and is
-executed again on the thread that may wait. Any other error of the transaction, such as a full disk,
-fails all its units.
+A batch that finds the database locked, or the disk full, has changed nothing (NotExecuted), and is
+executed again on the thread that may wait. Any other error of the transaction fails all its units.
 """
 
 import sqlite3
@@ -182,8 +181,16 @@ class Job:
             self.error = error
 
 
-class Busy(sqlite3.OperationalError):
-    """Another program has locked the database: the batch can be executed again."""
+class NotExecuted(sqlite3.OperationalError):
+    """Nothing of the batch has been executed, so that it can be executed again."""
+
+
+class Busy(NotExecuted):
+    """Another program has locked the database."""
+
+
+class NoSpace(NotExecuted):
+    """The disk is full, or a quota or a limit of the file's size is reached."""
 
 
 class DamagedDatabase(sqlite3.DatabaseError):
@@ -192,6 +199,16 @@ class DamagedDatabase(sqlite3.DatabaseError):
     def __init__(self, reason: str) -> None:
         super().__init__(f"the database is damaged: {reason}")
         self.reason = reason
+
+
+FULL = "database or disk is full"
+_NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
+
+
+def lacks_space(error: BaseException) -> bool:
+    """Whether a full disk caused an error, whatever its message."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code in _NO_SPACE or isinstance(error, NoSpace)
 
 
 def is_of_file(error: BaseException | None) -> bool:
@@ -231,15 +248,21 @@ def damage_of(error: BaseException) -> DamagedDatabase | None:
 class Batch:
     """Executes jobs: the writes in one transaction, then the reads."""
 
-    def __init__(self, connection: sqlite3.Connection, ordinals: dict[Any, int]) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        ordinals: dict[Any, int],
+        before_commit: Callable[[], None],
+    ) -> None:
         self._connection = connection
         self._ordinals = ordinals
+        self._before_commit = before_commit
         self._done: list[Transaction] = []
         self._is_alone = False
         self._changes_before = 0
 
     def perform(self, jobs: Sequence[Job]) -> None:
-        """Set each job's result or error. Raises Busy."""
+        """Set each job's result or error. Raises NotExecuted."""
         writes = [job for job in jobs if job.writes]
         if writes:
             self._write(writes)
@@ -259,11 +282,14 @@ class Batch:
                         transaction = self._open()
                         job.attempt(transaction)
                         self._close(transaction, job.error)
+            self._before_commit()
             self._connection.execute(_COMMIT)
         except Busy:
             raise
         except sqlite3.Error as error:
             self._fail(jobs, error)
+            if lacks_space(error):
+                raise NoSpace(str(error)) from error
             return
         for transaction in self._done:
             for callback in transaction.after_commit:
@@ -312,7 +338,7 @@ class Batch:
         if error is not None:
             self._undo(transaction)
             # Where a disk is full, SQLite may have rolled back all work.
-            if not connection.in_transaction:
+            if not connection.in_transaction or lacks_space(error):
                 raise error
             if connection.total_changes != self._changes_before:
                 if self._is_alone:
