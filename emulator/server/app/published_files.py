@@ -22,8 +22,10 @@ import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from emulator.clock import AccountClock, SystemClock
 from emulator.domain.instants import REAL_RATE, Instant, rate_number
@@ -44,9 +46,21 @@ logger = logging.getLogger(__name__)
 
 
 class PublishedFile:
-    """The file of an option; `known` matches the beginning of a former process's file."""
+    """The file of an option; `known` matches the beginning of a former process's file.
 
-    def __init__(self, option: str, path: str, *, known: re.Pattern[bytes], mode: int) -> None:
+    Where the platform has file locks, the file at the path of a shared file is locked: one process
+    at a time can publish it.
+    """
+
+    def __init__(
+        self,
+        option: str,
+        path: str,
+        *,
+        known: re.Pattern[bytes],
+        mode: int,
+        is_locked: bool = False,
+    ) -> None:
         """Remove the file of a former process, and check that a new one can be written.
 
         Raises UserError.
@@ -56,10 +70,14 @@ class PublishedFile:
         # In the same directory, so that it can be renamed.
         self._temporary = self.path.parent / f".{self.path.name}.{os.getpid()}"
         self._content = b""
+        self._is_locked = is_locked
+        self._locked: int | None = None
         try:
             if self.path.exists():
                 check_regular(self.path)
                 with self.path.open("rb") as file:
+                    if is_locked:
+                        _lock(file.fileno())
                     found = file.read(MAX_COMPARED_BYTES)
                 # `mktemp` creates an empty file.
                 if found and not known.match(found):
@@ -70,6 +88,10 @@ class PublishedFile:
             self.path.unlink(missing_ok=True)
             create_file(self._temporary, b"", mode=mode)
             self._temporary.unlink()
+        except BlockingIOError:
+            raise UserError(
+                f"{option}: '{self.path}' is in use by another emulator; name another path"
+            ) from None
         except OSError as error:
             raise UserError(
                 f"{option}: cannot write '{self.path}': {error.strerror}; name a file in a"
@@ -80,7 +102,13 @@ class PublishedFile:
         """Write the file. Raises OSError."""
         self._content = content
         create_file(self._temporary, content, mode=self._mode)
+        former = self._locked
+        if self._is_locked:
+            self._locked = os.open(self._temporary, os.O_RDONLY)
+            _lock(self._locked)
         self._temporary.replace(self.path)
+        if former is not None:
+            os.close(former)
 
     def remove(self) -> None:
         """Remove the file, unless another process has replaced it."""
@@ -88,6 +116,15 @@ class PublishedFile:
             self._temporary.unlink(missing_ok=True)
             if self._content and self.path.read_bytes() == self._content:
                 self.path.unlink()
+        if self._locked is not None:
+            os.close(self._locked)
+
+
+def _lock(descriptor: int) -> None:
+    """Lock a file where the platform can. Raises BlockingIOError if another process has."""
+    with suppress(ImportError):
+        fcntl: Any = import_module("fcntl")
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
@@ -119,7 +156,7 @@ async def clock_file(path: str, engine: Engine, wall: SystemClock) -> AsyncItera
 
     Other users can read it, because a shop may run as one of them. Raises UserError.
     """
-    file = PublishedFile("--clock-file", path, known=_CLOCK, mode=0o644)
+    file = PublishedFile("--clock-file", path, known=_CLOCK, mode=0o644, is_locked=True)
     writer = _ClockWriter(file, engine.accounts.first, engine.change_notifier)
     writer.write()
     engine.change_notifier.observer = writer.update

@@ -11,7 +11,7 @@ import pytest
 from emulator.domain.instants import format_instant, parse_clock, parse_instant
 from emulator.server.app.server import private_emulator
 from emulator.settings import resolve
-from tests.cli.processes import serving
+from tests.cli.processes import run, serving
 from tests.server.webhooks.receiver import Received, Reply, receiving
 from tests.world import OTHER_TEST_KEY, START, World, world
 
@@ -140,6 +140,23 @@ async def test_a_private_emulator_has_one_too(file: Path) -> None:
         assert line(file) == "1767225600.0000001 x1"
     with pytest.raises(FileNotFoundError):
         line(file)
+
+
+def test_two_servers_cannot_share_it(tmp_path: Path, file: Path) -> None:
+    again = ("serve", "--port", "0", "--checkout-port", "0", "--clock-file", str(file))
+    with serving("--clock-file", str(file), "--clock", "x60", logs=tmp_path) as server:
+        for _ in range(2):
+            ended = run(*again)
+            assert (ended.returncode, ended.stdout) == (2, "")
+            assert ended.stderr == (
+                f"payments-emulator: --clock-file: '{file}' is in use by another emulator; name"
+                " another path\n"
+            )
+            server.request("PUT", "/_emulator/clock", {"rate": 2})
+        assert file.read_text().endswith(" x2\n")
+        server.kill()
+    with serving("--clock-file", str(file), logs=tmp_path):
+        assert file.read_text().endswith(" x1\n")
 
 
 def test_other_users_can_read_it_and_it_is_removed_at_exit(tmp_path: Path, file: Path) -> None:
