@@ -1,11 +1,10 @@
 """Explores the shops of `shops.yaml`, each until all histories of one anomaly ran.
 
-Usage: `python -m tests.tools.explore.zoo [NAME...]`. It takes 15 minutes on two idle cores for all
-shops, and prints each difference from the table; the exit code is then 1. `--rate` measures how
-many histories of a shop run in a second instead.
+Usage: `python -m tests.tools.explore.zoo [NAME...]`. It prints each difference from the table; the
+exit code is then 1. `--rate` measures how many histories of a shop run in a second instead.
 What runs where: the default lane has the table alone. The slow lane runs the first failing history
-of each wrong shop, and explores each correct shop and those wrong ones that represent the verdicts,
-the programs and the ways. This command explores all.
+of each wrong shop, and explores the correct shops that are not slow and those wrong ones that
+represent the verdicts, the programs and the ways. This command explores all.
 """
 
 import argparse
