@@ -3,10 +3,13 @@
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from emulator.clock import RealClock
 from emulator.settings import data_directory
 from tests.cli.processes import (
     COMMAND,
@@ -172,6 +175,52 @@ def test_a_server_whose_banner_cannot_be_written_answers(warning: str, tmp_path:
         process.terminate()
         assert process.wait(HANGS_AFTER_S) == 0
     assert stderr_path.read_text() == warning
+
+
+NO_DESCRIPTORS = """
+import asyncio, os, resource
+from emulator.cli.serve import announce
+from emulator.server.app.server import serve
+from emulator.settings import resolve
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+def announce_without_descriptors(app):
+    taken = []
+    try:
+        while True:
+            taken.append(os.dup(0))
+    except OSError:
+        announce(app)
+    for descriptor in taken:
+        os.close(descriptor)
+
+flags = {"port": os.environ["PORT"], "checkout-port": 0}
+asyncio.run(serve(resolve(flags, {}), announce=announce_without_descriptors))
+"""
+
+
+def test_without_a_free_descriptor_the_server_starts_and_ends(tmp_path: Path) -> None:
+    port, stderr_path = free_port(), tmp_path / "stderr"
+    with stderr_path.open("w") as stderr:
+        process = subprocess.Popen(
+            [sys.executable, "-c", NO_DESCRIPTORS],
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            env={**os.environ, "PORT": str(port)},
+        )
+    try:
+        deadline = RealClock().monotonic_ms() + 1000 * HANGS_AFTER_S
+        # A connection before that would find no descriptor either.
+        while not (stderr_path.read_text().endswith("\n") and answers(port)):
+            assert process.poll() is None
+            assert RealClock().monotonic_ms() < deadline
+        process.terminate()
+        assert process.wait(HANGS_AFTER_S) == 0
+    finally:
+        process.kill()
+    [line] = stderr_path.read_text().splitlines()
+    assert line.startswith("WARNING the addresses and keys cannot be printed: ")
+    assert "Too many open files" in line
 
 
 def test_the_banner_as_json_has_facts_and_no_words(tmp_path: Path) -> None:
