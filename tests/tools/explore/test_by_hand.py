@@ -8,6 +8,7 @@ delivers the event with this name.
 
 import os
 import shlex
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -168,7 +169,9 @@ def test_a_wrong_shop_loses_money_or_goods(name: str, server: Server, tmp_path: 
         "PAYMENTS_EMULATOR_WEBHOOK_SECRET": SECRET,
     }
     words = shlex.split(document["run"]["command"].removeprefix("exec "))
-    process = subprocess.Popen(words, env={**os.environ, **variables}, text=True)
+    process = subprocess.Popen(
+        words, env={**os.environ, **variables}, start_new_session=True, text=True
+    )
     try:
         wait_for(process, lambda: listens(port))
         hand = Hand(server, key, document)
@@ -177,7 +180,7 @@ def test_a_wrong_shop_loses_money_or_goods(name: str, server: Server, tmp_path: 
             hand.does(word)
         assert {key: hand.state[key] for key in loss} == loss
     finally:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)  # with the workers of the server of PHP
         process.wait()
 
 
