@@ -123,7 +123,7 @@ def test_every_state_of_a_delivery_is_listed() -> None:
     ]
 
 
-RELIABLE = "What an endpoint can rely on"
+RELIABLE = "Responses and limits"
 LIMITS = [
     (WEBHOOKS, "Retries and time", f"within {MAX_TIMEOUT_MS // 1_000} seconds"),
     (WEBHOOKS, "Retries and time", f"at most {MAX_ADVANCE_MS // 1_000} seconds of real time"),
