@@ -45,6 +45,7 @@ from tests.docs.generated.action import with_versions
 from tests.server.engine.webhook_world import webhook_world
 
 WEBHOOKS = "docs/guides/webhooks.md"
+TIME = "docs/guides/time.md"
 FORMAT = "docs/reference/scenario-format.md"
 SCENARIOS = "docs/guides/scenarios.md"
 FAULTS = "docs/guides/faults.md"
@@ -126,15 +127,14 @@ def test_every_state_of_a_delivery_is_listed() -> None:
 RELIABLE = "Responses and limits"
 LIMITS = [
     (WEBHOOKS, "Retries and time", f"within {MAX_TIMEOUT_MS // 1_000} seconds"),
-    (WEBHOOKS, "Retries and time", f"at most {MAX_ADVANCE_MS // 1_000} seconds of real time"),
-    (WEBHOOKS, RELIABLE, f"{MAX_TIMEOUT_MS // 1_000} s for an attempt"),
-    (WEBHOOKS, RELIABLE, f"{MAX_BYTES_READ // 1_024} KiB are read"),
-    (WEBHOOKS, RELIABLE, f"{MAX_STORED_BYTES // 1_024} KiB kept"),
+    (TIME, "Advance the clock", f"after {MAX_ADVANCE_MS // 1_000} seconds of real time"),
+    (WEBHOOKS, RELIABLE, f"reads at most {MAX_BYTES_READ // 1_024} KiB"),
+    (WEBHOOKS, RELIABLE, f"the first {MAX_STORED_BYTES // 1_024} KiB"),
     (WEBHOOKS, RELIABLE, f"{MAX_RESPONSE_BYTES // 1_024} KiB in {MAX_RESPONSE_PARTS:,} parts"),
     (WEBHOOKS, RELIABLE, f"at most {MAX_ATTEMPTS} attempts under way"),
     (WEBHOOKS, RELIABLE, f"{MAX_CONCURRENT_ATTEMPTS} attempts are under way"),
     (WEBHOOKS, RELIABLE, f"at most {MAX_ENDPOINTS} endpoints"),
-    (WEBHOOKS, RELIABLE, f"off, by {MAX_RETRY_AFTER_MS // UNIT_MS['h']} hours at most"),
+    (WEBHOOKS, RELIABLE, f"by at most {MAX_RETRY_AFTER_MS // UNIT_MS['h']} hours"),
     (WEBHOOKS, "Looking at deliveries", f"For {ROTATION_OVERLAP_MS // UNIT_MS['h']} hours"),
     (SCENARIOS, None, f"{MAX_SCENARIOS} scenarios and {MAX_FAULTS} faults of its own"),
     (FORMAT, None, f"at most {MAX_SCRIPT_STEPS:,} steps"),
