@@ -10,7 +10,6 @@ from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.domain.webhooks import (
     EVENT_TYPES_IN_ORDER,
-    MAX_ENDPOINTS,
     MAX_TIMEOUT_MS,
     ROTATION_OVERLAP_MS,
     DeliveryState,
@@ -28,8 +27,6 @@ from emulator.scenarios.script import MAX_EXECUTED_STEPS, MAX_SCRIPT_STEPS, SCRI
 from emulator.server.control.requests import RequestQuery
 from emulator.server.control.types import DEFAULT_LIMIT, MAX_LIMIT
 from emulator.server.engine.accounts.clock_service import MAX_ADVANCE_MS
-from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
-from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS
 from emulator.server.engine.delivery.attempts import DELAYS_MS, MAX_RETRY_AFTER_MS
 from emulator.server.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
 from emulator.server.engine.delivery.gates import MAX_ATTEMPTS
@@ -50,7 +47,6 @@ FORMAT = "docs/reference/scenario-format.md"
 SCENARIOS = "docs/guides/scenarios.md"
 FAULTS = "docs/guides/faults.md"
 REQUESTS = "docs/guides/inspecting-requests.md"
-SNAPSHOTS = "docs/guides/snapshots.md"
 MAX_CHAPTER_LINES = 400
 # Tables, which are looked up, do not count.
 GENERATED = re.compile("<!-- generated: .*?<!-- end generated -->", re.DOTALL)
@@ -133,10 +129,8 @@ LIMITS = [
     (WEBHOOKS, RELIABLE, f"{MAX_RESPONSE_BYTES // 1_024} KiB in {MAX_RESPONSE_PARTS:,} parts"),
     (WEBHOOKS, RELIABLE, f"at most {MAX_ATTEMPTS} attempts under way"),
     (WEBHOOKS, RELIABLE, f"{MAX_CONCURRENT_ATTEMPTS} attempts are under way"),
-    (WEBHOOKS, RELIABLE, f"at most {MAX_ENDPOINTS} endpoints"),
     (WEBHOOKS, RELIABLE, f"by at most {MAX_RETRY_AFTER_MS // UNIT_MS['h']} hours"),
     (WEBHOOKS, "Looking at deliveries", f"For {ROTATION_OVERLAP_MS // UNIT_MS['h']} hours"),
-    (SCENARIOS, None, f"{MAX_SCENARIOS} scenarios and {MAX_FAULTS} faults of its own"),
     (FORMAT, None, f"at most {MAX_SCRIPT_STEPS:,} steps"),
     (FORMAT, None, f"at most {MAX_EXECUTED_STEPS:,} with all repeats"),
     (SCENARIOS, None, f"more than {MAX_SCRIPT_STEPS:,} steps is refused"),
@@ -146,7 +140,6 @@ LIMITS = [
     (REQUESTS, None, f"the newest {MAX_ENTRIES:,} requests"),
     (REQUESTS, None, f"at most {MAX_JOURNAL_BYTES // 1_048_576} MiB"),
     (REQUESTS, None, f"each up to {MAX_STORED_BODY_BYTES // 1_024} KiB"),
-    (SNAPSHOTS, None, f"An account has at most {MAX_SNAPSHOTS} snapshots"),
 ]
 
 
