@@ -29,7 +29,7 @@ from emulator.scenarios.kinds import (
     WholeNumber,
     Word,
 )
-from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members
+from emulator.scenarios.mappings import DeclaredRule, Key, KeyRule, MappingOf, Members, implies
 from emulator.scenarios.values import AmountRange, Json, When
 
 # Any identifier: which methods exist is configuration, so an unknown one is no mistake here.
@@ -185,9 +185,15 @@ def payer_rule(consequence: str = "") -> KeyRule:
     return check
 
 
-def check_reason(members: Members) -> None:
+def _check_reason(members: Members) -> None:
     if members.values["status"] not in (None, Status.FAILED) and "reason" in members.known:
         members.known["reason"].note(f"reason belongs to 'status: {Status.FAILED}' alone")
+
+
+REASON_RULE = DeclaredRule(
+    _check_reason,
+    implies({"required": ["reason"]}, {"properties": {"status": {"const": Status.FAILED.value}}}),
+)
 
 
 def _check_range(members: Members) -> None:

@@ -1,14 +1,12 @@
-"""Declares what the faults of requests and of deliveries share, and the section `faults`.
+"""Declares the section `faults`: which requests go wrong, and how.
 
-A fault type is its keys, its effect as a value, and the rules about its keys: a FaultType and an
-entry in TYPES. Reading, writing, the JSON Schema and the coverage follow from it.
+A fault type is a FaultType here and an entry in TYPES.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import combinations
 
 from emulator.domain.durations import parse_duration_ms
 from emulator.domain.effects import (
@@ -24,9 +22,18 @@ from emulator.domain.effects import (
 from emulator.files import ScalarNode
 from emulator.scenarios.conditions import TIMES, check_times, list_of_rules, mode_key, rule_keys
 from emulator.scenarios.entries import Entry, decimal_number, listed, whole_number
+from emulator.scenarios.fault_types import FaultMapping, FaultType, Settings
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, Text, WholeNumber, Word
-from emulator.scenarios.mappings import Key, KeyRule, MappingOf, Members, exclusions, needs
-from emulator.scenarios.values import Fault, FaultRule, FaultWhen, Json
+from emulator.scenarios.mappings import (
+    DeclaredRule,
+    Key,
+    MappingOf,
+    Members,
+    implies,
+    is_given,
+    needs,
+)
+from emulator.scenarios.values import FaultRule, FaultWhen, Json
 
 MAX_RETRY_AFTER_S = 86_400
 # The contract's 429 always has the header (section 7).
@@ -37,115 +44,7 @@ MAX_REQUESTS = 1_000_000
 MAX_BODY_CHARACTERS = 10_000
 ANY_REQUEST = "any"
 
-E = TypeVar("E")
-Settings = Mapping[str, Any]
-"""The keys of a fault that are given, without those that are false, and their values."""
-
-
-@dataclass(frozen=True)
-class FaultType:
-    """A type of fault; it applies where its first key is given.
-
-    `effect` returns the fields of the effect that the settings change; without it, the first key
-    changes its own field. `excludes` are the keys that make no sense beside the first key, and why;
-    `excludes_all` is the reason if these are all other keys. `rules` are about the effect, and
-    `rule_rules` about the rule that it is in.
-    """
-
-    keys: Mapping[str, Key]
-    _: KW_ONLY
-    effect: Callable[[Settings], Mapping[str, object]] | None = None
-    excludes: Mapping[str, str] = field(default_factory=dict)
-    excludes_all: str = ""
-    rules: Sequence[KeyRule] = ()
-    rule_rules: Sequence[KeyRule] = ()
-
-    @cached_property
-    def name(self) -> str:
-        return next(iter(self.keys))
-
-    @property
-    def coverage_names(self) -> tuple[str, ...]:
-        """What a run can exercise of it: each of its words, if it takes words."""
-        kind = self.keys[self.name].kind
-        words = kind.offered if isinstance(kind, Word) else [True]
-        return tuple(self.coverage_name(word) for word in words)
-
-    def coverage_name(self, setting: Json) -> str:
-        is_word = isinstance(self.keys[self.name].kind, Word)
-        return f"{self.name} {setting}" if is_word else self.name
-
-    def changes(self, settings: Settings) -> Mapping[str, object]:
-        """The fields of the effect that the settings change."""
-        if self.effect is not None:
-            return self.effect(settings)
-        return {self.keys[self.name].field or self.name: settings[self.name]}
-
-
-class FaultMapping(MappingOf[Fault[E]]):
-    """The effect of a rule: the keys of all fault types, and keys that they share.
-
-    A shared key is also the name of its field in the effect.
-    """
-
-    def __init__(
-        self,
-        types: Sequence[FaultType],
-        make_effect: Callable[..., E],
-        shared: Mapping[str, Key] | None = None,
-    ) -> None:
-        self._types = types
-        self._make_effect = make_effect
-        self._shared = shared or {}
-        keys = {name: key for type_ in types for name, key in type_.keys.items()}
-        keys.update(self._shared)
-        excluded = {type_.name: _excluded(type_, keys) for type_ in types}
-        rules = (rule for type_ in types for rule in type_.rules)
-        super().__init__(Fault, keys, self._check_given, exclusions(excluded), *rules)
-
-    def _check_given(self, members: Members) -> None:
-        """Keys that are false, or shared, are no effects."""
-        if self._shared.keys() >= members.given.keys() and not members.has_stray_keys:
-            names = listed([type_.name for type_ in self._types], "or")
-            members.entry.note(f"{members.entry.label} must have {names}")
-
-    def build(self, members: Members) -> Fault[E]:
-        given, values = members.given, members.values
-        return self.fault(
-            {name: values[name] for name in self.keys if name in given and values[name] is not None}
-        )
-
-    def fault(self, settings: Settings) -> Fault[E]:
-        return Fault(effect=self._effect(settings), settings=tuple(settings.items()))
-
-    def _effect(self, settings: Settings) -> E:
-        fields: dict[str, object] = {}
-        for type_ in self._types:
-            if type_.name in settings:
-                fields.update(type_.changes(settings))
-        fields.update({key: settings[key] for key in self._shared if key in settings})
-        return self._make_effect(**fields)
-
-    def write(self, value: Fault[E]) -> Json:
-        """The settings, without those that make no difference; one at least."""
-        settings = dict(value.settings)
-        for name in dict(settings):
-            others = {other: setting for other, setting in settings.items() if other != name}
-            if others and self._effect(others) == value.effect:
-                settings = others
-        return {name: self.keys[name].kind.write(setting) for name, setting in settings.items()}
-
-    def exercised(self, written: Mapping[str, Json]) -> Iterator[tuple[FaultType, Json]]:
-        """The fault types of a fault that is written as JSON, each with its setting."""
-        for type_ in self._types:
-            if setting := written.get(type_.name):
-                yield type_, setting
-
-
-def _excluded(type_: FaultType, keys: Mapping[str, Key]) -> Mapping[str, str]:
-    if not type_.excludes_all:
-        return type_.excludes
-    return {key: type_.excludes_all for key in keys if key not in type_.keys}
+_AFTER_COMMIT = {"properties": {"point": {"const": Point.AFTER_COMMIT.value}}}
 
 
 class RetryAfter(Kind[int]):
@@ -161,7 +60,7 @@ class RetryAfter(Kind[int]):
         return None
 
     def schema(self) -> JsonSchema:
-        duration = Duration(at_least=1_000, at_most=MAX_RETRY_AFTER_S * 1_000)
+        duration = Duration(at_least=1_000, at_most=MAX_RETRY_AFTER_S * 1_000, in_seconds=True)
         return {"anyOf": [WholeNumber(at_most=MAX_RETRY_AFTER_S).schema(), duration.schema()]}
 
 
@@ -259,7 +158,12 @@ TRUNCATE = FaultType(
         )
     },
     effect=_truncation,
-    rules=[_check_truncation],
+    rules=[
+        DeclaredRule(
+            _check_truncation,
+            implies({**is_given("truncate"), "not": {"required": ["status"]}}, _AFTER_COMMIT),
+        )
+    ],
 )
 
 _HELD_REQUESTS = [ApiRequest.RETRIEVE_PAYMENT, ApiRequest.LIST_PAYMENTS]
@@ -293,8 +197,24 @@ HOLD = FaultType(
         )
     },
     effect=lambda _: {"until_delivery": True, "point": Point.AFTER_COMMIT},
-    rules=[_check_hold],
-    rule_rules=[_check_held_request],
+    rules=[DeclaredRule(_check_hold, implies({"required": ["hold"]}, _AFTER_COMMIT))],
+    rule_rules=[
+        DeclaredRule(
+            _check_held_request,
+            implies(
+                {"properties": {"then": {"required": ["hold"]}}, "required": ["then"]},
+                {
+                    "properties": {
+                        "when": {
+                            "properties": {"request": {"enum": [*_HELD_REQUESTS]}},
+                            "required": ["request"],
+                        }
+                    },
+                    "required": ["when"],
+                },
+            ),
+        )
+    ],
 )
 TYPES = (STATUS, BODY, LATENCY, DROP, TRUNCATE, HOLD)
 
@@ -347,7 +267,10 @@ FAULT_WHEN = MappingOf(
         **TIMES,
     },
     check_times,
-    _check_counts,
+    DeclaredRule(
+        _check_counts,
+        *({"not": {"required": [*pair]}} for pair in combinations(("nth", "every", "chance"), 2)),
+    ),
 )
 FAULT_THEN = FaultMapping(
     TYPES,

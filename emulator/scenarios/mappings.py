@@ -67,12 +67,19 @@ KeyRule = Callable[[Members], None]
 """Notes what breaks a rule about several keys of a mapping, whose values are read already."""
 
 
-class MappingOf(Kind[T]):
-    """A mapping of declared keys, from which `make` makes the value; or nothing, if optional.
+class DeclaredRule:
+    """A rule about several keys, and the JSON Schemas of the mappings that keep it."""
 
-    The JSON Schema has the keys, and not the rules: the reader alone checks what keys have to do
-    with each other.
-    """
+    def __init__(self, check: KeyRule, *schemas: JsonSchema) -> None:
+        self._check = check
+        self.schemas = schemas
+
+    def __call__(self, members: Members) -> None:
+        self._check(members)
+
+
+class MappingOf(Kind[T]):
+    """A mapping of declared keys, from which `make` makes the value; or nothing, if optional."""
 
     def __init__(
         self,
@@ -130,11 +137,14 @@ class MappingOf(Kind[T]):
         return self._make(**fields)
 
     def schema(self) -> JsonSchema:
+        rules = [rule for rule in self._rules if isinstance(rule, DeclaredRule)]
+        schemas = [schema for rule in rules for schema in rule.schemas]
         return {
             "type": ["object", "null"] if self._is_optional else "object",
             "properties": {name: key.schema() for name, key in self.keys.items()},
             "required": list(self._required),
             "additionalProperties": False,
+            **({"allOf": schemas} if schemas else {}),
         }
 
     def write(self, value: T) -> Json:
@@ -147,7 +157,16 @@ class MappingOf(Kind[T]):
         return written
 
 
-def needs_one(*keys: str) -> KeyRule:
+def is_given(key: str) -> JsonSchema:
+    """The JSON Schema of a mapping in which a key is given and not false."""
+    return {"properties": {key: {"not": {"const": False}}}, "required": [key]}
+
+
+def implies(condition: JsonSchema, consequence: JsonSchema) -> JsonSchema:
+    return {"if": condition, "then": consequence}
+
+
+def needs_one(*keys: str) -> DeclaredRule:
     """One of the keys, or several, must be given."""
 
     def check(members: Members) -> None:
@@ -155,20 +174,20 @@ def needs_one(*keys: str) -> KeyRule:
             words = listed(map(repr, keys), "or")
             members.entry.note(f"{members.entry.label} must have {words}")
 
-    return check
+    return DeclaredRule(check, {"anyOf": [{"required": [key]} for key in keys]})
 
 
-def needs(key: str, other: str) -> KeyRule:
+def needs(key: str, other: str) -> DeclaredRule:
     """A key makes sense beside another one alone."""
 
     def check(members: Members) -> None:
         if key in members.given and other not in members.known:
             members.known[key].note(f"'{key}' needs '{other}'")
 
-    return check
+    return DeclaredRule(check, implies(is_given(key), {"required": [other]}))
 
 
-def excludes(key: str, *others: str) -> KeyRule:
+def excludes(key: str, *others: str) -> DeclaredRule:
     """The other keys make no sense beside a key."""
 
     def check(members: Members) -> None:
@@ -176,10 +195,10 @@ def excludes(key: str, *others: str) -> KeyRule:
             if other in members.known:
                 members.keys[other].note(f"'{other}' is not allowed beside '{key}'")
 
-    return check
+    return DeclaredRule(check, *({"not": {"required": [key, other]}} for other in others))
 
 
-def exclusions(table: Mapping[str, Mapping[str, str]]) -> KeyRule:
+def exclusions(table: Mapping[str, Mapping[str, str]]) -> DeclaredRule:
     """What makes no sense beside a key that is given and not false, and why.
 
     A key is noted once, and later rules ignore it.
@@ -194,4 +213,10 @@ def exclusions(table: Mapping[str, Mapping[str, str]]) -> KeyRule:
                 entry.note(f"'{key}' is not allowed beside '{beside}': {table[other][key]}")
                 del members.known[key]
 
-    return check
+    # `false` is as good as absent, and what is no Boolean has to be absent.
+    absent = {
+        other: {key: {"const": False} for key in keys} for other, keys in table.items() if keys
+    }
+    return DeclaredRule(
+        check, *(implies(is_given(key), {"properties": others}) for key, others in absent.items())
+    )

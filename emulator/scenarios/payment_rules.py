@@ -21,8 +21,8 @@ from emulator.files import ScalarNode
 from emulator.scenarios.conditions import (
     OUTCOME_WHEN,
     REASON,
+    REASON_RULE,
     WHEN,
-    check_reason,
     list_of_rules,
     rule_keys,
 )
@@ -66,7 +66,7 @@ STEP = MappingOf(
             default=False,
         ),
     },
-    check_reason,
+    REASON_RULE,
 )
 
 

@@ -15,9 +15,9 @@ from emulator.scenarios.conditions import (
     METHOD,
     PAYMENT_NAME,
     PHONE,
+    REASON_RULE,
     NewPaymentName,
     as_given,
-    check_reason,
     payer_rule,
 )
 from emulator.scenarios.entries import Entry, hint_nearest, is_empty, listed, read_pairs, text_of
@@ -271,7 +271,7 @@ TRANSITION = MappingOf[Fields](
         "reason": REASON_KEY,
         "unusual": Key(Boolean(), UNUSUAL, default=False),
     },
-    check_reason,
+    REASON_RULE,
 )
 
 

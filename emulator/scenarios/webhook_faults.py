@@ -17,9 +17,9 @@ from emulator.domain.webhooks import (
 )
 from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
 from emulator.scenarios.entries import Entry, listed
-from emulator.scenarios.faults import FaultMapping, FaultType
+from emulator.scenarios.fault_types import FaultMapping, FaultType
 from emulator.scenarios.kinds import Boolean, Duration, ListOf, WholeNumber, Word
-from emulator.scenarios.mappings import Key, MappingOf, Members
+from emulator.scenarios.mappings import DeclaredRule, Key, MappingOf, Members, implies, is_given
 from emulator.scenarios.values import Json, WebhookRule, WebhookWhen
 
 MAX_COPIES = 100
@@ -59,7 +59,18 @@ CONCURRENT = FaultType(
             default=False,
         )
     },
-    rules=[_need_copies],
+    rules=[
+        DeclaredRule(
+            _need_copies,
+            implies(
+                is_given("concurrent"),
+                {
+                    "properties": {"copies": {"minimum": MIN_CONCURRENT_COPIES}},
+                    "required": ["copies"],
+                },
+            ),
+        )
+    ],
 )
 TIMEOUT = FaultType(
     {
@@ -162,7 +173,15 @@ BEFORE_RESPONSE = FaultType(
         "delay": "an event before the response is sent immediately",
         "hold": "an event before the response cannot wait for the next event",
     },
-    rule_rules=[_check_event],
+    rule_rules=[
+        DeclaredRule(
+            _check_event,
+            implies(
+                {"properties": {"then": is_given("before_response")}, "required": ["then"]},
+                {"properties": {"when": {"properties": {"event": {"const": AWAITED_EVENT}}}}},
+            ),
+        )
+    ],
 )
 
 

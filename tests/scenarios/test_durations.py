@@ -1,42 +1,90 @@
-"""The JSON Schema of a duration permits each duration that is accepted, and names its limits."""
+"""The JSON Schema of a duration permits exactly the durations that are accepted."""
+
+import re
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema_rs import Draft202012Validator
 
-from emulator.domain.durations import MAX_DURATION_MS, duration_text, parse_duration_ms
+from emulator.domain.durations import MAX_DURATION_MS, UNIT_MS, parse_duration_ms
 from emulator.scenarios.faults import RetryAfter
 from emulator.scenarios.kinds import Duration
 
-
-@pytest.mark.parametrize(
-    ("low_ms", "high_ms", "title"),
-    [
-        (0, MAX_DURATION_MS, None),
-        (1, MAX_DURATION_MS, "duration above 0"),
-        (50, 15_000, "duration from 50ms to 15s"),
-        (60_000, 90_061, "duration from 1m to 90.061s"),
-    ],
-)
-def test_the_schema_has_the_limits_of_the_reader(
-    low_ms: int, high_ms: int, title: str | None
-) -> None:
-    schema = Duration(at_least=low_ms, at_most=high_ms).schema()
-    assert schema.get("title") == title
-    assert all(low_ms <= parse_duration_ms(text) <= high_ms for text in schema["examples"])
+LIMITS = [
+    *((0, MAX_DURATION_MS), (1, MAX_DURATION_MS), (50, 15_000), (0, 15_000), (1, 300_000)),
+    *((1_000, 86_400_000), (7, 7), (60_000, 90_061), (0, 0)),
+]
+# As many decimal places as the schema knows.
+PLACES = {"ms": 0, "s": 3, "m": 4, "h": 5, "d": 5}
 
 
-@given(st.integers(0, MAX_DURATION_MS).map(duration_text) | st.from_regex(r"[0-9.]{1,6}[smhd]"))
-def test_each_duration_that_is_accepted_satisfies_the_schema(text: str) -> None:
+def texts(low_ms: int, high_ms: int) -> list[str]:
+    """Durations around the limits, in every unit and form."""
+    found = []
+    for unit, unit_ms in UNIT_MS.items():
+        for limit_ms in (low_ms, high_ms, 0, 1_000, 59_999):
+            scale = 10 ** PLACES[unit]
+            for number in range(limit_ms * scale // unit_ms - 12, limit_ms * scale // unit_ms + 13):
+                if number >= 0:
+                    whole, fraction = divmod(number, scale)
+                    places = f"{fraction:0{PLACES[unit]}}" if PLACES[unit] else ""
+                    found += [f"{whole}{unit}", f"00{whole}.{places}0{unit}", f"{whole}.{unit}"]
+                    found.append(f"{whole}.{places.rstrip('0') or '0'}{unit}")
+    return [*found, "", "5", "s", "1.5.1s", "1 s", "-1s", "1S", "1e3s", "99999999d"]
+
+
+def is_accepted(text: str, low_ms: int, high_ms: int) -> bool:
     try:
-        parse_duration_ms(text)
+        return low_ms <= parse_duration_ms(text) <= high_ms
     except ValueError:
-        return
-    Draft202012Validator(Duration().schema()).validate(text)
+        return False
 
 
-def test_seconds_to_wait_are_a_number_or_a_duration() -> None:
-    validator = Draft202012Validator(RetryAfter().schema())
-    assert all(map(validator.is_valid, (1, 86_400, "30s", "1.5m", "1000ms")))
-    assert not any(map(validator.is_valid, (0, 86_401, "30", "s")))
+@pytest.mark.parametrize(("low_ms", "high_ms"), LIMITS)
+def test_the_schema_has_the_limits_of_the_reader(low_ms: int, high_ms: int) -> None:
+    schema = Duration(at_least=low_ms, at_most=high_ms).schema()
+    validator = Draft202012Validator(schema)
+    for text in texts(low_ms, high_ms):
+        assert validator.is_valid(text) is is_accepted(text, low_ms, high_ms), text
+    assert all(is_accepted(text, low_ms, high_ms) for text in schema["examples"])
+
+
+def test_a_schema_of_whole_seconds_permits_only_these() -> None:
+    schema: dict[str, Any] = RetryAfter().schema()["anyOf"][1]
+    validator = Draft202012Validator(schema)
+    for text in [
+        *texts(1_000, 86_400_000),
+        "1000ms",
+        "1500ms",
+        "1.0000ms",
+        "0.1m",
+        "1.5h",
+        "0.01d",
+    ]:
+        if validator.is_valid(text):
+            assert is_accepted(text, 1_000, 86_400_000), text
+            assert parse_duration_ms(text) % 1_000 == 0, text
+    for text in (
+        "1000ms",
+        "30s",
+        "30.0s",
+        "5m",
+        "1.5m",
+        "0.5h",
+        "1d",
+        "86400s",
+        *schema["examples"],
+    ):
+        assert validator.is_valid(text), text
+    assert "500ms" not in schema["examples"]
+    assert not validator.is_valid("1500ms")
+
+
+@given(st.data(), st.sampled_from(LIMITS))
+def test_each_text_of_the_pattern_is_accepted(data: st.DataObject, limits: tuple[int, int]) -> None:
+    schema = Duration(at_least=limits[0], at_most=limits[1]).schema()
+    text = data.draw(st.from_regex(re.compile(schema["pattern"], re.ASCII), fullmatch=True))
+    is_below = "not" in schema and re.search(schema["not"]["pattern"], text) is not None
+    assert is_accepted(text, *limits) is not is_below

@@ -1,21 +1,26 @@
 """The values of the sections `faults` and `webhooks`; `format.txt` has their mistakes."""
 
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any
 
 import pytest
+import yaml
+from jsonschema_rs import Draft202012Validator
 
 from emulator.domain.effects import ApiRequest, Point, RequestEffect
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryEffect
 from emulator.scenarios import faults, webhook_faults
 from emulator.scenarios.entries import ScenarioError
-from emulator.scenarios.faults import FaultType
+from emulator.scenarios.fault_types import FaultType
 from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
+from emulator.scenarios.scenario_file import scenario_schema
 from emulator.scenarios.values import FaultRule, FaultWhen, WebhookWhen
+from tests.depth import usually
 from tests.scenarios.sample_faults import request_fault
 from tests.tables import rows
 
+VALIDATOR = Draft202012Validator(scenario_schema())
 # A value for each fault type.
 REQUEST_FAULTS = {
     "status": "500",
@@ -105,6 +110,34 @@ def test_two_fault_types_have_both_effects_or_exclude_each_other(
             is_alone = key not in NEEDED and (key, other) not in IMPLIED
             alone = [effect_of(section, then_of(key), when)] if is_alone else []
             assert effect_of(section, then, when) not in (*alone, nothing)
+
+
+@pytest.mark.parametrize(
+    ("section", "settings"),
+    [
+        (
+            "faults",
+            {**REQUEST_FAULTS, "status": "429", "retry_after": "1", "point": "after_commit"},
+        ),
+        ("faults", {**REQUEST_FAULTS, "point": "before_commit"}),
+        ("webhooks", WEBHOOK_FAULTS),
+    ],
+)
+@pytest.mark.sampled
+@pytest.mark.parametrize("when", ["{}", "{request: list_payments}", "{event: payment.failed}"])
+def test_the_reader_and_the_schema_agree_on_which_keys_go_together(
+    section: str, settings: dict[str, str], when: str
+) -> None:
+    for count in range(usually(4, deep=len(settings) + 1)):
+        for keys in combinations(settings, count):
+            then = f"{{{', '.join(f'{key}: {settings[key]}' for key in keys)}}}"
+            rule = f"{{when: {when}, then: {then}}}"
+            text = f"version: 1\nname: case\n{section}: [{rule}]\n"
+            try:
+                is_read = bool(parse_scenario(text, "case.yaml"))
+            except ScenarioError:
+                is_read = False
+            assert VALIDATOR.is_valid(yaml.safe_load(text)) is is_read, rule
 
 
 @pytest.mark.parametrize("when", ["{}", "{mode: live}", "{event: payment.created}"])

@@ -26,12 +26,21 @@ FORM = {
     "body": {"reference": "{payment.id}", "rate": 0.5},
     "signature": {"algorithm": "none"},
 }
-# What is between the limits of a duration, no schema can express.
 RETRY_AFTERS = {
-    True: (1, 86_400, "1s", "030s", "1.0s", "86400s", "1000ms", "1.5m", "24h", "1d"),
-    False: (0, 86_401, 0.5, "30", "s", "1 s", True),
+    True: (
+        *(1, 86_400, "1s", "030s", "1.0s", "86400s", "1000ms", "86400000ms", "1.5m"),
+        *("1440m", "24h", "0.5h", "1d"),
+    ),
+    False: (
+        *(0, 86_401, 0.5, "30", "0s", "s", "1 s", True),
+        *("1.5s", "86401s", "500ms", "1500ms", "1441m"),
+        *("100000s", "86401000ms", "25h", "2d", "1.1d"),
+    ),
 }
-LATENCIES = {True: ("1ms", "1.0ms", "0.5s", "300s", "5m", "0.05h"), False: (5, "5", "1e3s")}
+LATENCIES = {
+    True: ("1ms", "1.0ms", "0.5s", "300s", "5m", "0.05h"),
+    False: ("0ms", "0s", "0.0m", "0.5ms", 5, "300001ms", "301s", "6m", "1h", "1d"),
+}
 
 
 def faults(is_valid: bool) -> list[Any]:
@@ -163,6 +172,7 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
         [
             *({"version": 2}, {"expiry": [{}]}),
             {"faults": [{"when": {}, "then": {"status": 200}}]},
+            {"webhooks": [{"when": {}, "then": {"drop": True, "copies": 2}}]},
         ],
     ),
     "add_fault": (
