@@ -17,6 +17,7 @@ from emulator.server.storage.batch import is_of_file
 MAX_WAITING_CHARACTERS = 4 * 1024 * 1024
 # A part of the half second in which the program ends.
 LAST_LINES_S = 0.1
+_BLOCKED = "standard error was blocked"
 _NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE}
 
 
@@ -36,6 +37,9 @@ class LogStream:
         self._waiting: SimpleQueue[str | None] = SimpleQueue()
         self._characters = 0
         self.lost = 0
+        self._reason = _BLOCKED
+        # The last line was written in part.
+        self._is_cut = False
         self._thread = Thread(target=self._run, name="log", daemon=True)
         self._thread.start()
 
@@ -59,26 +63,40 @@ class LogStream:
         with suppress(BrokenPipeError):
             while (text := self._waiting.get()) is not None:
                 self._characters -= len(text)
-                try:
-                    self._write(text)
-                    if self.lost and self._characters == 0:
-                        lost, self.lost = self.lost, 0
-                        self._write(self._about(lost))
-                except BrokenPipeError:  # Nobody reads the log any more.
-                    raise
-                except OSError:  # Such as a full disk.
-                    self.lost += text.count("\n")
+                if self._write(text) and self.lost and self._characters == 0:
+                    lost, self.lost = self.lost, 0
+                    self._write(self._about(lost))
 
     def _about(self, lost: int) -> str:
-        message = f"{lost} lines of the log were dropped: standard error was blocked or full"
+        message = f"{lost} lines of the log were dropped: {self._reason}"
+        self._reason = _BLOCKED
         if not self._as_json:
             return f"({message})\n"
         return f"{json_line(RealClock().system_ms(), 'warning', message)}\n"
 
-    def _write(self, text: str) -> None:
+    def _write(self, text: str) -> bool:
+        """Write to the descriptor; false for a text that is dropped, because a disk is full.
+
+        Raises BrokenPipeError where nobody reads the log any more.
+        """
+        if self._descriptor is None:
+            return True
         data = text.encode(errors="backslashreplace")
-        while data and self._descriptor is not None:
-            data = data[os.write(self._descriptor, data) :]
+        try:
+            if self._is_cut:
+                os.write(self._descriptor, b"\n")
+                self._is_cut = False
+            whole = len(data)
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self._is_cut = self._is_cut or 0 < len(data) < whole
+            self.lost += data.count(b"\n")
+            self._reason = error.strerror or str(error)
+            return False
+        return True
 
 
 class _Lines(logging.Formatter):

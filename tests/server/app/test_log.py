@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import sqlite3
+import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -187,7 +188,7 @@ def test_the_log_counts_the_lines_that_it_drops_while_the_pipe_is_full(as_json: 
     kept = ["x" * 100_000 + "\n", "y" * 5_000_000 + "\n"]
     for text in [*kept, "dropped\n", "dropped, too\n"]:
         stream.write(text)
-    lost = "2 lines of the log were dropped: standard error was blocked or full"
+    lost = "2 lines of the log were dropped: standard error was blocked"
     with os.fdopen(reading, encoding="utf-8") as pipe:
         assert [pipe.readline() for _ in kept] == kept
         assert message_of(pipe.readline(), as_json=as_json) == lost
@@ -214,5 +215,26 @@ def test_the_log_goes_on_when_a_full_disk_has_space_again(tmp_path: Path, as_jso
     os.close(descriptor)
     kept, last = log.read_text().splitlines(keepends=True)
     assert kept == "kept\n"
-    lost = "3 lines of the log were dropped: standard error was blocked or full"
+    lost = "3 lines of the log were dropped: No space left on device"
     assert message_of(last, as_json=as_json) == lost
+
+
+def test_a_line_that_a_full_disk_has_cut_is_ended(tmp_path: Path) -> None:
+    """A file may have 4 bytes; then it may grow."""
+    script = """
+import os, resource, signal, sys
+from emulator.server.app.log import LogStream
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4, usual[1]))
+log = LogStream(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT))
+log.write("one two\\n")
+while not log.lost:
+    os.sched_yield()
+resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+log.write("three\\n")
+log.close()
+"""
+    file = tmp_path / "log"
+    subprocess.run([sys.executable, "-c", script, str(file)], check=True)
+    assert file.read_text() == ("one \nthree\n(1 lines of the log were dropped: File too large)\n")
