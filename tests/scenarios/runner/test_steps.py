@@ -1,9 +1,11 @@
 """Every kind of step, played in a private emulator."""
 
 import json
+from itertools import permutations
 
 import pytest
 
+from emulator.domain.payment import Status
 from emulator.domain.payment_methods import DEFAULT_ORDER
 from tests.tools.replay.player import Player
 
@@ -36,6 +38,10 @@ async def test_a_create_sends_its_members_unchanged(player: Player) -> None:
     assert body["amount"] == 1.5
     assert body["currency"] is None
     assert list(body) == [*DEFAULT_ORDER, "metadata", "colour"]
+
+
+async def test_the_default_create_causes_no_warning(player: Player) -> None:
+    assert (await player.passes("- create: {}")).trace.requests[0].warnings == ()
 
 
 async def test_a_retrieve_has_a_name_or_an_id(player: Player) -> None:
@@ -285,6 +291,16 @@ async def test_an_unexpected_lost_response_fails_the_case(player: Player) -> Non
     assert why == "create got no response: connection closed without a response"
 
 
+async def test_a_truncated_response_is_lost(player: Player) -> None:
+    why = await player.failure(
+        """
+        - fault: {then: {truncate: true}}
+        - create: {as: order}
+        """
+    )
+    assert why == "create got no response: the response is incomplete"
+
+
 NOT_KNOWN = "create got no response, so order is unknown; retry it with the same idempotency_key"
 
 
@@ -312,6 +328,17 @@ async def test_the_name_of_a_refused_create_is_unknown(player: Player) -> None:
     )
 
 
+async def test_the_clock_may_be_real(player: Player) -> None:
+    script = """
+        - create: {as: order, expires_in: 3600}
+        - advance: 1h
+        - expect: {payment: order, status: expired}
+        """
+    result = await player.play(script, clock="real")
+    assert result.failure is None
+    assert result.began_at > "2026-01-01T00:00:00.000Z"
+
+
 async def test_a_refused_account_fails_the_case(player: Player) -> None:
     result = await player.play("- create: {}", seed=2**64)
     assert result.failure is not None
@@ -324,3 +351,12 @@ async def test_in_a_running_emulator_only_accounts_of_failed_cases_are_kept(play
     assert passed.kept_account is None
     assert failed.kept_account is not None
     assert failed.kept_account.startswith("acct_")
+
+
+async def test_a_transition_makes_every_change(player: Player) -> None:
+    lines = []
+    for before, after in permutations(Status, 2):
+        statuses = [after] if before is Status.PENDING else [before, after]
+        steps = [f"transition: {{payment: a, status: {each}, unusual: true}}" for each in statuses]
+        lines += ["create: {as: a}", *steps, f"expect: {{payment: a, status: {after}}}"]
+    await player.passes("\n".join(f"- {line}" for line in lines))

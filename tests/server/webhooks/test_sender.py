@@ -1,6 +1,7 @@
 """Requests that carry webhooks, and the results of their responses, over real sockets."""
 
 import asyncio
+import gc
 import ssl
 from base64 import b64encode
 from collections.abc import AsyncIterator
@@ -158,6 +159,22 @@ async def test_the_status_decides_whether_an_attempt_has_succeeded(
     assert result.error is None
 
 
+async def test_an_endless_body_is_read_up_to_the_limit(sender: Sender) -> None:
+    sent_bytes = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal sent_bytes
+        yield b"HTTP/1.1 200 OK\r\n\r\n"
+        while True:
+            sent_bytes += 1_000
+            yield b"x" * 1_000
+
+    result, stored = await deliver(sender, endless())
+    assert result.has_succeeded
+    assert len(stored.body) == MAX_STORED_BYTES
+    assert sent_bytes >= MAX_BYTES_READ
+
+
 OK = b"HTTP/1.1 200 OK\r\n"
 # What precedes a part that is repeated, the part, and whether the status is known then.
 FLOODS = {
@@ -169,7 +186,6 @@ FLOODS = {
     "interim responses": (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n", False),
     "headers": (OK, b"a: b\r\n", False),
     "one header": (OK + b"a: ", b"x", False),
-    "a body": (OK + b"\r\n", b"x", True),
 }
 
 
@@ -291,6 +307,21 @@ async def test_each_attempt_has_its_own_connection(sender: Sender) -> None:
             assert await read_after_request.get() == b""
 
 
+async def test_a_hundred_webhooks_are_sent_concurrently(sender: Sender) -> None:
+    """All are received before the first response."""
+    may_respond = asyncio.Event()
+    async with receiving(reply_after(may_respond)) as receiver:
+        attempts = [
+            asyncio.create_task(sender.send(webhook(receiver.url, b"%d" % number)))
+            for number in range(100)
+        ]
+        received = await receiver.wait_for(100)
+        assert {int(request.body) for request in received} == set(range(100))
+        may_respond.set()
+        results = await asyncio.gather(*attempts)
+    assert all(result.has_succeeded for result in results)
+
+
 async def test_an_attempt_ends_after_fifteen_seconds(sender: Sender, wall: ManualClock) -> None:
     may_respond = asyncio.Event()
     async with receiving(reply_after(may_respond)) as receiver:
@@ -373,6 +404,32 @@ async def test_a_tls_handshake_without_a_response_times_out_and_is_closed(
     assert result.error == "timed out after 15 s in the TLS handshake"
     assert result.cause is not None
     assert f"is its URL http://127.0.0.1:{port}/?" in result.cause
+
+
+async def test_cancelling_the_first_attempt_does_not_affect_the_others(sender: Sender) -> None:
+    async with receiving() as receiver:
+        attempts = [asyncio.create_task(sender.send(webhook(receiver.url))) for _ in range(3)]
+        started = asyncio.Event()
+        asyncio.get_running_loop().call_soon(started.set)
+        await started.wait()
+        attempts[0].cancel()
+        results = await asyncio.gather(*attempts, return_exceptions=True)
+        assert len(receiver.received) == 2
+    assert isinstance(results[0], asyncio.CancelledError)
+
+
+@pytest.mark.parametrize("attempts", [0, 1])
+async def test_a_sender_can_be_closed_twice_and_leaves_no_task(
+    wall: ManualClock, attempts: int
+) -> None:
+    sender = Sender(wall, is_in_container=False)
+    async with receiving() as receiver:
+        for _ in range(attempts):
+            assert (await sender.send(webhook(receiver.url))).has_succeeded
+    for _ in range(2):
+        await sender.close()
+    gc.collect()
+    assert not other_tasks()
 
 
 def other_tasks() -> set[asyncio.Task[object]]:
