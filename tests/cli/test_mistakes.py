@@ -168,8 +168,8 @@ def test_a_database_with_more_than_our_schema_is_refused(
 ) -> None:
     changed(database, statement)
     assert database_mistake(database) == (
-        f"the database {database} contains the {found} 'spy' of another program; drop the {found}, or"
-        " use a new file"
+        f"the database {database} contains the {found} 'spy' of another program; drop the"
+        f" {found}, or use a new file"
     )
 
 

@@ -118,8 +118,8 @@ def _check(connection: sqlite3.Connection, path: str) -> None:
     for kind, name, *_ in sorted(found - expected):
         if not name.startswith(_INTERNAL):
             raise UserError(
-                f"the database {path} contains the {kind} {name!r} of another program; drop the {kind},"
-                " or use a new file"
+                f"the database {path} contains the {kind} {name!r} of another program; drop"
+                f" the {kind}, or use a new file"
             )
     if Path(path).stat().st_size <= MAX_CHECKED_BYTES:
         (result,) = connection.execute("PRAGMA quick_check(1)").fetchone()
