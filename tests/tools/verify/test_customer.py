@@ -83,9 +83,10 @@ def test_ctrl_c_ends_the_command_with_a_report_of_what_was_judged(server: Server
     assert person.process.returncode == 130
     for number, seen in (("1.7", "to `success_url`; nothing is appended"), ("4.4.2", "completed")):
         assert re.search(rf"holds +{re.escape(number)} .*{seen}", printed), printed
-    unseen = " ".join(printed.split()).partition("Ctrl-C ended the comparison: ")[2]
-    assert unseen.startswith("1.8, 3.3, 4.4.3, 4.4.4, 4.4.5, 4.4.7, 8.6 "), printed
-    assert "no attempt to pay failed; Ctrl-C ended the comparison: 3.4" in printed
+    words = " ".join(printed.split())
+    for unseen in ("1.8 ", "3.3 ", "4.4.3, 4.4.4, 4.4.5, 4.4.7 ", "8.6 "):
+        assert f"Ctrl-C ended the comparison: {unseen}" in words, printed
+    assert "no attempt to pay failed; Ctrl-C ended the comparison: 3.4" in words
     assert errors == "payments-emulator: the comparison is not complete: Ctrl-C ended it\n"
 
 
@@ -101,8 +102,9 @@ def test_without_payments_in_time_the_command_ends(server: Server) -> None:
     with verifying(server, "--max-time", "1ms") as person:
         printed, _ = person.process.communicate(input="")
     assert person.process.returncode == 0
-    unpaid = " ".join(printed.split()).partition("the customer did not pay in time: ")[2]
-    assert unpaid.startswith("1.6, 1.7, 3.2, 3.4, 4.4.1, 4.4.2, 4.4.3, 4.4.4, 4.4.5, 4.4.7, 8.6 ")
+    words = " ".join(printed.split())
+    for unpaid in ("1.6, 1.7 ", "3.2, 3.4 ", "4.4.1, 4.4.2, 4.4.3, 4.4.4, 4.4.5, 4.4.7 ", "8.6 "):
+        assert f"the customer did not pay in time: {unpaid}" in words, printed
 
 
 @pytest.mark.deep
