@@ -96,8 +96,10 @@ class SmallShop:
                 is_new = event["id"] not in self.seen or self.repeats
                 self.seen.add(event["id"])
             status = event["data"]["status"]
-        order = next(o for o in self.orders.values() if o.get("payment_id") == event["data"]["id"])
-        if is_new and event["type"] == f"payment.{status}":
+        payment = event["data"]["id"]
+        # The event of the creation may arrive before the response of the create call.
+        order = next((o for o in self.orders.values() if o.get("payment_id") == payment), None)
+        if order is not None and is_new and event["type"] == f"payment.{status}":
             self.apply(order, status)
         self.seen.add(event["id"])
 
@@ -113,8 +115,9 @@ class SmallShop:
 
     def read(self, number: str) -> dict[str, Any]:
         """An order, after the effects that were awaited for this time."""
-        queued = [(reads - 1, event) for reads, event in self.queue]
-        self.queue = [each for each in queued if each[0]]
+        with self.lock:
+            queued = [(reads - 1, event) for reads, event in self.queue]
+            self.queue = [each for each in queued if each[0]]
         for reads, event in queued:
             if not reads:
                 self.webhook(event)

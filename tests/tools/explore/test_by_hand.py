@@ -104,13 +104,12 @@ class Hand:
         self._server, self._key, self._document = server, key, document
         self._order = self._payment = ""
         self._data: dict[str, Any] = {}
-        self._browser = httpx.Client()
 
     def does(self, word: str) -> None:
         url = self._document["webhook"].rpartition("/")[0]
         if word == "start":
             order = self._document["start"]["json"]
-            started = self._browser.post(f"{url}/orders", json=order, timeout=HANGS_AFTER_S)
+            started = httpx.post(f"{url}/orders", json=order, timeout=HANGS_AFTER_S)
             self._order, self._payment = started.json()["id"], started.json()["payment_id"]
             path = f"/v1/payments/{self._payment}"
             self._data = self._server.request("GET", path, key=self._key).json
