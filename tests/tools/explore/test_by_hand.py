@@ -100,8 +100,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 class Hand:
     """Sends the requests of a customer, of the service and of the job to one shop."""
 
-    def __init__(self, server: Server, key: str, document: dict[str, Any]) -> None:
-        self._server, self._key, self._document = server, key, document
+    def __init__(
+        self, server: Server, key: str, document: dict[str, Any], browser: httpx.Client
+    ) -> None:
+        self._server, self._key, self._document, self._browser = server, key, document, browser
         self._order = self._payment = ""
         self._data: dict[str, Any] = {}
 
@@ -109,7 +111,7 @@ class Hand:
         url = self._document["webhook"].rpartition("/")[0]
         if word == "start":
             order = self._document["start"]["json"]
-            started = httpx.post(f"{url}/orders", json=order, timeout=HANGS_AFTER_S)
+            started = self._browser.post(f"{url}/orders", json=order, timeout=HANGS_AFTER_S)
             self._order, self._payment = started.json()["id"], started.json()["payment_id"]
             path = f"/v1/payments/{self._payment}"
             self._data = self._server.request("GET", path, key=self._key).json
@@ -173,11 +175,12 @@ def test_a_wrong_shop_loses_money_or_goods(name: str, server: Server, tmp_path: 
     )
     try:
         wait_for(process, lambda: listens(port))
-        hand = Hand(server, key, document)
         steps, loss = ROWS[name]
-        for word in steps.split():
-            hand.does(word)
-        assert {key: hand.state[key] for key in loss} == loss
+        with httpx.Client() as browser:
+            hand = Hand(server, key, document, browser)
+            for word in steps.split():
+                hand.does(word)
+            assert {key: hand.state[key] for key in loss} == loss
     finally:
         os.killpg(process.pid, signal.SIGKILL)  # with the workers of the server of PHP
         process.wait()
