@@ -88,6 +88,7 @@ _EXAMPLE: JsonObject = {
     "webhooks": [{"when": {"event": "payment.completed"}, "then": {"copies": 2, "delay": "10s"}}],
     "script": [{"advance": "5m"}],
 }
+_CONDITIONS = {"allOf", "if", "then", "else", "not"}
 
 
 def _headers(status: int) -> dict[str, str]:
@@ -164,6 +165,7 @@ def scenario_schemas() -> dict[str, JsonObject]:
             },
             "required": LONE_FAULT_RULE.schema()["required"],
             "additionalProperties": False,
+            "allOf": rules["FaultRule"]["allOf"],
         },
     }
     for name, example in _examples().items():
@@ -197,13 +199,28 @@ def _extracted(rule: JsonObject, key: str, name: str) -> JsonObject:
     return part
 
 
-def _as_component(schema: Any) -> Any:
-    """The schema as a part of this document: what it refers to is among the components."""
+def _as_component(schema: Any, *, is_condition: bool = False) -> Any:
+    """The schema as a part of this document: what it refers to is among the components.
+
+    Some tools treat a condition on some members as an object without other members. Therefore a
+    condition lists its members and permits others. Some tools do not support the schemas `true`
+    and `false`.
+    """
     if isinstance(schema, list):
-        return [_as_component(entry) for entry in schema]
+        return [_as_component(entry, is_condition=is_condition) for entry in schema]
     if not isinstance(schema, Mapping):
         return schema
-    reference = f"#/components/schemas/{_STEP}"
-    return {
-        key: reference if key == "$ref" else _as_component(value) for key, value in schema.items()
+    component: JsonObject = {
+        key: f"#/components/schemas/{_STEP}"
+        if key == "$ref"
+        else _as_component(value, is_condition=key in _CONDITIONS)
+        for key, value in schema.items()
     }
+    spoken_of = [*schema.get("properties", ()), *schema.get("required", ())]
+    if is_condition and spoken_of and "additionalProperties" not in schema:
+        properties = dict.fromkeys(spoken_of, True) | component.get("properties", {})
+        component |= {"properties": properties, "additionalProperties": True}
+    for name, member in component.get("properties", {}).items():
+        if isinstance(member, bool):
+            component["properties"][name] = {} if member else {"not": {}}
+    return component
