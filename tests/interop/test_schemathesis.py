@@ -47,7 +47,7 @@ PLANS = {
     "with a key": Plan(
         document="control",
         options=(
-            *(*CONTROL, *WITHOUT_RULES),
+            *CONTROL,
             f"--max-examples={3 * DEPTH}",
             f"--header=Authorization: Bearer {TEST_KEY}",
         ),
