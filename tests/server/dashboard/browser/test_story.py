@@ -172,7 +172,7 @@ async def test_a_failed_webhook_is_found_and_resent_in_three_clicks(open_tab: Op
         failed = tab.page.locator(".sequence .failed")
         await failed.locator("summary").click()
         await failed.get_by_test_id("resend").click()
-        marks = tab.page.locator(".sequence .left .mark")
+        marks = tab.page.locator(".sequence .left > details > summary .mark")
         await expect(marks).to_have_text(["500", "200"])
         # The line is still unfolded.
         await expect(tab.page.get_by_test_id("attempt").last).to_be_visible()
