@@ -30,6 +30,8 @@ settings.load_profile("emulator")
 
 # Files that take seconds. They run first, so that at the end no process waits for one of them.
 LONG_FILES = (
+    "tests/tools/explore/test_command.py",
+    "tests/tools/explore/test_waiting.py",
     "tests/tools/explore/test_found_bugs.py",
     "tests/tools/explore/test_any_shop.py",
     "tests/tools/explore/test_correct_shops.py",
@@ -44,7 +46,8 @@ LONG_FILES = (
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    return os.cpu_count() or 1
+    # One more than cores, because some tests wait for processes that they start.
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(trylast=True)
