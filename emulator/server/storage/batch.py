@@ -11,8 +11,8 @@ the commit, it registers in `after_commit`, which is called for all units in the
 unit may change what an earlier one has created. The counts of rows are forgotten after each
 failure, and read again.
 
-A batch that finds the database locked, or the disk full, has changed nothing (NotExecuted), and is
-executed again on the thread that may wait. Any other error of the transaction fails all its units.
+A batch that finds the database locked has changed nothing (Busy), and is executed again on the
+thread that may wait. Any other error of the transaction fails all its units.
 """
 
 import sqlite3
@@ -163,14 +163,12 @@ class Job:
 
     def settle(self, result: Any) -> None:
         """Set the result or the error that the bulk work returned for this item."""
-        self.error = None  # An error of a former attempt.
         if isinstance(result, Exception):
             self.error = result
         else:
             self.result = result
 
     def attempt(self, transaction: Transaction) -> None:
-        self.error = None
         try:
             if self.is_bulk:
                 (result,) = self.work(transaction, (self.item,))
@@ -181,16 +179,8 @@ class Job:
             self.error = error
 
 
-class NotExecuted(sqlite3.OperationalError):
-    """Nothing of the batch has been executed, so that it can be executed again."""
-
-
-class Busy(NotExecuted):
-    """Another program has locked the database."""
-
-
-class NoSpace(NotExecuted):
-    """The disk is full, or a quota or a limit of the file's size is reached."""
+class Busy(sqlite3.OperationalError):
+    """Another program has locked the database; nothing of the batch has been executed."""
 
 
 class DamagedDatabase(sqlite3.DatabaseError):
@@ -201,14 +191,12 @@ class DamagedDatabase(sqlite3.DatabaseError):
         self.reason = reason
 
 
-FULL = "database or disk is full"
 _NO_SPACE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
 
 
 def lacks_space(error: BaseException) -> bool:
     """Whether a full disk caused an error, whatever its message."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return code in _NO_SPACE or isinstance(error, NoSpace)
+    return getattr(error, "sqlite_errorcode", None) in _NO_SPACE
 
 
 def is_of_file(error: BaseException | None) -> bool:
@@ -248,21 +236,15 @@ def damage_of(error: BaseException) -> DamagedDatabase | None:
 class Batch:
     """Executes jobs: the writes in one transaction, then the reads."""
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        ordinals: dict[Any, int],
-        before_commit: Callable[[], None],
-    ) -> None:
+    def __init__(self, connection: sqlite3.Connection, ordinals: dict[Any, int]) -> None:
         self._connection = connection
         self._ordinals = ordinals
-        self._before_commit = before_commit
         self._done: list[Transaction] = []
         self._is_alone = False
         self._changes_before = 0
 
     def perform(self, jobs: Sequence[Job]) -> None:
-        """Set each job's result or error. Raises NotExecuted."""
+        """Set each job's result or error. Raises Busy."""
         writes = [job for job in jobs if job.writes]
         if writes:
             self._write(writes)
@@ -282,14 +264,11 @@ class Batch:
                         transaction = self._open()
                         job.attempt(transaction)
                         self._close(transaction, job.error)
-            self._before_commit()
             self._connection.execute(_COMMIT)
         except Busy:
             raise
         except sqlite3.Error as error:
             self._fail(jobs, error)
-            if lacks_space(error):
-                raise NoSpace(str(error)) from error
             return
         for transaction in self._done:
             for callback in transaction.after_commit:

@@ -11,16 +11,7 @@ import aiosqlite
 
 from emulator.domain.errors import NotReady
 from emulator.domain.user_error import UserError
-from emulator.server.storage.batch import (
-    FULL,
-    Batch,
-    Job,
-    NoSpace,
-    NotExecuted,
-    Transaction,
-    damage_of,
-    lacks_space,
-)
+from emulator.server.storage.batch import Batch, Busy, Job, Transaction, damage_of, lacks_space
 from emulator.server.storage.database_file import FileLock, WriteAheadLog, create_schema, damaged
 
 Item = TypeVar("Item")
@@ -72,7 +63,7 @@ class Database:
     A batch of short work is executed on the event loop, at the end of the turn in which it was
     submitted: a COMMIT waits for no disk here, and changing to a thread and back costs more than
     the batch. Work that is declared long, and work that finds the database locked by another
-    program, the disk full or the log at its limit, is executed on the thread.
+    program or the log at its limit, is executed on the thread.
     """
 
     def __init__(self, path: str) -> None:
@@ -103,7 +94,7 @@ class Database:
             self._release_lock()
             if damage_of(error) is not None:
                 raise damaged(self._path, error) from None
-            reason = FULL if lacks_space(error) else error
+            reason = "database or disk is full" if lacks_space(error) else error
             raise UserError(f"cannot open the database {self._path}: {reason}") from None
         except UserError:
             self._release_lock()
@@ -164,9 +155,9 @@ class Database:
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA wal_autocheckpoint = 0")
         if self._lock is not None:
-            self._log = WriteAheadLog(connection, self._lock, self._path)
+            self._log = WriteAheadLog(connection, self._path)
             if self._log.size_bytes:  # The last process was killed.
-                self._log.empty(frees_space=True)
+                self._log.empty()
         create_schema(connection, self._path)
 
     async def write(self, work: Work[T], *, is_long: bool = False) -> T:
@@ -218,56 +209,43 @@ class Database:
     def _start(self) -> None:
         waiting, self._waiting = self._waiting, []
         jobs = [job for job, _ in waiting]
-        is_long, lacks_space = self._log is not None and self._log.is_full, False
+        is_long = self._log is not None and self._log.is_full
         for job in jobs:
             is_long = is_long or job.is_long
         if not is_long:
             try:
                 self._perform(jobs)
-            except NotExecuted as error:
-                is_long, lacks_space = True, isinstance(error, NoSpace)
+            except Busy:
+                is_long = True
         if is_long:
-            perform = partial(self._perform_on_thread, jobs, lacks_space=lacks_space)
+            perform = partial(self._perform_on_thread, jobs)
             performing = asyncio.create_task(self._execute_on_thread(perform))
             performing.add_done_callback(lambda _: self._deliver(waiting))
         else:
             self._deliver(waiting)
 
-    def _perform(self, jobs: list[Job], *, is_long: bool = False) -> None:
+    def _perform(self, jobs: list[Job]) -> None:
         """Execute jobs; after a failure each one has an error, so that no caller waits for ever.
 
-        Raises NotExecuted.
+        Raises Busy.
         """
         try:
-            Batch(self._raw, self._ordinals, partial(self._before_commit, is_long)).perform(jobs)
-        except NotExecuted:
+            Batch(self._raw, self._ordinals).perform(jobs)
+        except Busy:
             raise
         except Exception as error:  # noqa: BLE001 - raised in the callers
             _fail(jobs, error)
 
-    def _before_commit(self, is_long: bool) -> None:
-        if self._log is not None:
-            self._log.before_commit(is_long=is_long)
-
-    def _perform_on_thread(self, jobs: list[Job], *, lacks_space: bool) -> None:
-        """Execute jobs, also those that wait for a lock, or for the space of the log."""
-        log = self._log
+    def _perform_on_thread(self, jobs: list[Job]) -> None:
+        """Execute jobs, also those that wait for a lock, or for the end of the log."""
         self._raw.execute(_BUSY_TIMEOUT.format(BUSY_TIMEOUT_MS))
         try:
-            if log is not None and (lacks_space or log.is_full):
-                log.empty(frees_space=lacks_space)
-            try:
-                self._perform(jobs, is_long=True)
-            except NoSpace:
-                if log is None or lacks_space:
-                    raise
-                log.empty(frees_space=True)
-                self._perform(jobs, is_long=True)
-        except NotExecuted as error:
+            if self._log is not None and self._log.is_full:
+                self._log.empty()
+            self._perform(jobs)
+        except Busy as error:
             _fail(jobs, error)
         finally:
-            if log is not None:
-                log.measure()
             jobs.clear()  # The thread refers to them until its next work.
             self._raw.execute(_BUSY_TIMEOUT.format(0))
 

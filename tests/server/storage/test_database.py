@@ -136,19 +136,6 @@ async def test_work_that_a_full_disk_rolls_back_is_undone(others: int, database:
     assert not database.is_failing
 
 
-async def test_bulk_work_that_succeeds_after_a_full_disk_has_no_error(database: Database) -> None:
-    """The first try finds the disk full; the second one, on the thread, does not."""
-    limits = [20, 1_000_000]
-
-    def add_large(tx: Transaction, notes: Sequence[str]) -> list[str | Exception]:
-        tx.execute(f"PRAGMA max_page_count = {limits.pop(0)}")
-        return [add(tx, note * 100_000) for note in notes]
-
-    added = await asyncio.gather(*(database.write_bulk(add_large, note) for note in "ab"))
-    assert limits == []
-    assert await database.read(read_all) == added
-
-
 async def test_after_commit_is_called_only_after_a_commit(database: Database) -> None:
     called: list[str] = []
 
