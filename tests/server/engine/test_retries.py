@@ -233,6 +233,24 @@ async def test_in_the_background_an_advance_does_not_wait() -> None:
         assert hooks.types == ["payment.created", "payment.expired"]
 
 
+@pytest.mark.parametrize("webhooks", [{}, {"webhooks": "background"}], ids=str)
+async def test_an_attempt_in_progress_is_not_what_an_advance_to_the_next_item_reaches(
+    webhooks: dict[str, str],
+) -> None:
+    answered = asyncio.Event()
+    async with webhook_world(reply_after(answered)) as hooks:
+        payment = await hooks.emulator.create(expires_in=60)
+        await hooks.receiver.wait_for(1)
+        body = {"to": "next", **webhooks}
+        call = hooks.emulator.control("POST", "/clock/advance", body)
+        advancing = asyncio.create_task(call)
+        await run_pending(hooks.emulator)
+        answered.set()
+        advanced = (await advancing).json()
+        assert advanced["now"] == payment["expires_at"]
+        assert advanced["effects"][0]["type"] == "payment.expired"
+
+
 async def test_an_advance_stops_after_a_minute_of_real_time_and_the_next_one_continues() -> None:
     async with webhook_world(lambda _: NEVER) as hooks:
         emulator = hooks.emulator

@@ -35,7 +35,8 @@ class ClockState(Struct, frozen=True, kw_only=True):
 class Target(Struct, frozen=True, kw_only=True):
     """How far to advance: by milliseconds, until an instant, or (both None) to what is due next.
 
-    Unless `waits`, the advance does not wait for webhooks, and they are not its effects.
+    Unless `waits`, the advance does not wait for webhooks, and they are neither its effects nor
+    what is due next.
     """
 
     by_ms: int | None = None
@@ -74,14 +75,16 @@ class ClockService(EngineService):
             next=self._next_due(tx, account),
         )
 
-    def _next_due(self, tx: Transaction, account: Account) -> Due | None:
+    def _next_due(
+        self, tx: Transaction, account: Account, *, has_attempts: bool = True
+    ) -> Due | None:
         """The next timer or attempt; the one that was created first at equal instants."""
         candidates = []
         timer = timers.next_of_account(tx, account.number)
         if timer is not None:
             first, payment_id = timer
             candidates.append((first[:2], Due(first.due_at, first.kind, payment_id)))
-        attempt = self._webhooks.next_due(tx, account)
+        attempt = self._webhooks.next_due(tx, account) if has_attempts else None
         if attempt is not None:
             candidates.append(attempt)
         return min(candidates)[1] if candidates else None
@@ -142,20 +145,19 @@ class ClockService(EngineService):
         """
         async with account.advancing:
             account.check_open()
-            # The advance would wait for paused deliveries without end.
-            self._webhooks.resume(account)
             advance = account.advance
+            deadline_ms = self._wall.monotonic_ms() + MAX_ADVANCE_MS
             # The timers that a stopped advance left are fired by `_until`.
             advance.is_running = is_kept = advance.has_begun
             try:
                 plan = _AdvancePlan(
-                    until=await self._until(account, target, param),
+                    until=await self._until(account, target, param, deadline_ms),
                     frozen=frozen,
-                    deadline_ms=self._wall.monotonic_ms() + MAX_ADVANCE_MS,
+                    deadline_ms=deadline_ms,
                     waits=target.waits,
                 )
                 advance.is_running = True
-                self._webhooks.holds.release_all(account)
+                self._release(account)
                 await self._begin(account, plan)
                 is_kept = is_kept or plan.waits
                 is_settled = await self._advance(account, plan)
@@ -171,7 +173,14 @@ class ClockService(EngineService):
                 self._webhooks.wake(account)
             return Advanced(now=account.clock.now(), is_settled=is_settled, effects=advance.take())
 
-    async def _until(self, account: Account, target: Target, param: str) -> Instant:
+    def _release(self, account: Account) -> None:
+        """Release what the advance would wait for without end."""
+        self._webhooks.resume(account)
+        self._webhooks.holds.release_all(account)
+
+    async def _until(
+        self, account: Account, target: Target, param: str, deadline_ms: float
+    ) -> Instant:
         await self._scheduler.fire_due(account)
         now = account.clock.now()
         if target.by_ms is not None:
@@ -179,8 +188,13 @@ class ClockService(EngineService):
         elif target.until is not None:
             until = target.until
         else:
-            due = await self._database.read(partial(self._next_due, account=account))
-            # For what is due already the clock does not have to move.
+            if target.waits and account.has_endpoints:
+                # An attempt in progress is not what is next.
+                self._release(account)
+                await self._webhooks.dispatcher.wait_for_due(account, deadline_ms)
+            next_due = partial(self._next_due, account=account, has_attempts=target.waits)
+            due = await self._database.read(next_due)
+            now = account.clock.now()
             until = now if due is None else max(now, due.at)
         if until < now:
             reason = f"be moved back to {format_instant(until)}"
