@@ -45,6 +45,8 @@ from emulator.tools.verify.session import PAYMENTS, OwnPayment, Session
 # The clauses that no check covers: they cannot be observed, or hold by then.
 _NUMBERS_BY_REASON = {
     "a check does not see the checkout page": "1.5 4.4.8",
+    "a check pays no payment": "1.6 1.7 1.8 3.2 3.3 3.4 4.4.1 4.4.2 4.4.3 4.4.4 4.4.5 4.4.7 8.6",
+    "a check receives no webhook": "4.2.5 6.1 6.2 6.3 6.4 6.5",
     "a check needs a test key and a live key of one account": "1.11",
     "the client of a check encodes each address": "4.0.6",
     "a check would last a day": "4.1.22",

@@ -5,16 +5,14 @@ Others may use the account at the same time, so that a list has payments of othe
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 from emulator import ids
 from emulator.domain.accounts import mask_key
 from emulator.domain.instants import Instant, format_instant, parse_timestamp
-from emulator.domain.webhooks import WebhookForm
-from emulator.http.received_webhooks import ReceivedWebhook
 from emulator.tools.verify.client import (
     JSON,
     CheckStopped,
@@ -33,8 +31,6 @@ MAX_PAIRS = 20
 DEFAULT_EXPIRES_IN_S = 1_800
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 10
-# The payment of a designated test number times out.
-TIMEOUT_MS = 30_000
 # The contract does not show which parameters are required: these are not, in the emulator.
 OPTIONAL = ("metadata", "idempotency_key", "expires_in")
 
@@ -94,28 +90,6 @@ class OwnPayment:
         return str(self.payment["id"])
 
 
-class PayingCustomer(Protocol):
-    """The person who opens checkout pages; tests have a program that does it."""
-
-    max_wait_ms: int
-    """How long a run waits for the end of a payment, and for a line that it asks for."""
-
-    async def instruct(self, *lines: str) -> None:
-        """Print what the customer does next."""
-
-    async def ask(self, question: str) -> str | None:
-        """The line that the customer enters, or None."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CollectedWebhooks:
-    """The webhooks of a run so far, their expected form, and the secret, where it is known."""
-
-    received: Sequence[ReceivedWebhook]
-    secret: str
-    form: WebhookForm
-
-
 def basic_credentials(key: str) -> str:
     """A key as the credentials of the scheme Basic."""
     return b64encode(f"{key}:".encode()).decode("ascii")
@@ -125,7 +99,7 @@ class Session:
     """Sends requests with a key, and optionally with the key of another account.
 
     `created` are the payments that this run created, the oldest first. They have the smallest
-    amount and stay pending, unless a customer pays them. `method`, `expires_in_s` and `amount` are
+    amount and stay pending. `method`, `expires_in_s` and `amount` are
     values that the service accepts; the first payment determines them. `has_bounds` is whether a
     list between two instants is complete; None before that is known.
     """
@@ -136,8 +110,6 @@ class Session:
         self.client = client
         self.key = key
         self.other_key = other_key
-        self.customer: PayingCustomer | None = None
-        self.webhooks: CollectedWebhooks | None = None
         self.method = METHODS[0]
         self.expires_in_s = EXPIRES_IN_S
         self.amount = MIN_AMOUNT
@@ -162,10 +134,9 @@ class Session:
 
     @property
     def variants(self) -> set[str]:
-        """The names of the variants in the responses and webhooks of an emulator."""
-        headers = [response.headers for response in self.responses]
-        headers += [each.headers for each in self.webhooks.received] if self.webhooks else []
-        return {name for each in headers for name in each.get("emulator-variant", "").split(",")}
+        """The names of the variants in the responses of an emulator."""
+        values = (response.headers.get("emulator-variant", "") for response in self.responses)
+        return {name for value in values for name in value.split(",")}
 
     @property
     def lists(self) -> list[ServiceResponse]:
@@ -213,13 +184,6 @@ class Session:
         if self.other_key is None:
             raise CheckStopped("the check needs the key of another account, --other-key")
         return self.other_key
-
-    @property
-    def paying_customer(self) -> PayingCustomer:
-        """Raises CheckStopped."""
-        if self.customer is None:
-            raise CheckStopped("a check needs a customer on the checkout page, --customer")
-        return self.customer
 
     @property
     def unknown_key(self) -> str:

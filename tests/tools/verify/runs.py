@@ -1,8 +1,8 @@
 """Runs of all checks against the emulator, or against a server with one error."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from emulator.domain.clauses import Basis
 from emulator.domain.instants import Instant
 from emulator.settings import Settings
-from emulator.tools.verify.checks import CHECKS, customer
+from emulator.tools.verify.checks import CHECKS
 from emulator.tools.verify.client import ServiceClient
 from emulator.tools.verify.comparison import (
     HIDDEN,
@@ -22,7 +22,6 @@ from emulator.tools.verify.comparison import (
 )
 from emulator.tools.verify.findings import ClauseFinding, ClauseResult, Verdict, results
 from emulator.tools.verify.session import Session
-from tests.tools.verify.payer import Seen, paying
 from tests.tools.verify.wrong import Change, Reply, Request, Serve, WrongServer
 from tests.world import ManualClock, World, world
 
@@ -30,10 +29,7 @@ from tests.world import ManualClock, World, world
 RARE = {"7.11", "7.12", "7.14", "8.7"}
 # This clause needs an account with a hundred payments.
 OF_A_FULL_PAGE = {"4.3.2"}
-# These clauses need a customer on the checkout page, or a handler of webhooks.
-OF_A_CUSTOMER = {number for check in customer.CHECKS for number in check.numbers}
-UNSEEN_WITH_CUSTOMER = HIDDEN.keys() | RARE | OF_A_FULL_PAGE
-USUALLY_UNSEEN = UNSEEN_WITH_CUSTOMER | OF_A_CUSTOMER
+USUALLY_UNSEEN = HIDDEN.keys() | RARE | OF_A_FULL_PAGE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,27 +139,9 @@ class Runs:
         client = ServiceClient(WrongServer(self.emulator, change), wall=self.clock)
         return Session(client, key=key, other_key=other_key, stream=b"1" * 32)
 
-    async def run(
-        self,
-        change: Change = unchanged,
-        *,
-        has_other_key: bool = True,
-        seen: Seen | None = None,
-        rules: Mapping[str, Any] | None = None,
-    ) -> Run:
-        """Run all checks, with a customer if it is known what the customer sees.
-
-        `rules` are a scenario of the account.
-        """
-        async with AsyncExitStack() as stack:
-            session = await stack.enter_async_context(
-                self.session(change, has_other_key=has_other_key)
-            )
-            if rules is not None:
-                path = f"/scenarios/{rules['name']}"
-                await self.emulator.done("PUT", path, rules, session.key)
-            if seen is not None:
-                await stack.enter_async_context(paying(self.emulator, session, seen))
+    async def run(self, change: Change = unchanged, *, has_other_key: bool = True) -> Run:
+        """Run all checks."""
+        async with self.session(change, has_other_key=has_other_key) as session:
             await check_service(session)
             findings = [await run_check(check, session) for check in CHECKS]
             return Run(findings=findings, variants=session.variants)

@@ -1,6 +1,9 @@
 """The command `verify`."""
 
 import json
+import re
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +18,7 @@ from tests.cli.invocation import (
     unfolded,
     usage_error,
 )
-from tests.cli.processes import Server, serving
+from tests.cli.processes import HEARS_CTRL_C, Server, ended, environment, serving, wait_for
 from tests.tools.traffic_import.recorded import created, har_file, payment
 from tests.tools.verify.runs import ImpatientClock
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, ManualClock
@@ -212,6 +215,31 @@ def test_a_server_that_cannot_be_compared_is_explained(server: Server) -> None:
 
 
 @pytest.mark.deep
+def test_ctrl_c_ends_the_command_with_a_report_of_what_was_judged(server: Server) -> None:
+    key = str(server.request("POST", "/_emulator/accounts", {}).json["test_key"])
+    slow = {"when": {"nth": 30}, "then": {"latency": "1m"}, "times": 1}
+    server.request("POST", "/_emulator/faults", slow, key=key)
+    command = [*HEARS_CTRL_C, "verify", "--base-url", url(server), "--key", key]
+    pipe = subprocess.PIPE
+    verify = subprocess.Popen(
+        command, env=environment(), stdout=pipe, stderr=pipe, encoding="utf-8"
+    )
+
+    def is_waiting() -> bool:
+        [fault] = server.request("GET", "/_emulator/faults", key=key).json["data"]
+        return bool(fault["used"])
+
+    with ended(verify):
+        wait_for(verify, is_waiting)
+        verify.send_signal(signal.SIGINT)
+        printed, errors = verify.communicate()
+    assert verify.returncode == 130
+    assert re.search(r"holds +1\.3 ", printed), printed
+    assert "Ctrl-C ended the comparison: " in unfolded(printed)
+    assert errors == "payments-emulator: the comparison is not complete: Ctrl-C ended it\n"
+
+
+@pytest.mark.deep
 def test_on_a_terminal_there_are_colours_and_the_progress(server: Server) -> None:
     pytest.importorskip("pty")
     written = run_on_terminal("verify", "--base-url", url(server), "--key", TEST_KEY)
@@ -252,8 +280,7 @@ def test_a_recording_has_the_same_report_json_and_exit_codes(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("--other-key", TEST_KEY), "flag --har: a recording needs no --other-key, --customer"),
-        (("--customer",), "flag --har: a recording needs no --other-key, --customer"),
+        (("--other-key", TEST_KEY), "flag --har: a recording needs no --other-key"),
         (
             ("--base-url", "https://b.example/v1"),
             "the recording has no exchange of https://b.example/v1/",

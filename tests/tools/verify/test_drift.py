@@ -8,15 +8,12 @@ from emulator.domain.clauses import CLAUSES, Basis
 from emulator.domain.instants import parse_clock
 from emulator.domain.payment import PAYMENT_MEMBERS
 from emulator.domain.variants import VARIANTS
-from emulator.scenarios.webhook_form_file import SHIPPED_FORMS
 from emulator.tools.verify.checks import CHECKS
 from emulator.tools.verify.checks.refusals import WRONG_PARAMETERS
 from emulator.tools.verify.comparison import GRANTED, HIDDEN
 from emulator.tools.verify.findings import Verdict
 from tests.depth import usually
-from tests.tools.verify.payer import Seen
 from tests.tools.verify.runs import (
-    UNSEEN_WITH_CUSTOMER,
     USUALLY_UNSEEN,
     Run,
     Runs,
@@ -37,7 +34,7 @@ _runs_by_server: dict[str, Run] = {}
 async def run_against(runs: Runs, server: Server) -> Run:
     """Each server is compared once in a test process."""
     if server.name not in _runs_by_server:
-        _runs_by_server[server.name] = await runs.run(server.change, seen=server.seen)
+        _runs_by_server[server.name] = await runs.run(server.change)
     return _runs_by_server[server.name]
 
 
@@ -72,43 +69,6 @@ async def test_everything_that_can_be_seen_holds_for_the_emulator(runs: Runs) ->
     assert verdicts(run, Verdict.UNSEEN) == USUALLY_UNSEEN
 
 
-async def test_everything_that_a_customer_sees_holds_for_the_emulator(runs: Runs) -> None:
-    run = await runs.run(seen=Seen())
-    assert verdicts(run, Verdict.DRIFT) == set()
-    assert verdicts(run, Verdict.UNSEEN) == UNSEEN_WITH_CUSTOMER
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("name", SHIPPED_FORMS)
-async def test_webhooks_hold_in_the_form_that_is_expected(runs: Runs, name: str) -> None:
-    run = await runs.run(seen=Seen(sent_form=name, expected_form=name))
-    assert verdicts(run, Verdict.DRIFT) == set()
-    assert verdicts(run, Verdict.UNSEEN) == UNSEEN_WITH_CUSTOMER
-    seen = {"standard": "Standard Webhooks, verified", "unsigned": "without a signature"}
-    expected = seen.get(name, f"the format {name}, verified")
-    assert run.seen("6.5").endswith(expected)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize(
-    ("sent", "expected", "clauses"),
-    [
-        # The last changes have webhooks in both forms.
-        ("hex-header", "standard", {"6.2", "6.3", "6.5"}),
-        ("standard", "hex-header", {"6.2", "6.3", "6.5"}),
-        ("timestamped-hex", "standard", {"6.5"}),
-        ("standard", "timestamped-hex", {"6.5"}),
-        ("unsigned", "form-fields", {"6.2", "6.3", "6.5"}),
-    ],
-)
-async def test_webhooks_in_another_form_drift(
-    runs: Runs, sent: str, expected: str, clauses: set[str]
-) -> None:
-    run = await runs.run(seen=Seen(sent_form=sent, expected_form=expected, has_secret=False))
-    assert run.drifts(Basis.STATED) == set()
-    assert run.drifts(Basis.ASSUMED) == clauses
-
-
 async def test_a_frozen_clock_makes_no_difference() -> None:
     async with new_runs(clock=parse_clock("frozen@2026-01-01T00:00:00Z")) as runs:
         run = await runs.run()
@@ -132,14 +92,14 @@ async def test_a_setting_causes_only_its_drifts(
 
 
 # The clauses that drift with each variant. Those without one are not seen: no check depends on the
-# text of a message, on escaped letters, on a connection or on the order of payments of one instant,
-# and no response of a run has `Retry-After`.
+# text of a message, on escaped letters, on a connection, on a webhook or on the order of payments
+# of one instant, and no response of a run has `Retry-After`.
 VARIANTS_AND_DRIFTS: dict[str, set[str]] = {
-    "member-order": {"2.1.11", "2.1.15", "4.3.9", "6.3"},
+    "member-order": {"2.1.11", "2.1.15", "4.3.9"},
     "member-in-payment": {"2.1.15"},
     "member-in-list": {"4.3.9"},
     "member-in-error": {"7.1"},
-    "member-in-event": {"6.3"},
+    "member-in-event": set(),
     "pretty-json": {"1.2"},
     "escaped-json": set(),
     "charset": {"1.2"},
@@ -148,7 +108,7 @@ VARIANTS_AND_DRIFTS: dict[str, set[str]] = {
     "timestamps-microseconds": {"2.1.12", "2.1.13"},
     "timestamps-offset": {"2.1.12", "2.1.13"},
     "next-cursor-omitted": {"2.2.4"},
-    "event-nulls-omitted": {"6.3"},
+    "event-nulls-omitted": set(),
     "param-null": {"7.4"},
     "param-omitted": {"7.10"},
     "message-text": set(),
@@ -158,7 +118,7 @@ VARIANTS_AND_DRIFTS: dict[str, set[str]] = {
     "connection-close": set(),
     "long-ids": {"2.1.1"},
     "unknown-method": {"2.1.17"},
-    "unknown-event": {"6.2"},
+    "unknown-event": set(),
 }
 
 
@@ -175,37 +135,17 @@ async def test_a_variant_differs_from_assumptions_only_and_is_named(
     name: str, clauses: set[str]
 ) -> None:
     async with new_runs(vary=name) as runs:
-        run = await runs.run(seen=Seen())
+        run = await runs.run()
     assert run.drifts(Basis.STATED) == set()
     assert run.drifts(Basis.ASSUMED) == clauses
     assert all(f", as with `--vary {name}`" in run.seen(number) for number in clauses)
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize(
-    ("then", "clauses"),
-    [
-        ({"cancel": "fails"}, {"3.3"}),
-        # An attempt that fails at once is not seen; the payment remains pending.
-        ({"attempts": 3}, {"3.2", "3.4", "4.4.4", "4.4.7"}),
-        ({"redirect": "before_completed", "delay": "2s"}, set()),
-    ],
-    ids=["cancel", "attempts", "redirect"],
-)
-async def test_a_rule_of_the_checkout_differs_from_assumptions_only(
-    runs: Runs, then: dict[str, Any], clauses: set[str]
-) -> None:
-    rules = {"version": 1, "name": "other", "checkout": [{"when": {}, "then": then}]}
-    run = await runs.run(seen=Seen(), rules=rules)
-    assert run.drifts(Basis.STATED) == set()
-    assert run.drifts(Basis.ASSUMED) == clauses
-
-
-@pytest.mark.deep
 @pytest.mark.parametrize("seed", range(1, 11))
 async def test_a_seeded_choice_of_variants_differs_from_no_stated_clause(seed: int) -> None:
     async with new_runs(vary=str(seed)) as runs:
-        run = await runs.run(seen=Seen())
+        run = await runs.run()
     assert run.drifts(Basis.STATED) == set()
     # Two refusals of one request may have different variants.
     allowed = {"4.2.7"} | {number for variant in VARIANTS for number in variant.clauses}

@@ -2,7 +2,6 @@
 
 from emulator.tools.verify.checks import (
     creation,
-    customer,
     filters,
     objects,
     pages,
@@ -27,6 +26,5 @@ CHECKS: tuple[Check, ...] = (
     *pages.CHECKS,
     *filters.CHECKS,
     *CONSISTENCY,
-    *customer.CHECKS,
     *_OF_RESPONSES,
 )

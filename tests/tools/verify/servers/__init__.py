@@ -7,24 +7,21 @@ what we have assumed: `"creates with 202: 4.1.16 7.6 (1.3)"`.
 
 from dataclasses import dataclass
 
-from tests.tools.verify.payer import Seen
-from tests.tools.verify.runs import unchanged
-from tests.tools.verify.servers import creation, customers, listing, objects, refusals
+from tests.tools.verify.servers import creation, listing, objects, refusals
 from tests.tools.verify.wrong import Change
 
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """A change, with the clauses of its key; `seen` is what a customer sees, if there is one."""
+    """A change, with the clauses of its key."""
 
     name: str
     change: Change
     states: frozenset[str]
     assumes: frozenset[str]
-    seen: Seen | None = None
 
 
-def _server(key: str, change: Change, seen: Seen | None = None) -> Server:
+def _server(key: str, change: Change) -> Server:
     name, _, clauses = key.partition(": ")
     states, _, assumes = clauses.partition("(")
     return Server(
@@ -32,7 +29,6 @@ def _server(key: str, change: Change, seen: Seen | None = None) -> Server:
         change=change,
         states=frozenset(states.split()),
         assumes=frozenset(assumes.removesuffix(")").split()),
-        seen=seen,
     )
 
 
@@ -42,5 +38,3 @@ SERVERS = [
     for table in module.TABLES
     for key, change in table.items()
 ]
-SERVERS += [_server(key, change, Seen()) for key, change in customers.CHANGES.items()]
-SERVERS += [_server(key, unchanged, seen) for key, seen in customers.SEEN.items()]
