@@ -151,6 +151,7 @@ FIELDS = {
     "has dollars: 2.1.4 9.2": fields(currency="USD"),
     "has a status of its own: 2.1.5 3.1 4.3.5": fields(status="open"),
     "chooses the method itself: 2.1.6": fields(method="telebirr"),
+    "has a method that no payment offers: 2.1.6 (2.1.17)": fields(method="cash"),
     "has half a checkout URL: 1.4 2.1.7": fields(checkout_url="/c/1"),
     "has half an address: 1.4 2.1.7": fields(checkout_url="https://["),
     "has one checkout for all: 1.4": fields(checkout_url="https://pay.example/"),
