@@ -9,9 +9,11 @@ import pytest
 
 from emulator.domain.accounts import RateLimit
 from tests.server.api.calls import get, ids, post, refusal
+from tests.server.engine.observed_world import stuck
 from tests.server.engine.scenario_world import scenario_world
 from tests.server.engine.webhook_world import register
 from tests.server.webhooks.receiver import NEVER, receiving, replies
+from tests.turns import turn
 from tests.world import LIVE_KEY, TEST_KEY, World, headers, order, world
 
 AFTER = {"status": 500, "point": "after_commit"}
@@ -268,3 +270,21 @@ async def test_a_request_from_before_a_reset_uses_no_fault_after_it() -> None:
         emulator.wall.move(2_000)
         await waiting
         assert (await post(emulator, order())).status_code == 500
+
+
+async def test_a_request_of_an_account_that_was_deleted_meanwhile_gets_no_fault() -> None:
+    async with world() as emulator:
+        account = await emulator.done("POST", "/accounts")
+        key, path = account["test_key"], f"/accounts/{account['id']}"
+        rule = {"when": {}, "then": {"status": 502}, "times": 1}
+        await emulator.done("POST", "/faults", rule, key=key)
+        async with stuck(emulator):
+            deleting = asyncio.create_task(emulator.control("DELETE", path))
+            await turn()
+            request = asyncio.create_task(get(emulator, "/v1/payments", key))
+            await turn()
+        assert (await deleting).status_code == 204
+        response = await request
+        assert refusal(response) == (401, "invalid_api_key", None)
+        # The key was still known when the request arrived.
+        assert "just been deleted" in response.json()["error"]["message"]

@@ -1,6 +1,7 @@
 """A world whose clock records each wait and its end."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 from emulator.domain.instants import Instant
 from emulator.server.engine.payments.payments import Order
 from emulator.settings import Settings
+from tests.cli.processes import HANGS_AFTER_S
+from tests.turns import turn
 from tests.world import TEST_KEY, ManualClock, World, world_at
 
 ENGINE_ORDER = Order(
@@ -44,6 +47,21 @@ async def observed(settings: Settings | None = None) -> AsyncIterator[tuple[Worl
     wall = ObservedWall()
     async with world_at(wall, settings or Settings(seed=1)) as emulator:
         yield emulator, wall
+
+
+@asynccontextmanager
+async def stuck(emulator: World) -> AsyncIterator[None]:
+    """The storage thread is busy: a request that writes stays in progress."""
+    is_over = threading.Event()
+    database = emulator.app.engine._context.database
+    work = database.write(lambda _: is_over.wait(HANGS_AFTER_S), is_long=True)
+    holding = asyncio.create_task(work)
+    await turn()
+    try:
+        yield
+    finally:
+        is_over.set()
+        await holding
 
 
 async def run_pending(emulator: World) -> None:

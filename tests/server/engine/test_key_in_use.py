@@ -2,18 +2,15 @@
 
 import asyncio
 import sqlite3
-import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
 from emulator.settings import Settings
-from tests.cli.processes import HANGS_AFTER_S
-from tests.server.engine.observed_world import ObservedWall, observed
-from tests.turns import turn
+from tests.server.engine.observed_world import ObservedWall, observed, stuck
 from tests.world import START_MS, World, headers, order
 
 KEY = {"idempotency_key": "order-1"}
@@ -23,21 +20,6 @@ PATIENCE_MS = 5_000
 @pytest.fixture
 def database(tmp_path: Path) -> str:
     return str(tmp_path / "state.db")
-
-
-@asynccontextmanager
-async def stuck(emulator: World) -> AsyncIterator[None]:
-    """The storage thread is busy: a request that writes stays in progress."""
-    is_over = threading.Event()
-    database = emulator.app.engine._context.database
-    work = database.write(lambda _: is_over.wait(HANGS_AFTER_S), is_long=True)
-    holding = asyncio.create_task(work)
-    await turn()
-    try:
-        yield
-    finally:
-        is_over.set()
-        await holding
 
 
 @contextmanager
