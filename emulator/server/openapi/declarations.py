@@ -57,9 +57,8 @@ class Operation(Struct, frozen=True, kw_only=True):
     """One method of one path.
 
     The fields of `path_type`, `query_type` and `shared_query_type` are its parameters; the last
-    are components, and links pass them on. With `takes_query_texts` the handler parses the
-    values of `query_type` itself. `refusals` have a code of their own; the codes of
-    invalid fields follow from the types.
+    are components. With `takes_query_texts` the handler parses the values of `query_type` itself.
+    `refusals` have a code of their own; the codes of invalid fields follow from the types.
     """
 
     method: str

@@ -175,8 +175,7 @@ class DocumentWriter:
 
     def _responses(self, operation: Operation) -> JsonObject:
         responses = {
-            status: self._success(operation, response)
-            for status, response in operation.responses.items()
+            status: self._success(response) for status, response in operation.responses.items()
         }
         for status, errors in self._errors(operation).items():
             shared = self._conventions.shared_responses.get(status)
@@ -187,50 +186,14 @@ class DocumentWriter:
             )
         return {str(status): responses[status] for status in sorted(responses)}
 
-    def _success(self, operation: Operation, response: SuccessResponse) -> JsonObject:
+    def _success(self, response: SuccessResponse) -> JsonObject:
         headers = {**self._conventions.headers(200), **response.headers}
         described: JsonObject = {"description": response.description, "headers": _headers(headers)}
         if response.content is not None:
             described["content"] = {
                 response.media_type: self._content(response.content, response.media_type)
             }
-        links = self._links(operation, response)
-        if links:
-            described["links"] = links
         return described
-
-    def _links(self, operation: Operation, response: SuccessResponse) -> JsonObject:
-        """Links to the other calls on the same resource, and to the next page of a list.
-
-        The path identifies the resource, or the response: by `id`, or by the path's own name.
-        """
-        shared = [f"query.{member.name}" for member in members_of(operation.shared_query_type)]
-        carried = {name: f"$request.{name}" for name in shared}
-        place, members = "", self._members(response.content)
-        links = {}
-        if "next_cursor" in members:
-            links[operation.id] = {**carried, "after": "$response.body#/next_cursor"}
-        if "data" in members:
-            place, members = "/data/0", self._members(members["data"].get("items", {}).get("$ref"))
-        start, has_parameter, _ = operation.path.partition("/{")
-        for to in self._operations:
-            to_start, _, to_rest = to.path.partition("/{")
-            name = to_rest.partition("}")[0]
-            if to is operation or to_start != start or not name:
-                continue
-            member = name if name in members else "id"
-            if has_parameter:
-                links[to.id] = {**carried, name: f"$request.path.{name}"}
-            elif member in members:
-                links[to.id] = {**carried, name: f"$response.body#{place}/{member}"}
-        return {to: {"operationId": to, "parameters": given} for to, given in links.items()}
-
-    def _members(self, source: SchemaSource | None) -> JsonObject:
-        """The members of a component; a reference ends with the component's name."""
-        name = source if isinstance(source, str | None) else component_name(source)
-        schema = self._schemas.get((name or "").rpartition("/")[2], {})
-        members: JsonObject = schema.get("properties", {})
-        return members
 
     def _refusal(self, status: int, errors: Mapping[str, JsonObject]) -> JsonObject:
         """A response with the error envelope and one of these errors, which are by code."""

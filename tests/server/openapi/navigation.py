@@ -102,12 +102,8 @@ def problems_of_examples(document: Json) -> list[str]:
 
 
 def of_these_calls(document: Json, calls: Collection[str]) -> Json:
-    """The document without all other calls, and without the links to them."""
+    """The document without all other calls."""
     for item in document["paths"].values():
         for method in [method for method, call in item.items() if call["operationId"] not in calls]:
             del item[method]
-    for found in objects(document["paths"]):
-        links = found.get("links", {})
-        for name in [name for name in links if name not in calls]:
-            del links[name]
     return document
