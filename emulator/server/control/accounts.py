@@ -62,12 +62,6 @@ class CreateAccount(types.Body, frozen=True):
     ] = None
 
 
-class UpdateAccount(types.Body, frozen=True):
-    """The member to change."""
-
-    name: Annotated[types.Name, _NAME]
-
-
 class Reset(types.Body, frozen=True):
     """What is reset."""
 
@@ -97,16 +91,6 @@ async def create_account(call: Call, body: CreateAccount) -> AccountJson:
     endpoints. Only this response contains the complete keys. The body may be omitted.
     """
     return _json(await call.engine.accounts.create(NewAccount(**asdict(body))), shown_key=str)
-
-
-@operation("PATCH /accounts/{account_id}", "The account.", body="The member to change.")
-async def update_account(call: Call, path: AccountPath, body: UpdateAccount) -> AccountJson:
-    """Rename an account.
-
-    Changes the name of any account, the first one included, and returns the account with masked
-    keys. A reset keeps the name.
-    """
-    return _json(await call.engine.accounts.rename(path.account_id, body.name))
 
 
 @operation("POST /reset", "The reset is complete.", body="What is reset.")
@@ -158,7 +142,6 @@ ACCOUNTS = Resource(
             lambda call, account_id: call.engine.accounts.get(account_id),
             "Returns one account, with masked keys.",
         ),
-        update_account,
         _ACCOUNT.delete(
             lambda call, account_id: call.engine.accounts.delete(account_id),
             "Deletes an account and all of its data. The first account cannot be deleted (409).",

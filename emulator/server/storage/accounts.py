@@ -68,7 +68,6 @@ _HAS_KEY = (
     "SELECT 1 FROM accounts WHERE test_key = ? UNION ALL SELECT 1 FROM accounts WHERE live_key = ?"
 )
 _SET_KEYS = "UPDATE accounts SET test_key = ?, live_key = ? WHERE number = ?"
-_SET_NAME = "UPDATE accounts SET name = ? WHERE number = ?"
 _DELETE = "DELETE FROM accounts WHERE number = ?"
 _SET_CLOCK = (
     "UPDATE accounts SET frozen_at = ?, offset_ms = ?, rate_thousandths = ? WHERE number = ?"
@@ -136,10 +135,6 @@ def set_keys(tx: Transaction, row: AccountRow) -> None:
     Raises sqlite3.IntegrityError for a key that is taken.
     """
     tx.execute(_SET_KEYS, (row.profile.test_key, row.profile.live_key, row.number))
-
-
-def set_name(tx: Transaction, number: int, name: str) -> None:
-    tx.execute(_SET_NAME, (name, number))
 
 
 def delete(tx: Transaction, number: int) -> None:

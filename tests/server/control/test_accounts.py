@@ -46,30 +46,6 @@ async def test_a_new_account_has_the_requested_properties(emulator: World) -> No
     }
 
 
-async def test_each_account_can_be_renamed_and_keeps_its_name(tmp_path: Path) -> None:
-    database = str(tmp_path / "state.sqlite")
-    names = {"acct_demo": "Abeba Coffee", "acct_other": "ልብስ ቤት"}
-    async with world(database=database, auto_provision=True) as emulator:
-        await emulator.create("test_of_a_suite")
-        names[(await account_ids(emulator))[0]] = "Of a suite"
-        for account, name in names.items():
-            changed = await emulator.done("PATCH", f"/accounts/{account}", {"name": name})
-            assert changed == await emulator.shown(f"/accounts/{account}")
-        await emulator.control("POST", "/reset", {})
-    async with world(database=database) as emulator:
-        listed = (await emulator.shown("/accounts"))["data"]
-        assert {each["id"]: each["name"] for each in listed} == names
-
-
-async def test_a_wrong_name_renames_nothing(emulator: World) -> None:
-    for name in ("", "x" * 200, "a\u0007b", 1):
-        response = await emulator.control("PATCH", "/accounts/acct_demo", {"name": name})
-        assert refusal(response) == (400, "invalid_name", "name")
-    response = await emulator.control("PATCH", "/accounts/acct_none", {"name": "x"})
-    assert refusal(response) == (404, "account_not_found", None)
-    assert (await emulator.shown("/accounts/acct_demo"))["name"] == "Demo Merchant"
-
-
 async def test_a_new_account_can_have_a_flowing_clock(emulator: World) -> None:
     account = await created(emulator, clock="real")
     assert account["clock"] == "real"

@@ -41,7 +41,6 @@ BODY_NEEDED = {
     "transition_payment": {"status": "failed"},
     "place_scenario": {"name": "banks"},
     "switch_scenario": {"enabled": True},
-    "update_account": {"name": "Abeba Coffee"},
 }
 # An existing resource for each parameter of a path.
 THERE = {"account_id": "acct_other", "name": "banks"}

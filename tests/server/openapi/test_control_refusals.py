@@ -24,7 +24,6 @@ REFUSALS: tuple[tuple[str, str, str, Any], ...] = (
     ("create_account", "invalid_test_key", "/accounts", {"test_key": "test_demo_key"}),
     ("create_account", "invalid_takes_over", "/accounts", {"takes_over": "test_other_key"}),
     ("get_account", "account_not_found", "/accounts/acct_unknown", None),
-    ("update_account", "account_not_found", "/accounts/acct_unknown", {"name": "x"}),
     ("delete_account", "account_is_permanent", "/accounts/acct_demo", None),
     ("set_clock", "invalid_clock", "/clock", {"now": "2025-12-31T23:59:59Z"}),
     ("advance_clock", "invalid_clock", "/clock/advance", {"seconds": 1, "to": "next"}),

@@ -139,15 +139,6 @@ class AccountRegistry(EngineService):
         self._scheduler.reschedule(account)
         return account
 
-    async def rename(self, account_id: str, name: str) -> Account:
-        """Set the name of an account, which a reset keeps. Raises UnknownAccount."""
-        account = self.get(account_id)
-        async with account.advancing:
-            if account.is_closed:
-                raise UnknownAccount(account_id)
-            await self._rename(account, name)
-        return account
-
     async def delete(self, account_id: str) -> None:
         """Delete an account and all its data. Raises UnknownAccount, AccountIsPermanent."""
         account = self.get(account_id)
@@ -334,11 +325,6 @@ class AccountRegistry(EngineService):
             test_key=request.test_key or ids.api_key(stream, Mode.TEST, number),
             live_key=request.live_key or ids.api_key(stream, Mode.LIVE, number),
         )
-
-    @writes()
-    def _rename(self, tx: Transaction, account: Account, name: str) -> None:
-        accounts.set_name(tx, account.number, name)
-        tx.set(account, "profile", account.profile._replace(name=name))
 
     def _remove(self, tx: Transaction, account: Account) -> None:
         """Delete all rows of an account."""

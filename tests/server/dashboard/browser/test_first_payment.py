@@ -62,17 +62,6 @@ async def test_the_keyboard_is_enough(tab: Tab) -> None:
     await tab.sees("status", "expired")
 
 
-async def test_an_account_is_renamed(tab: Tab) -> None:
-    await tab.open("payments")
-    await tab.click("menu")
-    await tab.page.get_by_test_id("rename-account").get_by_role("textbox").fill("Abeba Coffee")
-    await tab.press("Enter")
-    await tab.sees("message", "The account is named Abeba Coffee.")
-    await tab.sees("account", f"Abeba Coffee …{tab.merchant.account[-4:]}")
-    await tab.page.reload()
-    await expect(tab.page).to_have_title("Payments · Abeba Coffee · ETB payments emulator")
-
-
 async def test_an_account_is_deleted(tab: Tab) -> None:
     await tab.open("payments")
     await tab.click("menu", "delete-account")
