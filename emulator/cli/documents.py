@@ -35,8 +35,8 @@ from emulator.tools.json_results import results_schema, summary_tables
 def openapi(*, is_control: bool, is_without_webhooks: bool, webhook_format: str) -> None:
     """Print the OpenAPI 3.1 document of /v1 as JSON.
 
-    A running emulator serves the documents of /v1 and of the control API, with its own address,
-    under /_emulator/openapi/.
+    A running emulator serves this document and the document of the control API, with its own
+    address: /_emulator/openapi/v1.json and /_emulator/openapi/control.json.
     """
     of_url = documents(DEFAULT_METHODS, load_webhook_form(webhook_format))
     document = of_url["control" if is_control else "v1"](DEFAULT_URL)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.routing import BaseRoute
 from starlette.types import Receive, Scope, Send
@@ -40,7 +39,6 @@ RESOURCES = (
     STREAM,
     PROGRAM,
 )
-_WITH_SLASH = "/_emulator/openapi"
 
 
 def routes(services: Services) -> list[BaseRoute]:
@@ -63,7 +61,6 @@ def documents(methods: tuple[str, ...], form: WebhookForm = STANDARD) -> dict[st
 def routes_of(operations: Iterable[Operation], services: Services) -> list[BaseRoute]:
     """Routes to operations; a path with a fixed segment precedes one with a parameter there."""
     calls = [operation for operation in operations if operation.handler is not None]
-    calls += [replace(call, path=f"{call.path}/") for call in calls if call.path == _WITH_SLASH]
     calls.sort(key=lambda call: ["{" in segment for segment in call.path.split("/")])
     return [
         CallRoute(

@@ -3,7 +3,6 @@
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
-from starlette.requests import Request
 
 from emulator import __version__
 from emulator.domain.errors import InvalidRequestBody, UnknownRoute
@@ -17,28 +16,12 @@ from emulator.server.openapi.declarations import (
     doc,
 )
 
-_SUFFIX = ".json"
-
 
 class HealthJson(Struct, frozen=True):
     """The health of the emulator."""
 
     status: Annotated[Literal["ok", "unavailable"], doc("`unavailable` where the status is 503.")]
     version: Annotated[str, doc("The version of the program.", __version__)]
-
-
-class DocumentEntry(Struct, frozen=True):
-    """An OpenAPI document."""
-
-    name: Annotated[str, doc("Its name.", "v1")]
-    title: Annotated[str, doc("Its title.", "ETB payments")]
-    url: Annotated[str, doc("Its URL.", "http://127.0.0.1:8080/_emulator/openapi/v1.json")]
-
-
-class DocumentList(Struct, frozen=True):
-    """The documents."""
-
-    data: list[DocumentEntry]
 
 
 class DocumentPath(Struct, frozen=True):
@@ -64,26 +47,6 @@ class SetCheckoutUrl(Body, frozen=True):
     url: Annotated[BaseUrl, doc("The base of `checkout_url`, without a query or fragment.")]
 
 
-@operation("GET /openapi", "The documents.")
-async def list_documents(call: ProgramCall) -> DocumentList:
-    """List the OpenAPI documents.
-
-    Lists the OpenAPI documents with their addresses. The path with a slash at its end returns
-    the same.
-    """
-    base_url = _base_url(call.request)
-    return DocumentList(
-        [
-            DocumentEntry(
-                name=name,
-                title=build(base_url)["info"]["title"],
-                url=f"{base_url}/_emulator/openapi/{name}{_SUFFIX}",
-            )
-            for name, build in call.services.documents.items()
-        ]
-    )
-
-
 @operation("GET /openapi/{name}", "The document.", UnknownRoute, content="Document")
 async def get_document(call: ProgramCall, path: DocumentPath) -> dict[str, Any]:
     """Retrieve an OpenAPI document.
@@ -91,10 +54,11 @@ async def get_document(call: ProgramCall, path: DocumentPath) -> dict[str, Any]:
     Returns an OpenAPI document: `v1` (the payments API) or `control` (this API), also with
     `.json`.
     """
-    build = call.services.documents.get(path.name.removesuffix(_SUFFIX))
+    build = call.services.documents.get(path.name.removesuffix(".json"))
     if build is None:
         raise UnknownRoute(call.request.method, call.request.scope["path"])
-    return build(_base_url(call.request))
+    request = call.request
+    return build(f"{request.scope['scheme']}://{request.headers['host']}")
 
 
 @operation("GET /checkout_url", "The address.")
@@ -115,10 +79,6 @@ async def set_checkout_url(call: Call, body: SetCheckoutUrl) -> CheckoutUrl:
     """
     call.services.checkout.base = body.url
     return CheckoutUrl(call.services.checkout.base)
-
-
-def _base_url(request: Request) -> str:
-    return f"{request.scope['scheme']}://{request.headers['host']}"
 
 
 def _schemas() -> dict[str, JsonObject]:
@@ -153,6 +113,6 @@ PROGRAM = Resource(
     tag="Program",
     description="The whole emulator: its health, the base of `checkout_url` and the OpenAPI"
     " documents.",
-    operations=(get_health, list_documents, get_document, get_checkout_url, set_checkout_url),
+    operations=(get_health, get_document, get_checkout_url, set_checkout_url),
     schemas=_schemas,
 )

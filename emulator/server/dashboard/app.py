@@ -250,7 +250,8 @@ class Dashboard:
             "control": f"{base}/_emulator",
             "dashboard": f"{base}{ROOT}/{FIRST_SECTION}",
             "health": f"{base}/_emulator/health",
-            "openapi": f"{base}/_emulator/openapi",
+            "openapi": f"{base}/_emulator/openapi/v1.json",
+            "control_openapi": f"{base}/_emulator/openapi/control.json",
         }
 
 

@@ -20,7 +20,8 @@ async def test_a_program_gets_the_addresses(emulator: World) -> None:
                 "control": "http://127.0.0.1:8080/_emulator",
                 "dashboard": "http://127.0.0.1:8080/_emulator/view/payments",
                 "health": "http://127.0.0.1:8080/_emulator/health",
-                "openapi": "http://127.0.0.1:8080/_emulator/openapi",
+                "openapi": "http://127.0.0.1:8080/_emulator/openapi/v1.json",
+                "control_openapi": "http://127.0.0.1:8080/_emulator/openapi/control.json",
             }, (path, accept)
 
 
