@@ -4,14 +4,8 @@ import json
 from typing import Any
 from urllib.parse import parse_qsl
 
-from emulator.domain.payment import EVENT_TYPES, PAYMENT_MEMBERS, Status
-from emulator.domain.webhooks import (
-    PLACEHOLDER,
-    STANDARD,
-    Algorithm,
-    ContentType,
-    WebhookForm,
-)
+from emulator.domain.payment import EVENT_TYPES, Status
+from emulator.domain.webhooks import STANDARD, Algorithm, ContentType, WebhookForm
 from emulator.http.webhook_messages import render_body
 from emulator.server.openapi.declarations import JsonObject, ref
 
@@ -109,30 +103,11 @@ def _sent(form: WebhookForm, event: JsonObject) -> Any:
 
 
 def _body_schema(form: WebhookForm) -> JsonObject:
+    """The schema of our own body, or the names of the members of another one."""
     if form.body_json == STANDARD.body_json and form.content_type is ContentType.JSON:
         return ref(_EVENT)
     template = json.loads(form.body_json)
-    if form.content_type is ContentType.FORM:
-        return _object(dict.fromkeys(template, _TEXT))
-    return _schema(template)
-
-
-def _schema(template: Any) -> JsonObject:
-    """What a part of a body can be."""
-    if isinstance(template, dict):
-        return _object({name: _schema(value) for name, value in template.items()})
-    if isinstance(template, list):
-        return {"type": "array", "prefixItems": [_schema(item) for item in template]}
-    if not isinstance(template, str) or not PLACEHOLDER.search(template):
-        return {"const": template}
-    whole = PLACEHOLDER.fullmatch(template)
-    if whole is None or not whole[1].startswith("payment"):
-        return _TEXT
-    _, _, member = whole[1].partition(".")
-    if member and member not in PAYMENT_MEMBERS:
-        return _TEXT
-    return ref(f"Payment/properties/{member}" if member else "Payment")
-
-
-def _object(properties: JsonObject) -> JsonObject:
-    return {"type": "object", "properties": properties, "required": [*properties]}
+    if not isinstance(template, dict):
+        return {}
+    properties: JsonObject = {name: {} for name in template}
+    return {"type": "object", "properties": properties, "required": [*template]}
