@@ -150,23 +150,6 @@ async def test_a_call_that_a_limit_stopped_says_so(open_tab: OpenTab) -> None:
         await tab.sees("message", "A limit stopped the clock; advance again to continue.")
 
 
-async def test_each_action_of_a_payment_says_what_happened(tab: Tab) -> None:
-    await tab.merchant.create()
-    await tab.open("payments/latest")
-    await tab.page.get_by_test_id("apply-scenario").get_by_role("button").click()
-    await tab.sees("message", "The scenario applies to this payment.")
-    await tab.merchant.create()
-    await tab.open("payments/latest")
-    phone = tab.page.get_by_test_id("pay-telebirr").get_by_role("textbox")
-    await phone.fill("0911223344")
-    await phone.press("Enter")
-    await tab.sees("message", "Submitted by telebirr: the payment is processing.")
-    await tab.click("answer-approve")
-    await tab.sees("message", 'The customer answered "approve": the payment is completed.')
-    await tab.click("transition-refunded")
-    await tab.sees("message", "The payment was completed; now it is refunded.")
-
-
 async def test_each_action_of_a_delivery_says_what_happened(open_tab: OpenTab) -> None:
     async with open_tab() as tab, tab.endpoint(replies(Reply(status=500), Reply())):
         await tab.open("webhooks")

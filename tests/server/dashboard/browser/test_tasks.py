@@ -8,7 +8,6 @@ from playwright.async_api import Locator, expect
 
 from tests.server.dashboard.browser.tabs import OpenTab, Tab
 from tests.server.webhooks.receiver import Reply, receiving, replies
-from tests.world import headers
 
 
 @dataclass
@@ -131,22 +130,6 @@ async def test_the_nine_tasks_take_as_few_clicks_in_any_order(
     assert counts == TASKS
 
 
-async def test_a_failed_webhook_is_found_and_resent_with_three_clicks(open_tab: OpenTab) -> None:
-    async with open_tab() as tab, tab.endpoint(replies(Reply(status=410), Reply())):
-        await tab.merchant.create()
-        await tab.merchant.advance(0)
-        endpoint = (await tab.control("GET", "/webhook_endpoints"))["data"][0]["id"]
-        await tab.control("PATCH", f"/webhook_endpoints/{endpoint}", {"enabled": True})
-        await tab.merchant.create()
-        await tab.open("payments")
-        clicks = Clicks(tab)
-        await clicks.on("page-webhooks", "only-failing")
-        await tab.counts("delivery-row", 1)
-        await clicks.on("resend")
-        await tab.sees("message", "Attempt 2 of payment.created: answered 200.")
-        assert clicks.count == 3
-
-
 async def test_all_failed_webhooks_are_resent_with_two_clicks(open_tab: OpenTab) -> None:
     async with open_tab() as tab, tab.endpoint(replies(*[Reply(status=500)] * 3, Reply())):
         for _ in range(3):
@@ -164,57 +147,6 @@ async def test_all_failed_webhooks_are_resent_with_two_clicks(open_tab: OpenTab)
         assert clicks.count == 2
 
 
-async def test_the_expiry_and_what_it_caused_take_one_click(open_tab: OpenTab) -> None:
-    async with open_tab() as tab, tab.endpoint():
-        await tab.merchant.create()
-        await tab.merchant.advance(0)
-        await tab.open("payments")
-        await tab.sees("next-due", "expiry in 30 min")
-        clicks = Clicks(tab)
-        await clicks.on("advance-next")
-        await tab.sees("message", "00:00 → 00:30: 1 payment expired, 1 webhook answered 200.")
-        await tab.sees("status", "expired")
-        assert clicks.count == 1
-
-
-async def test_the_next_request_fails_after_one_click(tab: Tab) -> None:
-    await tab.merchant.create()
-    await tab.open("payments")
-    clicks = Clicks(tab)
-    await clicks.on("next-request-1")
-    await tab.sees("message", "The next request: 503.")
-    assert clicks.count == 1
-    statuses = [
-        (await tab.api.get("/v1/payments", headers=headers(tab.merchant.key))).status_code
-        for _ in range(2)
-    ]
-    assert statuses == [503, 200]
-
-
-async def test_another_account_takes_one_choice(tab: Tab) -> None:
-    other = await tab.control("POST", "/accounts", {"name": "Addis Books"})
-    await tab.open("requests")
-    await tab.page.get_by_test_id("account").select_option(other["id"])
-    await expect(tab.page).to_have_title("Requests · Addis Books · ETB payments emulator")
-
-
-async def test_paused_webhooks_are_reordered_with_one_click_each(open_tab: OpenTab) -> None:
-    async with open_tab() as tab, tab.endpoint() as receiver:
-        await tab.open("payments")
-        clicks = Clicks(tab)
-        await clicks.on("page-webhooks", "pause")
-        await tab.sees("paused", "Deliveries are paused")
-        payment = await tab.merchant.create()
-        await tab.merchant.pay(payment, "telebirr", phone="0911223344")
-        await tab.counts("release", 2)
-        for left in (1, 0):
-            await clicks.on("release")
-            await tab.counts("release", left)
-        assert clicks.count == 2 + 2
-        types = [webhook.json["type"] for webhook in receiver.received]
-        assert types == ["payment.processing", "payment.created"]
-
-
 async def test_any_id_phone_or_amount_takes_no_click(tab: Tab) -> None:
     await tab.merchant.create()
     payment = await tab.merchant.create(amount=123450)
@@ -226,11 +158,3 @@ async def test_any_id_phone_or_amount_takes_no_click(tab: Tab) -> None:
         await tab.sees("match", payment["id"])
         await tab.press("Enter")
         await expect(tab.page.locator("h1")).to_contain_text(payment["id"])
-
-
-async def test_what_is_next_takes_no_click(tab: Tab) -> None:
-    await tab.merchant.create()
-    await tab.open("checklist")
-    await tab.sees("next-due", "expiry in 30 min")
-    await tab.press("n")
-    await tab.sees("message", "1 payment expired")
