@@ -315,10 +315,3 @@ async def test_only_pending_deliveries_can_be_released_or_dropped(action: str) -
         [delivery] = await hooks.deliveries()
         response = await hooks.emulator.control("POST", f"/deliveries/{delivery['id']}/{action}")
         assert refusal(response) == (409, "delivery_not_pending", None)
-
-
-@pytest.mark.parametrize(
-    ("body", "code"), [({}, "missing_parameter"), ({"paused": "yes"}, "invalid_paused")]
-)
-async def test_a_wrong_pause_is_refused(emulator: World, body: Any, code: str) -> None:
-    assert refusal(await emulator.control("PUT", PAUSED, body)) == (400, code, "paused")

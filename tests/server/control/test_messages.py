@@ -15,6 +15,12 @@ SECONDS = '"seconds" must be a number of seconds'
 # By call, with its body.
 MESSAGES = {
     'POST /accounts {"name": 1}': '"name" must be a string (got 1).',
+    **{
+        f'POST /accounts {{"name": "{"x" * length}"}}': (
+            f'"name" must have at most 100 characters (got {length}).'
+        )
+        for length in (101, 201)
+    },
     'POST /accounts {"name": "a\\nb"}': (
         '"name" must be 1 to 100 characters without control characters (got "a\\nb").'
     ),

@@ -227,14 +227,6 @@ async def test_unauthenticated_requests_are_in_no_journal(emulator: World) -> No
         assert await journal(emulator, key=key) == []
 
 
-async def test_each_account_and_mode_has_its_own_journal(emulator: World) -> None:
-    await get(emulator, "/v1/payments", LIVE_KEY)
-    await get(emulator, "/v1/payments", OTHER_TEST_KEY)
-    assert await count(emulator) == 0
-    assert await count(emulator, key=LIVE_KEY) == 1
-    assert await count(emulator, key=OTHER_TEST_KEY) == 1
-
-
 async def test_control_calls_are_not_in_the_journal(emulator: World) -> None:
     await emulator.advance(5)
     assert await journal(emulator) == []
@@ -385,13 +377,6 @@ async def test_an_overflow_is_shown() -> None:
             owner.journal.add(entry())
         assert (await emulator.shown("/requests?limit=1"))["overflowed"] is True
         assert await count(emulator) == MAX_ENTRIES
-
-
-async def test_without_a_key_the_journal_is_that_of_the_first_account(emulator: World) -> None:
-    await get(emulator, "/v1/payments")
-    assert (await emulator.api.get("/_emulator/requests/count")).json() == {"count": 1}
-    response = await emulator.api.get("/_emulator/requests/count?account=acct_other")
-    assert response.json() == {"count": 0}
 
 
 def test_entries_are_found_by_their_path_and_id_and_counted_by_their_kind() -> None:

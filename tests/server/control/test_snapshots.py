@@ -81,21 +81,6 @@ async def test_they_are_listed_newest_first_though_the_clock_stands_or_goes_back
     assert await names(emulator) == ["c", "later", "b", "a"]
 
 
-async def test_the_snapshots_of_an_account_are_those_of_both_modes_and_of_no_other(
-    emulator: World,
-) -> None:
-    await save(emulator, "mine")
-    await save(emulator, "mine", OTHER_TEST_KEY)
-    await save(emulator, "others", OTHER_TEST_KEY)
-    assert await names(emulator, LIVE_KEY) == ["mine"]
-    assert await names(emulator, OTHER_TEST_KEY) == ["others", "mine"]
-    response = await emulator.control("POST", "/snapshots/others/restore")
-    assert refusal(response) == (404, "snapshot_not_found", None)
-    await emulator.control("DELETE", "/snapshots/mine", key=LIVE_KEY)
-    assert await names(emulator) == []
-    assert await names(emulator, OTHER_TEST_KEY) == ["others", "mine"]
-
-
 async def test_there_are_at_most_a_hundred(emulator: World) -> None:
     for number in range(MAX_SNAPSHOTS):
         await save(emulator, str(number))

@@ -113,8 +113,8 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
             *(
                 {"method": "telebirr", "phone": phone}
                 for phone in (
-                    *("12345", "00900000001", "9 -70 --0-1 1 3 -4- -- -1 -8 --"),
-                    "++251900000001",
+                    *("12345", "00900000001", "9 -70 --0-1 1 3 -4- -- -1 -8 --", ""),
+                    *("++251900000001", "0900000001\0", "٠٩٠٠٠٠٠٠٠١", "0" * 201),
                 )
             ),
             {"method": "bank_transfer", "bank": "national_bank"},
@@ -165,7 +165,7 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
         [{"enabled": False, "url": None}],
         [{"enabled": None, "secret": ""}, {"format": "standard"}],
     ),
-    "set_delivery_pause": ([{"paused": True}, {"paused": False}], [{"paused": "yes"}]),
+    "set_delivery_pause": ([{"paused": True}, {"paused": False}], [{"paused": "yes"}, {}]),
     "switch_scenario": ([{"enabled": True}], [{"enabled": None}, {"enabled": 1}]),
     "put_scenario": (
         [{}, {"version": 1, "name": "banks", "enabled": False, "outcomes": []}],
@@ -240,6 +240,7 @@ REQUIRED = {
     "advance_clock": ["seconds"],
     "create_webhook_endpoint": ["url"],
     "add_fault": ["then"],
+    "set_delivery_pause": ["paused"],
 }
 # Their wrong members have a code in common.
 OWN_CODES = {
