@@ -1,6 +1,6 @@
 """A payment at one instant, its events, statuses and failure reasons."""
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -59,20 +59,49 @@ class Reason(StrEnum):
 DEFAULT_REASON = Reason.PROVIDER_ERROR
 
 
-PAYMENT_MEMBERS = (
-    *("id", "object", "amount", "currency", "status", "method", "checkout_url", "success_url"),
-    *("cancel_url", "metadata", "created_at", "expires_at", "completed_at"),
+PAYMENT_MEMBERS = {
+    "id": "Identifies the payment.",
+    "object": "Always `payment`.",
+    "amount": "The amount in ETB cents: 100 are 1 ETB.",
+    "currency": "The currency.",
+    "status": "The status.",
+    "method": "The payment method.",
+    "checkout_url": "The URL of the hosted checkout page.",
+    "success_url": "The redirect URL after success.",
+    "cancel_url": "The redirect URL on cancellation.",
+    "metadata": "The complete metadata: up to 20 pairs of texts.",
+    "created_at": "The instant of the creation.",
+    "expires_at": "The instant at which the checkout expires.",
+    "completed_at": "The instant of the confirmation; null before it.",
+}
+"""The members of the payment object, in order, with what they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderTerms:
+    """The members of a payment that a create call sets, except its amount and its methods.
+
+    A member with a default is optional in the call.
+    """
+
+    success_url: str
+    cancel_url: str
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+ORDER_TERMS = tuple(each.name for each in fields(OrderTerms))
+OPTIONAL_TERMS = tuple(
+    each.name
+    for each in fields(OrderTerms)
+    if each.default is not MISSING or each.default_factory is not MISSING
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(OrderTerms):
     """The constant members of a payment, except its amount and its methods."""
 
     checkout_url: str
-    success_url: str
-    cancel_url: str
-    metadata: dict[str, str]
 
 
 class Payment(NamedTuple):

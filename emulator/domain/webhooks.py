@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from emulator.domain.instants import Instant
 from emulator.domain.message_text import copied_ends
-from emulator.domain.payment import EVENT_TYPES, PAYMENT_MEMBERS
+from emulator.domain.payment import EVENT_TYPES, ORDER_TERMS, PAYMENT_MEMBERS
 
 MAX_ENDPOINTS = 16
 # The time, by the account's clock, for which the secret before a rotation still signs.
@@ -35,7 +35,7 @@ METADATA_PLACEHOLDER = f"{METADATA_PREFIX}NAME"
 PLACEHOLDER = re.compile(r"\{([a-z_.]+|payment\.metadata\.[^{}]+)\}")
 EVENT_PLACEHOLDERS = ("event.id", "event.type", "event.timestamp", "event.mode")
 # A header has no place for text that is not ASCII, and none for a mapping.
-_NOT_IN_HEADERS = ("success_url", "cancel_url", "checkout_url", "metadata")
+_NOT_IN_HEADERS = ("checkout_url", *ORDER_TERMS)
 BODY_PLACEHOLDERS = (
     *("id", *EVENT_PLACEHOLDERS, "payment", *(f"payment.{name}" for name in PAYMENT_MEMBERS)),
     *("payment.amount_birr", METADATA_PLACEHOLDER),

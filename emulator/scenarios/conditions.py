@@ -4,7 +4,14 @@ import re
 from typing import Any, TypeVar
 
 from emulator.domain.accounts import Mode
-from emulator.domain.payment import MAX_AMOUNT_MINOR, Reason, Status
+from emulator.domain.payment import (
+    MAX_AMOUNT_MINOR,
+    OPTIONAL_TERMS,
+    ORDER_TERMS,
+    PAYMENT_MEMBERS,
+    Reason,
+    Status,
+)
 from emulator.domain.payment_methods import (
     BANK_TRANSFER,
     BANKS,
@@ -117,29 +124,18 @@ TEXT_OR_NULL = OrNull(Text())
 _JSON = JsonValue()
 
 
-def _field(description: str, kind: Kind[Any] | None = None) -> Key:
-    """A field of a payment. With `payment` a key has one meaning, without it the second one."""
-    return of_both(description, "This member of the last response.", kind or _JSON)
-
-
 def of_both(description: str, otherwise: str, kind: Kind[Any]) -> Key:
     return Key(kind, f"{description} Without `payment`: {otherwise}")
 
 
+_FIELD_KINDS: dict[str, Kind[Any]] = {
+    "status": Word([status.value for status in Status]),
+    "method": TEXT_OR_NULL,
+}
+# With `payment` a key has one meaning, without it the second one.
 PAYMENT_FIELDS = {
-    "id": _field("The id."),
-    "object": _field("Always `payment`."),
-    "amount": _field("The amount in ETB cents."),
-    "currency": _field("The currency."),
-    "status": _field("The status.", Word([status.value for status in Status])),
-    "method": _field("The payment method.", TEXT_OR_NULL),
-    "checkout_url": _field("The address of the checkout page."),
-    "success_url": _field("The redirect URL after success."),
-    "cancel_url": _field("The redirect URL after a cancellation."),
-    "metadata": _field("The complete metadata of the payment."),
-    "created_at": _field("The time of creation."),
-    "expires_at": _field("The time at which the checkout expires."),
-    "completed_at": _field("The time of completion, or `null`."),
+    name: of_both(text, "This member of the last response.", _FIELD_KINDS.get(name, _JSON))
+    for name, text in PAYMENT_MEMBERS.items()
 }
 
 
@@ -150,12 +146,15 @@ def as_given(description: str, kind: Kind[Any] = _JSON, *, default_text: str = "
 # Of the parameters that the API requires.
 _FILLED_IN = "filled in"
 CREATE_MEMBERS = {
-    "amount": as_given("The amount in ETB cents.", default_text=_FILLED_IN),
+    "amount": as_given(PAYMENT_MEMBERS["amount"], default_text=_FILLED_IN),
     "currency": as_given("The currency: ETB.", default_text=_FILLED_IN),
     "methods": as_given("The payment methods to offer.", default_text=_FILLED_IN),
-    "success_url": as_given("The redirect URL after success.", default_text=_FILLED_IN),
-    "cancel_url": as_given("The redirect URL after a cancellation.", default_text=_FILLED_IN),
-    "metadata": as_given("Up to 20 pairs of texts."),
+    **{
+        name: as_given(
+            PAYMENT_MEMBERS[name], default_text="" if name in OPTIONAL_TERMS else _FILLED_IN
+        )
+        for name in ORDER_TERMS
+    },
     "idempotency_key": as_given("The key that makes a retry of the request safe."),
     "expires_in": as_given("The seconds until the checkout expires."),
 }

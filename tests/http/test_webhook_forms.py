@@ -118,7 +118,7 @@ def test_the_standard_form_written_in_a_file_has_the_same_bytes() -> None:
 
 
 def test_a_payment_has_the_members_that_placeholders_name() -> None:
-    assert tuple(PAYMENT) == PAYMENT_MEMBERS
+    assert [*PAYMENT] == [*PAYMENT_MEMBERS]
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)

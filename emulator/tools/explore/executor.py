@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from emulator.clock import pause, poll
 from emulator.domain.instants import format_instant, parse_instant
-from emulator.domain.payment import Status
+from emulator.domain.payment import ORDER_TERMS, Status
 from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.http import emulator_calls as calls
 from emulator.tools.explore.deliveries import HistoryDeliveries, encoded, forged_event
@@ -258,8 +258,7 @@ class HistoryRun:
             other = await self._other_payment()
         elif manner is Manner.OTHER_AMOUNT:
             amount = next(each for each in OTHER_AMOUNTS_MINOR if each != payment["amount"])
-            members = ("currency", "success_url", "cancel_url", "metadata")
-            own = {name: payment[name] for name in members}
+            own = {name: payment[name] for name in ("currency", *ORDER_TERMS)}
             order = {**DEFAULT_ORDER, **own, "amount": amount}
             async with self._session.starting:
                 other = await self._service.call(calls.CREATE_PAYMENT(body=order))

@@ -31,8 +31,8 @@ MAX_PAIRS = 20
 DEFAULT_EXPIRES_IN_S = 1_800
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 10
-# The contract does not show which parameters are required: these are not, in the emulator.
-OPTIONAL = ("metadata", "idempotency_key", "expires_in")
+# The contract does not show which parameters are required: these are, in the emulator.
+REQUIRED = ("amount", "currency", "methods", "success_url", "cancel_url")
 
 
 PAYMENTS = "/v1/payments"

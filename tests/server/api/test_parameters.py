@@ -202,7 +202,7 @@ def test_the_tables_have_the_limits_that_the_contract_states() -> None:
     assert LIST.rows[0].default == contract.DEFAULT_LIMIT
     assert DEFAULT_EXPIRES_IN_S == contract.DEFAULT_EXPIRES_IN_S
     assert contract.METHODS == METHODS
-    assert tuple(OPTIONAL) == contract.OPTIONAL
+    assert tuple(row.name for row in CREATE.rows if row.is_required) == contract.REQUIRED
 
 
 def test_the_table_of_warnings_has_each_unusual_value() -> None:

@@ -15,7 +15,14 @@ from emulator.domain.accounts import Mode
 from emulator.domain.effects import CancelEffect, CheckoutEffect, Outcome, Scripted, Step
 from emulator.domain.errors import TooMuchToRecord
 from emulator.domain.instants import Instant, format_instant
-from emulator.domain.payment import DEFAULT_EXPIRES_IN_S, MAX_EXPIRES_IN_S, Event, Payment, Status
+from emulator.domain.payment import (
+    DEFAULT_EXPIRES_IN_S,
+    MAX_EXPIRES_IN_S,
+    OPTIONAL_TERMS,
+    Event,
+    Payment,
+    Status,
+)
 from emulator.domain.payment_methods import (
     BANK_TRANSFER,
     DEFAULT_METHODS,
@@ -380,8 +387,7 @@ def _create_members(
     members: dict[str, Json] = {"amount": payment.amount_minor}
     if payment.methods != DEFAULT_METHODS:
         members["methods"] = list(payment.methods)
-    if payment.terms.metadata:
-        members["metadata"] = payment.terms.metadata
+    members |= {name: given for name in OPTIONAL_TERMS if (given := getattr(payment.terms, name))}
     if idempotency_key is not None:
         members["idempotency_key"] = idempotency_key
     expires_in_s = payment.lifetime_ms // 1000

@@ -2,17 +2,24 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 
 import msgspec
-from msgspec import structs
 
 from emulator import ids
 from emulator.domain.errors import IdempotencyKeyInUse, IdempotencyKeyReused, InvalidField, Refusal
 from emulator.domain.instants import Instant
-from emulator.domain.payment import DEFAULT_EXPIRES_IN_S, FINAL_STATUSES, Payment, Status, Terms
+from emulator.domain.payment import (
+    DEFAULT_EXPIRES_IN_S,
+    FINAL_STATUSES,
+    ORDER_TERMS,
+    OrderTerms,
+    Payment,
+    Status,
+    Terms,
+)
 from emulator.domain.transitions import Change
 from emulator.domain.variant_effects import UNKNOWN_METHOD
 from emulator.domain.variants import Variants
@@ -29,14 +36,12 @@ KEY_RETENTION_MS = 24 * 3_600_000
 MAX_WAIT_FOR_KEY_MS = 5_000
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order(OrderTerms):
     """The parameters of a valid create call, with defaults."""
 
     amount_minor: int
     methods: tuple[str, ...]
-    success_url: str
-    cancel_url: str
-    metadata: dict[str, str] = {}
     expires_in_s: int = DEFAULT_EXPIRES_IN_S
     idempotency_key: str | None = None
     unknown: str = ""
@@ -44,16 +49,10 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
     def fingerprint(self) -> bytes:
         """A digest that is equal for two requests with one idempotency key."""
-        parameters = (
-            self.amount_minor,
-            self.methods,
-            self.success_url,
-            self.cancel_url,
-            sorted(self.metadata.items()),
-            self.expires_in_s,
-            self.unknown,
-        )
-        return blake2b(msgspec.json.encode(parameters), digest_size=16).digest()
+        terms = [getattr(self, name) for name in ORDER_TERMS]
+        parameters = (self.amount_minor, self.methods, *terms, self.expires_in_s, self.unknown)
+        encoded = msgspec.json.encode(parameters, order="sorted")
+        return blake2b(encoded, digest_size=16).digest()
 
 
 class CreatedPayment(msgspec.Struct, frozen=True, kw_only=True):
@@ -217,7 +216,7 @@ class Payments(EngineService):
 
     def _pay_for_another(self, tx: Transaction, owner: Owner, order: Order, now: Instant) -> None:
         """Create the completed payment of another client, with an unknown method."""
-        other = structs.replace(
+        other = replace(
             order,
             methods=(UNKNOWN_METHOD,),
             metadata={},
@@ -256,9 +255,7 @@ class Payments(EngineService):
         token = ids.checkout_token(owner.stream, position & LAST_ORDINAL)
         terms = Terms(
             checkout_url=self._checkout_url(token),
-            success_url=order.success_url,
-            cancel_url=order.cancel_url,
-            metadata=order.metadata,
+            **{name: getattr(order, name) for name in ORDER_TERMS},
         )
         payment = Payment(
             position=position,

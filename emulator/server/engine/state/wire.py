@@ -15,6 +15,8 @@ from emulator.domain.payment import (
     EVENT_TYPES,
     MAX_AMOUNT_MINOR,
     MIN_AMOUNT_MINOR,
+    ORDER_TERMS,
+    PAYMENT_MEMBERS,
     Event,
     Payment,
     Reason,
@@ -38,23 +40,21 @@ InstantText = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 class PaymentJson(Struct, frozen=True, kw_only=True):
     """A single customer checkout."""
 
-    id: Annotated[PaymentId, doc("Identifies the payment.")]
-    object: Annotated[str, doc("Always `payment`.", enum=["payment"])]
-    amount: Annotated[AmountMinor, doc("The amount in ETB cents: 100 are 1 ETB.")]
+    id: Annotated[PaymentId, doc(PAYMENT_MEMBERS["id"])]
+    object: Annotated[str, doc(PAYMENT_MEMBERS["object"], enum=["payment"])]
+    amount: Annotated[AmountMinor, doc(PAYMENT_MEMBERS["amount"])]
     currency: Annotated[Any, refers_to("Currency")]
     status: Status
     method: str | None
-    checkout_url: Annotated[str, doc("The URL of the hosted checkout page.", _CHECKOUT_URL)]
-    success_url: Annotated[str, doc("The redirect URL after success.", SUCCESS_URL)]
-    cancel_url: Annotated[str, doc("The redirect URL on cancellation.", CANCEL_URL)]
+    checkout_url: Annotated[str, doc(PAYMENT_MEMBERS["checkout_url"], _CHECKOUT_URL)]
+    success_url: Annotated[str, doc(PAYMENT_MEMBERS["success_url"], SUCCESS_URL)]
+    cancel_url: Annotated[str, doc(PAYMENT_MEMBERS["cancel_url"], CANCEL_URL)]
     metadata: Annotated[Any, refers_to("Metadata")]
-    created_at: Annotated[InstantText, doc("The instant of the creation.")]
+    created_at: Annotated[InstantText, doc(PAYMENT_MEMBERS["created_at"])]
     expires_at: Annotated[
-        InstantText, doc("The instant at which the checkout expires.", "2026-01-01T00:30:00.000Z")
+        InstantText, doc(PAYMENT_MEMBERS["expires_at"], "2026-01-01T00:30:00.000Z")
     ]
-    completed_at: Annotated[
-        InstantText | None, doc("The instant of the confirmation; null before it.")
-    ]
+    completed_at: Annotated[InstantText | None, doc(PAYMENT_MEMBERS["completed_at"])]
 
 
 class _PaymentId(Struct, frozen=True):
@@ -138,9 +138,7 @@ def _payment(payment: Payment) -> PaymentJson:
         status=payment.status,
         method=payment.method,
         checkout_url=terms.checkout_url,
-        success_url=terms.success_url,
-        cancel_url=terms.cancel_url,
-        metadata=terms.metadata,
+        **{name: getattr(terms, name) for name in ORDER_TERMS},
         created_at=format_instant(payment.created_at),
         expires_at=format_instant(payment.expires_at),
         completed_at=None if completed_at is None else format_instant(completed_at),

@@ -58,7 +58,7 @@ class Views:
 
     @property
     def changing_fields(self) -> Sequence[str]:
-        return PAYMENT_MEMBERS if self.created is None else CHANGING_FIELDS
+        return [*PAYMENT_MEMBERS] if self.created is None else CHANGING_FIELDS
 
 
 async def _each_view(session: Session) -> Findings:
@@ -117,7 +117,7 @@ async def _differences(
     changing = views.changing_fields
     before = views.listed if views.created is None else [views.created]
     if all(_are_same(changing, payment, views.retrieved) for payment in before):
-        return list(differences(views, PAYMENT_MEMBERS))
+        return list(differences(views, [*PAYMENT_MEMBERS]))
     settled = await _settled(session, payment_id, views)
     found = [] if settled is None else list(differences(settled, changing))
     return [*differences(views, [name for name in PAYMENT_MEMBERS if name not in changing]), *found]

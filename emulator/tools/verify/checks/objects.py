@@ -35,13 +35,15 @@ _OUR_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z", 
 class FieldRule:
     """The valid values of a field; `...` is an absent field.
 
-    `our_form` is the form that we assume where the contract leaves it open.
+    `our_form` is the form that we assume where the contract leaves it open. A field that
+    `is_given` has the value of the create call.
     """
 
     field: str
     numbers: tuple[str, ...]
     is_valid: Callable[[Any], bool]
     our_form: re.Pattern[str] | None = None
+    is_given: bool = False
 
     def allows(self, payment: Payment) -> bool:
         value, status = payment.get(self.field, ...), payment.get("status")
@@ -88,9 +90,9 @@ RULES = (
     FieldRule("status", ("2.1.5", "3.1"), lambda value: value in list(Status)),
     FieldRule("method", ("2.1.6",), lambda value: value is None or isinstance(value, str)),
     FieldRule("checkout_url", ("2.1.7",), _is_url),
-    FieldRule("success_url", ("2.1.9",), _is_url),
-    FieldRule("cancel_url", ("2.1.10",), _is_url),
-    FieldRule("metadata", ("2.1.11",), _is_metadata),
+    FieldRule("success_url", ("2.1.9",), _is_url, is_given=True),
+    FieldRule("cancel_url", ("2.1.10",), _is_url, is_given=True),
+    FieldRule("metadata", ("2.1.11",), _is_metadata, is_given=True),
     FieldRule("created_at", ("2.1.12",), _is_instant, _OUR_TIMESTAMP),
     FieldRule("expires_at", ("2.1.13",), _is_instant, _OUR_TIMESTAMP),
     FieldRule("completed_at", ("2.1.14",), lambda value: value is None or _is_instant(value)),
@@ -212,7 +214,7 @@ async def _all_fields(session: Session) -> Findings:
         return stated(False, f"without `{missing}`", "2.1.15")
     if strange is not None:
         return assumed(False, f"also {json_text(strange)}", "2.1.15")
-    is_in_order = all(tuple(payment) == PAYMENT_MEMBERS for payment in payments)
+    is_in_order = all([*payment] == [*PAYMENT_MEMBERS] for payment in payments)
     findings = stated(True, "all fields", "2.1.15")
     return findings + assumed(is_in_order, "in this order", "2.1.15", otherwise="in another order")
 
@@ -244,7 +246,7 @@ CHECKS = (
 
 # A service may determine the two instants one after the other.
 _SLACK_MS = 1_000
-RETURNED_FIELDS = {"success_url": "2.1.9", "cancel_url": "2.1.10", "metadata": "2.1.11"}
+RETURNED_FIELDS = {rule.field: rule.numbers[0] for rule in RULES if rule.is_given}
 
 
 def created(response: ServiceResponse) -> Findings:

@@ -21,8 +21,8 @@ from emulator.tools.verify.session import (
     CURRENCY,
     MAX_PAIRS,
     MIN_AMOUNT,
-    OPTIONAL,
     PAYMENTS,
+    REQUIRED,
     Session,
     basic_credentials,
 )
@@ -282,7 +282,7 @@ def wrong_parameter(param: str, value: object, note: str = "") -> WrongParameter
     if value is ...:
         stated_clauses = ("4.1.5",) if param == "methods" else ()
         absent = WrongParameter(param, value, stated_clauses, () if stated_clauses else ("4.1.13",))
-        return None if param in OPTIONAL else absent
+        return absent if param in REQUIRED else None
     rule = next((rule for rule in _RULES[param] if rule.is_broken(value)), None)
     return None if rule is None else WrongParameter(param, value, rule.states, rule.assumes, note)
 
