@@ -1,6 +1,7 @@
 """Declares payment data, conditions on it, and the keys that all rules have."""
 
 import re
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from emulator.domain.accounts import Mode
@@ -36,7 +37,16 @@ from emulator.scenarios.kinds import (
     WholeNumber,
     Word,
 )
-from emulator.scenarios.mappings import DeclaredRule, Key, KeyRule, MappingOf, Members, implies
+from emulator.scenarios.mappings import (
+    DeclaredRule,
+    Key,
+    MappingOf,
+    Members,
+    implies,
+    is_given,
+    is_one_of,
+    needs_one,
+)
 from emulator.scenarios.values import AmountRange, Json, When
 
 # Any identifier: which methods exist is configuration, so an unknown one is no mistake here.
@@ -160,7 +170,18 @@ CREATE_MEMBERS = {
 }
 
 
-def payer_rule(consequence: str = "") -> KeyRule:
+def _payer_conditions() -> Iterator[JsonSchema]:
+    """What a method permits; null is as good as absent."""
+    absent = {"type": "null"}
+    for name, method in PHONE_METHODS.items():
+        # The form of the number is that of Phone.
+        phone = {"pattern": f"[{method.phone_digits}]([^0-9]*[0-9]){{8}}[^0-9]*$"}
+        yield implies(is_one_of("method", name), {"properties": {"phone": phone, "bank": absent}})
+    yield implies(is_one_of("method", BANK_TRANSFER), {"properties": {"phone": absent}})
+    yield implies(is_given("phone"), {"properties": {"bank": absent}})
+
+
+def payer_rule(consequence: str = "") -> DeclaredRule:
     """Method, phone and bank must be able to belong to one payment."""
 
     def check(members: Members) -> None:
@@ -181,7 +202,7 @@ def payer_rule(consequence: str = "") -> KeyRule:
             elif phone is not None:
                 members.known["bank"].note(f"no payment has both a phone and a bank{consequence}")
 
-    return check
+    return DeclaredRule(check, *_payer_conditions())
 
 
 def _check_reason(members: Members) -> None:
@@ -191,13 +212,11 @@ def _check_reason(members: Members) -> None:
 
 REASON_RULE = DeclaredRule(
     _check_reason,
-    implies({"required": ["reason"]}, {"properties": {"status": {"const": Status.FAILED.value}}}),
+    implies(is_given("reason"), is_one_of("status", Status.FAILED.value)),
 )
 
 
 def _check_range(members: Members) -> None:
-    if not members.known:
-        members.entry.note("amount must have 'gte' or 'lte' or both")
     gte, lte = members.values["gte"], members.values["lte"]
     if gte is not None and lte is not None and gte > lte:
         members.entry.note(f"gte must not be above lte: no amount is from {gte} to {lte}")
@@ -209,6 +228,7 @@ AMOUNT_RANGE = MappingOf(
         "gte": Key(AMOUNT_MINOR, "The smallest amount that matches."),
         "lte": Key(AMOUNT_MINOR, "The largest amount that matches."),
     },
+    needs_one("gte", "lte"),
     _check_range,
 )
 

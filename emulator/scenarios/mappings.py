@@ -158,8 +158,13 @@ class MappingOf(Kind[T]):
 
 
 def is_given(key: str) -> JsonSchema:
-    """The JSON Schema of a mapping in which a key is given and not false."""
-    return {"properties": {key: {"not": {"const": False}}}, "required": [key]}
+    """The JSON Schema of a mapping in which a key is given, and neither false nor null."""
+    return {"properties": {key: {"not": {"enum": [False, None]}}}, "required": [key]}
+
+
+def is_one_of(key: str, *values: Json) -> JsonSchema:
+    """The JSON Schema of a mapping in which a key is given with one of the values."""
+    return {"properties": {key: {"enum": [*values]}}, "required": [key]}
 
 
 def implies(condition: JsonSchema, consequence: JsonSchema) -> JsonSchema:
@@ -170,7 +175,7 @@ def needs_one(*keys: str) -> DeclaredRule:
     """One of the keys, or several, must be given."""
 
     def check(members: Members) -> None:
-        if not any(key in members.known for key in keys):
+        if not any(key in members.known for key in keys) and not members.has_stray_keys:
             words = listed(map(repr, keys), "or")
             members.entry.note(f"{members.entry.label} must have {words}")
 
@@ -187,13 +192,14 @@ def needs(key: str, other: str) -> DeclaredRule:
     return DeclaredRule(check, implies(is_given(key), {"required": [other]}))
 
 
-def excludes(key: str, *others: str) -> DeclaredRule:
+def excludes(key: str, *others: str, reason: str = "") -> DeclaredRule:
     """The other keys make no sense beside a key."""
+    because = f": {reason}" if reason else ""
 
     def check(members: Members) -> None:
         for other in others if key in members.known else ():
             if other in members.known:
-                members.keys[other].note(f"'{other}' is not allowed beside '{key}'")
+                members.keys[other].note(f"'{other}' is not allowed beside '{key}'{because}")
 
     return DeclaredRule(check, *({"not": {"required": [key, other]}} for other in others))
 

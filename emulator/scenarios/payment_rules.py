@@ -1,5 +1,6 @@
 """Declares the sections `outcomes`, `expiry` and `checkout`: the rules about payments."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from emulator.domain.effects import (
@@ -28,7 +29,17 @@ from emulator.scenarios.conditions import (
 )
 from emulator.scenarios.entries import Entry, listed, read_items
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, WholeNumber, Word
-from emulator.scenarios.mappings import Key, MappingOf, Members, excludes, needs_one
+from emulator.scenarios.mappings import (
+    DeclaredRule,
+    Key,
+    MappingOf,
+    Members,
+    excludes,
+    implies,
+    is_given,
+    is_one_of,
+    needs_one,
+)
 from emulator.scenarios.values import CheckoutRule, ExpiryRule, Json, OutcomeRule
 
 HANDSET = "handset"
@@ -85,7 +96,14 @@ class _Outcome(Kind[Outcome]):
         return Scripted(steps=_read_steps(entries))
 
     def schema(self) -> JsonSchema:
-        steps = {"type": "array", "items": STEP.schema(), "maxItems": MAX_STEPS}
+        step = STEP.schema()
+        step["allOf"] = [*step["allOf"], _ordinary_or_unusual({to for _, to in _ORDINARY})]
+        steps = {
+            "type": "array",
+            "items": step,
+            "maxItems": MAX_STEPS,
+            "allOf": [{"prefixItems": [_ordinary_or_unusual(_ordinary(Status.PROCESSING))]}],
+        }
         return {"anyOf": [{"const": HANDSET}, steps]}
 
     def write(self, value: Outcome) -> Json:
@@ -96,13 +114,17 @@ class _Outcome(Kind[Outcome]):
                 return [STEP.write(step) for step in steps]
 
 
+_ORDINARY = [change for change, edge in TRANSITIONS.items() if edge is Edge.ORDINARY]
+
+
 def _ordinary(since: Status) -> list[Status]:
     """The statuses that need no `unusual`, in the order of the table of transitions."""
-    return [
-        to
-        for (before, to), edge in TRANSITIONS.items()
-        if before is since and edge is Edge.ORDINARY
-    ]
+    return [to for before, to in _ORDINARY if before is since]
+
+
+def _ordinary_or_unusual(ordinary: Collection[Status]) -> JsonSchema:
+    """The JSON Schema of a step to one of these statuses, or with `unusual`."""
+    return {"anyOf": [is_one_of("unusual", True), is_one_of("status", *sorted(ordinary))]}
 
 
 OUTCOME = _Outcome()
@@ -181,13 +203,8 @@ def _after_ms(after_ms: int) -> int:
     return after_ms
 
 
-def _check_forms(members: Members) -> None:
-    known = members.known
-    if not known.keys() & {"after", "then"}:
-        members.entry.note(f"{members.entry.label} must have 'after': {_ADVICE}")
-    if known.keys() >= {"after", "then"}:
-        known["then"].note("'after' must be given once: next to 'when', or inside 'then'")
-    if "then" in known:
+def _use_form(members: Members) -> None:
+    if "then" in members.known:
         members.values["after"] = members.values["then"]
 
 
@@ -202,7 +219,9 @@ EXPIRY_RULE = MappingOf(
             field=None,
         ),
     ),
-    _check_forms,
+    needs_one("after", "then"),
+    excludes("after", "then"),
+    _use_form,
 )
 EXPIRY = list_of_rules(EXPIRY_RULE, "an expiry rule")
 
@@ -265,7 +284,14 @@ CHECKOUT_EFFECT = MappingOf(
     needs_one("redirect", "attempts", "cancel"),
     excludes("redirect", "attempts", "cancel"),
     excludes("attempts", "cancel"),
-    _check_delay,
+    DeclaredRule(
+        _check_delay,
+        implies(is_given("delay"), is_one_of("redirect", *_DELAYS)),
+        *(
+            implies(is_one_of("redirect", moment), {"properties": {"delay": kind.schema()}})
+            for moment, kind in _DELAYS.items()
+        ),
+    ),
 )
 CHECKOUT_RULE = MappingOf(
     CheckoutRule,

@@ -1,9 +1,8 @@
 """Declares scenario files: their keys, their JSON Schema, and their values as JSON or in a line.
 
 The JSON Schema is for completion in editors. The reader also checks what a schema cannot express:
-the order of steps, the phone against the method, duplicate keys, duplicate names, and the payment
-names that a script uses. A value that is written as JSON reads as the same value; keys that have
-their default are left out.
+the order of steps, duplicate keys, duplicate names, and the payment names that a script uses. A
+value that is written as JSON reads as the same value; keys that have their default are left out.
 """
 
 import json

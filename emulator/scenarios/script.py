@@ -20,7 +20,15 @@ from emulator.scenarios.entries import (
 )
 from emulator.scenarios.faults import MAX_RETRY_AFTER_S
 from emulator.scenarios.kinds import Boolean, JsonSchema, Kind, ListOf, OrNull, WholeNumber, Word
-from emulator.scenarios.mappings import Key, MappingOf, Members
+from emulator.scenarios.mappings import (
+    DeclaredRule,
+    Key,
+    MappingOf,
+    Members,
+    excludes,
+    implies,
+    needs,
+)
 from emulator.scenarios.script_steps import ACTION_STEPS, REQUEST_STEPS, StepType
 from emulator.scenarios.values import Expect, FieldCheck, Json, Place, Repeat, Step
 
@@ -64,15 +72,7 @@ _FOR_ALL = "The same, for all payments."
 _ORDERED = "in the order of arrival."
 
 
-def _check_together(members: Members) -> None:
-    is_of_payment = "payment" in members.known
-    for key, key_entry in members.keys.items():
-        if is_of_payment and key in RESPONSE_CHECKS:
-            key_entry.note(
-                f"'{key}' checks the last response, so it is not allowed beside 'payment'"
-            )
-        if not is_of_payment and key == SAME_AS:
-            key_entry.note(f"'{key}' compares with a payment, so it needs 'payment'")
+def _check_checks(members: Members) -> None:
     if not members.known.keys() - {"payment"} and not members.has_stray_keys:
         members.entry.note("expect must have something to check, such as 'status'")
 
@@ -139,7 +139,13 @@ EXPECT = _Expect(
         **RESPONSE_CHECKS,
         SAME_AS: Key(PAYMENT_NAME, "The name of another payment that must have the same id."),
     },
-    _check_together,
+    excludes("payment", *RESPONSE_CHECKS, reason="it checks the last response"),
+    needs(SAME_AS, "payment"),
+    DeclaredRule(
+        _check_checks,
+        {"minProperties": 1},
+        implies({"required": ["payment"]}, {"minProperties": 2}),
+    ),
 )
 
 

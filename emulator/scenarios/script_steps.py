@@ -23,7 +23,16 @@ from emulator.scenarios.conditions import (
 from emulator.scenarios.entries import Entry, hint_nearest, is_empty, listed, read_pairs, text_of
 from emulator.scenarios.faults import FAULT_RULE, LONE_FAULT_RULE
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, JsonValue, Kind, Text, Word
-from emulator.scenarios.mappings import Key, MappingOf, Members
+from emulator.scenarios.mappings import (
+    DeclaredRule,
+    Key,
+    MappingOf,
+    Members,
+    excludes,
+    implies,
+    is_one_of,
+    needs_one,
+)
 from emulator.scenarios.payment_rules import REASON_KEY, UNUSUAL
 from emulator.scenarios.values import Json, Step
 
@@ -118,15 +127,6 @@ CREATE = _Create(
 )
 
 
-def _check_one_of_both(members: Members) -> None:
-    if not members.known and not members.has_stray_keys:
-        members.entry.note("retrieve must have 'payment' or 'id'")
-    if len(members.known) > 1:
-        members.known["id"].note(
-            "'id' is not allowed beside 'payment': each of them identifies the payment"
-        )
-
-
 RETRIEVE = MappingOf[Fields](
     dict,
     {
@@ -136,7 +136,8 @@ RETRIEVE = MappingOf[Fields](
             Text(re.compile(r"[\s\S]+"), expected="an id", examples=["pay_unknown"]),
         ),
     },
-    _check_one_of_both,
+    needs_one("payment", "id"),
+    excludes("payment", "id", reason="each of them identifies the payment"),
 )
 
 
@@ -245,7 +246,12 @@ PAY = MappingOf(
         "bank": Key(BANK, "The customer's bank, instead of `phone`. Required by `bank_transfer`."),
     },
     payer_rule(),
-    _check_payer,
+    DeclaredRule(
+        _check_payer,
+        {"anyOf": [{"required": [key]} for key in ("method", "phone", "bank")]},
+        implies(is_one_of("method", *PHONE_METHODS), {"required": ["phone"]}),
+        implies(is_one_of("method", BANK_TRANSFER), {"required": ["bank"]}),
+    ),
 )
 ANSWER = MappingOf[Fields](
     dict,

@@ -60,7 +60,7 @@ _RULES = {
     RuleSection.WEBHOOKS: "WebhookRule",
 }
 _PARTS = {
-    ("OutcomeRule", "when"): "PaymentWhen",
+    ("OutcomeRule", "when"): "OutcomeWhen",
     ("ExpiryRule", "when"): "PaymentWhen",
     ("CheckoutRule", "when"): "PaymentWhen",
     ("FaultRule", "when"): "FaultWhen",
@@ -135,7 +135,7 @@ def build(
 
 def scenario_schemas() -> dict[str, JsonObject]:
     """The schemas by component; rules and their parts are components that others refer to."""
-    file = _as_component(scenario_schema())
+    file = as_component(scenario_schema())
     rules = {name: file["properties"][section]["items"] for section, name in _RULES.items()}
     parts = {part: _extracted(rules[rule], key, part) for (rule, key), part in _PARTS.items()}
     for section, name in _RULES.items():
@@ -199,7 +199,7 @@ def _extracted(rule: JsonObject, key: str, name: str) -> JsonObject:
     return part
 
 
-def _as_component(schema: Any, *, is_condition: bool = False) -> Any:
+def as_component(schema: Any, *, is_condition: bool = False) -> Any:
     """The schema as a part of this document: what it refers to is among the components.
 
     Some tools treat a condition on some members as an object without other members. Therefore a
@@ -207,13 +207,15 @@ def _as_component(schema: Any, *, is_condition: bool = False) -> Any:
     and `false`.
     """
     if isinstance(schema, list):
-        return [_as_component(entry, is_condition=is_condition) for entry in schema]
+        return [as_component(entry, is_condition=is_condition) for entry in schema]
     if not isinstance(schema, Mapping):
         return schema
     component: JsonObject = {
         key: f"#/components/schemas/{_STEP}"
         if key == "$ref"
-        else _as_component(value, is_condition=key in _CONDITIONS)
+        else as_component(
+            value, is_condition=key in _CONDITIONS or (is_condition and key == "anyOf")
+        )
         for key, value in schema.items()
     }
     spoken_of = [*schema.get("properties", ()), *schema.get("required", ())]

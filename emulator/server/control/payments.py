@@ -11,14 +11,15 @@ from starlette.responses import Response
 from emulator.domain import errors
 from emulator.domain.errors import Refusal
 from emulator.domain.payment import MAX_AMOUNT_MINOR, Reason, Status
-from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS, normalise_phone
+from emulator.domain.payment_methods import BANKS, PHONE_METHODS, normalise_phone
 from emulator.domain.transitions import Change, unreached_note
-from emulator.scenarios.conditions import METHOD, PHONE
+from emulator.scenarios.conditions import METHOD, PHONE, REASON_RULE, payer_rule
 from emulator.server.api.bodies import unless_disconnected
 from emulator.server.api.parameter_types import EnumWord, ParameterTable, ParsedText, parameter
 from emulator.server.api.parameters import LIST
 from emulator.server.control import types
 from emulator.server.control.calls import Call, Handler, operation
+from emulator.server.control.document import as_component
 from emulator.server.control.payment_details import (
     PaymentPath,
     ScheduledAttempt,
@@ -285,33 +286,16 @@ async def wait_for_payment(call: Call, path: PaymentPath, query: WaitQuery) -> W
     return WaitedForPayment(reached, payment_text(payment), note or UNSET)
 
 
-def _condition(**members: JsonObject) -> JsonObject:
-    """A condition on some members of a body, which may have others."""
-    return {"properties": members, "additionalProperties": True}
-
-
 def _schemas() -> dict[str, JsonObject]:
-    text, absent = {"type": "string"}, {"type": "null"}
     return {
         "Bank": {"type": "string", "description": "A fictional bank.", "enum": [*BANKS]},
         "PayPayment": {
             "examples": [{"method": "telebirr", "phone": "0900000001"}],
-            "allOf": [
-                {
-                    "if": {**_condition(**member), "required": [*member]},
-                    "then": _condition(**{excluded: absent}),
-                }
-                for member, excluded in (
-                    ({"method": {"enum": sorted(PHONE_METHODS)}}, "bank"),
-                    ({"method": {"const": BANK_TRANSFER}}, "phone"),
-                    ({"phone": text}, "bank"),
-                )
-            ],
+            **as_component({"allOf": [*payer_rule().schemas]}),
         },
         "TransitionPayment": {
             "examples": [{"status": "failed", "reason": "limit_exceeded"}],
-            "if": {**_condition(reason=text), "required": ["reason"]},
-            "then": _condition(status={"const": Status.FAILED.value}),
+            **as_component({"allOf": [*REASON_RULE.schemas]}),
         },
         **detail_schemas(),
     }

@@ -105,6 +105,7 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
             {"method": "mpesa", "phone": "+251700000001"},
             {"method": "bank_transfer", "bank": "walia_test"},
             {"method": "telebirr", "phone": "- 0 02-51 9 00000001 -"},
+            {"method": "telebirr", "phone": "+251-9-77-77-77-77", "bank": None},
             *({}, {"method": "telebirr"}, {"method": "telebirr", "phone": None}),
             *({"method": "bank_transfer"}, {"phone": "0700000001"}, {"bank": "walia_test"}),
         ],
@@ -117,6 +118,8 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
                     *("++251900000001", "0900000001\0", "٠٩٠٠٠٠٠٠٠١", "0" * 201),
                 )
             ),
+            *({"method": "telebirr", "phone": each} for each in ("0700000001", "+251 7 9999 9999")),
+            {"method": "mpesa", "phone": "00251900000001"},
             {"method": "bank_transfer", "bank": "national_bank"},
             {"method": "bank_transfer", "bank": "walia_test", "phone": "0900000001"},
             *({"phone": "0900000001", "bank": "walia_test"}, {"phone": "1"}, {"phone": 900000001}),
@@ -168,9 +171,18 @@ BODIES: dict[str, tuple[list[Any], list[Any]]] = {
     "set_delivery_pause": ([{"paused": True}, {"paused": False}], [{"paused": "yes"}, {}]),
     "switch_scenario": ([{"enabled": True}], [{"enabled": None}, {"enabled": 1}]),
     "put_scenario": (
-        [{}, {"version": 1, "name": "banks", "enabled": False, "outcomes": []}],
         [
-            *({"version": 2}, {"expiry": [{}]}),
+            *({}, {"version": 1, "name": "banks", "enabled": False, "outcomes": []}),
+            {"outcomes": [{"when": {"from": "1h", "until": "3h"}, "then": []}]},
+        ],
+        [
+            *({"version": 2}, {"expiry": [{}]}, {"expiry": [{"when": {}}]}),
+            {"expiry": [{"when": {"from": "1h"}, "after": "5s"}]},
+            {"outcomes": [{"when": {"method": "mpesa", "phone": "0900000001"}, "then": []}]},
+            {"outcomes": [{"when": {}, "then": [{"status": "refunded"}]}]},
+            {"checkout": [{"when": {}, "then": {"attempts": 2, "delay": "1s"}}]},
+            {"script": [{"create": {"as": "order"}}, {"pay": {"payment": "order"}}]},
+            *({"script": [{"expect": {}}]}, {"script": [{"retrieve": {}}]}),
             {"faults": [{"when": {}, "then": {"status": 200}}]},
             {"webhooks": [{"when": {}, "then": {"drop": True, "copies": 2}}]},
         ],
