@@ -21,7 +21,7 @@ from emulator.server.api.request_warnings import (
     duplicate_parameters,
     unknown_parameters,
 )
-from emulator.server.engine.state.wire import InstantText
+from emulator.server.engine.state.wire import InstantText, PaymentId
 from emulator.server.openapi.declarations import JsonObject, doc, int64, ref, refers_to
 from emulator.server.openapi.members import word_of
 
@@ -324,25 +324,17 @@ class PageLength(ParameterType, frozen=True, kw_only=True):
         return Annotated[int, Meta(ge=self.minimum, le=self.maximum)]
 
 
-class ParsedText(ParameterType, frozen=True, kw_only=True):
-    """A text that `parse` accepts; it raises ValueError for others. `field` is its type."""
+class Cursor(ParameterType, frozen=True, kw_only=True):
+    """The identifier of a payment, which the engine checks."""
 
-    parse: Callable[[str], Any] = str
-    accepted: str = ""
-    field: Any = str
-    has_example: bool = True
-
-    def check(self, param: str, value: Any, _: ParameterRules, __: Warnings) -> Any:
-        try:
-            return self.parse(value)
-        except ValueError:
-            raise not_accepted(param, value, self.accepted) from None
+    def check(self, param: str, value: Any, _: ParameterRules, __: Warnings) -> str:  # noqa: ARG002
+        return str(value)
 
     def field_type(self) -> Any:
-        return self.field
+        return PaymentId
 
     def schema(self) -> JsonObject:
-        return {} if self.has_example else _WITHOUT_EXAMPLES
+        return _WITHOUT_EXAMPLES
 
 
 class EnumWord(ParameterType, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from emulator.domain import payment
 from emulator.domain.message_text import WrittenNumber
 from emulator.server.api.parameter_types import (
     Constant,
+    Cursor,
     EnumWord,
     Integer,
     OfferedMethod,
@@ -20,7 +21,6 @@ from emulator.server.api.parameter_types import (
     PageLength,
     ParameterRules,
     ParameterTable,
-    ParsedText,
     ShortText,
     TextPairs,
     Timestamp,
@@ -30,7 +30,7 @@ from emulator.server.api.parameter_types import (
 from emulator.server.api.redirect_urls import RedirectUrl
 from emulator.server.api.request_warnings import unknown_parameters
 from emulator.server.engine.payments.payments import KEY_RETENTION_MS, Order
-from emulator.server.engine.state.wire import CANCEL_URL, SUCCESS_URL, PaymentId
+from emulator.server.engine.state.wire import CANCEL_URL, SUCCESS_URL
 from emulator.server.storage.payments import PageQuery
 
 METADATA = {"order": "1042"}
@@ -168,7 +168,7 @@ LIST = ParameterTable(
     ),
     parameter(
         "after",
-        ParsedText(field=PaymentId, has_example=False),
+        Cursor(),
         "4.3.13",
         description="The `next_cursor` of the previous page.",
         kind="cursor",

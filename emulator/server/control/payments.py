@@ -1,6 +1,5 @@
 """The calls on payments: the customer's actions, changes of the status, details and waiting."""
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Annotated
 
@@ -10,12 +9,12 @@ from starlette.responses import Response
 
 from emulator.domain import errors
 from emulator.domain.errors import Refusal
-from emulator.domain.payment import MAX_AMOUNT_MINOR, Reason, Status
-from emulator.domain.payment_methods import BANKS, PHONE_METHODS, normalise_phone
+from emulator.domain.payment import Reason, Status
+from emulator.domain.payment_methods import BANKS, PHONE_METHODS
 from emulator.domain.transitions import Change, unreached_note
 from emulator.scenarios.conditions import METHOD, PHONE, REASON_RULE, payer_rule
 from emulator.server.api.bodies import unless_disconnected
-from emulator.server.api.parameter_types import EnumWord, ParameterTable, ParsedText, parameter
+from emulator.server.api.parameter_types import EnumWord, ParameterTable, parameter
 from emulator.server.api.parameters import LIST
 from emulator.server.control import types
 from emulator.server.control.calls import Call, Handler, operation
@@ -40,7 +39,6 @@ from emulator.server.openapi.declarations import (
 )
 from emulator.server.storage.payments import MAX_COMPARED_PAYMENTS
 
-_AMOUNT = re.compile(r"[0-9]{1,16}", re.ASCII)
 _PHONE_DIGITS_OF_METHODS = ", ".join(
     f"{digit}… is {method.title}"
     for method in PHONE_METHODS.values()
@@ -48,45 +46,16 @@ _PHONE_DIGITS_OF_METHODS = ", ".join(
 )
 
 
-def _amount(text: str) -> int:
-    """An amount in ETB cents. Raises ValueError."""
-    if not _AMOUNT.fullmatch(text) or int(text) > MAX_AMOUNT_MINOR:
-        raise ValueError(text)
-    return int(text)
-
-
-_COMPARED = (
-    f"The newest {MAX_COMPARED_PAYMENTS} payments that match the other filters are compared."
-)
-_BOUND = ParsedText(
-    parse=_amount,
-    accepted=f"an amount in ETB cents from 0 to {MAX_AMOUNT_MINOR}, such as 15000",
-    field=Annotated[int, Meta(ge=0, le=MAX_AMOUNT_MINOR)],
-)
-_PHONE = ParsedText(
-    parse=normalise_phone,
-    accepted="a mobile number, such as 0911223344",
-    field=Annotated[str, Meta(extra_json_schema=PHONE.schema())],
-)
 LIST_WITH_FILTERS = ParameterTable(
     *LIST.rows,
-    *(
-        parameter(name, type_, description=f"Only payments {text}. {_COMPARED}", **more)
-        for name, type_, text, more in (
-            ("amount_gte", _BOUND, "of this amount in ETB cents or more", {}),
-            ("amount_lte", _BOUND, "of this amount in ETB cents or less", {}),
-            ("phone", _PHONE, "of this phone number", {}),
-            (
-                "metadata",
-                ParsedText(),
-                "with metadata whose `name=value` contains this text",
-                {"example": "order=7", "kind": None},
-            ),
-            ("reason", EnumWord(words=Reason), "that failed for this reason", {}),
-        )
+    parameter(
+        "reason",
+        EnumWord(words=Reason),
+        description="Only payments that failed for this reason. The newest"
+        f" {MAX_COMPARED_PAYMENTS} payments that match the other filters are compared.",
     ),
 )
-"""The parameters of the list call of `/v1`, and further filters."""
+"""The parameters of the list call of `/v1`, and the reason."""
 ControlListPaymentsQuery = LIST_WITH_FILTERS.struct("ControlListPaymentsQuery")
 
 
@@ -187,7 +156,7 @@ async def list_payments(call: Call, query: Mapping[str, str]) -> Response:
     """List payments.
 
     Lists the payments of the account and mode, as the list call of `/v1` does: newest first, with
-    the same parameters and pages, and with further filters.
+    the same parameters and pages, and with the filter `reason`.
     """
     body = await call.services.api.page_body(call.owner, query, [], LIST_WITH_FILTERS)
     return Response(body, media_type=JSON)

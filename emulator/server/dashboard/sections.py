@@ -12,7 +12,6 @@ import msgspec
 from emulator.diagrams import counted_marks
 from emulator.domain.clauses import clauses_of_code, tolerance_of
 from emulator.domain.errors import UnknownPayment
-from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.transitions import TRANSITIONS, Edge, TimerKind
@@ -38,12 +37,9 @@ from emulator.server.engine.payments.customer import (
 )
 from emulator.server.storage.payments import MAX_COMPARED_PAYMENTS
 
-# In the address, amounts are in ETB; the control API takes cents.
-_AMOUNT_FILTERS = {"amount_from": "amount_gte", "amount_to": "amount_lte"}
 # A page shows an instant with a blank between date and time.
 _TIME_FILTERS = ("created_gte", "created_lte")
 _SHOWN_INSTANT = re.compile(r"(\d-\d\d)\s+(\d\d:)")
-_ETB = re.compile(r"([0-9]{1,13})(?:\.([0-9]{1,2}))?", re.ASCII)
 
 _EVENT = "evt_"
 REQUEST_FILTERS = ("method", "path", "status", "code", "warning")
@@ -78,9 +74,6 @@ outcomes:
 async def payment_list(page: ViewRequest) -> Mapping[str, Any]:
     """The newest payments that match the filters in the address."""
     query = dict(page.query)
-    for shown, parameter in _AMOUNT_FILTERS.items():
-        if shown in query:
-            query[parameter] = _cents(shown, query.pop(shown))
     for parameter in {*_TIME_FILTERS} & {*query}:
         query[parameter] = _SHOWN_INSTANT.sub(r"\1T\2", query[parameter].strip())
     listed = await page.get("/payments", **{**query, "limit": ROWS_PER_PAGE})
@@ -91,7 +84,6 @@ async def payment_list(page: ViewRequest) -> Mapping[str, Any]:
         "kinds": await page.engine.history.kinds(page.owner),
         "next_cursor": listed["next_cursor"],
         "curl": page.curl("/payments", **query),
-        "is_compared": bool({*query} & {*_AMOUNT_FILTERS.values(), "phone", "metadata", "reason"}),
         "max_compared": MAX_COMPARED_PAYMENTS,
         "unauthorized": await page.get("/unauthorized"),
         "shown_unauthorized": 1,
@@ -124,14 +116,6 @@ async def _first_payment_steps(
         "is_received": any(200 <= (attempt["status"] or 0) < 300 for attempt in attempts),
     }
     return None if steps["is_paid"] and steps["is_received"] else steps
-
-
-def _cents(name: str, value: str) -> str:
-    """The amount in ETB cents. Raises InvalidField."""
-    match = _ETB.fullmatch(value.replace(",", "").removeprefix("ETB").strip())
-    if match is None:
-        raise not_accepted(name, value, "an amount in ETB, such as 150 or 150.50")
-    return match[1] + (match[2] or "").ljust(2, "0")
 
 
 async def payment_story(page: ViewRequest) -> Mapping[str, Any]:

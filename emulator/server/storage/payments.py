@@ -99,13 +99,11 @@ _PAGE = {
     ),
 }
 
-# Without an index: the newest payments of the selection are compared, up to this number.
+# Without an index: the newest payments that match the other filters, up to this number.
 MAX_COMPARED_PAYMENTS = 10_000
-_COMPARED = (
-    "SELECT position FROM payments WHERE position IN ({}) AND (?1 IS NULL OR amount_minor >= ?1)"
-    " AND (?2 IS NULL OR amount_minor <= ?2) AND (?3 IS NULL OR phone = ?3) AND (?4 IS NULL OR"
-    " EXISTS (SELECT 1 FROM json_each(terms, '$.metadata') WHERE instr(key || '=' || value, ?4)))"
-    " AND (?5 IS NULL OR reason = ?5) ORDER BY position DESC LIMIT ?6"
+_OF_REASON = (
+    "SELECT position FROM payments WHERE position IN ({}) AND reason = ?"
+    " ORDER BY position DESC LIMIT ?"
 )
 
 # `~` comes after every character of an id.
@@ -137,10 +135,7 @@ _SUMMARIES = (
 
 
 class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of an owner's payments, newest first; bounds are inclusive.
-
-    `metadata` is a part of `name=value`.
-    """
+    """A page of an owner's payments, newest first; bounds are inclusive."""
 
     limit: int = DEFAULT_PAGE_LENGTH
     after: str | None = None
@@ -148,16 +143,7 @@ class PageQuery(msgspec.Struct, frozen=True, kw_only=True):
     method: str | None = None
     created_gte: Instant | None = None
     created_lte: Instant | None = None
-    amount_gte: int | None = None
-    amount_lte: int | None = None
-    phone: str | None = None
-    metadata: str | None = None
     reason: Reason | None = None
-
-    @property
-    def compared(self) -> tuple[int | str | None, ...]:
-        """The filters without an index."""
-        return self.amount_gte, self.amount_lte, self.phone, self.metadata, self.reason
 
     @property
     def is_of_newest(self) -> bool:
@@ -291,23 +277,11 @@ def page(tx: Transaction, owner: int, query: PageQuery) -> list[int]:
         high = min(high, first_after(tx, owner, "created_at", query.created_lte) - 1)
     filters = [value for value in (query.method, query.status) if value is not None]
     statement = _PAGE[query.status is not None, query.method is not None]
-    compared = query.compared
-    is_compared = any(value is not None for value in compared)
-    limit = MAX_COMPARED_PAYMENTS if is_compared else query.limit + 1
-    positions = [position for (position,) in tx.execute(statement, (*filters, low, high, limit))]
-    if not is_compared:
-        return positions
-    matching: list[int] = []
-    for start in range(0, len(positions), _MAX_POSITIONS_PER_STATEMENT):
-        part = positions[start : start + _MAX_POSITIONS_PER_STATEMENT]
-        # The numbered parameters come first.
-        among = ", ".join(f"?{number}" for number in range(7, 7 + len(part)))
-        left = query.limit + 1 - len(matching)
-        rows = tx.execute(_COMPARED.format(among), (*compared, left, *part))
-        matching += [position for (position,) in rows]
-        if len(matching) > query.limit:
-            break
-    return matching
+    values: tuple[Any, ...] = (*filters, low, high, query.limit + 1)
+    if query.reason is not None:
+        statement = _OF_REASON.format(statement)
+        values = (*filters, low, high, MAX_COMPARED_PAYMENTS, query.reason, query.limit + 1)
+    return [position for (position,) in tx.execute(statement, values)]
 
 
 def with_prefix(tx: Transaction, prefix: str, *, limit: int) -> list[int]:

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 from emulator.server.api.parameter_types import (
     Constant,
+    Cursor,
     EnumWord,
     Integer,
     OfferedMethod,
     OfferedMethods,
     PageLength,
     Parameter,
-    ParsedText,
     ShortText,
     TextPairs,
     Timestamp,
@@ -138,7 +138,7 @@ _OF_TYPE: dict[type, Callable[[Any], Values]] = {
     ShortText: _text,
     PageLength: _whole_number,
     # Only the engine knows the cursors.
-    ParsedText: lambda _: Values([], ["pay_unknown"]),
+    Cursor: lambda _: Values([], ["pay_unknown"]),
     EnumWord: lambda _: Values(["pending", "completed"], _NO_WORD),
     OfferedMethod: lambda _: Values([*METHODS], _NO_WORD),
     Timestamp: lambda _: _TIMESTAMPS,

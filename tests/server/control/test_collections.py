@@ -115,48 +115,24 @@ async def test_the_contract_has_no_latest_payment(emulator: World) -> None:
     assert refusal(response) == (404, "payment_not_found", None)
 
 
-FILTERS = {
-    "amount_gte=300": ["large"],
-    "amount_lte=200": ["small"],
-    "amount_gte=200&amount_lte=300": ["middle"],
-    "phone=0900000001": ["middle"],
-    "phone=%2B251900000001&amount_lte=100": [],
-    "metadata=order%3Dsm": ["small"],
-    "metadata=%E1%88%B5%E1%88%9D": ["large"],
-    "metadata=%25": [],
-    "metadata=order&status=pending&limit=1": ["large"],
-}
-
-
-@pytest.mark.parametrize(("query", "found"), FILTERS.items())
-async def test_payments_are_filtered(emulator: World, query: str, found: list[str]) -> None:
-    await emulator.create(amount=100, metadata={"order": "small"})
-    await pay(emulator, await emulator.create(amount=250, metadata={"order": "middle"}))
-    await emulator.create(amount=400, metadata={"order": "large", "ስም": "አበበ"})
-    response = await emulator.control("GET", f"/payments?{query}")
-    assert [each["metadata"]["order"] for each in response.json()["data"]] == found
-
-
-async def test_filtered_pages_have_each_payment_once(emulator: World) -> None:
-    created = [(await emulator.create(amount=100 + n % 2))["id"] for n in range(30)]
+async def test_payments_are_filtered_by_their_reason(emulator: World) -> None:
+    failed = [await emulator.create() for _ in range(5)]
+    for payment in failed:
+        await pay(emulator, payment, "0900000002" if payment is not failed[1] else "0900000004")
+        await emulator.create()
     found, cursor = [], ""
     while True:
-        response = await emulator.control("GET", f"/payments?amount_gte=101&limit=4{cursor}")
-        page = response.json()
+        query = f"reason=insufficient_balance&status=failed&limit=2{cursor}"
+        page = await emulator.shown(f"/payments?{query}")
         found += [each["id"] for each in page["data"]]
         if not page["has_more"]:
             break
         cursor = f"&after={page['next_cursor']}"
-    assert found == created[1::2][::-1]
-
-
-async def test_the_contract_has_no_such_filters(emulator: World) -> None:
-    await emulator.create(amount=100)
-    assert len(await emulator.payments()) == 1
-    response = await emulator.api.get(
-        "/v1/payments?amount_gte=500", headers={"Authorization": "Bearer test_demo_key"}
-    )
-    assert len(response.json()["data"]) == 1
+    assert found == [each["id"] for each in failed[::-1] if each is not failed[1]]
+    [newest] = (await emulator.shown("/payments?reason=insufficient_balance&limit=1"))["data"]
+    assert newest["id"] == found[0]
+    of_contract = await emulator.api.get("/v1/payments?reason=timeout", headers=headers())
+    assert len(of_contract.json()["data"]) == 10
 
 
 async def test_events_are_the_bodies_as_sent_newest_first(emulator: World) -> None:

@@ -26,7 +26,7 @@ async def test_each_page_is_complete_and_safe_and_each_of_its_links_works() -> N
         await emulator.api.post("/v1/payments", json=order(amount=HOSTILE), headers=headers())
         await emulator.control("PUT", "/scenarios/own", {"description": HOSTILE})
         await emulator.control("POST", "/accounts", {"name": "<script>shop"})
-        queue = [f"{VIEW}/payments", f"{VIEW}/payments?metadata=%3Cscript%3E"]
+        queue = [f"{VIEW}/payments", f"{VIEW}/search?q=%3Cscript%3E"]
         seen = set(queue)
         hostile_pages = 0
         while queue:

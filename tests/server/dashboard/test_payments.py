@@ -39,11 +39,6 @@ async def test_the_list_shows_25_payments_newest_first_and_links_to_older_ones(
 FILTERS = {
     "status=completed": ["paid"],
     "method=telebirr": ["paid"],
-    "amount_from=2": ["paid", "large"],
-    "amount_to=1.50": ["small"],
-    "amount_from=2.5&amount_to=ETB%C2%A02.50": ["paid"],
-    "phone=0900000001": ["paid"],
-    "metadata=order%3Dlarge": ["large"],
     "created_gte=2026-01-01T00:00:10Z": ["large"],
     "created_lte=2026-01-01T00:00:00Z": ["small", "paid"],
     "created_gte=2026-01-01%C2%A000:00:10": ["large"],
@@ -62,7 +57,7 @@ async def test_the_filters_are_in_the_address(
     assert [row.split()[0] for row in rows] == found[::-1]
 
 
-@pytest.mark.parametrize("query", ["amount_from=x", "phone=1", "created_gte=now", "stat=pending"])
+@pytest.mark.parametrize("query", ["created_gte=now", "stat=pending"])
 async def test_a_wrong_filter_is_a_clear_page(emulator: World, query: str) -> None:
     response = await get(emulator, f"payments?{query}")
     assert response.status_code == 400
@@ -228,7 +223,7 @@ async def test_other_methods_are_shown_by_their_names() -> None:
 async def test_each_list_and_item_is_a_curl_command(emulator: World) -> None:
     await emulator.create()
     for path, command in {
-        "payments?amount_from=1": "payments?mode=test&amount_gte=100",
+        "payments?status=pending": "payments?mode=test&status=pending",
         "requests": "requests?mode=test",
         "scenarios": "scenarios?mode=test",
         "scenarios/refund": "scenarios/refund?mode=test",
