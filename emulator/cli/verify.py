@@ -99,14 +99,12 @@ class VerifyProgress:
 )
 @JSON_OPTION
 @REPORT_OPTION
-@click.option("--i-know", is_flag=True, help="Accept live_ keys; no payment is paid.")
 def verify(
     url: str | None,
     key: str | None,
     har: Path | None,
     other_key: str | None,
     accepted: tuple[str, ...],
-    i_know: bool,
     **files: Path | None,
 ) -> int:
     """Compare a service with the contract, clause by clause.
@@ -125,9 +123,9 @@ def verify(
         missing = "--base-url" if base is None else "--key"
         other = ", or '--har' for a recording" if (base, key) == (None, None) else ""
         raise click.UsageError(f"Missing option '{missing}'{other}.")
-    _check_service_key("--key", key, accepts_live=i_know)
+    _check_service_key("--key", key)
     if other_key is not None:
-        _check_service_key("--other-key", other_key, accepts_live=i_know)
+        _check_service_key("--other-key", other_key)
     options = VerifyOptions(
         base_url=base,
         key=key,
@@ -197,15 +195,13 @@ def _table(comparison: Comparison) -> list[str]:
     return comparison_lines(comparison, console_paint(), width)
 
 
-def _check_service_key(option: str, key: str, *, accepts_live: bool) -> None:
+def _check_service_key(option: str, key: str) -> None:
     """Raises UserError. A key of a service needs only our prefix, not our form."""
     if not key.isascii() or not key.isprintable() or " " in key:
         cli_error(f"flag {option}: a key has neither blanks nor characters beyond ASCII")
-    if key.startswith(_LIVE) and not accepts_live:
-        cli_error(
-            f"flag {option}: a live_ key processes real payments; use a test_ key, or add --i-know"
-        )
-    if not key.startswith((_TEST, _LIVE)):
+    if key.startswith(_LIVE):
+        cli_error(f"flag {option}: a live_ key processes real payments; use a test_ key")
+    if not key.startswith(_TEST):
         cli_error(f"flag {option}: expected a key that begins with test_")
 
 
