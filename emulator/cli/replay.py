@@ -116,11 +116,6 @@ class ReplayOptions:
     "--clock", metavar="CLOCK", help=f"Clock of each account.  [default: {DEFAULT_CLOCK}]"
 )
 @click.option(
-    "--database",
-    metavar="FILE",
-    help="New SQLite file for the state after the run, for `serve --database`.",
-)
-@click.option(
     "--webhook-format",
     metavar="NAME_OR_FILE",
     help="Form of the webhooks of the private emulator, as for `serve`.",
@@ -138,7 +133,6 @@ def replay(
     key: str | None,
     seed: str | None,
     clock: str | None,
-    database: str | None,
     webhook_format: str | None,
     coverage: bool,
     fail_under: float | None,
@@ -152,7 +146,7 @@ def replay(
     if key is not None and (url is None or clock is not None or seed is not None):
         cli_error("flag --key: expected --url, and neither --clock nor --seed")
     check_key("--key", key)
-    settings = _settings(url, seed, clock, database, webhook_format)
+    settings = _settings(url, seed, clock, webhook_format)
     options = ReplayOptions(
         url=None if url is None else base_url("--url", url),
         key=key,
@@ -273,23 +267,17 @@ def _settings(
     url: str | None,
     seed: str | None,
     clock: str | None,
-    database: str | None,
     webhook_format: str | None,
 ) -> Settings:
     """The settings of the private emulator; variables and configuration files do not apply."""
-    if url is not None and database is not None:
-        cli_error("flag --database: the emulator at --url has a database of its own")
     if url is not None and webhook_format is not None:
         cli_error("flag --webhook-format: the emulator at --url has a format of its own")
-    if database is not None and Path(database).exists():
-        cli_error(f"flag --database: '{database}' exists; expected the name of a new file")
     flags = {
         "port": 0,
         "checkout-port": 0,
         "checkout-url": _CHECKOUT_URL,
         "seed": DEFAULT_SEED if seed is None else seed,
         "clock": DEFAULT_CLOCK if clock is None else clock,
-        "database": database,
         "webhook-format": webhook_format,
     }
     return private_settings(flags)

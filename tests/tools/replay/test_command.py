@@ -1,6 +1,5 @@
 """The commands `replay` and `record`."""
 
-import asyncio
 import re
 import signal
 import subprocess
@@ -11,11 +10,6 @@ from xml.etree import ElementTree
 import pytest
 
 from emulator.domain.errors import InvalidApiKey
-from emulator.http.addresses import BaseUrl
-from emulator.http.client import EmulatorClient
-from emulator.http.emulator_calls import LIST_PAYMENTS
-from emulator.server.app.server import private_emulator
-from emulator.settings import Settings
 from tests.cli.invocation import (
     HEALTHY,
     error_line,
@@ -167,26 +161,6 @@ def test_the_clock_and_the_seed_are_options_and_no_variables(tmp_path: Path) -> 
     assert "created_at is not as expected" not in output("replay", file, *clock)[1]
 
 
-async def payments_in(database: Path, key: str) -> list[dict[str, object]]:
-    """The payments of an account in an emulator with this database."""
-    settings = Settings(port=0, checkout_port=0, database=str(database))
-    async with (
-        private_emulator(settings) as base_url,
-        EmulatorClient(BaseUrl.parse(base_url), key=key) as client,
-    ):
-        return await client.call(LIST_PAYMENTS)
-
-
-def test_the_state_can_be_written_to_a_new_database(tmp_path: Path) -> None:
-    file, database = write(tmp_path, "mine", PASSES), tmp_path / "kept.db"
-    assert output("replay", file, "--database", str(database))[0] == 0
-    payments = asyncio.run(payments_in(database, "test_replay_mine"))
-    assert [payment["status"] for payment in payments] == ["failed"]
-    assert usage_error("replay", file, "--database", str(database)) == (
-        f"flag --database: '{database}' exists; expected the name of a new file"
-    )
-
-
 def test_a_running_emulator_keeps_only_the_account_of_a_failure(
     tmp_path: Path, server: Server
 ) -> None:
@@ -232,10 +206,6 @@ def test_nothing_is_played_if_a_file_is_wrong(tmp_path: Path) -> None:
         (["FILE", "--url", "http://ብር.et"], "flag --url: found 'http://ብር.et', expected an"),
         (["FILE", "--url", NO_EMULATOR], REFUSED),
         (
-            ["FILE", "--url", NO_EMULATOR, "--database", "x.db"],
-            "flag --database: the emulator at --url has a database of its own",
-        ),
-        (
             ["FILE", "--url", NO_EMULATOR, "--webhook-format", "unsigned"],
             "flag --webhook-format: the emulator at --url has a format of its own",
         ),
@@ -244,7 +214,6 @@ def test_nothing_is_played_if_a_file_is_wrong(tmp_path: Path) -> None:
             "flag --junit: cannot write '/nowhere/at/all.xml': its directory does not exist",
         ),
         (["FILE", "--report", "/"], "Invalid value for '--report': File '/' is a directory"),
-        (["FILE", "--database", "/nowhere/at/all.db"], "cannot open the database /nowhere/at/all"),
     ],
 )
 def test_a_usage_error_is_one_line(tmp_path: Path, options: list[str], expected: str) -> None:
