@@ -33,7 +33,7 @@ from emulator.tools.doctor.search import Timeouts, read_network
 def doctor(url: str, key: str | None, webhook_url: str | None, is_json: bool) -> int:
     """Test which addresses a container, a browser and a webhook need.
 
-    The command changes nothing in the account. The journal shows one GET /v1/payments, and each
+    The command changes nothing in an account. The journal shows one GET /v1/payments, and each
     enabled endpoint of the account and mode receives one ping.
     """
     check_key("--key", key)

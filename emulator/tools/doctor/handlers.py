@@ -32,9 +32,7 @@ _CLOCK_ADVICE = (
 
 
 async def account_instant(emulator: ExaminedEmulator) -> Instant | None:
-    """The time of the account's clock; None without an account."""
-    if not emulator.has_account:
-        return None
+    """The time of the account's clock; None where it is not known."""
     response = await replace(emulator.control, key=emulator.key).try_to_send(calls.CLOCK)
     now = response.member("now")
     return parse_instant(now) if isinstance(now, str) else None
@@ -203,8 +201,6 @@ async def _endpoints(
     emulator: ExaminedEmulator,
 ) -> tuple[list[dict[str, Any]], list[DoctorFinding]]:
     """The endpoints of the account and mode, or a note why there is none."""
-    if not emulator.has_account:
-        return [], [note("The key has no account yet, and so no endpoints")]
     response = await replace(emulator.control, key=emulator.key).try_to_send(calls.ENDPOINTS)
     endpoints = response_items(response)
     if endpoints is None:

@@ -12,7 +12,6 @@ from emulator.tools.doctor.machine import ExaminedEmulator, probe_machine, probe
 from emulator.tools.doctor.report import DoctorFinding, DoctorReport, Perspective, note, problem
 from emulator.tools.doctor.search import (
     LocalNetwork,
-    NetworkInterface,
     ProbeResult,
     Timeouts,
     advice,
@@ -67,12 +66,14 @@ async def run_probes(
 
     findings, emulator = await probe_machine(given, found, options.key, timeouts)
     add(Perspective.MACHINE, findings)
-    findings, reached = await probe_containers(found.base_url, others, network, timeouts)
-    add(Perspective.CONTAINER, findings)
+    add(
+        Perspective.CONTAINER,
+        await probe_containers(found.base_url, others, network, timeouts),
+    )
     skipped = "the control API is closed"
     if emulator is not None:
         try:
-            await _run_account_probes(options, emulator, reached, add)
+            await _run_account_probes(options, emulator, add)
         except AccountNotCreated as error:
             skipped = f"no temporary account could be created: {error.response.description}"
     for perspective in Perspective:
@@ -82,14 +83,11 @@ async def run_probes(
 
 
 async def _run_account_probes(
-    options: DoctorOptions,
-    emulator: ExaminedEmulator,
-    reached: Sequence[NetworkInterface],
-    add: OnSection,
+    options: DoctorOptions, emulator: ExaminedEmulator, add: OnSection
 ) -> None:
     """Run the probes that need a temporary account. Raises AccountNotCreated."""
     async with PingAccount(emulator.control) as account:
-        pages = await probe_pages(emulator.control, account.server, options.network, reached)
+        pages = await probe_pages(emulator.control, account.server, options.network)
         add(Perspective.BROWSER, pages)
         routes = handler_routes(options.network)
         handlers = await probe_handlers(emulator, account, options.webhook_url, routes)

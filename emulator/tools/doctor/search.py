@@ -247,12 +247,8 @@ def advice(given: ProbeResult, network: LocalNetwork) -> str:
 
 async def probe_containers(
     base_url: BaseUrl, tried: Sequence[ProbeResult], network: LocalNetwork, timeouts: Timeouts
-) -> tuple[list[DoctorFinding], list[NetworkInterface]]:
-    """The findings, and the interfaces at whose addresses the emulator responds.
-
-    `tried` are the other addresses that were already probed in search of the emulator.
-    """
-    results = tried
+) -> list[DoctorFinding]:
+    """The findings; `tried` are the addresses that were already probed for the emulator."""
     if tried:
         findings = [result.finding for result in tried]
     elif await _is_local(base_url, network):
@@ -264,10 +260,7 @@ async def probe_containers(
     else:
         text = f"{base_url} is not an address of this machine, so nothing was tested"
         findings = [note(text, f"In the container: curl {base_url}{HEALTH.path}")]
-    if not network.is_in_container:
-        findings.append(_container_names(base_url))
-    hosts = [result.base_url.host for result in results if result.is_emulator]
-    return findings, [interface for interface in network.interfaces if interface.address in hosts]
+    return findings if network.is_in_container else [*findings, _container_names(base_url)]
 
 
 async def _is_local(base_url: BaseUrl, network: LocalNetwork) -> bool:

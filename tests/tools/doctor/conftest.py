@@ -15,7 +15,6 @@ def url() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def other_url() -> Iterator[str]:
-    """At 127.0.0.2, with automatic accounts and without a payment method that the doctor uses."""
-    flags = {"auto_provision": True, "methods": "cash_on_delivery"}
-    with emulator_on_a_thread(host="127.0.0.2", **flags) as url:
+    """At 127.0.0.2, without the first payment method that the doctor tries."""
+    with emulator_on_a_thread(host="127.0.0.2", methods="mpesa") as url:
         yield url

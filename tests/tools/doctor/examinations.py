@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from emulator.clock import RealClock
@@ -15,7 +15,6 @@ from emulator.settings import resolve
 from emulator.tools.doctor.report import DoctorReport, Level, Perspective
 from emulator.tools.doctor.runner import DoctorOptions, run_probes
 from emulator.tools.doctor.search import LocalNetwork, NetworkInterface, Timeouts
-from tests.cli.processes import free_port
 from tests.server.webhooks.receiver import PATH, Received, Reply, receiving, serving
 
 OK, PROBLEM, NOTE = Level.OK, Level.PROBLEM, Level.NOTE
@@ -161,12 +160,3 @@ def texts(report: DoctorReport, perspective: Perspective, level: Level) -> list[
 
 def fixes(report: DoctorReport, perspective: Perspective) -> str:
     return "\n".join(finding.fix for finding in report.sections[perspective] if finding.fix)
-
-
-def neighbouring_ports() -> tuple[int, int]:
-    """A port and the one after it, both free."""
-    for _ in range(100):
-        port = free_port()
-        with suppress(OSError, OverflowError):
-            return port, free_port(port + 1)
-    raise AssertionError("no two neighbouring ports are free")
