@@ -49,9 +49,6 @@ from emulator.tools.replay.console import Printer, coverage_lines, note_lines, s
 from emulator.tools.replay.coverage import coverage_of
 
 DEFAULT_SEED = 0
-# Other cases continue while a case waits, for example for a latency; more cases would only queue.
-DEFAULT_CONCURRENT_CASES = 4
-MAX_CONCURRENT_CASES = 64
 # The beginning of every checkout_url of a private emulator, whatever its real port.
 _CHECKOUT_URL = "http://127.0.0.1:8081"
 
@@ -64,7 +61,6 @@ class ReplayOptions:
     key: str | None
     settings: Settings
     clock: str
-    max_concurrent: int
     is_verbose: bool
     junit: Path | None
     report: Path | None
@@ -82,20 +78,8 @@ class ReplayOptions:
 @click.option(
     "--key",
     metavar="KEY",
-    help="Key of an account at --url in which the scripts run, one after the other, so that its"
-    " endpoints receive the webhooks; otherwise each file has a new account.",
-)
-@click.option(
-    "-j",
-    "--jobs",
-    "max_concurrent",
-    metavar="N",
-    type=str,
-    callback=number_within(int, 1, MAX_CONCURRENT_CASES),
-    default=DEFAULT_CONCURRENT_CASES,
-    show_default=True,
-    help=f"Number of files to run at the same time, 1 to {MAX_CONCURRENT_CASES}; the output is"
-    " the same.",
+    help="Key of an account at --url in which the scripts run, so that its endpoints receive the"
+    " webhooks; otherwise each file has a new account.",
 )
 @JUNIT_OPTION
 @REPORT_OPTION
@@ -190,7 +174,6 @@ class ReplayRun:
         self._wall: SystemClock = RealClock()
         self._paint = console_paint()
         self._printer = Printer(
-            cases,
             self._print,
             self._paint,
             shows_steps=options.is_verbose or len(cases) == 1,
@@ -239,8 +222,8 @@ class ReplayRun:
                 wall=self._wall,
                 key=options.key,
             )
-            jobs = 1 if options.key else options.max_concurrent
-            await play_all(self._cases, context, self._printer, max_concurrent=jobs)
+            printer = self._printer
+            await play_all(self._cases, context, printer.step_played, printer.case_ended)
 
     def _print_results(self, results: Sequence[CaseResult]) -> int:
         """Return the exit code."""

@@ -22,7 +22,7 @@ from emulator.http.client import EmulatorClient
 from emulator.http.received_webhooks import WebhookReceiver
 from emulator.scenarios.loader import parse_scenario
 from emulator.scenarios.runner.case_runner import RunContext, play
-from emulator.scenarios.runner.results import Case, CaseResult, PlayedStep
+from emulator.scenarios.runner.results import Case, CaseResult
 from emulator.scenarios.scenario_file import step_json
 from emulator.tools.replay.cases import play_all
 from emulator.tools.replay.report import report
@@ -42,26 +42,18 @@ _REAL = re.compile(
 )
 
 
-class SilentListener:
-    """Ignores the progress of a run."""
-
-    def step_played(self, case: Case, step: PlayedStep) -> None: ...
-
-    def case_ended(self, result: CaseResult) -> None: ...
-
-
 def odd_case() -> Case:
     text = SCRIPT.read_text(encoding="utf-8")
     scenario = parse_scenario(text, SCRIPT.name)
     return Case(source=SCRIPT.name, path=SCRIPT, text=text, scenario=scenario)
 
 
-async def replay(cases: Sequence[Case], *, max_concurrent: int = 4) -> list[CaseResult]:
+async def replay(cases: Sequence[Case]) -> list[CaseResult]:
     """Play cases in a new emulator, as `replay` does."""
+    results: list[CaseResult] = []
     async with new_player() as player:
-        return await play_all(
-            cases, player.context, SilentListener(), max_concurrent=max_concurrent
-        )
+        await play_all(cases, player.context, lambda *_: None, results.append)
+    return results
 
 
 def result_bytes(result: CaseResult) -> bytes:

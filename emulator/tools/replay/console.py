@@ -173,7 +173,7 @@ def _group_lines(group: Group) -> list[str]:
 
 
 class Printer:
-    """Prints concurrent cases one after the other.
+    """Prints cases while they are played; `results` has those that have ended.
 
     With `shows_steps` it prints a line for each step; otherwise a line for each case, and the
     steps of failed cases at the end. `width` is a terminal's width: then the line of a case
@@ -182,53 +182,40 @@ class Printer:
 
     def __init__(
         self,
-        cases: Sequence[Case],
         write: Callable[[str], None],
         paint: Paint,
         *,
         shows_steps: bool,
         width: int | None = None,
     ) -> None:
-        self._cases = cases
+        self.results: list[CaseResult] = []
         self._write = write
         self._paint = paint
         self._shows_steps = shows_steps
         self._width = width
-        self._next = 0
-        self._has_title = False
-        self._filters = {case.name: StepFilter() for case in cases}
-        self._pending: dict[str, list[str]] = {case.name: [] for case in cases}
-        self._ended: dict[str, CaseResult] = {}
-        self._step_counts = {case.name: count_steps(case.scenario.script) for case in cases}
+        # Of the case that is played.
+        self._filter: StepFilter | None = None
 
     def step_played(self, case: Case, step: PlayedStep) -> None:
-        is_next = self._cases[self._next].name == case.name
         if self._shows_steps:
-            shown = self._filters[case.name].add(step)
-            self._pending[case.name] += [
-                step_line(each, self._paint, self._width) for each in shown
-            ]
-            if is_next:
-                self._print_pending(case)
-        elif self._width is not None and is_next:
-            line = f"        {case.name}  step {step.number} of {self._step_counts[case.name]}"
+            shown = self._filter_of(case).add(step)
+            self._print(*(step_line(each, self._paint, self._width) for each in shown))
+        elif self._width is not None:
+            count = count_steps(case.scenario.script)
+            line = f"        {case.name}  step {step.number} of {count}"
             self._write(ERASE_LINE + line[: self._width - 1])
 
     def case_ended(self, result: CaseResult) -> None:
-        self._ended[result.case.name] = result
-        while self._next < len(self._cases):
-            case = self._cases[self._next]
-            ended = self._ended.get(case.name)
-            if ended is None:
-                return
-            self._print_ended(case, ended)
-            self._has_title = False
-            self._next += 1
-
-    @property
-    def results(self) -> list[CaseResult]:
-        """The results of the cases that have ended, in the order of the cases."""
-        return [self._ended[case.name] for case in self._cases if case.name in self._ended]
+        if self._shows_steps:
+            self._filter_of(result.case)
+            self._print(*payment_lines(result, self._paint))
+            if result.failure is not None:
+                self._print("", *failure_lines(result, result.failure, self._paint))
+        else:
+            erase = "" if self._width is None else ERASE_LINE
+            self._print(erase + case_line(result, self._paint))
+        self._filter = None
+        self.results.append(result)
 
     def print_failures(self) -> None:
         """Print the steps of failed cases unless each step has been printed."""
@@ -241,30 +228,19 @@ class Printer:
                 self._print("", self._title(result.case), *lines, "")
                 self._print(*failure_lines(result, result.failure, self._paint))
 
-    def _print_ended(self, case: Case, result: CaseResult) -> None:
-        if not self._shows_steps:
-            erase = "" if self._width is None else ERASE_LINE
-            self._print(erase + case_line(result, self._paint))
-            return
-        self._print_pending(case)
-        self._print(*payment_lines(result, self._paint))
-        if result.failure is not None:
-            self._print("", *failure_lines(result, result.failure, self._paint))
-
-    def _print_pending(self, case: Case) -> None:
-        """Print the lines that had to wait for the cases before."""
-        if not self._has_title:
-            self._has_title = True
-            self._print(*([""] if self._next else []), self._title(case))
-        pending = self._pending[case.name]
-        self._print(*pending)
-        pending.clear()
+    def _filter_of(self, case: Case) -> StepFilter:
+        """The filter of the case that is played, below its title."""
+        if self._filter is None:
+            self._filter = StepFilter()
+            self._print(*([""] if self.results else []), self._title(case))
+        return self._filter
 
     def _title(self, case: Case) -> str:
         return f"{self._paint('bold', case.name)}  {escape_controls(case.source)}"
 
     def _print(self, *lines: str) -> None:
-        self._write("".join(f"{line}\n" for line in lines))
+        if lines:
+            self._write("".join(f"{line}\n" for line in lines))
 
 
 def count_steps(script: Sequence[Step]) -> int:

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from emulator.reporting import Paint
-from emulator.scenarios.runner.results import Case, CaseResult, Mismatch, Trace, side_by_side
+from emulator.scenarios.runner.results import CaseResult, Mismatch, Trace, side_by_side
 from emulator.scenarios.scenario_file import step_name, step_text
 from emulator.tools.replay.console import (
     MAX_FAILURE_LINES,
@@ -29,77 +29,37 @@ STEPS = """\
 """
 
 
-class Output:
-    """A printer and what it has written."""
-
-    def __init__(
-        self, cases: Sequence[Case], *, shows_steps: bool, width: int | None = None
-    ) -> None:
-        self.parts: list[str] = []
-        self.printer = Printer(
-            cases, self.parts.append, PLAIN, shows_steps=shows_steps, width=width
-        )
-
-    def end(self, ended: CaseResult) -> None:
-        for played_step in ended.steps:
-            self.printer.step_played(ended.case, played_step)
-        self.printer.case_ended(ended)
-
-    @property
-    def text(self) -> str:
-        return "".join(self.parts)
-
-
 def printed(
-    results: Sequence[CaseResult],
-    *,
-    shows_steps: bool,
-    width: int | None = None,
-    order: Sequence[int] | None = None,
-) -> str:
-    """The output of cases that end in an order."""
-    output = Output([each.case for each in results], shows_steps=shows_steps, width=width)
-    for position in order or range(len(results)):
-        output.end(results[position])
-    output.printer.print_failures()
-    return output.text
+    results: Sequence[CaseResult], *, shows_steps: bool, width: int | None = None
+) -> list[str]:
+    """What is written when these cases are played."""
+    parts: list[str] = []
+    printer = Printer(parts.append, PLAIN, shows_steps=shows_steps, width=width)
+    for ended in results:
+        for each in ended.steps:
+            printer.step_played(ended.case, each)
+        printer.case_ended(ended)
+    printer.print_failures()
+    return parts
 
 
 def test_with_steps_each_step_has_a_line_and_a_failure_follows() -> None:
     names = ("first", "second")
     cases = [f"{name}  cases/{name}.yaml\n" + STEPS.format(name=name) for name in names]
-    assert printed([failed(name) for name in names], shows_steps=True) == "\n".join(cases)
+    parts = printed([failed(name) for name in names], shows_steps=True)
+    assert "".join(parts) == "\n".join(cases)
 
 
 def test_without_steps_each_case_has_a_line_and_failures_are_printed_at_the_end() -> None:
-    assert printed([failed("bad"), result("good")], shows_steps=False) == (
+    assert "".join(printed([failed("bad"), result("good")], shows_steps=False)) == (
         "FAILED  bad  2 steps\nok      good  1 step\n\nbad  cases/bad.yaml\n"
         + STEPS.format(name="bad")
     )
 
 
-@pytest.mark.parametrize("shows_steps", [True, False])
-def test_the_output_does_not_depend_on_which_case_ends_first(shows_steps: bool) -> None:
-    results = [result("one"), failed("two"), result("three")]
-    orders = ([0, 1, 2], [2, 1, 0], [1, 2, 0])
-    assert len({printed(results, shows_steps=shows_steps, order=order) for order in orders}) == 1
-
-
-def test_only_the_steps_of_the_first_case_are_printed_immediately() -> None:
-    one, two = result("one"), result("two")
-    output = Output([one.case, two.case], shows_steps=True)
-    output.printer.step_played(two.case, two.steps[0])
-    assert output.text == ""
-    output.printer.step_played(one.case, one.steps[0])
-    assert output.text.startswith("one  cases/one.yaml\n  ok ")
-    assert "two" not in output.text
-
-
 def test_on_a_terminal_the_line_of_a_case_changes_until_its_end() -> None:
-    one = result("one")
-    output = Output([one.case], shows_steps=False, width=24)
-    output.end(one)
-    assert output.parts == ["\r\x1b[K        one  step 1 of ", "\r\x1b[Kok      one  1 step\n"]
+    parts = printed([result("one")], shows_steps=False, width=24)
+    assert parts == ["\r\x1b[K        one  step 1 of ", "\r\x1b[Kok      one  1 step\n"]
 
 
 @pytest.mark.parametrize("shows_steps", [True, False])
@@ -113,7 +73,7 @@ def test_on_a_terminal_long_lines_are_cut_except_for_the_failed_step(shows_steps
     cut = "  ok        create: {metadata: {note: aaaaaaaa…  → 0 effects"
     assert len(cut) == 60
     for width, first in ((None, ok), (60, cut), (10, "  ok        create: {metada…  → 0 effects")):
-        lines = printed([ended], shows_steps=shows_steps, width=width).splitlines()
+        lines = "".join(printed([ended], shows_steps=shows_steps, width=width)).splitlines()
         assert [line for line in lines if "create: {" in line] == [first, failed_line]
 
 
@@ -133,7 +93,7 @@ def test_of_a_repeat_the_first_turn_and_the_failed_turn_are_shown() -> None:
         played(7, text="b", outcome="", turns=(3,), failure=failure()),
     ]
     ended = result(steps=tuple(steps), failure=failure())
-    assert printed([ended], shows_steps=True).splitlines()[1:7] == [
+    assert "".join(printed([ended], shows_steps=True)).splitlines()[1:7] == [
         *("  ok      repeat: {times: 3}", "  ok        a", "  ok        b"),
         *("  ok        a  (iteration 3)", "  FAILED    b  (iteration 3)", ""),
     ]
