@@ -96,8 +96,7 @@ FILE_KEYS = {
     ),
     "rehearsal": Key(
         Word(VariantKind),
-        "What the scenario is for the command `rehearse`: with a false answer, the tests should "
-        "fail; with a disturbance, they should pass.",
+        "What the scenario is for the command `rehearse`.",
         default=VariantKind.DISTURBANCE,
         default_text=f"`{VariantKind.DISTURBANCE}`",
     ),

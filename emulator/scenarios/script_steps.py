@@ -321,8 +321,7 @@ ACTION_STEPS = {
     "answer": StepType(
         values.CustomerAnswer,
         ANSWER,
-        "Answers on the handset or on the bank's page: "
-        f"{', '.join(f'`{answer}`' for answer in ANSWERS)}.",
+        "Answers on the handset or on the bank's page.",
         {"payment": "order", "answer": "approve"},
     ),
     "cancel": StepType(

@@ -76,8 +76,8 @@ TIMEOUT = FaultType(
     {
         "timeout": Key(
             Duration(at_least=MIN_TIMEOUT_MS, at_most=MAX_TIMEOUT_MS),
-            "Each attempt ends after this real time without a response, instead of after "
-            f"{MAX_TIMEOUT_MS // 1_000} s, so that a slow handler is retried while it still works.",
+            "Each attempt ends after this real time without a response, so that a slow handler is "
+            "retried while it still works.",
             default_text=f"`{MAX_TIMEOUT_MS // 1_000}s`",
             field="timeout_ms",
         )

@@ -142,11 +142,7 @@ class Settings:
     )
     watch: bool = _option(False, types.SWITCH, "Reload the files of --scenarios when they change.")
     test_key: str = _option(DEMO_TEST_KEY, types.TEST_KEY, "Test key of the first account.")
-    live_key: str = _option(
-        DEMO_LIVE_KEY,
-        types.LIVE_KEY,
-        "Live key of the first account; its payments are also simulated.",
-    )
+    live_key: str = _option(DEMO_LIVE_KEY, types.LIVE_KEY, "Live key of the first account.")
     auto_provision: bool = _option(
         False, types.SWITCH, "Create a new, empty account for each unknown well-formed test_ key."
     )

@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-from emulator.cli.replay import DEFAULT_CLOCK
 from emulator.domain.durations import UNIT_MS
 from emulator.domain.payment import PING
 from emulator.domain.payment_methods import DEFAULT_ORDER
@@ -25,7 +24,6 @@ from emulator.scenarios.loader import load_paths, parse_scenario
 from emulator.scenarios.runner.assertions import REFUSAL_CHECKS
 from emulator.scenarios.script import MAX_EXECUTED_STEPS, MAX_SCRIPT_STEPS, SCRIPT_STEPS
 from emulator.server.control.requests import RequestQuery
-from emulator.server.control.types import DEFAULT_LIMIT, MAX_LIMIT
 from emulator.server.engine.accounts.clock_service import MAX_ADVANCE_MS
 from emulator.server.engine.delivery.attempts import DELAYS_MS, MAX_RETRY_AFTER_MS
 from emulator.server.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
@@ -133,10 +131,7 @@ LIMITS = [
     (WEBHOOKS, "Looking at deliveries", f"For {ROTATION_OVERLAP_MS // UNIT_MS['h']} hours"),
     (FORMAT, None, f"at most {MAX_SCRIPT_STEPS:,} steps"),
     (FORMAT, None, f"at most {MAX_EXECUTED_STEPS:,} with all repeats"),
-    (SCENARIOS, None, f"more than {MAX_SCRIPT_STEPS:,} steps is refused"),
     (FORMAT, None, f"filled in: {DEFAULT_ORDER['amount']} cents in {DEFAULT_ORDER['currency']}"),
-    (SCENARIOS, None, f"frozen at {DEFAULT_CLOCK.partition('@')[2]}"),
-    (REQUESTS, None, f"default {DEFAULT_LIMIT}, at most {MAX_LIMIT:,}"),
     (REQUESTS, None, f"the newest {MAX_ENTRIES:,} requests"),
     (REQUESTS, None, f"at most {MAX_JOURNAL_BYTES // 1_048_576} MiB"),
     (REQUESTS, None, f"each up to {MAX_STORED_BODY_BYTES // 1_024} KiB"),

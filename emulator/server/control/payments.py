@@ -188,10 +188,9 @@ async def pay_payment(call: Call, path: PaymentPath, body: PayPayment) -> object
 async def answer_payment(call: Call, path: PaymentPath, body: AnswerPayment) -> object:
     """Answer as the customer.
 
-    Answers the confirmation on the phone (`approve`, `wrong_pin`, `insufficient_balance`,
-    `cancel`) or on the page of the bank (`approve`, `decline`, `insufficient_balance`,
-    `cancel`). It returns 409 if the customer has no question to answer: before a payment method
-    was submitted, and where a scenario decides the outcome.
+    Answers the confirmation on the phone or on the page of the bank. It returns 409 if the
+    customer has no question to answer: before a payment method was submitted, and where a scenario
+    decides the outcome.
     """
     customer = call.engine.customer
     answer = customer.answer(call.owner, path.payment_id, body.answer, by_control=True)
@@ -202,9 +201,8 @@ async def answer_payment(call: Call, path: PaymentPath, body: AnswerPayment) -> 
 async def cancel_payment(call: Call, path: PaymentPath) -> object:
     """Cancel on the checkout page.
 
-    Does what the cancel button of the checkout page does: the page redirects the customer to
-    `cancel_url`, and the payment stays `pending`, or fails where a checkout rule has
-    `cancel: fails`. It returns 409 after a method was submitted.
+    Does what the cancel button of the checkout page does. It returns 409 after a method was
+    submitted.
     """
     cancel = call.engine.customer.cancel(call.owner, path.payment_id, by_control=True)
     return payment_text(await cancel)

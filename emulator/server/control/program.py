@@ -75,7 +75,7 @@ async def set_checkout_url(call: Call, body: SetCheckoutUrl) -> CheckoutUrl:
     """Set the base of `checkout_url`.
 
     Sets the base of `checkout_url` for payments of all accounts that are created after this
-    call, for example when a mapped port is known late.
+    call.
     """
     call.services.checkout.base = body.url
     return CheckoutUrl(call.services.checkout.base)

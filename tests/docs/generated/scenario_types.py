@@ -26,7 +26,7 @@ WORDS = {
 _NAMES: dict[object, str] = {
     **{words: name for name, words in WORDS.items()},
     (*WORDS["reason"], None): "reason or `null`",
-    ANSWERS: "one of the [answers](#steps)",
+    ANSWERS: "one of the [answers](../guides/checkout-page.md#answer-as-the-customer)",
     _pattern(FILE_KEYS["name"].kind): "name",
     _pattern(PAYMENT_NAME): "payment name",
     _pattern(METHOD): "method",
