@@ -25,7 +25,7 @@ from emulator.scenarios.runner.assertions import REFUSAL_CHECKS
 from emulator.scenarios.script import MAX_EXECUTED_STEPS, MAX_SCRIPT_STEPS, SCRIPT_STEPS
 from emulator.server.control.requests import RequestQuery
 from emulator.server.engine.accounts.clock_service import MAX_ADVANCE_MS
-from emulator.server.engine.delivery.attempts import DELAYS_MS, MAX_RETRY_AFTER_MS
+from emulator.server.engine.delivery.attempts import DELAYS_MS
 from emulator.server.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
 from emulator.server.engine.delivery.gates import MAX_ATTEMPTS
 from emulator.server.engine.state.journal import (
@@ -127,7 +127,6 @@ LIMITS = [
     (WEBHOOKS, RELIABLE, f"{MAX_RESPONSE_BYTES // 1_024} KiB in {MAX_RESPONSE_PARTS:,} parts"),
     (WEBHOOKS, RELIABLE, f"at most {MAX_ATTEMPTS} attempts under way"),
     (WEBHOOKS, RELIABLE, f"{MAX_CONCURRENT_ATTEMPTS} attempts are under way"),
-    (WEBHOOKS, RELIABLE, f"by at most {MAX_RETRY_AFTER_MS // UNIT_MS['h']} hours"),
     (WEBHOOKS, "Looking at deliveries", f"For {ROTATION_OVERLAP_MS // UNIT_MS['h']} hours"),
     (FORMAT, None, f"at most {MAX_SCRIPT_STEPS:,} steps"),
     (FORMAT, None, f"at most {MAX_EXECUTED_STEPS:,} with all repeats"),

@@ -4,12 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from emulator.domain.instants import format_instant, parse_clock
-from emulator.domain.webhooks import AttemptResult, Profile, WebhookResponse
-from emulator.server.engine.delivery.attempts import MAX_RETRY_AFTER_MS, delay_ms_after, is_gone
 from emulator.settings import Settings
 from tests.server.engine.observed_world import observed, run_pending
 from tests.server.engine.snapshot_calls import connection
@@ -72,18 +68,6 @@ async def test_a_delivery_fails_after_the_last_attempt_of_its_profile(
         assert len(hooks.receiver.received) == len(delays_ms)
         assert len({received.body for received in hooks.receiver.received}) == 1
         assert len(set(hooks.ids)) == 1
-
-
-@pytest.mark.parametrize("status", [429, 503])
-async def test_retry_after_delays_the_next_attempt(status: int) -> None:
-    patience = Reply(status=status, headers={"Retry-After": "120"})
-    async with webhook_world(replies(patience, Reply())) as hooks:
-        await hooks.create()
-        [delivery] = await hooks.deliveries()
-        assert delivery["next_attempt_at"] == format_instant(START_MS + 120 * SECOND)
-        assert await hooks.advance(119.999) == []
-        [effect] = await hooks.advance(0.001)
-        assert effect["delivery_status"] == "succeeded"
 
 
 async def test_an_attempt_that_cannot_be_stored_is_stored_later_and_not_repeated(
@@ -437,67 +421,3 @@ async def test_a_resend_that_is_answered_with_410_ends_the_schedule_too() -> Non
         assert resent["next_attempt_at"] is None
         assert await hooks.advance(100) == []
         assert len(hooks.receiver.received) == 2
-
-
-# Wed, 21 Oct 2026 07:28:00 GMT, and a quarter of a second.
-NOW_MS = 1_792_567_680_250
-S = 1_000
-DAY_MS = 24 * HOUR
-
-UNREACHABLE = AttemptResult(response=None, error="connection refused")
-
-
-def response(
-    status: int, retry_after: str | None = None, name: str = "retry-after"
-) -> AttemptResult:
-    headers = () if retry_after is None else (("date", "x"), (name, retry_after))
-    return AttemptResult(response=WebhookResponse(status=status, headers=headers))
-
-
-def delay_ms(
-    result: AttemptResult, attempts: int = 1, profile: Profile = Profile.DEFAULT
-) -> int | None:
-    return delay_ms_after(profile, attempts, result, wall_now_ms=NOW_MS)
-
-
-@pytest.mark.parametrize(
-    ("status", "retry_after", "attempts", "delay"),
-    [
-        *((status, "30", 1, 30 * S) for status in (429, 503)),
-        *((503, text, 1, 30 * S) for text in ("030", " 30 ")),
-        (503, "Wed, 21 Oct 2026 07:28:30 GMT", 1, 30 * S - 250),
-        (503, "Wednesday, 21-Oct-26 07:28:30 GMT", 1, 30 * S - 250),
-        (503, "Wed Oct 21 07:28:30 2026", 1, 30 * S - 250),
-        # Never sooner than the schedule, nor a day later, and no further attempt.
-        *((503, text, 2, 5 * S) for text in ("0", "1", "Wed, 21 Oct 2026 07:28:01 GMT")),
-        *((429, text, 1, DAY_MS) for text in ("86401", "9" * 18, "Fri, 31 Dec 9999 23:59:59 GMT")),
-        (503, "30", 5, None),
-        # Other statuses, and values that are invalid or past.
-        *((status, "30", 1, 1 * S) for status in (301, 400, 404, 500, 502, 504)),
-        *((503, text, 1, 1 * S) for text in ("", "-30", "+30", "30.5", "3e1", "٣٠", "soon")),
-        *((503, text, 1, 1 * S) for text in ("9" * 400, "2026-10-21T07:30:00Z")),
-        (503, "Wed, 21 Oct 2025 07:28:00 GMT", 1, 1 * S),
-        (503, "Wed, 21 Oct 99999 07:28:00 GMT", 1, 1 * S),
-        (503, "Wed, 99 Oct 2026 07:28:00 GMT", 1, 1 * S),
-    ],
-)
-def test_retry_after_delays_the_next_attempt_of_the_schedule(
-    status: int, retry_after: str, attempts: int, delay: int | None
-) -> None:
-    assert delay_ms(response(status, retry_after), attempts) == delay
-    assert delay_ms(response(status, retry_after, name="Retry-After"), attempts) == delay
-
-
-@given(st.text() | st.text(alphabet="0123456789 ,:+-.WedOctGMT"))
-def test_any_retry_after_results_in_a_delay(retry_after: str) -> None:
-    delay = delay_ms(response(503, retry_after))
-    assert delay is not None
-    assert 1 * S <= delay <= MAX_RETRY_AFTER_MS
-
-
-@pytest.mark.parametrize(
-    ("result", "gone"),
-    [(response(410), True), (response(404), False), (response(200), False), (UNREACHABLE, False)],
-)
-def test_only_status_410_means_gone(result: AttemptResult, gone: bool) -> None:
-    assert is_gone(result) is gone

@@ -2,10 +2,7 @@
 
 import logging
 import os
-import re
 import sqlite3
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from functools import partial
 
 import msgspec
@@ -21,7 +18,6 @@ from emulator.domain.variants import EventVariants
 from emulator.domain.webhooks import (
     MAX_TIMEOUT_MS,
     Attempt,
-    AttemptResult,
     ContentType,
     DeliveryState,
     Profile,
@@ -30,7 +26,6 @@ from emulator.domain.webhooks import (
     Trigger,
     WebhookForm,
     WebhookRequest,
-    WebhookResponse,
 )
 from emulator.http.addresses import host_and_port, is_in_container
 from emulator.http.exchange import Sender
@@ -59,12 +54,8 @@ DELAYS_MS = {
         *(hours * _HOUR for hours in (2, 5, 10, 14, 20, 24)),
     ),
 }
-# A longer `Retry-After` is shortened to this.
-MAX_RETRY_AFTER_MS = 24 * _HOUR
-
+# The endpoint must be disabled (Standard Webhooks).
 _GONE = 410
-_RETRY_AFTER_STATUSES = {429, 503}
-_SECONDS = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 logger = logging.getLogger(__name__)
 
@@ -233,7 +224,9 @@ class Attempts(StateService):
             return  # The account was deleted, reset or restored.
         number = deliveries.add_attempt(tx, stored.position, attempt)
         endpoint = owner.endpoints.get(stored.endpoint)
-        is_removed = endpoint is not None and endpoint.url == used.url and is_gone(attempt.result)
+        response = attempt.result.response
+        is_gone = response is not None and response.status == _GONE
+        is_removed = is_gone and endpoint is not None and endpoint.url == used.url
         now = account.clock.now()
         after = self._state_after(stored, None if is_removed else endpoint, attempt, now)
         deliveries.update(tx, after)
@@ -245,8 +238,9 @@ class Attempts(StateService):
             effect = _effect(job, used, attempt._replace(number=number), after.state)
             tx.after_commit.append(partial(advance.add_attempt, deliveries.due_key(sent), effect))
 
+    @staticmethod
     def _state_after(
-        self, stored: Delivery, endpoint: RegisteredEndpoint | None, attempt: Attempt, now: Instant
+        stored: Delivery, endpoint: RegisteredEndpoint | None, attempt: Attempt, now: Instant
     ) -> Delivery:
         """A delivery after an attempt, which may not have been a scheduled one.
 
@@ -259,14 +253,10 @@ class Attempts(StateService):
             return stored._replace(state=DeliveryState.SUCCEEDED, due_at=None, is_postponed=False)
         if attempt.trigger is not Trigger.SCHEDULE or stored.state is not DeliveryState.PENDING:
             return stored
-        delay_ms = None
-        if endpoint is not None:
-            delay_ms = delay_ms_after(
-                endpoint.profile, stored.attempts, result, wall_now_ms=self._wall.system_ms()
-            )
-        if delay_ms is None:
+        delays_ms = () if endpoint is None else DELAYS_MS[endpoint.profile]
+        if stored.attempts >= len(delays_ms):
             return stored._replace(state=DeliveryState.FAILED, due_at=None)
-        return stored._replace(due_at=now + delay_ms)
+        return stored._replace(due_at=now + delays_ms[stored.attempts])
 
     @staticmethod
     def coming(tx: Transaction, owner: Owner, payment: int) -> list[ComingAttempt]:
@@ -315,44 +305,3 @@ def _effect(
         "delivery_status": state.value,
     }
     return msgspec.json.encode(effect)
-
-
-def delay_ms_after(
-    profile: Profile, attempts: int, result: AttemptResult, *, wall_now_ms: Instant
-) -> int | None:
-    """The delay of the next attempt after a failed one; None when that was the last.
-
-    `attempts` is the number of attempts so far. A `Retry-After` of a 429 or 503 can only delay the
-    next one; a date in it is compared with the real time of the response, `wall_now_ms`.
-    """
-    delays_ms = DELAYS_MS[profile]
-    if attempts >= len(delays_ms):
-        return None
-    retry_after_ms = _retry_after_ms(result.response, wall_now_ms)
-    return max(delays_ms[attempts], min(retry_after_ms, MAX_RETRY_AFTER_MS))
-
-
-def is_gone(result: AttemptResult) -> bool:
-    """Whether the endpoint is gone and must be disabled (Standard Webhooks: status 410)."""
-    return result.response is not None and result.response.status == _GONE
-
-
-def _retry_after_ms(response: WebhookResponse | None, wall_now_ms: Instant) -> int:
-    if response is None or response.status not in _RETRY_AFTER_STATUSES:
-        return 0
-    values = (value.strip() for name, value in response.headers if name.lower() == "retry-after")
-    value = next(values, "")
-    if _SECONDS.fullmatch(value):
-        return int(value) * _SECOND
-    at_ms = _http_date_ms(value)
-    return 0 if at_ms is None else max(0, at_ms - wall_now_ms)
-
-
-def _http_date_ms(text: str) -> Instant | None:
-    try:
-        at = parsedate_to_datetime(text)
-        # "-0000" or no time zone; HTTP dates are in GMT.
-        at = at if at.tzinfo else at.replace(tzinfo=UTC)
-        return int(at.timestamp()) * _SECOND
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
