@@ -198,13 +198,13 @@ async def test_the_journal_is_empty_after_a_restart_and_a_restore(tmp_path: Path
         assert journal == {"data": [], "has_more": False, "overflowed": False}
 
 
-async def test_the_extras_in_memory_are_deleted_with_their_snapshot(emulator: World) -> None:
+async def test_the_journals_in_memory_are_deleted_with_their_snapshot(emulator: World) -> None:
     account = emulator.app.engine.accounts.first
     for name in ("a", "b"):
         await save(emulator, name=name)
     await restore(emulator, name="a")
-    assert set(account.snapshot_extras) == {"a", "b"}
+    assert set(account.snapshot_journals) == {"a", "b"}
     await emulator.control("DELETE", "/snapshots/a")
-    assert set(account.snapshot_extras) == {"b"}
+    assert set(account.snapshot_journals) == {"b"}
     await emulator.control("POST", "/reset")
-    assert account.snapshot_extras == {}
+    assert account.snapshot_journals == {}

@@ -137,7 +137,7 @@ class Activity(EngineService):
             payments=0 if path else await self._event_count(owner),
             requests=next(journal.newest_first(path=path), None) if path else journal.newest,
             clock=(*account.clock.pace, account.due_at, account.generation, is_paused),
-            rules=(account.rules, account.snapshot_extras),
+            rules=(account.rules, account.snapshot_journals),
             endpoints=owner.endpoints,
             unauthorized=self._unauthorized.count,
         )

@@ -8,7 +8,7 @@ from emulator.clock import AccountClock
 from emulator.domain.accounts import BucketState
 from emulator.domain.errors import TooManySnapshots, UnknownSnapshot
 from emulator.server.engine.payments.scheduler import EngineService
-from emulator.server.engine.state.account import NEVER, Account, Advance, Owner, SnapshotExtras
+from emulator.server.engine.state.account import NEVER, Account, Advance, Owner
 from emulator.server.engine.state.journal import Journal
 from emulator.server.engine.state.rules import stored_overrides
 from emulator.server.storage import accounts, scenarios, timers
@@ -65,12 +65,9 @@ class Snapshots(EngineService):
             account.check_open()
             await self._scheduler.fire_due(account)
             # Copied on the event loop, where requests change them.
-            saved = await self._save(
-                account,
-                name,
-                counts=(_counts(account.test), _counts(account.live)),
-                journals=(account.test.journal.copy(), account.live.journal.copy()),
-            )
+            counts = _counts(account.test), _counts(account.live)
+            journals = account.test.journal.copy(), account.live.journal.copy()
+            saved = await self._save(account, name, counts, journals)
         self._scheduler.reschedule(account)
         return saved
 
@@ -80,7 +77,6 @@ class Snapshots(EngineService):
         tx: Transaction,
         account: Account,
         name: str,
-        *,
         counts: tuple[_Counts, _Counts],
         journals: tuple[Journal, Journal],
     ) -> tuple[Snapshot, bool]:
@@ -100,10 +96,9 @@ class Snapshots(EngineService):
             live_payments=tx.row_count("payments", account.live.number),
         )
         accounts.put_snapshot(tx, account.number, snapshot, msgspec.msgpack.encode(state))
-        extras = _extras_without(account, name)
-        extras[name] = SnapshotExtras(rules=account.rules, journals=journals)
-        newest = dict(list(extras.items())[-MAX_SNAPSHOTS_IN_MEMORY:])
-        tx.set(account, "snapshot_extras", newest)
+        saved = {**_journals_without(account, name), name: journals}
+        newest = dict([*saved.items()][-MAX_SNAPSHOTS_IN_MEMORY:])
+        tx.set(account, "snapshot_journals", newest)
         return snapshot, name not in names
 
     async def restore(self, account: Account, name: str) -> Snapshot:
@@ -161,7 +156,13 @@ class Snapshots(EngineService):
             owner.endpoints = {
                 endpoint.position: endpoint for endpoint in accounts.endpoints_of(tx, owner.number)
             }
-        _restore_extras(tx, restored, account.snapshot_extras.get(snapshot.name))
+        restored.payment_scenarios = scenarios.applied(tx, account.number)
+        restored.scenario_starts = scenarios.starts(tx, account.number)
+        restored.rules = account.rules.with_overrides(stored_overrides(tx, account.number))
+        # They are empty if an earlier process has saved the snapshot.
+        journals = account.snapshot_journals.get(snapshot.name) or (Journal(), Journal())
+        for owner, journal in zip(restored.owners, journals, strict=True):
+            owner.journal = journal.copy()
         return restored
 
     async def delete(self, account: Account, name: str) -> None:
@@ -174,7 +175,7 @@ class Snapshots(EngineService):
     def _delete(self, tx: Transaction, account: Account, name: str) -> None:
         _find(tx, account, name)
         accounts.delete_snapshot(tx, account.number, name)
-        tx.set(account, "snapshot_extras", _extras_without(account, name))
+        tx.set(account, "snapshot_journals", _journals_without(account, name))
 
 
 def _find(tx: Transaction, account: Account, name: str) -> Snapshot:
@@ -193,22 +194,6 @@ def _counts(owner: Owner) -> _Counts:
     )
 
 
-def _extras_without(account: Account, name: str) -> dict[str, SnapshotExtras]:
-    return {other: extras for other, extras in account.snapshot_extras.items() if other != name}
-
-
-def _restore_extras(tx: Transaction, restored: Account, extras: SnapshotExtras | None) -> None:
-    """Set the scenarios, faults and journals that belong to the restored rows.
-
-    The journals are empty if an earlier process saved the snapshot.
-    """
-    restored.payment_scenarios = scenarios.applied(tx, restored.number)
-    restored.scenario_starts = scenarios.starts(tx, restored.number)
-    if extras is None:
-        overrides = stored_overrides(tx, restored.number)
-        restored.rules = restored.rules.with_overrides(overrides)
-    else:
-        # Its files may have been edited since.
-        restored.rules = extras.rules.with_overrides(extras.rules.overrides)
-    for index, owner in enumerate(restored.owners):
-        owner.journal = Journal() if extras is None else extras.journals[index].copy()
+def _journals_without(account: Account, name: str) -> dict[str, tuple[Journal, ...]]:
+    saved = account.snapshot_journals
+    return {other: journals for other, journals in saved.items() if other != name}

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import NamedTuple
 
 import msgspec
 
@@ -122,23 +121,13 @@ NEVER: Instant = 1 << 62
 FAR_OFF: Instant = NEVER // 2
 
 
-class SnapshotExtras(NamedTuple):
-    """What only memory stores of a snapshot: its journals, test mode's first, and its rules.
-
-    The rules could be read from the rows again, which takes longer than the rest of a restore.
-    """
-
-    rules: Rules
-    journals: tuple[Journal, Journal]
-
-
 @dataclass(slots=True, eq=False, kw_only=True)
 class Account:
     """The unit of isolation. Transactions change its clock and `due_at`; any thread reads them.
 
     `due_at` is when the next timer is due, or earlier; NEVER without a timer. `rules`,
-    `payment_scenarios`, `scenario_starts` and `snapshot_extras` are replaced as a whole, never
-    changed in place.
+    `payment_scenarios`, `scenario_starts` and `snapshot_journals` are replaced as a whole, never
+    changed in place. The journals of a snapshot, test mode's first, are only in memory.
     `generation` counts its resets and restores: work that began in an earlier generation is
     discarded. `advance` is in progress, has not begun, or was stopped by a limit and continues
     with the next call. `vary` is its own setting of variants, if it has one. A deleted account has
@@ -159,7 +148,7 @@ class Account:
     due_at: Instant = NEVER
     is_closed: bool = False
     advancing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    snapshot_extras: dict[str, SnapshotExtras] = field(default_factory=dict)
+    snapshot_journals: dict[str, tuple[Journal, ...]] = field(default_factory=dict)
     generation: int = 0
     advance: Advance = field(default_factory=Advance)
 
@@ -198,7 +187,7 @@ class Account:
         """Free the memory now: a cycle would stay until a garbage collection, which is rare."""
         for owner in self.owners:
             owner.journal = Journal()
-        self.snapshot_extras, self.owners = {}, ()
+        self.snapshot_journals, self.owners = {}, ()
 
     @property
     def has_endpoints(self) -> bool:
