@@ -219,11 +219,14 @@ class Application(Starlette):
         return _router(routes(services), self._guards())
 
     def _build_dashboard(self) -> Router:
+        from emulator.server.control.deliveries import delivery_filter
+        from emulator.server.control.requests import newest_entries
         from emulator.server.dashboard.app import Dashboard
+        from emulator.server.dashboard.view_request import ControlApi
 
         dashboard = Dashboard(
             templates=data_directory("templates"),
-            control=_router(self._control.routes),
+            control=ControlApi(_router(self._control.routes), delivery_filter, newest_entries),
             methods=self.settings.methods,
             checkout=self._composition.checkout,
             engine=self.engine,

@@ -1,7 +1,7 @@
 """The calls on deliveries to webhook endpoints, and on their pause."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -13,12 +13,13 @@ from emulator.domain.payment import PING, STATUS_OF_EVENT, UNKNOWN_EVENT_TYPE
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
 from emulator.server.api.bodies import unless_disconnected
 from emulator.server.control import types
-from emulator.server.control.calls import Call, operation
+from emulator.server.control.calls import Call, check_names, operation
 from emulator.server.control.events import EventJson, get_event, list_events
 from emulator.server.control.resources import Kind, page_type, shown
 from emulator.server.engine.delivery.deliveries import MAX_RESENT, DeliveryDetail
 from emulator.server.engine.delivery.gates import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
 from emulator.server.openapi.declarations import JSON, JsonObject, Resource, doc, refers_to
+from emulator.server.openapi.members import decode, members_of
 from emulator.server.storage.deliveries import DeliveryFilter
 
 # Read as the status of the payment at such an event.
@@ -164,6 +165,13 @@ async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
     data = await asyncio.to_thread(_encoded, found[: query.limit])
     end = msgspec.json.encode(len(found) > query.limit)
     return Response(b'{"data":[%s],"has_more":%s}' % (data, end), media_type=JSON)
+
+
+def delivery_filter(values: Mapping[str, str]) -> DeliveryFilter:
+    """The filter of the query of a list. Raises UnknownParameter, InvalidField."""
+    check_names(values, [], [member.name for member in members_of(DeliveryListQuery)])
+    query = decode(values, DeliveryListQuery, max_length=None)
+    return msgspec.convert(query, DeliveryFilter, from_attributes=True)
 
 
 @operation(

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Annotated, Any
 from urllib.parse import unquote_to_bytes
@@ -18,12 +18,13 @@ from emulator.domain.instants import format_instant
 from emulator.domain.message_text import not_accepted
 from emulator.scenarios.scenario_file import fault_rule_json
 from emulator.server.control import types
-from emulator.server.control.calls import Call, operation
+from emulator.server.control.calls import Call, check_names, operation
 from emulator.server.control.resources import shown
 from emulator.server.engine.state import journal
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.rules import FaultCandidate
 from emulator.server.openapi.declarations import JSON, JsonObject, Resource, doc, refers_to
+from emulator.server.openapi.members import decode, members_of
 
 STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
 NO_STATUS = "none"
@@ -186,6 +187,15 @@ async def list_requests(call: Call, query: RequestQuery) -> Response:
         msgspec.json.encode(call.owner.journal.has_overflowed),
     )
     return Response(content, media_type=JSON)
+
+
+def newest_entries(owner: Owner, values: Mapping[str, str]) -> Iterator[journal.JournalEntry]:
+    """The entries that match the query of a list, newest first.
+
+    Raises UnknownParameter, InvalidField.
+    """
+    check_names(values, [], [member.name for member in members_of(RequestQuery)])
+    return _entries(owner, decode(values, RequestQuery, max_length=None))
 
 
 @operation("GET /requests/count", "The number of requests.")

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from emulator import __version__
 from emulator.domain.errors import Refusal, UnknownRoute
@@ -30,11 +30,11 @@ from emulator.server.api.errors import status_of
 from emulator.server.api.exchange import bearer_key
 from emulator.server.api.layers import CallRoute
 from emulator.server.assets import DIRECTORY, Assets
-from emulator.server.dashboard import checklist, sections
+from emulator.server.dashboard import checklist, sections, webhooks
 from emulator.server.dashboard.view_request import ROOT, ControlApi, ViewRequest
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.payments.payments import CheckoutAddress
-from emulator.summaries import PaymentSummary
+from emulator.summaries import PaymentSummary, order_html, state_html, summary_html
 
 ICON = "/favicon.ico"
 PATHS = ("/", "/_emulator", "/_emulator/", ROOT, f"{ROOT}/{{path:path}}", ICON)
@@ -49,7 +49,7 @@ Page = Callable[[ViewRequest], Awaitable[Mapping[str, Any]]]
 # A list and one item of it, by the name of the section, in the order of the navigation.
 SECTIONS: Mapping[str, tuple[Page, Page | None]] = {
     "payments": (sections.payment_list, sections.payment_story),
-    "webhooks": (sections.delivery_list, sections.delivery_details),
+    "webhooks": (webhooks.delivery_list, webhooks.delivery_details),
     "requests": (sections.request_list, sections.request_details),
     "scenarios": (sections.scenario_list, sections.scenario_details),
     "checklist": (checklist.checklist, None),
@@ -82,14 +82,14 @@ class Dashboard:
         self,
         *,
         templates: Path,
-        control: ASGIApp,
+        control: ControlApi,
         methods: Sequence[str],
         checkout: CheckoutAddress,
         engine: Engine,
         verifies_webhooks: bool,
     ) -> None:
         """`methods` are those that are offered."""
-        self._control = ControlApi(control)
+        self._control = control
         self._methods = methods
         self._checkout = checkout
         self._engine = engine
@@ -216,16 +216,17 @@ class Dashboard:
         """The clock and the newest accounts; last, also the page's account and the oldest one."""
         clock = await page.get("/clock")
         revision = self._engine.activity.revision(page.owner)
-        accounts = (await page.control.get("/accounts", {}))["data"]
-        listed = {page.subject.get("account"), accounts[-1]["id"]}
-        more = [each for each in accounts[MAX_LISTED_ACCOUNTS:] if each["id"] in listed]
+        pause_ms = self._engine.webhooks.deliveries.pause_left_ms(page.owner)
+        accounts = sorted(self._engine.accounts.all(), key=lambda each: -each.number)
+        listed = {page.owner.account, accounts[-1]}
+        more = [each for each in accounts[MAX_LISTED_ACCOUNTS:] if each in listed]
         return {
             "clock": clock,
             "wall_now": format_instant(round(self._engine.wall.now_ms())),
             "profile": page.owner.account.profile,
             "revision": revision,
-            "pause": await page.get("/deliveries/paused"),
-            "accounts": accounts[:MAX_LISTED_ACCOUNTS] + more,
+            "pause_s": None if pause_ms is None else pause_ms / 1000,
+            "accounts": [each.profile for each in accounts[:MAX_LISTED_ACCOUNTS] + more],
         }
 
     def _page_request(self, request: Request, section: str, item: str | None) -> ViewRequest:
@@ -291,6 +292,10 @@ def _templates(templates: Path) -> tuple[Assets, jinja2.Environment]:
             "instant": _instant,
             "exact": _exact,
             "ago": _ago,
+            "mark": _mark,
+            "order": order_html,
+            "state": state_html,
+            "summary": summary_html,
             "received_first": _received_first,
             "with_short_ids": partial(_PAYMENT_ID.sub, r"…\1"),
             "visible": partial(escape_controls, besides="\n\t"),
@@ -301,6 +306,12 @@ def _templates(templates: Path) -> tuple[Assets, jinja2.Environment]:
         version=__version__,
     )
     return assets, environment
+
+
+def _mark(status: int | None, last_good: int = 399) -> Markup:
+    """The status of a response; one above `last_good` is a failure."""
+    css = "mark" if status and status <= last_good else "mark bad"
+    return Markup(f'<span class="{css}">{status or "no response"}</span>')  # noqa: S704 - a number
 
 
 def _received_first(message: str) -> str:

@@ -9,7 +9,7 @@ from emulator.server.dashboard.view_request import ViewRequest
 
 # To judge 10,000 requests takes half a second; more than these only on request. Of payments and
 # deliveries each, MAX_JUDGED_RECORDS.
-MAX_JUDGED_REQUESTS, MAX_JUDGED_RECORDS = 500, "100"
+MAX_JUDGED_REQUESTS, MAX_JUDGED_RECORDS = 500, 100
 # Of a group of evidence.
 MAX_SHOWN_PAYMENTS = 3
 
@@ -49,7 +49,7 @@ async def checklist(page: ViewRequest) -> Mapping[str, Any]:
     """
     is_judged = "judged" in page.query or not await _has_many_records(page)
     items = (await page.get("/checklist"))["data"] if is_judged else None
-    urls = {each["id"]: each["url"] for each in (await page.get("/webhook_endpoints"))["data"]}
+    urls = {name: each["url"] for name, each in (await page.endpoints()).items()}
     groups = {each["id"]: await _grouped(page, each["evidence"], urls) for each in items or ()}
     shown = [
         name
@@ -90,8 +90,5 @@ async def _subject(page: ViewRequest, name: str) -> tuple[str, str, str | None]:
 
 
 async def _has_many_records(page: ViewRequest) -> bool:
-    return (
-        (await page.get("/deliveries", limit=MAX_JUDGED_RECORDS))["has_more"]
-        or (await page.get("/requests/count"))["count"] > MAX_JUDGED_REQUESTS
-        or (await page.get("/payments", limit=MAX_JUDGED_RECORDS))["next_cursor"] is not None
-    )
+    counts = await page.engine.history.counts(page.owner)
+    return max(counts) > MAX_JUDGED_RECORDS or len(page.owner.journal) > MAX_JUDGED_REQUESTS

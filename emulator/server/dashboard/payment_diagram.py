@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -185,7 +186,7 @@ def _delivery_lines(
         if not attempts and each["status"] == "pending":
             continue
         at = attempts[0]["at"] if attempts else each["created_at"]
-        marks = [attempt_mark(attempt) for attempt in attempts] or [
+        marks = [attempt_mark(attempt["status"]) for attempt in attempts] or [
             Mark(each["status"], is_failed=True)
         ]
         line = Line(
@@ -202,9 +203,9 @@ def _delivery_lines(
         yield (at, places.get(each["event"], 0), 3), line
 
 
-def attempt_mark(attempt: Json) -> Mark:
+@cache
+def attempt_mark(status: int | None) -> Mark:
     """The result of an attempt to deliver."""
-    status = attempt["status"]
     return Mark(str(status or "no response"), is_failed=not status or status > 299)
 
 

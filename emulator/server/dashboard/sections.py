@@ -1,47 +1,45 @@
-"""The sections of the dashboard: for each, the variables of a list and of one item of it."""
+"""Sections of the dashboard: for each, the variables of a list and of one item of it."""
 
 import asyncio
-import json
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import msgspec
 
-from emulator.diagrams import counted_marks
+from emulator.domain.accounts import mask_keys
 from emulator.domain.clauses import clauses_of_code, tolerance_of
 from emulator.domain.errors import UnknownPayment
+from emulator.domain.instants import format_instant
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.transitions import TRANSITIONS, Edge, TimerKind
-from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryState, Profile
 from emulator.files.yaml_writer import yaml_text
 from emulator.scenarios.values import RuleSection
-from emulator.scenarios.webhook_form_file import webhook_form_of
 from emulator.server.dashboard.buttons import NEXT_PAYMENT, NEXT_REQUEST, ONE_CLICK_FAULTS, once
 from emulator.server.dashboard.payment_diagram import (
     MAX_ENTRIES,
-    attempt_mark,
     delivery_sentence,
     payment_diagram,
     requests_of,
     url_text,
 )
-from emulator.server.dashboard.verification import attempt_commands
 from emulator.server.dashboard.view_request import ROWS_PER_PAGE, ViewRequest, curl
 from emulator.server.engine.payments.customer import (
     ANSWERS_OF_A_BANK,
     ANSWERS_OF_A_PHONE,
     PhoneAnswer,
 )
+from emulator.server.engine.state.journal import JournalEntry
 from emulator.server.storage.payments import MAX_COMPARED_PAYMENTS
+from emulator.summaries import PaymentSummary
 
 # A page shows an instant with a blank between date and time.
 _TIME_FILTERS = ("created_gte", "created_lte")
 _SHOWN_INSTANT = re.compile(r"(\d-\d\d)\s+(\d\d:)")
 
-_EVENT = "evt_"
 REQUEST_FILTERS = ("method", "path", "status", "code", "warning")
 # An account with more payments is not new.
 MAX_GUIDED = 3
@@ -76,7 +74,7 @@ async def payment_list(page: ViewRequest) -> Mapping[str, Any]:
     query = dict(page.query)
     for parameter in {*_TIME_FILTERS} & {*query}:
         query[parameter] = _SHOWN_INSTANT.sub(r"\1T\2", query[parameter].strip())
-    listed = await page.get("/payments", **{**query, "limit": ROWS_PER_PAGE})
+    listed = await page.get("/payments", **{**query, "limit": str(ROWS_PER_PAGE)})
     names = [each["id"] for each in listed["data"]]
     summaries = await page.summaries(names)
     return {
@@ -106,7 +104,7 @@ async def _first_payment_steps(
     if len(payments) > MAX_GUIDED:
         return None
     endpoints = (await page.get("/webhook_endpoints"))["data"]
-    deliveries = (await page.get("/deliveries", limit=ROWS_PER_PAGE))["data"]
+    deliveries = (await page.get("/deliveries", limit=str(ROWS_PER_PAGE)))["data"]
     attempts = [attempt for each in deliveries for attempt in each["attempts"][::-1]]
     steps = {
         "payment": next(iter(payments), None),
@@ -123,7 +121,7 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
     detail = await page.get(f"/payments/{page.item}")
     payment = detail["payment"]
     newest = (await page.get("/deliveries", payment=payment["id"], limit=MAX_ENTRIES))["data"]
-    urls = {each["id"]: each["url"] for each in (await _endpoints(page)).values()}
+    urls = {each["id"]: each["url"] for each in (await page.endpoints()).values()}
     endpoint = page.query.get("endpoint")
     diagram = payment_diagram(
         detail, await requests_of(page, detail), newest[::-1], urls, endpoint=endpoint
@@ -169,97 +167,47 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
     }
 
 
-async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
-    """The endpoints, and the newest deliveries that match the filters in the address.
-
-    With a filter, the first page begins with the failing ones of all pages.
-    """
-    query = {**page.query, "limit": ROWS_PER_PAGE}
-    listed = await page.get("/deliveries", **query)
-    newest = rows = listed["data"]
-    if page.query and "before" not in page.query:
-        failing = (await page.get("/deliveries", **{**query, "failing": "true"}))["data"]
-        known = {each["id"] for each in failing}
-        rows = [*failing, *(each for each in newest if each["id"] not in known)]
-    endpoints = await _endpoints(page)
-    urls = {name: endpoint["url"] for name, endpoint in endpoints.items()}
-    states: Counter[str] = Counter()
-    counts: Counter[str] = Counter()
-    for state, endpoint, count in await page.engine.webhooks.deliveries.kinds(page.owner):
-        states[state] += count
-        counts[endpoint] += count
-    can_fail = bool(states.keys() & {DeliveryState.FAILED, DeliveryState.PENDING})
-    failures = (await page.get("/deliveries/failures"))["data"] if can_fail else []
-    return {
-        "failures": failures,
-        "states": states.most_common(),
-        "counts": counts.most_common(),
-        "payments": await page.summaries([each["payment"] for each in rows]),
-        "deliveries": [(each, counted_marks(map(attempt_mark, each["attempts"]))) for each in rows],
-        "next_cursor": newest[-1]["id"] if listed["has_more"] else None,
-        "curl": page.curl("/deliveries", **page.query),
-        "endpoints": endpoints,
-        "shown_urls": {
-            name: url_text(urls, name)
-            for name in {*urls, *counts, *(each["endpoint"] for each in (*rows, *failures))}
-        },
-        "event_types": EVENT_TYPES_IN_ORDER,
-        "delivery_states": [state.value for state in DeliveryState],
-        "profiles": [profile.value for profile in Profile],
-    }
-
-
-async def delivery_details(page: ViewRequest) -> Mapping[str, Any]:
-    """A delivery with each attempt, or an event with its deliveries."""
-    item = str(page.item)
-    if not item.startswith(_EVENT):
-        delivery = await page.get(f"/deliveries/{item}")
-        return {"event": None, **await _details(page, [delivery], delivery["payment"])}
-    event = await page.get(f"/events/{item}")
-    of_payment = await page.get("/deliveries", payment=event["data"]["id"])
-    deliveries = [each for each in of_payment["data"] if each["event"] == event["id"]]
-    text = json.dumps(event, indent=2, ensure_ascii=False)
-    details = await _details(page, deliveries, event["data"]["id"])
-    command = page.curl(f"/events/{item}")
-    return {"event": event, "event_text": text, "event_curl": command, **details}
-
-
-async def _endpoints(page: ViewRequest) -> dict[str, Any]:
-    listed = await page.get("/webhook_endpoints")
-    return {endpoint["id"]: endpoint for endpoint in listed["data"]}
-
-
-async def _details(
-    page: ViewRequest, deliveries: list[Any], payment: str | None
-) -> Mapping[str, Any]:
-    endpoints = await _endpoints(page)
-    summary = (await page.summaries([payment])).get(payment or "")
-    for delivery in deliveries:
-        endpoint = endpoints.get(delivery["endpoint"])
-        form = None if endpoint is None else webhook_form_of(endpoint["format"])
-        for attempt in delivery["attempts"]:
-            attempt.update(attempt_commands(attempt["request"], form))
-        delivery["curl"] = page.curl(f"/deliveries/{delivery['id']}")
-    return {"deliveries": deliveries, "endpoints": endpoints, "summary": summary}
-
-
 async def request_list(page: ViewRequest) -> Mapping[str, Any]:
     """The newest requests that match the filters in the address, and the kinds of all."""
-    listed = await page.get("/requests", **{**page.query, "limit": ROWS_PER_PAGE})
-    rows = listed["data"]
-    payments = {each["id"]: payment_shown(each["response_body"]) for each in rows}
+    found = list(islice(page.control.newest_entries(page.owner, page.query), ROWS_PER_PAGE + 1))
+    entries = found[:ROWS_PER_PAGE]
+    names = [payment_shown(each.response_body) for each in entries]
+    payments = await page.summaries(names)
+    mask = partial(mask_keys, is_known=page.engine.accounts.is_known)
     return {
-        "requests": rows,
-        "payment_of": payments,
-        "payments": await page.summaries(payments.values()),
-        "next_cursor": rows[-1]["id"] if listed["has_more"] else None,
+        "requests": [
+            _request_row(each, payments.get(name), mask)
+            for each, name in zip(entries, names, strict=True)
+        ],
+        "next_cursor": entries[-1].id.decode() if len(found) > ROWS_PER_PAGE else None,
         "curl": page.curl("/requests", **page.query),
-        "overflowed": listed["overflowed"],
+        "overflowed": page.owner.journal.has_overflowed,
         "unauthorized": await page.get("/unauthorized"),
-        "shown_unauthorized": int(ROWS_PER_PAGE),
+        "shown_unauthorized": ROWS_PER_PAGE,
         "kinds": await page.get("/requests/kinds"),
         "filters": {name: page.query.get(name, "") for name in REQUEST_FILTERS},
         "http_methods": HTTP_METHODS,
+    }
+
+
+def _request_row(
+    entry: JournalEntry, payment: PaymentSummary | None, mask: Callable[[str], str]
+) -> Mapping[str, Any]:
+    """What a list shows of a request; like the control API, it masks keys."""
+    error = msgspec.json.decode(mask(entry.error.decode()))["error"] if entry.error else None
+    return {
+        "id": entry.id.decode(),
+        "method": mask(entry.method),
+        "path": mask(entry.path.decode("utf-8", "replace")),
+        "query": mask(entry.query.decode("utf-8", "replace")),
+        "status": entry.status or None,
+        "payment": payment,
+        "error": error,
+        "fault": entry.fault is not None,
+        "replayed": entry.is_replay,
+        "warnings": [mask(slug) for slug in entry.warnings],
+        "at": format_instant(entry.at),
+        "duration_ms": round(entry.duration_ms, 3),
     }
 
 

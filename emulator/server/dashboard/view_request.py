@@ -2,7 +2,7 @@
 
 import asyncio
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -13,17 +13,31 @@ from starlette.types import ASGIApp, Message, Scope
 from emulator.domain.accounts import Mode
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.state.account import Owner
+from emulator.server.engine.state.journal import JournalEntry
+from emulator.server.storage.deliveries import DeliveryFilter
 from emulator.summaries import PaymentSummary
 
 ROOT = "/_emulator/view"
-ROWS_PER_PAGE = "25"
+ROWS_PER_PAGE = 25
 
 
 class ControlApi:
-    """The `GET` calls of the control API; the result is the decoded JSON."""
+    """The `GET` calls of the control API; the result is the decoded JSON.
 
-    def __init__(self, control: ASGIApp) -> None:
+    What a list of the dashboard shows of deliveries and requests is less than what the calls
+    return: it reads them with the same queries, without the calls. `delivery_filter` returns the
+    filter of a query, `newest_entries` the matching entries of the journal.
+    """
+
+    def __init__(
+        self,
+        control: ASGIApp,
+        delivery_filter: Callable[[Mapping[str, str]], DeliveryFilter],
+        newest_entries: Callable[[Owner, Mapping[str, str]], Iterator[JournalEntry]],
+    ) -> None:
         self._control = control
+        self.delivery_filter = delivery_filter
+        self.newest_entries = newest_entries
 
     async def get(self, path: str, query: Mapping[str, str]) -> Any:
         """Call `GET /_emulator{path}`. Raises the refusals of the call."""
@@ -84,6 +98,11 @@ class ViewRequest:
     async def get(self, path: str, /, **query: str | None) -> Any:
         """A call of the control API on this account and mode. Raises the refusals of the call."""
         return await self.control.get(path, self._parameters(query))
+
+    async def endpoints(self) -> dict[str, Any]:
+        """The webhook endpoints of the account and mode, by id."""
+        listed = await self.get("/webhook_endpoints")
+        return {endpoint["id"]: endpoint for endpoint in listed["data"]}
 
     def address(self, section: str, item: str | None = None, /, **query: str | None) -> str:
         """The address of a page of the same account and mode; None leaves a parameter out."""

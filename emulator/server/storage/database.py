@@ -11,7 +11,15 @@ import aiosqlite
 
 from emulator.domain.errors import NotReady
 from emulator.domain.user_error import UserError
-from emulator.server.storage.batch import Batch, Busy, Job, Transaction, damage_of, lacks_space
+from emulator.server.storage.batch import (
+    Batch,
+    Busy,
+    Job,
+    Transaction,
+    damage_of,
+    first_position,
+    lacks_space,
+)
 from emulator.server.storage.database_file import FileLock, WriteAheadLog, create_schema, damaged
 
 Item = TypeVar("Item")
@@ -24,6 +32,8 @@ _Waiting = list[tuple[Job, "asyncio.Future[Any]"]]
 
 MEMORY = ":memory:"
 BUSY_TIMEOUT_MS = 2_000
+# Half a millisecond.
+MAX_FEW_ROWS = 2_000
 CACHED_STATEMENTS = 512
 
 _BUSY_TIMEOUT = "PRAGMA busy_timeout = {}"
@@ -280,6 +290,11 @@ class Database:
                 return
             await asyncio.to_thread(log.copy)
 
+    def has_few(self, table: str, owner: int) -> bool:
+        """Whether an owner is known to have so few rows in a table that reading them is short."""
+        last = self._ordinals.get((table, owner))
+        return last is not None and last - first_position(owner) < MAX_FEW_ROWS
+
     @property
     def changes(self) -> int:
         """The number of rows that were written since the start."""
@@ -319,18 +334,30 @@ def writes(*, is_long: bool = False) -> Callable[[_Operation[S, P, T]], _Awaitab
     return lambda operation: _awaitable(operation, Database.write, is_long)
 
 
-def reads(*, is_long: bool = False) -> Callable[[_Operation[S, P, T]], _Awaitable[S, P, T]]:
-    """Makes a query an awaitable method, executed as `Database.read` does."""
-    return lambda query: _awaitable(query, Database.read, is_long)
+def reads(
+    *, is_long: bool = False, scans: str = ""
+) -> Callable[[_Operation[S, P, T]], _Awaitable[S, P, T]]:
+    """Makes a query an awaitable method, executed as `Database.read` does.
+
+    With `scans`, it reads all rows that an owner, its first argument, has in a table: it is long
+    unless these are few.
+    """
+    return lambda query: _awaitable(query, Database.read, is_long, scans)
 
 
 def _awaitable(
-    operation: _Operation[S, P, T], submit: Callable[..., Coroutine[Any, Any, T]], is_long: bool
+    operation: _Operation[S, P, T],
+    submit: Callable[..., Coroutine[Any, Any, T]],
+    is_long: bool,
+    scans: str = "",
 ) -> _Awaitable[S, P, T]:
     @wraps(operation)
     def execute(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+        owner: Any = args[0] if scans else None
         return submit(
-            self._database, lambda tx: operation(self, tx, *args, **kwargs), is_long=is_long
+            self._database,
+            lambda tx: operation(self, tx, *args, **kwargs),
+            is_long=is_long or (scans != "" and not self._database.has_few(scans, owner.number)),
         )
 
     return execute

@@ -18,7 +18,7 @@ from emulator.server.storage.batch import lacks_space
 MODE = 0o600
 # "ETBP": identifies our files.
 APPLICATION_ID = 0x45544250
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 
 # Offsets of the SQLite file format: the schema's change counter and the application id.
 HEADER_BYTES = 100

@@ -33,7 +33,7 @@ class Delivery(NamedTuple):
     `attempts` counts the schedule's attempts, `due_at` is the next one's instant. `fault` is the
     effect that a scenario added, as in scenario files. `is_concurrent`: the first attempts of all
     copies begin together. `timeout_ms` limits each attempt of the schedule; None is the usual
-    time-out.
+    time-out. `last_status` and `last_error` are the result of the last attempt of any kind.
     """
 
     position: int
@@ -50,6 +50,8 @@ class Delivery(NamedTuple):
     fault: dict[str, Any] | None = None
     is_concurrent: bool = False
     timeout_ms: int | None = None
+    last_status: int | None = None
+    last_error: str | None = None
 
 
 def _from_json(text: str | None) -> Any:
@@ -94,11 +96,12 @@ _POSTPONED = (
     " WHERE is_held = 1 AND payment IN ({}) ORDER BY position"
 )
 _UPDATE = (
-    "UPDATE deliveries SET state = ?, attempts = ?, due_at = ?, sequence = ?, is_held = ?"
-    " WHERE position = ?"
+    "UPDATE deliveries SET state = ?, attempts = ?, due_at = ?, sequence = ?, is_held = ?,"
+    " last_status = ?, last_error = ? WHERE position = ?"
 )
 _values_of_update = attrgetter(
-    "state", "attempts", "due_at", "sequence", "is_postponed", "position"
+    *("state", "attempts", "due_at", "sequence", "is_postponed"),
+    *("last_status", "last_error", "position"),
 )
 _CANCEL_ALL = (
     "UPDATE deliveries SET state = 'cancelled', due_at = NULL, is_held = 0"
@@ -154,6 +157,7 @@ _MAX_DELIVERIES_PER_STATEMENT = 500
 _ATTEMPTS = (
     f"SELECT {_ATTEMPT_COLUMNS} FROM attempts WHERE delivery IN ({{}}) ORDER BY delivery, number"
 )
+_RESULTS = "SELECT delivery, status FROM attempts WHERE delivery IN ({}) ORDER BY delivery, number"
 _NEWEST = (
     f"SELECT {_COLUMNS} FROM deliveries {{}} position BETWEEN ?1 AND ?2"
     " AND (?3 IS NULL OR endpoint = ?3) AND (?4 IS NULL OR state = ?4)"
@@ -167,11 +171,13 @@ _NEWEST = (
 _NEWEST_OF_ALL = _NEWEST.format("NOT INDEXED WHERE")
 _NEWEST_OF_PAYMENT = _NEWEST.format("INDEXED BY deliveries_by_payment WHERE payment = ?9 AND")
 _FAILURES = (
-    "SELECT endpoint, status, error, min(cause), count(*), min(created_at)"
-    " FROM deliveries JOIN attempts ON delivery = position WHERE position BETWEEN ? AND ?"
-    " AND (state = 'failed' OR state = 'pending' AND deliveries.attempts > 0)"
-    " AND number = (SELECT max(number) FROM attempts WHERE delivery = position)"
-    " GROUP BY endpoint, status, error ORDER BY count(*) DESC, endpoint"
+    "SELECT endpoint, last_status, last_error, (SELECT cause FROM attempts"
+    " WHERE delivery = newest ORDER BY number DESC LIMIT 1), count, since FROM"
+    " (SELECT endpoint, last_status, last_error, max(position) AS newest, count(*) AS count,"
+    " min(created_at) AS since FROM deliveries WHERE position BETWEEN ? AND ?"
+    " AND (state = 'failed' OR state = 'pending' AND attempts > 0)"
+    " AND coalesce(last_status, last_error) IS NOT NULL"
+    " GROUP BY endpoint, last_status, last_error) ORDER BY count DESC, endpoint"
 )
 _KINDS = (
     "SELECT state, endpoint, count(*) FROM deliveries WHERE position BETWEEN ? AND ?"
@@ -205,7 +211,10 @@ class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Failures(msgspec.Struct, frozen=True):
-    """Failing deliveries to one endpoint whose last attempts had one result; `since` the oldest."""
+    """Failing deliveries to one endpoint whose last attempts had one result; `since` the oldest.
+
+    `cause` is that of the newest one.
+    """
 
     endpoint: int
     status: int | None
@@ -310,6 +319,14 @@ def attempts(tx: Transaction, positions: Sequence[int]) -> dict[int, list[Attemp
         for row in tx.execute(_ATTEMPTS.format(_marks(part)), part):
             stored = _ATTEMPT_ROWS.value(row)
             found[stored.delivery].append(stored.attempt)
+    return found
+
+
+def results(tx: Transaction, positions: Sequence[int]) -> dict[int, list[int | None]]:
+    """The statuses of the attempts of deliveries, oldest first; None without a response."""
+    found: dict[int, list[int | None]] = {position: [] for position in positions}
+    for position, status in tx.execute(_RESULTS.format(_marks(positions)), positions):
+        found[position].append(status)
     return found
 
 

@@ -116,7 +116,9 @@ CREATE TABLE deliveries (
     tamper        TEXT,
     fault         TEXT,                  -- the webhook fault of a scenario, JSON
     is_concurrent INTEGER NOT NULL DEFAULT 0,  -- with its copies
-    timeout_ms    INTEGER                -- real time; NULL: the usual time-out
+    timeout_ms    INTEGER,               -- real time; NULL: the usual time-out
+    last_status   INTEGER,               -- of the last attempt, as in attempts: failures are
+    last_error    TEXT                   -- counted without reading these; NULL before the first
 ) STRICT;
 
 CREATE INDEX deliveries_due ON deliveries (endpoint, due_at, sequence) WHERE due_at IS NOT NULL;

@@ -21,7 +21,7 @@ from emulator.scenarios.runner.results import (
 )
 from emulator.scenarios.runner.trace import MAX_PAYMENTS
 from emulator.scenarios.values import Json
-from emulator.summaries import moment_text
+from emulator.summaries import moment_text, summary_html
 from emulator.tools.replay.case_diagram import case_diagram
 from emulator.tools.replay.console import (
     failure_lines,
@@ -119,6 +119,7 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
     "status_kind": _status_kind,
     "target": _target,
     "moment": moment_text,
+    "summary": summary_html,
     "event_kind": _event_kind,
     "turn_text": turn_text,
 }

@@ -463,7 +463,9 @@
       const rows = [...document.querySelectorAll("[data-row]")];
       const step = event.key === "j" ? 1 : -1;
       const at = rows.findIndex((row) => row.contains(document.activeElement));
-      rows[Math.max(0, Math.min(rows.length - 1, at + step))]?.querySelector("a[href]").focus();
+      const row = rows[Math.max(0, Math.min(rows.length - 1, at + step))];
+      // A webhook's row begins with the link of its payment.
+      (row?.querySelector(".event a") ?? row?.querySelector("a[href]"))?.focus();
     }
   });
 })();

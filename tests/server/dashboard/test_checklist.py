@@ -58,7 +58,7 @@ def _item(page: str, name: str) -> str:
 
 
 async def test_an_account_with_many_payments_is_judged_on_request(emulator: World) -> None:
-    for _ in range(int(MAX_JUDGED_RECORDS)):
+    for _ in range(MAX_JUDGED_RECORDS):
         await emulator.create()
     page = (await get(emulator, "checklist")).text
     assert (count(page, "judge"), page.count('data-testid="item-')) == (0, len(ITEMS))

@@ -32,7 +32,7 @@ async def test_a_delivery_shows_past_attempts_and_the_next_one() -> None:
         [row] = texts(await page(hooks.emulator, "webhooks"), "delivery-row")
         url = hooks.receiver.url.partition("://")[2]
         order = payment["id"][-8:]
-        assert row == f"payment.created {order} ETB 150.00 {url} 500 200 1 s ago Resend"
+        assert row == f"{order} ETB 150.00 payment.created {url} 500 200 1 s ago Resend"
 
 
 TOKEN = {
@@ -139,7 +139,7 @@ async def test_deliveries_are_filtered_and_paged() -> None:
         assert len(texts(await page(hooks.emulator, "webhooks"), "delivery-row")) == 25
         before = (await hooks.deliveries())[1]["id"]
         older = await page(hooks.emulator, f"webhooks?before={before}")
-        assert [row.split()[1] for row in texts(older, "delivery-row")] == [payments[0]["id"][-8:]]
+        assert [row.split()[0] for row in texts(older, "delivery-row")] == [payments[0]["id"][-8:]]
         assert len(texts(await page(hooks.emulator, "webhooks?failing=true"), "no-match")) == 1
 
 

@@ -229,6 +229,8 @@ class Attempts(StateService):
         is_removed = is_gone and endpoint is not None and endpoint.url == used.url
         now = account.clock.now()
         after = self._state_after(stored, None if is_removed else endpoint, attempt, now)
+        response, error = attempt.result.response, attempt.result.error
+        after = after._replace(last_status=response and response.status, last_error=error)
         deliveries.update(tx, after)
         tx.after_commit.append(partial(self._change_notifier.changed, (owner, stored.payment)))
         if endpoint is not None and is_removed:

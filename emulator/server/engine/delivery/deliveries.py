@@ -10,6 +10,7 @@ from msgspec import Struct
 from emulator import ids
 from emulator.domain.errors import DeliveryNotPending, UnknownDelivery, UnknownEndpoint
 from emulator.domain.message_text import not_accepted
+from emulator.domain.payment import EVENT_TYPES, PING, UNKNOWN_EVENT_TYPE, Status
 from emulator.domain.webhooks import (
     Attempt,
     DeliveryState,
@@ -23,10 +24,11 @@ from emulator.server.engine.delivery.attempts import DeliveryJob, delivery_id, d
 from emulator.server.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS, Dispatcher
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.context import StateContext, StateService
-from emulator.server.storage import accounts, deliveries
+from emulator.server.storage import accounts, deliveries, events, payments
 from emulator.server.storage.batch import Transaction, first_position
 from emulator.server.storage.database import reads, writes
 from emulator.server.storage.deliveries import Delivery, DeliveryFilter, Failures
+from emulator.summaries import PaymentSummary
 
 MAX_ROWS_PER_READ = 50
 # A page of the dashboard and one more.
@@ -54,6 +56,17 @@ class DeliveryDetail(Struct, frozen=True, kw_only=True):
         return tampered_body(self.form, event, other, variants.body)
 
 
+class DeliveryRow(Struct, frozen=True, kw_only=True):
+    """A delivery as a list shows it; `statuses` are the results of its attempts, oldest first."""
+
+    id: str
+    delivery: Delivery
+    event_type: str
+    payment: PaymentSummary | None
+    endpoint_id: str
+    statuses: list[int | None]
+
+
 class Deliveries(StateService):
     """Reads deliveries, and makes attempts outside the schedule."""
 
@@ -69,13 +82,7 @@ class Deliveries(StateService):
         They are read in parts, because writes wait while a part is read. Raises UnknownPayment,
         UnknownEndpoint, and InvalidField for `before`.
         """
-        before = None
-        if selection.before is not None:
-            try:
-                before = (await self.get(owner, selection.before)).job.delivery.position
-            except UnknownDelivery:
-                accepted = "the id of a delivery of this account and mode"
-                raise not_accepted("before", selection.before, accepted) from None
+        before = await self._position_before(owner, selection)
         details: list[DeliveryDetail] = []
         while len(details) < limit:
             before = details[-1].job.delivery.position if details else before
@@ -85,6 +92,33 @@ class Deliveries(StateService):
             if len(part) < rows:
                 break
         return details
+
+    async def rows(
+        self, owner: Owner, selection: DeliveryFilter, *, limit: int
+    ) -> list[DeliveryRow]:
+        """As `newest`, without the requests and the responses of the attempts."""
+        before = await self._position_before(owner, selection)
+
+        def read(tx: Transaction) -> list[DeliveryRow]:
+            found = deliveries.newest(tx, owner.number, selection, limit=limit, before=before)
+            return _rows(tx, owner, found)
+
+        # A filter may search all deliveries.
+        is_short = selection == _ALL or self._database.has_few("deliveries", owner.number)
+        return await self._database.read(read, is_long=not is_short)
+
+    @reads()
+    def _position_before(
+        self, tx: Transaction, owner: Owner, selection: DeliveryFilter
+    ) -> int | None:
+        """Raises InvalidField."""
+        if selection.before is None:
+            return None
+        try:
+            return _find(tx, owner, selection.before).position
+        except UnknownDelivery:
+            accepted = "the id of a delivery of this account and mode"
+            raise not_accepted("before", selection.before, accepted) from None
 
     async def _newest(
         self,
@@ -150,14 +184,14 @@ class Deliveries(StateService):
             raise UnknownEndpoint(before.endpoint_id)
         return await self._make(before, endpoint, Trigger.RESEND)
 
-    @reads(is_long=True)
+    @reads(scans="deliveries")
     def failures(self, tx: Transaction, owner: Owner) -> list[tuple[str, Failures]]:
         """The failing deliveries by endpoint and result, with the ids of the endpoints."""
         identities = accounts.endpoint_identities(tx, owner.number)
         found = deliveries.failures(tx, owner.number)
         return [(identities[each.endpoint][0], each) for each in found]
 
-    @reads(is_long=True)
+    @reads(scans="deliveries")
     def kinds(self, tx: Transaction, owner: Owner) -> list[tuple[str, str, int]]:
         """The states and the ids of the endpoints of the deliveries, with counts."""
         identities = accounts.endpoint_identities(tx, owner.number)
@@ -295,6 +329,28 @@ def _find(tx: Transaction, owner: Owner, name: str) -> Delivery:
     if delivery is None:
         raise UnknownDelivery(name)
     return delivery
+
+
+def _rows(tx: Transaction, owner: Owner, found: Sequence[Delivery]) -> list[DeliveryRow]:
+    identities = accounts.endpoint_identities(tx, owner.number)
+    results = deliveries.results(tx, [each.position for each in found])
+    summaries = payments.summaries(tx, [*{each.payment for each in found if each.payment}])
+    statuses = events.statuses(tx, [each.event for each in found if each.event])
+    return [
+        DeliveryRow(
+            id=delivery_id(owner, each),
+            delivery=each,
+            event_type=(
+                EVENT_TYPES[statuses.get(each.event, Status.PENDING)]
+                if each.event is not None
+                else (PING if each.payment is None else UNKNOWN_EVENT_TYPE)
+            ),
+            payment=summaries.get(each.payment or 0),
+            endpoint_id=identities[each.endpoint][0],
+            statuses=results[each.position],
+        )
+        for each in found
+    ]
 
 
 def _details(tx: Transaction, owner: Owner, found: Sequence[Delivery]) -> list[DeliveryDetail]:

@@ -50,7 +50,12 @@ class PaymentHistory(EngineService):
         """The existing ones of the payments with these ids."""
         return payments.summaries_by_id(tx, names)
 
-    @reads(is_long=True)
+    @reads()
+    def counts(self, tx: Transaction, owner: Owner) -> tuple[int, int]:
+        """The numbers of an owner's payments and deliveries."""
+        return tx.row_count("payments", owner.number), tx.row_count("deliveries", owner.number)
+
+    @reads(scans="payments")
     def kinds(self, tx: Transaction, owner: Owner) -> list[tuple[str, str | None, int]]:
         """The statuses and reasons of the newest payments, the most frequent first."""
         return payments.kinds(tx, owner.number)

@@ -116,6 +116,9 @@ class Journal:
             self._total_bytes -= self._entries.popleft().size_bytes
             self.has_overflowed = True
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
     @property
     def newest(self) -> JournalEntry | None:
         return self._entries[-1] if self._entries else None

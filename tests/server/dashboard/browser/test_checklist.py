@@ -13,7 +13,7 @@ async def test_the_page_is_accessible_and_fits(tab: Tab) -> None:
 
 
 async def test_the_integration_is_judged_on_request(tab: Tab) -> None:
-    for _ in range(int(MAX_JUDGED_RECORDS) + 1):
+    for _ in range(MAX_JUDGED_RECORDS + 1):
         await tab.merchant.create()
     await tab.open("checklist")
     await tab.click("judge")

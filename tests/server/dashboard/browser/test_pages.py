@@ -170,7 +170,7 @@ async def test_an_update_keeps_the_focus_and_what_is_folded(open_tab: OpenTab) -
         await tab.press("Enter")
         await expect(tab.page.get_by_test_id("resume")).to_be_focused()
         await tab.click("resume")
-        await tab.page.get_by_test_id("delivery-row").get_by_role("link").first.click()
+        await tab.page.get_by_test_id("delivery-row").locator(".event a").click()
         await tab.page.get_by_test_id("attempt").locator("summary").first.click()
         await tab.click("resend")
         await tab.counts("attempt", 2)

@@ -1,0 +1,104 @@
+"""The section of webhooks: the variables of its list, and of a delivery or an event."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from emulator.diagrams import counted_marks
+from emulator.domain.instants import format_instant
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryState, Profile
+from emulator.scenarios.webhook_form_file import webhook_form_of
+from emulator.server.dashboard.payment_diagram import attempt_mark, url_text
+from emulator.server.dashboard.verification import attempt_commands
+from emulator.server.dashboard.view_request import ROWS_PER_PAGE, ViewRequest
+from emulator.server.engine.delivery.deliveries import DeliveryRow
+
+_EVENT = "evt_"
+
+
+async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
+    """The endpoints, and the newest deliveries that match the filters in the address.
+
+    With a filter, the first page begins with the failing ones of all pages.
+    """
+    service, owner = page.engine.webhooks.deliveries, page.owner
+    query = dict(page.query)
+    if query.get("payment") == "latest":
+        query["payment"] = await page.engine.history.latest_id(owner)
+    selection = page.control.delivery_filter(query)
+    newest = await service.rows(owner, selection, limit=ROWS_PER_PAGE + 1)
+    has_more, newest = len(newest) > ROWS_PER_PAGE, newest[:ROWS_PER_PAGE]
+    rows = newest
+    if query and not selection.failing and selection.before is None:
+        failing = await service.rows(owner, replace(selection, failing=True), limit=ROWS_PER_PAGE)
+        known = {each.id for each in failing}
+        rows = [*failing, *(each for each in newest if each.id not in known)]
+    endpoints = await page.endpoints()
+    urls = {name: endpoint["url"] for name, endpoint in endpoints.items()}
+    states: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
+    for state, endpoint, count in await service.kinds(owner):
+        states[state] += count
+        counts[endpoint] += count
+    can_fail = bool(states.keys() & {DeliveryState.FAILED, DeliveryState.PENDING})
+    failures = (await page.get("/deliveries/failures"))["data"] if can_fail else []
+    return {
+        "failures": failures,
+        "states": states.most_common(),
+        "counts": counts.most_common(),
+        "deliveries": [_row(each) for each in rows],
+        "next_cursor": newest[-1].id if has_more else None,
+        "curl": page.curl("/deliveries", **page.query),
+        "endpoints": endpoints,
+        "shown_urls": {name: url_text(urls, name) for name in {*urls, *counts}},
+        "event_types": EVENT_TYPES_IN_ORDER,
+        "delivery_states": [state.value for state in DeliveryState],
+        "profiles": [profile.value for profile in Profile],
+    }
+
+
+def _row(row: DeliveryRow) -> Mapping[str, Any]:
+    due_at = row.delivery.due_at
+    at = row.delivery.created_at if due_at is None else due_at
+    return {
+        "id": row.id,
+        "endpoint": row.endpoint_id,
+        "type": row.event_type,
+        "status": row.delivery.state.value,
+        "payment": row.payment,
+        "is_due": due_at is not None,
+        "at": format_instant(at),
+        "attempts": counted_marks(map(attempt_mark, row.statuses)),
+    }
+
+
+async def delivery_details(page: ViewRequest) -> Mapping[str, Any]:
+    """A delivery with each attempt, or an event with its deliveries."""
+    item = str(page.item)
+    if not item.startswith(_EVENT):
+        delivery = await page.get(f"/deliveries/{item}")
+        return {"event": None, **await _details(page, [delivery], delivery["payment"])}
+    event = await page.get(f"/events/{item}")
+    of_payment = await page.get("/deliveries", payment=event["data"]["id"])
+    deliveries = [each for each in of_payment["data"] if each["event"] == event["id"]]
+    text = json.dumps(event, indent=2, ensure_ascii=False)
+    details = await _details(page, deliveries, event["data"]["id"])
+    command = page.curl(f"/events/{item}")
+    return {"event": event, "event_text": text, "event_curl": command, **details}
+
+
+async def _details(
+    page: ViewRequest, deliveries: list[Any], payment: str | None
+) -> Mapping[str, Any]:
+    endpoints = await page.endpoints()
+    summary = (await page.summaries([payment])).get(payment or "")
+    for delivery in deliveries:
+        endpoint = endpoints.get(delivery["endpoint"])
+        form = None if endpoint is None else webhook_form_of(endpoint["format"])
+        for attempt in delivery["attempts"]:
+            attempt.update(attempt_commands(attempt["request"], form))
+        delivery["curl"] = page.curl(f"/deliveries/{delivery['id']}")
+    return {"deliveries": deliveries, "endpoints": endpoints, "summary": summary}
