@@ -1,16 +1,13 @@
-"""Summarises a payment in one line, as a text and as HTML."""
+"""Summarises a payment in one line; `summary_html` writes it as a row or a text."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from emulator.domain.message_text import escape_controls
 from emulator.domain.webhooks import DeliveryState
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 # The names of metadata that identify an order, the first one first.
 ORDER_NAMES = ("order", "order_id", "reference", "invoice")
@@ -62,51 +59,6 @@ def payment_summary(
         due=acknowledged + failed + states[DeliveryState.PENDING],
         at=payment["created_at"],
     )
-
-
-# A page has dozens of these: a macro of a template would take ten times as long.
-def order_html(each: PaymentSummary, link: str = "", tag: str = "span") -> "Markup":
-    """The order and the amount, the order with a link."""
-    from markupsafe import Markup, escape
-
-    order = f"<bdi>{escape(each.order)}</bdi>"
-    linked = f'<a href="{escape(link)}">{order}</a>' if link else order
-    html = (
-        f'<{tag} class="order">{linked}</{tag}>\n'
-        f'<{tag} class="amount" data-testid="amount">{each.amount}</{tag}>\n'
-    )
-    return Markup(html)  # noqa: S704 - what a merchant writes is escaped
-
-
-def state_html(each: PaymentSummary, tag: str = "span") -> "Markup":
-    """The status and its reason."""
-    from markupsafe import Markup
-
-    reason = f' <code data-testid="reason">{each.reason}</code>' if each.reason else ""
-    chip = f'<span class="chip status-{each.status}" data-testid="status">{each.status}</span>'
-    html = f'<{tag} class="state">{chip}{reason}</{tag}>\n'
-    return Markup(html)  # noqa: S704 - words of the contract
-
-
-def summary_html(
-    each: PaymentSummary, link: str = "", time: str = "", tag: str = "span"
-) -> "Markup":
-    """The cells of a row, or with the default tag the parts of a line.
-
-    `link` is the address of its order, `time` the element of its instant.
-    """
-    from markupsafe import Markup, escape
-
-    word = '<span class="word">webhooks </span>'
-    webhooks = f"{word}{each.acknowledged} of {each.due}" if each.due else ""
-    css = "hooks bad" if each.failed else "hooks"
-    at = f'<{tag} class="at">{escape(time)}</{tag}>' if time else ""
-    html = (
-        f"{order_html(each, link, tag)}{state_html(each, tag)}"
-        f'<{tag} class="{css}">{webhooks}</{tag}>\n{at}\n'
-        f'<{tag} class="id"><bdi><code>{each.id}</code></bdi></{tag}>\n'
-    )
-    return Markup(html)  # noqa: S704 - as above
 
 
 def order_text(payment_id: str, metadata: Mapping[str, str]) -> str:

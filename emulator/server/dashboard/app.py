@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -20,6 +20,7 @@ from starlette.routing import BaseRoute
 from starlette.types import Receive, Scope, Send
 
 from emulator import __version__
+from emulator.diagrams import counted_marks
 from emulator.domain.errors import Refusal, UnknownRoute
 from emulator.domain.instants import format_instant
 from emulator.domain.message_text import escape_controls
@@ -31,10 +32,12 @@ from emulator.server.api.exchange import bearer_key
 from emulator.server.api.layers import CallRoute
 from emulator.server.assets import DIRECTORY, Assets
 from emulator.server.dashboard import checklist, sections, webhooks
+from emulator.server.dashboard.payment_diagram import attempt_mark
 from emulator.server.dashboard.view_request import ROOT, ControlApi, ViewRequest
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.payments.payments import CheckoutAddress
-from emulator.summaries import PaymentSummary, order_html, state_html, summary_html
+from emulator.summaries import PaymentSummary
+from emulator.summary_html import order_html, state_html, summary_html
 
 ICON = "/favicon.ico"
 PATHS = ("/", "/_emulator", "/_emulator/", ROOT, f"{ROOT}/{{path:path}}", ICON)
@@ -293,6 +296,7 @@ def _templates(templates: Path) -> tuple[Assets, jinja2.Environment]:
             "exact": _exact,
             "ago": _ago,
             "mark": _mark,
+            "marks": _marks,
             "order": order_html,
             "state": state_html,
             "summary": summary_html,
@@ -312,6 +316,18 @@ def _mark(status: int | None, last_good: int = 399) -> Markup:
     """The status of a response; one above `last_good` is a failure."""
     css = "mark" if status and status <= last_good else "mark bad"
     return Markup(f'<span class="{css}">{status or "no response"}</span>')  # noqa: S704 - a number
+
+
+# Most deliveries of a list have the same results.
+@lru_cache
+def _marks(statuses: tuple[int | None, ...]) -> Markup:
+    """The results of the attempts of a delivery, equal neighbours once with their number."""
+    html = "".join(
+        f'<span class="mark{" bad" if mark.is_failed else ""}">{mark.text}'
+        f"{f' ×{count}' if count > 1 else ''}</span> "
+        for mark, count in counted_marks(map(attempt_mark, statuses))
+    )
+    return Markup(html)  # noqa: S704 - numbers and words of the emulator
 
 
 def _received_first(message: str) -> str:
@@ -337,10 +353,15 @@ def _ago(at: str, now: str, clock: str = "") -> Markup:
     return Markup(text)  # noqa: S704 - timestamps need no escape
 
 
+@lru_cache
+def _seconds(at: str) -> float:
+    return datetime.fromisoformat(at).timestamp()
+
+
 # `spanText` of dashboard.js continues these texts while the clock runs.
 def _span(at: str, now: str) -> str:
     """The time between two timestamps of the API: `3 min ago`, `in 24 min`."""
-    passed_s = (datetime.fromisoformat(now) - datetime.fromisoformat(at)).total_seconds()
+    passed_s = _seconds(now) - _seconds(at)
     is_past = passed_s >= 0
     # What has happened is rounded down, and what is due up.
     seconds = int(passed_s if is_past else -(passed_s // 1))

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -190,25 +190,39 @@ async def request_list(page: ViewRequest) -> Mapping[str, Any]:
     }
 
 
+class ListedRequest(NamedTuple):
+    """The row of a request; a note is a chip with a further class."""
+
+    id: str
+    method: str
+    path: str
+    query: str
+    status: int | None
+    payment: PaymentSummary | None
+    error: Mapping[str, str] | None
+    notes: Sequence[tuple[str, str]]
+    at: str
+    duration_ms: float
+
+
 def _request_row(
     entry: JournalEntry, payment: PaymentSummary | None, mask: Callable[[str], str]
-) -> Mapping[str, Any]:
-    """What a list shows of a request; like the control API, it masks keys."""
+) -> ListedRequest:
+    """What a list shows of a request; as in the control API, keys are masked."""
     error = msgspec.json.decode(mask(entry.error.decode()))["error"] if entry.error else None
-    return {
-        "id": entry.id.decode(),
-        "method": mask(entry.method),
-        "path": mask(entry.path.decode("utf-8", "replace")),
-        "query": mask(entry.query.decode("utf-8", "replace")),
-        "status": entry.status or None,
-        "payment": payment,
-        "error": error,
-        "fault": entry.fault is not None,
-        "replayed": entry.is_replay,
-        "warnings": [mask(slug) for slug in entry.warnings],
-        "at": format_instant(entry.at),
-        "duration_ms": round(entry.duration_ms, 3),
-    }
+    notes = [("", "fault")] * (entry.fault is not None) + [("", "replayed")] * entry.is_replay
+    return ListedRequest(
+        id=entry.id.decode(),
+        method=mask(entry.method),
+        path=mask(entry.path.decode("utf-8", "replace")),
+        query=mask(entry.query.decode("utf-8", "replace")),
+        status=entry.status or None,
+        payment=payment,
+        error=error,
+        notes=[*notes, *((" wrap", mask(slug)) for slug in entry.warnings)],
+        at=format_instant(entry.at),
+        duration_ms=entry.duration_ms,
+    )
 
 
 async def request_details(page: ViewRequest) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ import asyncio
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -65,7 +66,7 @@ class ControlApi:
         return msgspec.json.decode(b"".join(parts))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ViewRequest:
     """A request for a page, on one account and mode.
 
@@ -108,7 +109,15 @@ class ViewRequest:
         """The address of a page of the same account and mode; None leaves a parameter out."""
         path = f"{ROOT}/{section}" if item is None else f"{ROOT}/{section}/{quote(item, safe='')}"
         given = {name: value for name, value in query.items() if value is not None}
-        return _with_query(path, {**self.subject, **given})
+        if given:
+            return _with_query(path, {**self.subject, **given})
+        # A page has dozens of such addresses.
+        return path + self.subject_query
+
+    @cached_property
+    def subject_query(self) -> str:
+        """The end of the address of a page of the same account and mode."""
+        return _with_query("", self.subject)
 
     def curl(self, path: str, /, **query: str | None) -> str:
         """The command of the same call as `get`; it needs no key."""

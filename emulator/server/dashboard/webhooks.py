@@ -3,18 +3,18 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from emulator.diagrams import counted_marks
 from emulator.domain.instants import format_instant
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryState, Profile
 from emulator.scenarios.webhook_form_file import webhook_form_of
-from emulator.server.dashboard.payment_diagram import attempt_mark, url_text
+from emulator.server.dashboard.payment_diagram import url_text
 from emulator.server.dashboard.verification import attempt_commands
 from emulator.server.dashboard.view_request import ROWS_PER_PAGE, ViewRequest
 from emulator.server.engine.delivery.deliveries import DeliveryRow
+from emulator.summaries import PaymentSummary
 
 _EVENT = "evt_"
 
@@ -43,36 +43,50 @@ async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
     for state, endpoint, count in await service.kinds(owner):
         states[state] += count
         counts[endpoint] += count
+    shown_urls = {name: url_text(urls, name) for name in {*urls, *counts}}
     can_fail = bool(states.keys() & {DeliveryState.FAILED, DeliveryState.PENDING})
     failures = (await page.get("/deliveries/failures"))["data"] if can_fail else []
     return {
         "failures": failures,
         "states": states.most_common(),
         "counts": counts.most_common(),
-        "deliveries": [_row(each) for each in rows],
+        "deliveries": [_row(each, shown_urls) for each in rows],
         "next_cursor": newest[-1].id if has_more else None,
         "curl": page.curl("/deliveries", **page.query),
         "endpoints": endpoints,
-        "shown_urls": {name: url_text(urls, name) for name in {*urls, *counts}},
+        "shown_urls": shown_urls,
         "event_types": EVENT_TYPES_IN_ORDER,
         "delivery_states": [state.value for state in DeliveryState],
         "profiles": [profile.value for profile in Profile],
     }
 
 
-def _row(row: DeliveryRow) -> Mapping[str, Any]:
-    due_at = row.delivery.due_at
-    at = row.delivery.created_at if due_at is None else due_at
-    return {
-        "id": row.id,
-        "endpoint": row.endpoint_id,
-        "type": row.event_type,
-        "status": row.delivery.state.value,
-        "payment": row.payment,
-        "is_due": due_at is not None,
-        "at": format_instant(at),
-        "attempts": counted_marks(map(attempt_mark, row.statuses)),
-    }
+class ListedDelivery(NamedTuple):
+    """The row of a delivery; `at` is the next attempt if one `is_due`, else the creation."""
+
+    id: str
+    payment: PaymentSummary | None
+    type: str
+    url: str
+    status: str
+    statuses: tuple[int | None, ...]
+    at: str
+    is_due: bool
+
+
+def _row(row: DeliveryRow, shown_urls: Mapping[str, str]) -> ListedDelivery:
+    delivery = row.delivery
+    at = delivery.created_at if delivery.due_at is None else delivery.due_at
+    return ListedDelivery(
+        id=row.id,
+        payment=row.payment,
+        type=row.event_type,
+        url=shown_urls[row.endpoint_id],
+        status=delivery.state.value,
+        statuses=row.statuses,
+        at=format_instant(at),
+        is_due=delivery.due_at is not None,
+    )
 
 
 async def delivery_details(page: ViewRequest) -> Mapping[str, Any]:

@@ -64,7 +64,7 @@ class DeliveryRow(Struct, frozen=True, kw_only=True):
     event_type: str
     payment: PaymentSummary | None
     endpoint_id: str
-    statuses: list[int | None]
+    statuses: tuple[int | None, ...]
 
 
 class Deliveries(StateService):
@@ -347,7 +347,7 @@ def _rows(tx: Transaction, owner: Owner, found: Sequence[Delivery]) -> list[Deli
             ),
             payment=summaries.get(each.payment or 0),
             endpoint_id=identities[each.endpoint][0],
-            statuses=results[each.position],
+            statuses=tuple(results[each.position]),
         )
         for each in found
     ]
