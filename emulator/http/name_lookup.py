@@ -60,7 +60,12 @@ class NameLookups:
             return [host.decode("ascii")]
         if host not in self._in_progress:
             lookup = run_on_daemon_thread(lambda: self._resolve(host), name="host-name")
-            lookup.add_done_callback(lambda _: self._in_progress.pop(host))
+
+            def end(_: object) -> None:
+                del self._in_progress[host]
+                lookup.exception()  # All callers may have given up.
+
+            lookup.add_done_callback(end)
             self._in_progress[host] = lookup
         # Cancelling one caller must not cancel it for the others.
         return await asyncio.shield(self._in_progress[host])
