@@ -124,8 +124,7 @@ class Settings:
     clock_file: str | None = _option(
         None,
         types.FILE,
-        "File with the clock of the first account for libfaketime, which gives the processes of a "
-        "shop the same time.",
+        "File for libfaketime with the clock of the first account.",
     )
     seed: int | None = _option(
         None,
