@@ -6,12 +6,12 @@ from collections.abc import Mapping
 import click
 
 from emulator.cli.output import cli_error
-from emulator.cli.settings_options import resolved_settings, settings_options
+from emulator.cli.settings_options import settings_options
 from emulator.domain.user_error import UserError
 from emulator.http.addresses import host_with_port
 from emulator.http.blocking_client import BlockingEmulator
 from emulator.http.emulator_calls import HEALTH
-from emulator.settings import OPTIONS
+from emulator.settings import OPTIONS, resolve
 
 MAX_HEALTH_CHECK_S = 2.0
 MAX_HEALTH_BYTES = 1_000
@@ -55,7 +55,7 @@ def _named_address(url: str, flags: Mapping[str, object]) -> str:
 def _address(flags: Mapping[str, object]) -> str:
     """The address of the server with the settings. Raises UserError."""
     # Ignore the other port, which might equal this one.
-    settings = resolved_settings({**flags, "checkout-port": 0}, os.environ)
+    settings = resolve({**flags, "checkout-port": 0}, os.environ)
     if settings.port == 0:
         cli_error("port 0 is any free port; name the real one with --port")
     host = _REACHABLE.get(settings.host, settings.host)

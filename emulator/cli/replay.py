@@ -38,7 +38,7 @@ from emulator.domain.webhooks import STANDARD
 from emulator.http.addresses import BaseUrl
 from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import RECORDING
-from emulator.scenarios.runner.case_runner import DEFAULT_CLOCK, RunContext
+from emulator.scenarios.runner.case_runner import ACCOUNT_SETTINGS, RunContext
 from emulator.scenarios.runner.results import Case, CaseResult
 from emulator.scenarios.webhook_form_file import read_webhook_form
 from emulator.server.app.server import private_emulator
@@ -48,7 +48,6 @@ from emulator.tools.replay.cases import play_all, read_cases
 from emulator.tools.replay.console import Printer, coverage_lines, note_lines, summary_line
 from emulator.tools.replay.coverage import coverage_of
 
-DEFAULT_SEED = 0
 # The beginning of every checkout_url of a private emulator, whatever its real port.
 _CHECKOUT_URL = "http://127.0.0.1:8081"
 
@@ -60,7 +59,6 @@ class ReplayOptions:
     url: str | None
     key: str | None
     settings: Settings
-    clock: str
     is_verbose: bool
     junit: Path | None
     report: Path | None
@@ -95,10 +93,6 @@ class ReplayOptions:
     callback=number_within(float, 0, 100),
     help="Exit with code 1 when the coverage is below this percentage, 0 to 100.",
 )
-@click.option("--seed", metavar="INTEGER", help=f"Seed of each account.  [default: {DEFAULT_SEED}]")
-@click.option(
-    "--clock", metavar="CLOCK", help=f"Clock of each account.  [default: {DEFAULT_CLOCK}]"
-)
 @click.option(
     "--webhook-format",
     metavar="NAME_OR_FILE",
@@ -115,8 +109,6 @@ def replay(
     paths: tuple[str, ...],
     url: str | None,
     key: str | None,
-    seed: str | None,
-    clock: str | None,
     webhook_format: str | None,
     coverage: bool,
     fail_under: float | None,
@@ -127,15 +119,13 @@ def replay(
     PATH is a file or a directory of files. Each file runs in a new account of a private or a
     running emulator.
     """
-    if key is not None and (url is None or clock is not None or seed is not None):
-        cli_error("flag --key: expected --url, and neither --clock nor --seed")
+    if key is not None and url is None:
+        cli_error("flag --key: expected --url")
     check_key("--key", key)
-    settings = _settings(url, seed, clock, webhook_format)
     options = ReplayOptions(
         url=None if url is None else base_url("--url", url),
         key=key,
-        settings=settings,
-        clock=clock or DEFAULT_CLOCK,
+        settings=_settings(url, webhook_format),
         shows_coverage=(
             coverage or fail_under is not None or any(Path(path).is_dir() for path in paths)
         ),
@@ -217,8 +207,6 @@ class ReplayRun:
             context = RunContext(
                 client=client,
                 is_private=options.url is None,
-                clock=options.clock,
-                seed=options.settings.seed or 0,
                 wall=self._wall,
                 key=options.key,
             )
@@ -246,21 +234,16 @@ class ReplayRun:
         write_file("--report", report, lambda: reports.report(results, skipped=self._skipped))
 
 
-def _settings(
-    url: str | None,
-    seed: str | None,
-    clock: str | None,
-    webhook_format: str | None,
-) -> Settings:
+def _settings(url: str | None, webhook_format: str | None) -> Settings:
     """The settings of the private emulator; variables and configuration files do not apply."""
     if url is not None and webhook_format is not None:
         cli_error("flag --webhook-format: the emulator at --url has a format of its own")
-    flags = {
-        "port": 0,
-        "checkout-port": 0,
-        "checkout-url": _CHECKOUT_URL,
-        "seed": DEFAULT_SEED if seed is None else seed,
-        "clock": DEFAULT_CLOCK if clock is None else clock,
-        "webhook-format": webhook_format,
-    }
-    return private_settings(flags)
+    return private_settings(
+        {
+            "port": 0,
+            "checkout-port": 0,
+            "checkout-url": _CHECKOUT_URL,
+            "webhook-format": webhook_format,
+            **ACCOUNT_SETTINGS,
+        }
+    )

@@ -33,11 +33,6 @@ def _click_option(option: Option) -> Callable[[Callable[..., Any]], Callable[...
     )
 
 
-def resolved_settings(flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings:
-    """The settings of flags, variables and the configuration file. Raises UserError."""
-    return resolve(flags, environ)
-
-
 def private_settings(flags: Mapping[str, object]) -> Settings:
     """The settings of these flags; the variables of `serve` do not apply. Raises UserError."""
-    return resolved_settings(flags, {})
+    return resolve(flags, {})

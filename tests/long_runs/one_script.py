@@ -26,7 +26,7 @@ from emulator.scenarios.runner.results import Case, CaseResult
 from emulator.scenarios.scenario_file import step_json
 from emulator.tools.replay.cases import play_all
 from emulator.tools.replay.report import report
-from tests.tools.replay.player import CLOCK, new_player
+from tests.tools.replay.player import new_player
 from tests.world import TEST_KEY
 
 SCRIPT = Path(__file__).with_name("script.yaml")
@@ -88,8 +88,6 @@ async def served(url: str) -> bytes:
         context = RunContext(
             client=client,
             is_private=False,
-            clock=CLOCK,
-            seed=0,
             wall=RealClock(),
             receiver=receiver,
             key=TEST_KEY,

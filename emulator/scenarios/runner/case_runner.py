@@ -1,6 +1,6 @@
 """Plays a case in its own account until its first failure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
@@ -28,7 +28,8 @@ from emulator.scenarios.runner.trace import WebhookInbox, collect_trace
 from emulator.scenarios.scenario_file import step_name, step_text
 from emulator.scenarios.values import Expect, Place, Repeat, Step
 
-DEFAULT_CLOCK = "frozen@2026-01-01T00:00:00Z"
+ACCOUNT_SETTINGS: Mapping[str, object] = {"clock": "frozen@2026-01-01T00:00:00Z", "seed": 0}
+"""The settings of the account in which a script is played, the same in every run."""
 BEGIN = Place(line=1, column=1)
 # Steps that cause webhooks; an advance waits for them itself.
 _WEBHOOK_STEPS = (values.Create, values.Pay, values.CustomerAnswer, values.Transition)
@@ -38,7 +39,7 @@ _UNEXAMINED_STEPS = (values.AdvanceStep, values.AddFault)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """The emulator of a run, and the settings of the accounts.
+    """The emulator of a run, and its accounts.
 
     In a private emulator (`is_private`) keys follow from the names of the cases, so that ids are
     equal in every run, and accounts are not deleted. With a `key`, the cases run in its account.
@@ -47,8 +48,6 @@ class RunContext:
 
     client: EmulatorClient
     is_private: bool
-    clock: str
-    seed: int
     wall: SystemClock
     receiver: WebhookReceiver | None = None
     key: str | None = None
@@ -60,7 +59,7 @@ def account_word(name: str) -> str:
 
 
 def _account_settings(case: Case, context: RunContext) -> dict[str, object]:
-    settings: dict[str, object] = {"name": case.name, "clock": context.clock, "seed": context.seed}
+    settings: dict[str, object] = {"name": case.name, **ACCOUNT_SETTINGS}
     if context.is_private:
         word = f"replay_{account_word(case.name)}"
         settings |= {"test_key": f"test_{word}", "live_key": f"live_{word}"}

@@ -12,8 +12,8 @@ from emulator.http.addresses import BaseUrl
 from emulator.http.client import EmulatorClient, HttpClient
 from emulator.http.received_webhooks import WebhookReceiver
 from emulator.scenarios.runner.case_runner import (
+    ACCOUNT_SETTINGS,
     BEGIN,
-    DEFAULT_CLOCK,
     RunContext,
     expects_webhooks,
     play,
@@ -68,7 +68,7 @@ async def run_script(
     url = BaseUrl.parse(f"http://{_LOCALHOST}:{port}")
     async with EmulatorClient(url, http=http) as client, WebhookReceiver() as receiver:
         name = f"script of {scenario.name}"
-        settings = {"name": name, "clock": DEFAULT_CLOCK, "seed": 0}
+        settings = {"name": name, **ACCOUNT_SETTINGS}
         account = await client.call(calls.CREATE_ACCOUNT(body=settings))
         # After the creation, so that the newest account remains after several runs at once.
         named = [each["id"] for each in await client.call(calls.ACCOUNTS) if each["name"] == name]
@@ -80,8 +80,6 @@ async def run_script(
         context = RunContext(
             client=client,
             is_private=False,
-            clock=DEFAULT_CLOCK,
-            seed=0,
             wall=wall,
             receiver=receiver,
             key=account["test_key"],

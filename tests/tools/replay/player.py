@@ -85,8 +85,6 @@ async def new_player() -> AsyncIterator[Player]:
             RunContext(
                 client=client,
                 is_private=True,
-                clock=CLOCK,
-                seed=0,
                 wall=RealClock(),
                 receiver=receiver,
             )

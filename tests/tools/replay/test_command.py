@@ -142,19 +142,16 @@ def test_a_coverage_that_is_too_low_fails_the_run(tmp_path: Path, percent: str, 
     assert (actual, printed.endswith(message)) == (code, code == 1)
 
 
-def test_the_clock_and_the_seed_are_options_and_no_variables(tmp_path: Path) -> None:
+def test_the_variables_of_serve_do_not_apply(tmp_path: Path) -> None:
     script = (
-        '\n- create: {}\n- expect: {created_at: "2027-05-01T00:00:00.000Z"}'
+        '\n- create: {}\n- expect: {created_at: "2026-01-01T00:00:00.000Z"}'
         "\n- list: {}\n- expect: {payments: []}\n"
     )
     file = write(tmp_path, "mine", script)
     variables = {"EMULATOR_SEED": "5", "EMULATOR_METHODS": "mpesa", "EMULATOR_CLOCK": "real"}
     default = output("replay", file)
-    assert "2026-01-01T00:00:00.000Z" in default[1]
-    assert output("replay", file, "--seed", "0", variables=variables) == default
-    clock = ("--clock", "frozen@2027-05-01T00:00:00Z")
-    assert output("replay", file, *clock)[1] != output("replay", file, *clock, "--seed", "1")[1]
-    assert "created_at is not as expected" not in output("replay", file, *clock)[1]
+    assert "created_at is not as expected" not in default[1]
+    assert output("replay", file, variables=variables) == default
 
 
 def test_a_running_emulator_keeps_only_the_account_of_a_failure(
@@ -189,8 +186,6 @@ def test_nothing_is_played_if_a_file_is_wrong(tmp_path: Path) -> None:
     ("options", "expected"),
     [
         ([], "Missing argument 'PATH...'"),
-        (["FILE", "--clock", "slow"], "flag --clock: found 'slow', expected real, frozen, "),
-        (["FILE", "--seed", "x"], "flag --seed: found 'x', expected an integer"),
         (
             ["FILE", "--fail-under", "101"],
             "flag --fail-under: found '101', expected a number from 0 to",
