@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from emulator.domain.errors import UnknownCheckout
-from emulator.domain.instants import REAL_RATE, ClockSpec
+from emulator.domain.instants import ClockSpec
 from emulator.domain.payment import Reason, Status
 from emulator.domain.transitions import TimerKind
 from emulator.server.engine.payments.customer import PhoneAnswer
@@ -90,16 +90,6 @@ async def test_a_checkout_contains_the_scheduled_changes_in_order(
         assert (checkout.payment, checkout.scheduled) == (detail.payment, detail.scheduled)
 
 
-async def test_a_checkout_shows_whether_the_clock_flows() -> None:
-    async with world(clock=ClockSpec()) as emulator:
-        shopper = await visitor(emulator)
-        assert (await shopper.open()).rate_thousandths == REAL_RATE
-        await shopper.freeze()
-        assert (await shopper.open()).rate_thousandths == 0
-        await shopper.freeze(False)
-        assert (await shopper.open()).rate_thousandths == REAL_RATE
-
-
 async def test_real_time_does_not_change_the_moment() -> None:
     async with world(clock=ClockSpec()) as emulator:
         shopper = await visitor(emulator)
@@ -145,18 +135,6 @@ async def test_each_status_and_each_due_instant_of_a_payment_has_its_own_moment(
     await shopper.change(Status.REFUNDED)
     moments.append(await shopper.moment())
     assert len(set(moments)) == len(moments)
-
-
-async def test_freezing_and_unfreezing_a_clock_each_change_the_moment() -> None:
-    async with world(clock=ClockSpec()) as emulator:
-        shopper = await visitor(emulator)
-        moments = [await shopper.moment()]
-        for frozen in (True, False):
-            await shopper.freeze(frozen)
-            # What it stood still it is behind of ever after.
-            emulator.wall.move(1)
-            moments.append(await shopper.moment())
-        assert len(set(moments)) == 3
 
 
 async def test_a_moment_fits_into_an_address_and_contains_no_secret(emulator: World) -> None:

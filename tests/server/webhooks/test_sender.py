@@ -159,25 +159,10 @@ async def test_the_status_decides_whether_an_attempt_has_succeeded(
     assert result.error is None
 
 
-async def test_an_endless_body_is_read_up_to_the_limit(sender: Sender) -> None:
-    sent_bytes = 0
-
-    async def endless() -> AsyncIterator[bytes]:
-        nonlocal sent_bytes
-        yield b"HTTP/1.1 200 OK\r\n\r\n"
-        while True:
-            sent_bytes += 1_000
-            yield b"x" * 1_000
-
-    result, stored = await deliver(sender, endless())
-    assert result.has_succeeded
-    assert len(stored.body) == MAX_STORED_BYTES
-    assert sent_bytes >= MAX_BYTES_READ
-
-
 OK = b"HTTP/1.1 200 OK\r\n"
 # What precedes a part that is repeated, the part, and whether the status is known then.
 FLOODS = {
+    "one body": (OK + b"\r\n", b"x", True),
     "one chunk extension": (CHUNKED + b"1;", b"x", True),
     "chunk extensions": (CHUNKED, b"1;name=value\r\nx\r\n", True),
     "chunks of one byte": (CHUNKED, b"1\r\nx\r\n", True),
@@ -275,21 +260,6 @@ async def test_a_redirect_is_not_followed(sender: Sender, status: int) -> None:
             assert result.cause is not None
             assert f"register {location} if" in result.cause
         assert other.received == []
-
-
-async def test_neither_proxies_nor_cookies_are_used(
-    sender: Sender, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cookie = Reply(headers={"Set-Cookie": "a=b; Path=/"})
-    async with receiving() as proxy, receiving(lambda _: cookie) as receiver:
-        for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-            monkeypatch.setenv(name, proxy.url)
-            monkeypatch.setenv(name.lower(), proxy.url)
-        for _ in range(2):
-            assert (await sender.send(webhook(receiver.url))).has_succeeded
-        assert proxy.received == []
-        assert len(receiver.received) == 2
-        assert not any("cookie" in received.headers for received in receiver.received)
 
 
 async def test_each_attempt_has_its_own_connection(sender: Sender) -> None:
