@@ -42,7 +42,7 @@ def bugs_table() -> str:
         keys = ", ".join(f"`{key}`" for key in shop.keys)
         row = (shop.description, shop.link, keys, f"`{shop.verdict}`", shop.history)
         rows.setdefault(shop.description, row)
-    titles = ("bug", "reported in", "keys", "verdict", "first failing history")
+    titles = ("bug", "source", "keys", "verdict", "first failing history")
     return table(titles, rows.values())
 
 

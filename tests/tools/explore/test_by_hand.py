@@ -1,25 +1,46 @@
-"""What wrong shops of the zoo lose, shown without `explore`: by requests to the shop in order.
+"""What each wrong shop of the zoo loses, shown without `explore`: by requests to the shop in order.
 
-The words of a row: `start`, `submit`, `approve`, `decline` and `refund` the payment; `return` and
-`cancel` open a page of the shop; `job` runs its job; `read-…` is what happens to the next read of
-the payment; `forged`, `stale` and `unsigned` deliver a false `payment.completed`; another word
-delivers the event with this name.
+`by_hand` of a shop in `shops.yaml` has the steps. `&` is between requests that are sent at the same
+moment, `>` before what happens while the shop waits for its request to the service; `|` is between
+two orders whose ends differ. A correct shop loses nothing by the same steps. The words:
+
+- `start` and `tampered` start an order; `again`, `change` and `job` are the requests of the file;
+  `return`, `cancel` and `return-foreign` open a page; `first` continues with the first order, and
+  `twelve` is `start submit approve`, twelve times.
+- `submit`, `approve`, `decline`, `succeed`, `expire`, `refund` and `reverse` change the payment;
+  `wait` and `pass-expiry` are ten seconds before it expires, and five after.
+- The name of an event delivers it, once more where the response is not 2xx; `pretty:completed` and
+  the like in another form, `cut:completed` with a client that leaves before the first response.
+- `forged`, `stale`, `unsigned`, `untrue`, `live` and `unknown` deliver a false `completed`, and
+  `foreign` the event of another payment that names the order.
+- A number, `cut` or `slow` is what happens to the next request of the shop to the service.
+- `kill` ends the shop and starts it again; `later-1h`, `later-3d` and `night` move its clock.
 """
 
+import json
 import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from select import select
 from typing import Any
 
-import httpx
 import pytest
 
 from emulator.clock import RealClock
-from emulator.domain.webhooks import Tamper
-from emulator.http.webhook_messages import Message, webhook_request
+from emulator.domain.instants import format_instant, parse_instant
+from emulator.domain.payment import Status
+from emulator.domain.webhooks import SecretFormat, Tamper
+from emulator.http.webhook_messages import Message, foreign_secret, webhook_request
+from emulator.scenarios.webhook_form_file import load_webhook_form
+from emulator.tools.explore.shop_process import ShopTime, faketime_library, instant_after
+from emulator.tools.explore.steps import Manner
 from tests.cli.processes import (
     HANGS_AFTER_S,
     SHARED_HANGS_AFTER_S,
@@ -31,62 +52,292 @@ from tests.cli.processes import (
 )
 from tests.tools.explore.small_shop import SECRET
 from tests.tools.explore.zoo.integration import integration
-from tests.tools.explore.zoo.table import SHOPS, WRONG_SHOPS
+from tests.tools.explore.zoo.table import WRONG_SHOPS, Shop
+from tests.world import order
 
-pytestmark = pytest.mark.interop
-PAYMENT = {"method": "telebirr", "phone": "0911000000"}
-PAID = "start created submit processing approve"
+Json = dict[str, Any]
+SECRETS = {SecretFormat.BASE64: SECRET, SecretFormat.TEXT: "a secret", SecretFormat.HEX: "0a" * 32}
+FALSE = ("forged", "stale", "unsigned", "untrue", "live", "unknown")
 TAMPERS = {"forged": Tamper.SIGNATURE, "unsigned": Tamper.UNSIGNED, "stale": Tamper.STALE}
-CHANGES = {"approve": "approve", "decline": "cancel"}
-FAULTS: dict[str, dict[str, Any]] = {
-    "read-500": {"status": 500},
-    "read-429": {"status": 429, "retry_after": 1},
-    "read-404": {"status": 404},
-    "read-cut": {"drop": True},
+FAULTS: dict[str, Json] = {
+    "500": {"status": 500},
+    "429": {"status": 429, "retry_after": 1},
+    "404": {"status": 404},
+    "cut": {"drop": True, "point": "after_commit"},
+    "500-after": {"status": 500, "point": "after_commit"},
+    "second-500": {"status": 500},
+    "slow": {"latency": "3s", "point": "after_commit"},
+}
+CHANGES: dict[str, tuple[str, Json]] = {
+    "submit": ("pay", {"method": "telebirr", "phone": "0911000000"}),
+    "approve": ("answer", {"answer": "approve"}),
+    "decline": ("answer", {"answer": "cancel"}),
+    "succeed": ("transition", {"status": "completed", "unusual": True}),
+    "reverse": ("transition", {"status": "failed", "unusual": True}),
+    "expire": ("transition", {"status": "expired", "unusual": True}),
+    "refund": ("transition", {"status": "refunded"}),
+}
+PRICE = 15_000
+TWELVE = " ".join(["start submit approve"] * 12)
+SINCE_EXPIRY_MS = {"wait": -10_000, "pass-expiry": 5_000}
+TIMES = {"later-1h": Manner.AN_HOUR, "later-3d": Manner.THREE_DAYS, "night": Manner.NIGHT}
+_dumps = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+BYTES: dict[str, Callable[[Json], str]] = {
+    "pretty": partial(json.dumps, ensure_ascii=False, indent=2),
+    "escaped": lambda event: _dumps(event).replace("/", r"\/"),
+    "reversed": lambda event: _dumps(dict(reversed(event.items()))),
+    "amharic": lambda event: _dumps({**event, "note": "ሰላም"}),
 }
 
-# What happens, and what the shop has in the end: money without goods, goods without money, or both
-# twice. The other shops need requests at one moment, a restart, or a failing create.
-ROWS: dict[str, tuple[str, dict[str, Any]]] = {
-    "trusts-redirect": ("start return", {"status": "paid", "shipments": 1}),
-    "not-failed-is-paid": ("start return", {"status": "paid", "shipments": 1}),
-    "last-event-wins": ("start submit approve completed processing", {"status": "pending"}),
-    "needs-processing": ("start submit approve completed", {"status": "pending"}),
-    "ships-on-both-paths": (f"{PAID} completed return", {"shipments": 2}),
-    "relies-on-return": (f"{PAID} completed", {"status": "pending"}),
-    "ignores-signature": ("start forged", {"status": "paid", "shipments": 1}),
-    "processing-is-paid": ("start submit processing", {"status": "paid"}),
-    "late-completion-pays": (f"{PAID} refund refunded completed", {"status": "paid"}),
-    "ships-every-event": (f"{PAID} completed completed", {"shipments": 2}),
-    "ignores-timestamp": ("start stale", {"status": "paid", "shipments": 1}),
-    "ignores-refunds": (f"{PAID} completed refund refunded", {"status": "paid"}),
-    "ignores-failure": ("start submit decline failed", {"status": "pending"}),
-    "waits-for-processing": ("start submit approve completed", {"status": "pending"}),
-    "created-resets-order": (f"{PAID} completed created", {"status": "pending"}),
-    "ignores-only-parallel": (f"{PAID} completed completed", {"shipments": 2}),
-    "ships-on-reload": (f"{PAID} completed return return", {"shipments": 2}),
-    "ships-on-return": (f"{PAID} completed", {"status": "paid", "shipments": 0}),
-    "cancels-pending": ("start job submit approve completed", {"status": "cancelled"}),
-    "cancels-processing": ("start submit job approve completed", {"status": "cancelled"}),
-    "accepts-any-signature": ("start forged", {"status": "paid", "shipments": 1}),
-    "accepts-unsigned": ("start unsigned", {"status": "paid", "shipments": 1}),
-    "pays-when-processing": ("start submit return", {"status": "paid"}),
-    "cancel-page-cancels": ("start cancel submit approve completed", {"status": "cancelled"}),
-    "cancel-page-cancels-paid": (f"{PAID} completed cancel", {"status": "cancelled"}),
-    "remembers-before-read": (f"{PAID} read-500 completed completed", {"status": "pending"}),
-    "remembers-before-read-node": (f"{PAID} read-500 completed completed", {"status": "pending"}),
-    "remembers-before-list": (f"{PAID} read-500 completed completed", {"status": "pending"}),
-    "fails-in-background": (f"{PAID} read-500 completed", {"status": "pending"}),
-    "fails-in-background-node": (f"{PAID} read-500 completed", {"status": "pending"}),
-    "error-is-failure": (f"{PAID} read-500 completed", {"status": "cancelled"}),
-    "error-is-failure-node": (f"{PAID} read-500 completed", {"status": "cancelled"}),
-    "limit-is-failure": (f"{PAID} read-429 completed", {"status": "cancelled"}),
-    "cut-is-failure": (f"{PAID} read-cut completed", {"status": "cancelled"}),
-    "unknown-is-foreign": (f"{PAID} read-404 completed", {"status": "pending"}),
-    "mails-each-event": (f"{PAID} completed completed", {"mails": ["completed", "paid"]}),
-    "points-each-event": (f"{PAID} completed completed", {"points": 20}),
-    "takes-for-duplicate": (f"{PAID} completed {PAID} completed", {"status": "pending"}),
+
+@dataclass(kw_only=True)
+class End:
+    """The end of an order; `charges` and `orders` are all of the account and of the shop."""
+
+    state: Json
+    money: int
+    charges: int
+    orders: list[Json]
+    last_status: int
+
+    @property
+    def is_paid(self) -> bool:
+        return bool(self.state.get("status") == "paid")
+
+
+LOSSES: dict[str, Callable[[End], bool]] = {
+    "paid-without-money": lambda end: end.is_paid and not end.money,
+    "forged-accepted": lambda end: end.is_paid and not end.money,
+    "money-without-paid": lambda end: end.money > 0 and not end.is_paid,
+    "not-fulfilled": lambda end: end.is_paid and end.state["shipments"] == 0,
+    "fulfilled-twice": lambda end: end.state["shipments"] > 1,
+    "charged-twice": lambda end: end.charges > len(end.orders),
+    "not-closed": lambda end: not end.charges and end.state["status"] == "pending",
+    "never-acknowledged": lambda end: not 200 <= end.last_status < 300,
+    "request-failed": lambda end: end.last_status >= 500,
+    "wrong-amount": lambda end: end.is_paid and end.money < max(PRICE, end.state["price"]),
+    "done-twice": lambda end: len(end.state["mails"]) > 1,
+    "account-wrong": lambda end: end.state["credited"] != end.money,
+    "payment-shared": lambda end: len({o["payments"][0] for o in end.orders}) < len(end.orders),
+    "cannot-pay-again": lambda end: not end.charges,
 }
+
+
+@dataclass(kw_only=True)
+class Hand:
+    """Sends the requests of customers, of the service and of the job to one shop."""
+
+    shop: Shop
+    server: Server
+    directory: Path
+    port: int = field(default_factory=free_port)
+    orders: list[Json] = field(default_factory=list)
+    foreign: str = ""
+    cookie: str = ""
+    last_status: int = 0
+    ahead_ms: int = 0
+
+    def __post_init__(self) -> None:
+        self.key = self.server.request("POST", "/_emulator/accounts", {}).json["test_key"]
+        self.form = load_webhook_form(self.shop.form)
+        self.secret = SECRETS[self.form.signature.secret]
+        self.document = integration(self.shop, self.directory, self.port)
+        self.time: ShopTime | None = None
+        if "clock" in self.shop.ways:
+            library = faketime_library()
+            assert library is not None, "libfaketime is not on this machine"
+            self.time = ShopTime(library, self.directory / "clock")
+            self.time.move(0)
+
+    @contextmanager
+    def running(self) -> Iterator["Hand"]:
+        self.start_shop()
+        try:
+            yield self
+        finally:
+            self.kill()
+
+    def start_shop(self) -> None:
+        variables = {
+            "PAYMENTS_EMULATOR_URL": self.server.url,
+            "PAYMENTS_EMULATOR_TEST_KEY": self.key,
+            "PAYMENTS_EMULATOR_WEBHOOK_SECRET": self.secret,
+            **(self.time.variables if self.time else {}),
+        }
+        words = shlex.split(self.document["run"]["command"].removeprefix("exec "))
+        environment = {**os.environ, **variables}
+        self.process = subprocess.Popen(words, env=environment, start_new_session=True, text=True)
+        wait_for(self.process, lambda: listens(self.port))
+
+    def kill(self) -> None:
+        os.killpg(self.process.pid, signal.SIGKILL)  # with the workers of the server of PHP
+        self.process.wait()
+
+    def loses(self, steps: str) -> bool:
+        ends = [self.end_after(part) for part in steps.split("|")]
+        if self.shop.verdict == "confluence":
+            return len({end.state["points"] for end in ends}) > 1
+        return LOSSES[self.shop.verdict](ends[0])
+
+    def end_after(self, steps: str) -> End:
+        for step in steps.replace("twelve", TWELVE).split():
+            words, _, meanwhile = step.partition(">")
+            is_refused = bool(self.orders) and self.order["id"] is None
+            if not is_refused:
+                self.do(words, meanwhile)
+        payments = self.control("GET", "/payments?limit=100")["data"]
+        paid = [p for p in payments if p["status"] == Status.COMPLETED]
+        is_open = (Status.PENDING, Status.PROCESSING, Status.COMPLETED)
+        _, state = self.shop_answers("GET", f"/orders/{self.order['id']}")
+        return End(
+            state=state,
+            money=sum(p["amount"] for p in paid if p["id"] in self.order["payments"]),
+            charges=sum(p["status"] in is_open and p["id"] != self.foreign for p in payments),
+            orders=self.orders,
+            last_status=self.last_status,
+        )
+
+    def do(self, word: str, meanwhile: str = "") -> None:
+        if word in CHANGES:
+            call, body = CHANGES[word]
+            self.control("POST", f"/payments/{self.payment}/{call}", body)
+        elif word in FAULTS:
+            when = {"request": "any", **({"nth": 2} if word == "second-500" else {})}
+            self.control("POST", "/faults", {"when": when, "then": FAULTS[word], "times": 1})
+        elif word in TIMES or word in SINCE_EXPIRY_MS:
+            self.move_clocks(word)
+        elif word == "first":
+            self.order = self.orders[0]
+        elif word == "kill":
+            self.kill()
+            self.start_shop()
+        else:
+            self.send(word.split("&"), meanwhile)
+
+    def move_clocks(self, word: str) -> None:
+        now_ms = parse_instant(self.control("GET", "/clock")["now"])
+        if word in TIMES:
+            until_ms = instant_after(TIMES[word], now_ms)
+        else:
+            payment = self.control("GET", f"/payments/{self.payment}")["payment"]
+            until_ms = parse_instant(payment["expires_at"]) + SINCE_EXPIRY_MS[word]
+        self.control("POST", "/clock/advance", {"until": format_instant(until_ms)})
+        if self.time:
+            self.ahead_ms = until_ms - RealClock().system_ms()
+            self.time.move(self.ahead_ms)
+
+    def send(self, words: list[str], meanwhile: str) -> None:
+        """Send requests at the same moment, and webhooks once more that are not acknowledged."""
+        requests = [self.request(word) for word in words]
+        connections = [self.connection() for _ in words]
+        for connection, request in zip(connections, requests, strict=True):
+            connection.request(*request)
+        if meanwhile:
+            wait_for(self.process, lambda: self.waits_or_has_answered(connections[0]))
+            self.do(meanwhile)
+        if words[0].startswith("cut:"):
+            for _ in range(2):  # The shop has begun to handle the webhook when these are answered.
+                self.shop_answers("GET", "/health")
+            connections[0].close()
+        for connection, word, request in zip(connections, words, requests, strict=True):
+            self.last_status, answer = self.received(connection)
+            if request[1] == "/webhooks" and not 200 <= self.last_status < 300:
+                self.last_status, answer = self.shop_answers(*request)
+            if request[1] == "/orders":
+                self.order = {"id": answer.get("id"), "payments": [answer.get("payment_id")]}
+                self.orders.append(self.order)
+            elif word == "again":
+                self.order["payments"].append(answer["payment_id"])
+
+    def waits_or_has_answered(self, connection: HTTPConnection) -> bool:
+        """Whether the shop's own request has met the fault; a correct shop may send none."""
+        is_used = self.control("GET", "/faults")["data"][0]["used"] == 1
+        return is_used or bool(select([connection.sock], [], [], 0)[0])
+
+    def request(self, word: str) -> tuple[str, str, bytes, dict[str, str]]:
+        """The method, the path, the body and the headers of a request to the shop."""
+        order = self.order["id"] if self.orders else ""
+        pages = {"return": f"/return?order={order}", "cancel": f"/cancel?order={order}"}
+        posts = {"again": f"/orders/{order}/pay", "change": f"/cart/{order}"}
+        posts["job"] = "/jobs" if self.shop.is_money else f"/jobs/{order}"
+        if word in ("start", "tampered"):
+            body = self.document["start"]["json"]
+            body = self.document["start"]["tamper"] if word == "tampered" else body
+            return "POST", "/orders", _dumps(body).encode(), {"cookie": self.cookie}
+        if word == "return-foreign":
+            return "GET", f"{pages['return']}&payment_id={self.foreign_payment()}", b"", {}
+        if word in pages or word in posts:
+            method = "GET" if word in pages else "POST"
+            return method, {**pages, **posts}[word], b"", {}
+        manner, _, name = f":{word}".rpartition(":")
+        return self.webhook(manner.strip(":"), name)
+
+    def webhook(self, manner: str, name: str) -> tuple[str, str, bytes, dict[str, str]]:
+        """An event as it is, or `payment.completed` of a payment that is not."""
+        payment = self.foreign_payment() if name == "foreign" else self.payment
+        genuine = {"foreign": "completed", **dict.fromkeys(FALSE, "created")}.get(name, name)
+        events = self.control("GET", "/events")["data"]
+        is_it = (f"payment.{genuine}", payment)
+        event = next(each for each in events if (each["type"], each["data"]["id"]) == is_it)
+        if name in FALSE:
+            event |= {"type": f"payment.{'disputed' if name == 'unknown' else 'completed'}"}
+            event |= {"id": f"{event['id']}{name}", "mode": "live" if name == "live" else "test"}
+            event["data"]["status"] = "completed"
+        body = BYTES.get(manner, _dumps)(event).encode()
+        timestamp_s = (RealClock().system_ms() + self.ahead_ms) // 1_000
+        secrets = [foreign_secret(self.secret, self.form)] * (manner == "rotated") + [self.secret]
+        sent = webhook_request(
+            Message(event_id=event["id"], timestamp_s=timestamp_s, body=body),
+            form=self.form,
+            url=self.document["webhook"],
+            secrets=secrets,
+            tamper=TAMPERS.get(name),
+        )
+        return "POST", "/webhooks", sent.body, dict(sent.headers)
+
+    @property
+    def payment(self) -> str:
+        """The last payment of the order, or the newest one where no start has been answered."""
+        if self.orders:
+            return str(self.order["payments"][-1])
+        return str(self.control("GET", "/payments/latest")["payment"]["id"])
+
+    def foreign_payment(self) -> str:
+        """A completed payment of another amount, which names the order."""
+        if not self.foreign:
+            body = order(amount=100, metadata={"order": self.order["id"]})
+            created = self.server.request("POST", "/v1/payments", body, self.key)
+            self.foreign = created.json["id"]
+            for word in ("submit", "approve"):
+                call, change = CHANGES[word]
+                self.control("POST", f"/payments/{self.foreign}/{call}", change)
+        return self.foreign
+
+    def connection(self) -> HTTPConnection:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=HANGS_AFTER_S)
+        connection.connect()
+        return connection
+
+    def received(self, connection: HTTPConnection) -> tuple[int, Json]:
+        """The status and the JSON of a response; the status is 0 without a response."""
+        with closing(connection):
+            try:
+                response = connection.getresponse()
+                cookie, content = response.getheader("Set-Cookie", ""), response.read()
+            except (OSError, HTTPException):
+                return 0, {}
+        self.cookie = self.cookie or cookie.partition(";")[0]
+        return response.status, json.loads(content or b"{}")
+
+    def shop_answers(self, *request: Any) -> tuple[int, Json]:
+        connection = self.connection()
+        connection.request(*request)
+        return self.received(connection)
+
+    def control(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self.server.request(method, f"/_emulator{path}", body, self.key)
+        assert answer.status < 300, answer.body
+        return answer.json
 
 
 @pytest.fixture(scope="module")
@@ -97,94 +348,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-class Hand:
-    """Sends the requests of a customer, of the service and of the job to one shop."""
-
-    def __init__(
-        self, server: Server, key: str, document: dict[str, Any], browser: httpx.Client
-    ) -> None:
-        self._server, self._key, self._document, self._browser = server, key, document, browser
-        self._order = self._payment = ""
-        self._data: dict[str, Any] = {}
-
-    def does(self, word: str) -> None:
-        url = self._document["webhook"].rpartition("/")[0]
-        if word == "start":
-            order = self._document["start"]["json"]
-            started = self._browser.post(f"{url}/orders", json=order, timeout=HANGS_AFTER_S)
-            self._order, self._payment = started.json()["id"], started.json()["payment_id"]
-            path = f"/v1/payments/{self._payment}"
-            self._data = self._server.request("GET", path, key=self._key).json
-        elif word == "submit":
-            self._control("pay", PAYMENT)
-        elif word in FAULTS:
-            rule = {"when": {"request": "any"}, "then": FAULTS[word], "times": 1}
-            assert self._server.request("POST", "/_emulator/faults", rule, self._key).status == 201
-        elif word in CHANGES:
-            self._control("answer", {"answer": CHANGES[word]})
-        elif word == "refund":
-            self._control("transition", {"status": "refunded"})
-        elif word in ("return", "cancel"):
-            page = f"{url}/{word}?order={self._order}"
-            assert httpx.get(page, timeout=HANGS_AFTER_S).is_success
-        elif word == "job":
-            httpx.post(f"{url}/jobs/{self._order}", timeout=HANGS_AFTER_S)
-        else:
-            self._deliver(word)
-
-    @property
-    def state(self) -> dict[str, Any]:
-        state = self._document["state"]["request"].partition(" ")[2]
-        return dict(httpx.get(state.replace("{order}", self._order)).json())
-
-    def _control(self, call: str, body: Any) -> None:
-        path = f"/_emulator/payments/{self._payment}/{call}"
-        answer = self._server.request("POST", path, body, self._key)
-        assert answer.status < 300, answer.body
-
-    def _deliver(self, word: str) -> None:
-        """Deliver an event as it is, or `payment.completed` of a payment that is not."""
-        status = {"created": "pending"}.get(word, "completed" if word in TAMPERS else word)
-        name = "completed" if word in TAMPERS else word
-        event = {"id": f"evt_{name}", "type": f"payment.{name}", "mode": "test"}
-        body = httpx.Response(200, json={**event, "data": {**self._data, "status": status}}).content
-        age_s = 3_600 if word == "stale" else 0
-        message = Message(
-            event_id=event["id"], timestamp_s=RealClock().system_ms() // 1_000 - age_s, body=body
-        )
-        tamper = TAMPERS.get(word)
-        sent = webhook_request(
-            message, url=self._document["webhook"], secrets=[SECRET], tamper=tamper
-        )
-        httpx.post(sent.url, content=sent.body, headers=dict(sent.headers), timeout=HANGS_AFTER_S)
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_a_wrong_shop_loses_money_or_goods(name: str, server: Server, tmp_path: Path) -> None:
-    shop, port = SHOPS[name], free_port()
-    document = integration(shop, tmp_path, port)
-    key = server.request("POST", "/_emulator/accounts", {}).json["test_key"]
-    variables = {
-        "PAYMENTS_EMULATOR_URL": f"http://127.0.0.1:{server.api_port}",
-        "PAYMENTS_EMULATOR_TEST_KEY": key,
-        "PAYMENTS_EMULATOR_WEBHOOK_SECRET": SECRET,
-    }
-    words = shlex.split(document["run"]["command"].removeprefix("exec "))
-    process = subprocess.Popen(
-        words, env={**os.environ, **variables}, start_new_session=True, text=True
-    )
-    try:
-        wait_for(process, lambda: listens(port))
-        steps, loss = ROWS[name]
-        with httpx.Client() as browser:
-            hand = Hand(server, key, document, browser)
-            for word in steps.split():
-                hand.does(word)
-            assert {key: hand.state[key] for key in loss} == loss
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)  # with the workers of the server of PHP
-        process.wait()
-
-
-def test_the_rows_are_of_wrong_shops() -> None:
-    assert {*ROWS} <= {shop.name for shop in WRONG_SHOPS}
+@pytest.mark.interop
+@pytest.mark.parametrize("shop", WRONG_SHOPS, ids=lambda shop: shop.name)
+def test_a_wrong_shop_loses_what_a_correct_one_keeps(
+    shop: Shop, server: Server, tmp_path: Path
+) -> None:
+    correct = tmp_path / "correct"
+    correct.mkdir()
+    with Hand(shop=shop, server=server, directory=tmp_path).running() as hand:
+        assert hand.loses(shop.by_hand)
+    with Hand(shop=replace(shop, bug=""), server=server, directory=correct).running() as hand:
+        assert not hand.loses(shop.by_hand)

@@ -51,9 +51,11 @@ _NEEDED: Mapping[Need, str] = {
 class Shop:
     """A shop with one bug; a correct shop has no `bug`, `source`, `verdict` and `description`.
 
-    `history` is the first history that fails. `only` is the kind of anomaly without which no
-    history of size 1 fails, if there is one. With `has_one_verdict`, all of size 1 that fail have
-    the verdict. A bug without a `source` was made to test this. `form` is that of its webhooks.
+    `history` is the first history that fails, and `by_hand` are the steps of `test_by_hand` that
+    show the loss. A shop with the bug of another one has these of the other one. `only` is the kind
+    of anomaly without which no history of size 1 fails, if there is one. With `has_one_verdict`,
+    all of size 1 that fail have the verdict. A bug without a `source` is from our own analysis.
+    `form` is that of its webhooks.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Shop:
     source: str = ""
     verdict: str = ""
     history: str = ""
+    by_hand: str = ""
     description: str = ""
     also: tuple[str, ...] = ()
     only: str = ""
@@ -99,9 +102,9 @@ class Shop:
 
     @property
     def link(self) -> str:
-        """The source in Markdown, as GitHub writes the name of an issue; empty without one."""
+        """The source in Markdown, as GitHub writes the name of an issue, if there is one."""
         if not self.source:
-            return ""
+            return "own analysis"
         owner, repository, _, number = self.source.split("/")
         return f"[{owner}/{repository}#{number}]({GITHUB}{self.source})"
 
@@ -109,7 +112,18 @@ class Shop:
 _TABLE: dict[str, list[dict[str, Any]]] = yaml.safe_load(
     Path(__file__).with_name("shops.yaml").read_text(encoding="utf-8")
 )
-WRONG_SHOPS = tuple(Shop(**{"bug": row["name"], **row}) for row in _TABLE["wrong"])
+_ROWS = {row["name"]: row for row in _TABLE["wrong"]}
+_SHARED = ("source", "verdict", "history", "by_hand", "description")
+
+
+def _wrong_shop(row: dict[str, Any]) -> Shop:
+    """The shop of a row; what is true of its bug may be in the row of another shop."""
+    bug = row.get("bug", row["name"])
+    other = _ROWS.get(bug, {})
+    return Shop(**{"bug": bug, **{key: other[key] for key in _SHARED if key in other}, **row})
+
+
+WRONG_SHOPS = tuple(map(_wrong_shop, _TABLE["wrong"]))
 CORRECT_SHOPS = tuple(Shop(**row) for row in _TABLE["correct"])
 SHOPS = {shop.name: shop for shop in (*WRONG_SHOPS, *CORRECT_SHOPS)}
 
