@@ -16,8 +16,8 @@ from tests.docs.live import HANDLER_PORT
 from tests.interop import node
 from tests.server.webhooks.libraries import npm
 from tests.tools.explore.zoo.exploration import Finding, run_explore
+from tests.tools.explore.zoo.integration import PAGE
 
-PAGE = "docs/guides/explore-any-shop.md"
 SHOPS = Path(__file__).parent / "shops"
 EXAMPLES = REPOSITORY / "tests/examples"
 PROGRAMS = {

@@ -8,11 +8,16 @@ from typing import Any
 import yaml
 
 from tests.cli.processes import REPOSITORY
+from tests.docs.document import sections_of
+from tests.docs.live import HANDLER_PORT
 from tests.tools.explore.zoo.table import NODE, PHP, PYTHON, Shop
 
 DIRECTORY = Path(__file__).parent
 PHP_WORKERS = 4
-_MONEY = [sys.executable, "-m", "tests.tools.explore.zoo.money_shop"]
+_MONEY = [sys.executable, str(DIRECTORY / "money_shop.py")]
+_STORED = [sys.executable, str(DIRECTORY / "stored_shop.py")]
+_PAGES = [sys.executable, str(DIRECTORY.parent / "shops/django_shop.py")]
+PAGE = "docs/guides/explore-any-shop.md"
 _COMMANDS = {
     PYTHON: [sys.executable, str(DIRECTORY / "python_shop.py")],
     NODE: ["node", str(DIRECTORY / "shop.mjs")],
@@ -43,6 +48,9 @@ _LATER += ("settle", "account", "again", "between", "unusual", "run.durable", "r
 
 
 def integration(shop: Shop, directory: Path, port: int) -> dict[str, Any]:
+    if shop.ways == "pages":
+        text = sections_of(PAGE)[0].files["django.yaml"].text.replace(str(HANDLER_PORT), str(port))
+        return dict(yaml.safe_load(text.replace("python shop.py", shlex.join(_PAGES))))
     url = f"http://127.0.0.1:{port}"
     state: dict[str, Any] = {
         "request": f"GET {url}/orders/{{order}}",
@@ -75,6 +83,9 @@ def integration(shop: Shop, directory: Path, port: int) -> dict[str, Any]:
         document["run"]["clock"] = True
     if "unusual" in shop.ways:
         document["unusual"] = True
+    if "stored" in shop.ways:
+        document["settle"] = {"request": f"POST {url}/jobs"}
+        state["once"] = ["$.mails"]
     return document | (_money(document, url, shop) if shop.is_money else {})
 
 
@@ -118,6 +129,7 @@ def _command(shop: Shop, directory: Path, port: int) -> str:
     }
     assignments = [f"{name}={shlex.quote(str(value))}" for name, value in variables.items()]
     program = _MONEY if shop.is_money else _COMMANDS.get(shop.language)
+    program = _STORED if "stored" in shop.ways else program
     if program is None:
         assert shop.language == PHP
         program = ["php", "-S", f"127.0.0.1:{port}", str(DIRECTORY / "shop.php")]

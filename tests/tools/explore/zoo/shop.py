@@ -91,7 +91,8 @@ def create(order: Json) -> Json:
     """Create the payment of an order; repeat the request with the same key where it fails."""
     url = f"{BASE}/return?order={order['id']}"
     body = {"amount": order["amount"], "currency": "ETB", "methods": ["telebirr"]}
-    body |= {"success_url": url, "cancel_url": f"{BASE}/cancel?order={order['id']}"}
+    cancel_url = order.get("cancel_url", f"{BASE}/cancel?order={order['id']}")
+    body |= {"success_url": url, "cancel_url": cancel_url}
     body["metadata"] = {"order": order["id"]}
     if not bug("new-payment-on-retry"):
         body["idempotency_key"] = order["id"]
