@@ -11,6 +11,8 @@ from emulator.cli.output import PROGRAM, print_errors, stop_printing, unprinted
 from emulator.domain.user_error import UserError
 
 _STANDARD_ERROR = 2
+# A server with every option has 22 at its start.
+_MIN_DESCRIPTORS = 32
 
 
 def run() -> int:
@@ -18,9 +20,9 @@ def run() -> int:
 
     Raises what is no error of the user, and KeyboardInterrupt.
     """
-    _take_standard_descriptors()
     _never_fail_to_print()
     try:
+        _take_standard_descriptors()
         result = cli.main(prog_name=PROGRAM, standalone_mode=False)
     except UserError as error:
         return print_errors(*error.lines, code=error.exit_code)
@@ -38,11 +40,23 @@ def run() -> int:
 
 
 def _take_standard_descriptors() -> None:
-    """Open closed standard descriptors, so that no socket or database gets their numbers."""
-    descriptor = os.open(os.devnull, os.O_RDWR)
-    while descriptor <= _STANDARD_ERROR:
-        descriptor = os.open(os.devnull, os.O_RDWR)
-    os.close(descriptor)
+    """Open closed standard descriptors, so that no socket or database gets their numbers.
+
+    Raises UserError if the process can open too few others: an event loop without them aborts.
+    """
+    opened = []
+    try:
+        while len(opened) < _MIN_DESCRIPTORS:
+            opened.append(os.open(os.devnull, os.O_RDWR))
+    except OSError as error:
+        raise UserError(
+            f"cannot open {_MIN_DESCRIPTORS} files at once: {error.strerror}; increase the limit of "
+            "open files (ulimit -n)"
+        ) from None
+    finally:
+        for descriptor in opened:
+            if descriptor > _STANDARD_ERROR:
+                os.close(descriptor)
 
 
 def _never_fail_to_print() -> None:

@@ -232,6 +232,16 @@ def test_a_full_disk_is_one_line_at_the_start_too(tmp_path: Path) -> None:
         ), size_bytes
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of this kind")
+@pytest.mark.parametrize("limit", [6, 8, 10, 11, 13, 14, 20])
+def test_too_low_a_limit_of_open_files_is_one_line(limit: int) -> None:
+    limited = ("sh", "-c", f'ulimit -n {limit}; exec "$0" "$@"', *COMMAND)
+    assert serve_mistake(command=limited) == (
+        "cannot open 32 files at once: Too many open files; "
+        "increase the limit of open files (ulimit -n)"
+    )
+
+
 @has_users
 @pytest.mark.sampled
 @pytest.mark.parametrize("path", usually(["unreadable"], deep=["unreadable", "/etc/database"]))
