@@ -44,14 +44,14 @@ def _take_standard_descriptors() -> None:
 
     Raises UserError if the process can open too few others: an event loop without them aborts.
     """
-    opened = []
+    opened: list[int] = []
     try:
         while len(opened) < _MIN_DESCRIPTORS:
             opened.append(os.open(os.devnull, os.O_RDWR))
     except OSError as error:
         raise UserError(
-            f"cannot open {_MIN_DESCRIPTORS} files at once: {error.strerror}; increase the limit of "
-            "open files (ulimit -n)"
+            f"cannot open {_MIN_DESCRIPTORS} files at once: {error.strerror}; "
+            "increase the limit of open files (ulimit -n)"
         ) from None
     finally:
         for descriptor in opened:

@@ -142,6 +142,10 @@ def nearest_word_hint(word: str, known: Iterable[str]) -> str:
     return "" if nearest is None else f" Did you mean '{nearest}'?"
 
 
+JSON_MEMBERS = "json_members"
+"""The attribute of a record of `logging` with the members of its line of JSON."""
+
+
 def json_line(at_ms: Instant, level: str, message: str, **members: object) -> str:
     """A line of the log with the format json; `at_ms` is of the system clock."""
     entry = {"at": format_instant(at_ms), "level": level, "message": message, **members}

@@ -11,7 +11,7 @@ from threading import Thread
 
 from emulator.clock import RealClock
 from emulator.domain.accounts import mask_keys
-from emulator.domain.message_text import LINE_BREAK, escape_controls, json_line
+from emulator.domain.message_text import JSON_MEMBERS, LINE_BREAK, escape_controls, json_line
 from emulator.server.storage.batch import is_of_file
 
 MAX_WAITING_CHARACTERS = 4 * 1024 * 1024
@@ -112,13 +112,17 @@ class _Lines(logging.Formatter):
         if record.exc_info and _is_of_system(record.exc_info[1]):
             message = f"{message}: {record.exc_info[1]}"
         elif record.exc_info:
-            traceback = self._masked(self.formatException(record.exc_info))
-        message = self._masked(message)
+            traceback = self.formatException(record.exc_info)
         if not self._as_json:
-            line = f"{record.levelname} {escape_controls(message)}"
-            return f"{line}\n{escape_controls(traceback, besides=LINE_BREAK)}".rstrip("\n")
-        members = {"traceback": traceback} if traceback else {}
-        return json_line(int(record.created * 1_000), record.levelname.lower(), message, **members)
+            line = f"{record.levelname} {escape_controls(self._masked(message))}"
+            rest = escape_controls(self._masked(traceback), besides=LINE_BREAK)
+            return f"{line}\n{rest}".rstrip("\n")
+        facts = {"traceback": traceback} if traceback else getattr(record, JSON_MEMBERS, {})
+        masked = {
+            name: self._masked(fact) if isinstance(fact, str) else fact
+            for name, fact in {"message": message, **facts}.items()
+        }
+        return json_line(int(record.created * 1_000), record.levelname.lower(), **masked)
 
     def _masked(self, text: str) -> str:
         return mask_keys(text, self._stream.is_known_key)

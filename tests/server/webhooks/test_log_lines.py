@@ -1,5 +1,6 @@
 """The lines of the log about webhooks that failed."""
 
+import json
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,25 @@ def test_a_failed_webhook_is_logged_with_its_likely_cause(tmp_path: Path) -> Non
         server.create()
         start = f"WARNING webhook payment.created to 127.0.0.1:{port} failed: connection refused. "
         wait_for(server.process, lambda: start in server.stderr)
+
+
+def test_the_json_of_a_failed_webhook_has_its_facts_as_members(tmp_path: Path) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/hook"
+    with serving("--webhook-url", url, "--log-format", "json", logs=tmp_path) as server:
+        server.create()
+        wait_for(server.process, lambda: "webhook failed" in server.stderr)
+        lines = [json.loads(line) for line in server.stderr.splitlines()]
+    assert all(line["at"].endswith("Z") for line in lines)
+    [line] = [line for line in lines if line.get("message") == "webhook failed"]
+    assert line["cause"].startswith(f"Nothing listens on 127.0.0.1:{port}")
+    assert {name: line[name] for name in line.keys() - {"at", "cause"}} == {
+        "level": "warning",
+        "message": "webhook failed",
+        "event": "payment.created",
+        "host": f"127.0.0.1:{port}",
+        "error": "connection refused",
+    }
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

@@ -12,6 +12,7 @@ from emulator import ids
 from emulator.clock import PAUSE_AFTER_FAILURE_MS, pause
 from emulator.domain.hosts import hide_url_secrets
 from emulator.domain.instants import Instant, format_instant
+from emulator.domain.message_text import JSON_MEMBERS
 from emulator.domain.payment import PING, UNKNOWN_EVENT_TYPE, Event, Payment
 from emulator.domain.transitions import ATTEMPT, ComingAttempt, Due, DueKey
 from emulator.domain.variants import EventVariants
@@ -139,6 +140,18 @@ def delivery_job(tx: Transaction, owner: Owner, delivery: Delivery) -> DeliveryJ
     )
 
 
+def _log_failure(event_type: str, attempt: Attempt) -> None:
+    result = attempt.result
+    texts = {"error": result.error, "cause": result.cause}
+    shown = {name: hide_url_secrets(text) for name, text in texts.items() if text}
+    status = {} if result.response is None else {"status": result.response.status}
+    reason = ". ".join([*(f"status {code}" for code in status.values()), *shown.values()])
+    host = host_and_port(attempt.url)
+    facts = {"message": "webhook failed", "event": event_type, "host": host, **status, **shown}
+    words = "webhook %s to %s failed: %s"
+    logger.warning(words, event_type, host, reason, extra={JSON_MEMBERS: facts})
+
+
 class Attempts(StateService):
     """Makes attempts and records their results."""
 
@@ -195,10 +208,7 @@ class Attempts(StateService):
         if result.response is not None and job.payment_id is not None:
             self._holds.release(job.owner, job.payment_id)
         if not result.has_succeeded:
-            status = "" if result.response is None else f"status {result.response.status}"
-            reason = hide_url_secrets(". ".join(filter(None, (status, result.error, result.cause))))
-            host = host_and_port(attempt.url)
-            logger.warning("webhook %s to %s failed: %s", job.event_type, host, reason)
+            _log_failure(job.event_type, attempt)
 
     async def _record(
         self, job: DeliveryJob, endpoint: RegisteredEndpoint, attempt: Attempt
