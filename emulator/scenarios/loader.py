@@ -3,12 +3,13 @@
 from bisect import bisect_right
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from emulator.domain.effects import MIN_FAULT_STATUS
 from emulator.domain.message_text import LINE_BREAK, escape_controls
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import WebhookForm
@@ -26,7 +27,17 @@ from emulator.scenarios.entries import (
 )
 from emulator.scenarios.faults import LONE_FAULT_RULE
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, SCENARIO, named_scenario
-from emulator.scenarios.values import FaultRule, Pay, Scenario, Transition
+from emulator.scenarios.values import (
+    Create,
+    Expect,
+    FaultRule,
+    List,
+    Pay,
+    Repeat,
+    Scenario,
+    Step,
+    Transition,
+)
 
 MAX_CACHED = 64
 MAX_CACHED_CHARACTERS = 16_384
@@ -199,16 +210,40 @@ def name_taken(name: str, other: object, file: Path, taken: Container[str]) -> s
 
 
 def method_warnings(scenarios: Iterable[Scenario], methods: Collection[str]) -> Iterator[str]:
-    """A line for each method that is not among `methods`, so that its rule never matches."""
+    """A line for each method that is not among `methods`, so that its rule never matches.
+
+    A request whose refusal the script expects may have any method.
+    """
     for scenario in scenarios:
         named = [rule.when.method for rule in scenario.outcomes]
         named += [rule.when.method for rule in scenario.expiry]
         named += [rule.when.method for rule in scenario.checkout]
-        named += [step.method for step in scenario.script if isinstance(step, Pay | Transition)]
+        named += _methods_in(scenario.script)
         for method in dict.fromkeys(filter(None, named)):
             if method not in methods:
                 hint = f"{listed(methods, 'and')}{hint_nearest(method, methods)}"
                 yield f"scenario '{scenario.name}': the method '{method}' is not among {hint}"
+
+
+def _methods_in(steps: Sequence[Step]) -> Iterator[str | None]:
+    for step, next_step in pairwise((*steps, None)):
+        match step:
+            case Repeat():
+                yield from _methods_in(step.steps)
+            case Pay() | Transition():
+                yield step.method
+            case Create() if not _expects_refusal(next_step):
+                offered = dict(step.members).get("methods")
+                names = offered if isinstance(offered, list) else []
+                yield from (name for name in names if isinstance(name, str))
+            case List() if not _expects_refusal(next_step):
+                yield dict(step.query).get("method")
+
+
+def _expects_refusal(step: Step | None) -> bool:
+    checks = step.checks if isinstance(step, Expect) else ()
+    expected = {check.key: check.expected for check in checks}
+    return bool(expected.get("code")) or expected.get("http_status", 0) >= MIN_FAULT_STATUS
 
 
 def check_files(

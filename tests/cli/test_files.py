@@ -52,6 +52,30 @@ def test_a_method_that_is_unknown_is_a_warning_of_check_and_at_start(tmp_path: P
         assert server.stderr_path.read_text() == f"WARNING {warning}"
 
 
+def test_an_unknown_method_of_a_request_in_a_script_is_a_warning_of_check(tmp_path: Path) -> None:
+    file = tmp_path / "script.yaml"
+    steps = {
+        "create: {methods: [telebirr, first]}": "first",
+        "list: {method: second}": "second",
+        "repeat: {times: 2, steps: [create: {as: order, methods: [third, 3]}]}": "third",
+        "repeat: {times: 2, steps: [transition: {payment: order, status: completed, "
+        "method: fourth}]}": "fourth",
+        # Their refusals are expected.
+        "create: {methods: [fifth]}": "",
+        "expect: {http_status: 400}": "",
+        "list: {method: sixth}": "",
+        "expect: {code: invalid_method}": "",
+    }
+    script = "".join(f"  - {step}\n" for step in steps)
+    file.write_text(f"{GOOD.format('script')}script:\n{script}")
+    ended = run("check", str(file))
+    *warnings, summary = ended.stdout.splitlines()
+    words = "warning: scenario 'script': the method '"
+    named = [line.removeprefix(words).partition("'")[0] for line in warnings]
+    assert (ended.returncode, named) == (1, [*filter(None, steps.values())])
+    assert summary == "1 file: no mistakes"
+
+
 def test_the_schema_beside_the_shipped_scenarios_is_no_scenario() -> None:
     ended = run("check", "scenarios/schema.json")
     [line] = ended.stdout.splitlines()
