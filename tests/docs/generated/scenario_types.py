@@ -21,11 +21,11 @@ WORDS = {
     "method": (*DEFAULT_METHODS,),
     "bank": (*BANK.offered,),
     "reason": (*REASON.offered,),
-    "event": (*EVENT_TYPES_IN_ORDER,),
 }
 _NAMES: dict[object, str] = {
     **{words: name for name, words in WORDS.items()},
     (*WORDS["reason"], None): "reason or `null`",
+    (*EVENT_TYPES_IN_ORDER,): "event type",
     ANSWERS: "one of the [answers](../guides/checkout-page.md#answer-as-the-customer)",
     _pattern(FILE_KEYS["name"].kind): "name",
     _pattern(PAYMENT_NAME): "payment name",
