@@ -114,23 +114,6 @@ class WaitedForDelivery(Struct, frozen=True):
     delivery: Annotated[DeliveryJson | None, doc("The newest such delivery, or the newest match.")]
 
 
-class DeliveryFailuresJson(Struct, frozen=True):
-    """Failing deliveries to one endpoint whose last attempts had the same result."""
-
-    endpoint: types.OfEndpoint
-    status: types.ResponseStatus
-    error: types.ErrorText
-    cause: types.CauseText
-    count: types.Count
-    since: Annotated[types.InstantText, doc("The instant of the creation of the oldest one.")]
-
-
-class DeliveryFailureList(Struct, frozen=True):
-    """The failing deliveries by endpoint and result."""
-
-    data: Annotated[list[DeliveryFailuresJson], doc("The most frequent ones first.")]
-
-
 class ResendDeliveries(types.Body, frozen=True):
     """The endpoint whose failing deliveries are sent again."""
 
@@ -194,19 +177,6 @@ async def wait_for_delivery(call: Call, query: DeliveryWaitQuery) -> WaitedForDe
     )
     reached, found = await unless_disconnected(call.request.receive, waiting)
     return WaitedForDelivery(reached, None if found is None else delivery_json(found))
-
-
-@operation("GET /deliveries/failures", "The failing deliveries.")
-async def list_delivery_failures(call: Call) -> DeliveryFailureList:
-    """List what fails.
-
-    Lists the deliveries that have failed, or whose last scheduled attempt failed, by endpoint and
-    by the result of the last attempt, most frequent first.
-    """
-    failures = await call.engine.webhooks.deliveries.failures(call.owner)
-    return DeliveryFailureList(
-        [shown(DeliveryFailuresJson, each, endpoint=endpoint) for endpoint, each in failures]
-    )
 
 
 @operation(
@@ -340,7 +310,6 @@ DELIVERIES = Resource(
         get_event,
         list_deliveries,
         wait_for_delivery,
-        list_delivery_failures,
         DELIVERY.get(
             lambda call, name: call.engine.webhooks.deliveries.get(call.owner, name),
             "Returns one delivery with all attempts.",

@@ -128,28 +128,6 @@ class RequestCount(Struct, frozen=True):
     count: Annotated[types.Count, doc("The number of matching requests in the journal.")]
 
 
-class RequestKind(Struct, frozen=True):
-    """Requests with the same status and error code."""
-
-    status: Annotated[int | None, doc("The status; null without a response.", 400)]
-    code: Annotated[str | None, doc("The error code; null without an error.", "invalid_amount")]
-    count: types.Count
-
-
-class WarningKind(Struct, frozen=True):
-    """Requests with the same warning."""
-
-    warning: Annotated[str, doc("Its slug, up to a colon.", "unknown-parameter")]
-    count: types.Count
-
-
-class RequestKinds(Struct, frozen=True):
-    """The kinds of requests, and of their warnings."""
-
-    data: list[RequestKind]
-    warnings: list[WarningKind]
-
-
 class UnauthorizedJson(Struct, frozen=True):
     """A request that was answered with status 401."""
 
@@ -205,25 +183,6 @@ async def count_requests(call: Call, query: CountQuery) -> RequestCount:
     Returns the number of requests in the journal that match the filters.
     """
     return RequestCount(call.owner.journal.count(_conditions(query)))
-
-
-@operation("GET /requests/kinds", "The kinds.")
-async def count_kinds(call: Call) -> RequestKinds:
-    """Count the kinds of requests.
-
-    Counts the requests in the journal by status and error code, and by warning, most frequent kind
-    first.
-    """
-    stored = call.owner.journal
-    kinds = [(-count, status, code or "") for (status, code), count in stored.kinds().items()]
-    warnings = [(-count, warning) for warning, count in stored.warnings().items()]
-    return RequestKinds(
-        data=[
-            RequestKind(status or None, code or None, -count)
-            for count, status, code in sorted(kinds)
-        ],
-        warnings=[WarningKind(warning, -count) for count, warning in sorted(warnings)],
-    )
 
 
 @operation(
@@ -374,7 +333,6 @@ REQUESTS = Resource(
     operations=(
         list_requests,
         count_requests,
-        count_kinds,
         get_request,
         list_unauthorized,
         clear_unauthorized,

@@ -186,10 +186,10 @@ class Dashboard:
             about = ", ".join(filter(None, (match.about, place)))
             found.append((_address_of(view, match.id), match.id, about, match.payment))
         more = count - len(matches)
-        for each in (await page.get("/requests/kinds"))["data"] if text else ():
-            if each["code"] and text.lower() in each["code"]:
-                address = page.address("requests", code=each["code"])
-                found.append((address, each["code"], counted(each["count"], "request"), None))
+        for _, code, number in owner.journal.kinds() if text else ():
+            if text.lower() in code:
+                address = page.address("requests", code=code)
+                found.append((address, code, counted(number, "request"), None))
         if len(found) == 1 and "list" not in page.query:
             return RedirectResponse(found[0][0], 303)
         header = await self._header(page)
@@ -262,7 +262,7 @@ class Dashboard:
 def _is_item(page: ViewRequest) -> bool:
     """Whether the page is a list, or its item is the name of a scenario or an id of its section.
 
-    The control API has other calls at addresses such as `/requests/kinds`.
+    The control API has other calls at addresses such as `/requests/count`.
     """
     item = page.item
     if item is None or "/" in item:

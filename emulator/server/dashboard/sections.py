@@ -184,7 +184,8 @@ async def request_list(page: ViewRequest) -> Mapping[str, Any]:
         "overflowed": page.owner.journal.has_overflowed,
         "unauthorized": await page.get("/unauthorized"),
         "shown_unauthorized": ROWS_PER_PAGE,
-        "kinds": await page.get("/requests/kinds"),
+        "kinds": page.owner.journal.kinds(),
+        "warnings": page.owner.journal.warnings(),
         "filters": {name: page.query.get(name, "") for name in REQUEST_FILTERS},
         "http_methods": HTTP_METHODS,
     }

@@ -45,9 +45,9 @@ async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
         counts[endpoint] += count
     shown_urls = {name: url_text(urls, name) for name in {*urls, *counts}}
     can_fail = bool(states.keys() & {DeliveryState.FAILED, DeliveryState.PENDING})
-    failures = (await page.get("/deliveries/failures"))["data"] if can_fail else []
+    failures = await service.failures(owner) if can_fail else []
     return {
-        "failures": failures,
+        "failures": [(name, each, format_instant(each.since)) for name, each in failures],
         "states": states.most_common(),
         "counts": counts.most_common(),
         "deliveries": [_row(each, shown_urls) for each in rows],

@@ -118,7 +118,7 @@ async def test_an_unknown_id_is_a_clear_page(emulator: World) -> None:
     "path",
     [
         *("checklist/x", "foo", "foo/<b>", "payments/pay_1/x", "search/x", "webhooks/paused"),
-        "requests/kinds",
+        "requests/count",
     ],
 )
 async def test_an_unknown_address_is_a_clear_page(emulator: World, path: str) -> None:

@@ -135,18 +135,19 @@ class Journal:
         """Oldest first."""
         return list(self._departures.values())
 
-    def kinds(self) -> Counter[tuple[int, str | None]]:
-        """The numbers of the entries by status and error code."""
-        kinds: Counter[tuple[int, str | None]] = Counter()
+    def kinds(self) -> list[tuple[int, str, int]]:
+        """The status, the error code and the number of equal entries, most frequent first."""
+        kinds: Counter[tuple[int, str]] = Counter()
         equal = Counter((entry.status, entry.error) for entry in self._entries)
         for (status, error), count in equal.items():
-            code = msgspec.json.decode(error)["error"]["code"] if status and error else None
+            code = msgspec.json.decode(error)["error"]["code"] if status and error else ""
             kinds[status, code] += count
-        return kinds
+        return [(*kind, -count) for count, kind in sorted((-n, kind) for kind, n in kinds.items())]
 
-    def warnings(self) -> Counter[str]:
-        """The numbers of the warnings by kind."""
-        return Counter(warning_kind(slug) for entry in self._entries for slug in entry.warnings)
+    def warnings(self) -> list[tuple[str, int]]:
+        """The warnings by kind and their numbers, most frequent first."""
+        kinds = Counter(warning_kind(slug) for entry in self._entries for slug in entry.warnings)
+        return [(kind, -count) for count, kind in sorted((-n, kind) for kind, n in kinds.items())]
 
     def newest_first(
         self, conditions: Conditions = _ALL, *, before: str | None = None, path: bytes | None = None
