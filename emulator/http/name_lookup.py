@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 from ..domain.hosts import is_ip_literal
 
 MAX_ADDRESSES = 4
+# Concurrent look-ups of one sender.
+MAX_LOOKUPS = 8
 
 T = TypeVar("T")
 P = TypeVar("P", bound=asyncio.Protocol)
@@ -44,14 +46,16 @@ def _resolve(host: bytes) -> list[str]:
 
 
 class NameLookups:
-    """Looks up the names of several hosts at the same time, each name on one thread.
+    """Looks up the names of many hosts at the same time, on a few threads, each name on one.
 
-    A thread that waits for a name server cannot be stopped: ten seconds and more, which would delay
-    the end of the program if the thread were an executor's.
+    A caller that gives up leaves its place to the next one, but a thread that waits for a name
+    server cannot be stopped: ten seconds and more, which would delay the end of the program if the
+    thread were an executor's.
     """
 
     def __init__(self, resolve: Callable[[bytes], list[str]] = _resolve) -> None:
         self._resolve = resolve
+        self._free = asyncio.Semaphore(MAX_LOOKUPS)
         self._in_progress: dict[bytes, asyncio.Future[list[str]]] = {}
 
     async def ip_addresses(self, host: bytes) -> list[str]:
@@ -59,16 +63,24 @@ class NameLookups:
         if is_ip_literal(host.decode("ascii")):
             return [host.decode("ascii")]
         if host not in self._in_progress:
-            lookup = run_on_daemon_thread(lambda: self._resolve(host), name="host-name")
-
-            def end(_: object) -> None:
-                del self._in_progress[host]
-                lookup.exception()  # All callers may have given up.
-
-            lookup.add_done_callback(end)
-            self._in_progress[host] = lookup
+            await self._free.acquire()
+            self._look_up(host)
         # Cancelling one caller must not cancel it for the others.
         return await asyncio.shield(self._in_progress[host])
+
+    def _look_up(self, host: bytes) -> None:
+        if host in self._in_progress:  # Begun by another caller meanwhile.
+            self._free.release()
+            return
+        lookup = run_on_daemon_thread(lambda: self._resolve(host), name="host-name")
+        self._in_progress[host] = lookup
+
+        def end(_: object) -> None:
+            del self._in_progress[host]
+            self._free.release()
+            lookup.exception()  # All callers may have given up.
+
+        lookup.add_done_callback(end)
 
 
 async def connect_to_first(

@@ -3,11 +3,16 @@
 import asyncio
 import socket
 import ssl
-from threading import Event
+from threading import Event, Semaphore
 
 import pytest
 
-from emulator.http.name_lookup import NameLookups, connect_to_first, run_on_daemon_thread
+from emulator.http.name_lookup import (
+    MAX_LOOKUPS,
+    NameLookups,
+    connect_to_first,
+    run_on_daemon_thread,
+)
 from tests.server.webhooks.receiver import receiving, self_signed
 
 
@@ -71,25 +76,71 @@ async def test_a_look_up_can_be_cancelled() -> None:
     assert [type(result) for result in ended] == [asyncio.CancelledError] * 3
 
 
-async def test_a_name_is_looked_up_once_for_all_callers() -> None:
-    names: list[bytes] = []
-    may_respond = Event()
+class SilentNameServer:
+    """Resolves names when it is released; notes the names that it was asked for."""
 
-    def resolve(host: bytes) -> list[str]:
-        names.append(host)
-        may_respond.wait(60)
+    def __init__(self) -> None:
+        self.names: list[bytes] = []
+        self._asked = Semaphore(0)
+        self._may_respond = Event()
+
+    def resolve(self, host: bytes) -> list[str]:
+        self.names.append(host)
+        self._asked.release()
+        self._may_respond.wait(60)
         return ["127.0.0.1"]
 
-    lookups = NameLookups(resolve)
-    tasks = [asyncio.create_task(lookups.ip_addresses(b"shop.test")) for _ in range(16)]
-    done, _ = await asyncio.wait(tasks, timeout=0)
-    assert not done
+    async def asked(self, count: int) -> None:
+        """Return when it was asked for so many further names."""
+        for _ in range(count):
+            await asyncio.to_thread(self._asked.acquire, timeout=60)
+
+    def respond(self) -> None:
+        self._may_respond.set()
+
+
+async def test_twice_the_limit_of_names_are_looked_up_on_a_few_threads() -> None:
+    server = SilentNameServer()
+    lookups = NameLookups(server.resolve)
+    hosts = [b"host-%d.test" % number for number in range(2 * MAX_LOOKUPS)]
+    tasks = [asyncio.create_task(lookups.ip_addresses(host)) for host in hosts]
+    await server.asked(MAX_LOOKUPS)
+    assert server.names == hosts[:MAX_LOOKUPS]
+    assert await lookups.ip_addresses(b"127.0.0.2") == ["127.0.0.2"]
+    server.respond()
+    assert await asyncio.gather(*tasks) == [["127.0.0.1"]] * len(hosts)
+    assert sorted(server.names) == sorted(hosts)
+
+
+async def test_a_name_is_looked_up_once_for_all_callers() -> None:
+    server = SilentNameServer()
+    lookups = NameLookups(server.resolve)
+    tasks = [
+        asyncio.create_task(lookups.ip_addresses(b"shop.test")) for _ in range(2 * MAX_LOOKUPS)
+    ]
+    await server.asked(1)
     tasks[0].cancel()
-    may_respond.set()
+    server.respond()
     ended = await asyncio.gather(*tasks, return_exceptions=True)
     assert isinstance(ended[0], asyncio.CancelledError)
-    assert ended[1:] == [["127.0.0.1"]] * 15
-    assert names == [b"shop.test"]
+    assert ended[1:] == [["127.0.0.1"]] * (2 * MAX_LOOKUPS - 1)
+    assert server.names == [b"shop.test"]
+
+
+async def test_callers_that_give_up_start_no_look_up_and_free_no_thread() -> None:
+    server = SilentNameServer()
+    lookups = NameLookups(server.resolve)
+    hosts = [b"host-%d.test" % number for number in range(2 * MAX_LOOKUPS)]
+    tasks = [asyncio.create_task(lookups.ip_addresses(host)) for host in hosts]
+    await server.asked(MAX_LOOKUPS)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    last = asyncio.create_task(lookups.ip_addresses(b"last.test"))
+    assert server.names == hosts[:MAX_LOOKUPS]
+    server.respond()
+    assert await last == ["127.0.0.1"]
+    assert server.names == [*hosts[:MAX_LOOKUPS], b"last.test"]
 
 
 async def test_a_failed_look_up_is_repeated_by_the_next_caller() -> None:
