@@ -263,9 +263,7 @@ def created(response: ServiceResponse) -> Findings:
 
 def requested_fields(body: Mapping[str, Any], payment: Payment) -> Findings:
     """A new payment has the fields that were sent, and expires in time."""
-    numbers = {"amount": "2.1.3", **RETURNED_FIELDS}
-    given = {name: number for name, number in numbers.items() if body.get(name) is not None}
-    findings = returned_as_given(body, payment, given)
+    findings = returned_as_given(body, payment, {"amount": "2.1.3", **RETURNED_FIELDS})
     pairs, received = body.get("metadata"), payment.get("metadata")
     if isinstance(pairs, dict) and len(pairs) == MAX_PAIRS:
         count = len(received) if isinstance(received, dict) else 0
@@ -291,8 +289,10 @@ def requested_fields(body: Mapping[str, Any], payment: Payment) -> Findings:
 def returned_as_given(
     body: Mapping[str, Any], payment: Payment, numbers: Mapping[str, str]
 ) -> Findings:
+    """The fields that the request has."""
     findings: Findings = []
-    for name, number in numbers.items():
+    given = {name: number for name, number in numbers.items() if body.get(name) is not None}
+    for name, number in given.items():
         is_so = payment.get(name) == body[name] and type(payment[name]) is type(body[name])
         other = f"`{name}`: {member_text(payment, name)}"
         findings += stated(is_so, "equal to the request", number, otherwise=other)
