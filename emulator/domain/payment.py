@@ -134,8 +134,42 @@ class Payment(NamedTuple):
         return self.first_lifetime_ms or self.expires_at - self.created_at
 
 
+class EventKind(NamedTuple):
+    """A type of event and what it says; `status` is the new one of its payment, if it has one."""
+
+    type: str
+    meaning: str
+    status: Status | None = None
+
+
+EVENTS = (
+    EventKind("payment.created", "A payment was created.", Status.PENDING),
+    EventKind("payment.processing", "The customer has submitted a method.", Status.PROCESSING),
+    EventKind("payment.completed", "A payment was confirmed.", Status.COMPLETED),
+    EventKind("payment.failed", "A payment failed.", Status.FAILED),
+    EventKind(
+        "payment.expired",
+        "The checkout of a payment expired before the customer submitted a method.",
+        Status.EXPIRED,
+    ),
+    EventKind("payment.refunded", "A completed payment was refunded.", Status.REFUNDED),
+)
+EVENT_TYPES = {kind.status: kind.type for kind in EVENTS if kind.status is not None}
+STATUS_OF_EVENT = {event_type: status for status, event_type in EVENT_TYPES.items()}
+# In place of a type, where a payment is pending again, which is no event of the service.
+RETURN = "return"
+
+
+class NewEvent(NamedTuple):
+    """An event to be written, with its payment as it is then; or a return to `pending`."""
+
+    payment: Payment
+    at: Instant
+    type: str
+
+
 class Event(NamedTuple):
-    """A new status of a payment at an instant; `position` orders the account's events.
+    """An event of a payment at an instant; `position` orders the account's events.
 
     `request_id` is the `Request-Id` of the request that caused it, None for other causes. A return
     to `pending` is in the same order, but no event of the service.
@@ -144,6 +178,7 @@ class Event(NamedTuple):
     position: int
     payment: int
     at: Instant
+    type: str
     status: Status
     method: str | None
     reason: Reason | None
@@ -151,13 +186,13 @@ class Event(NamedTuple):
     request_id: str | None = None
 
     @property
-    def type(self) -> str:
-        return EVENT_TYPES[self.status]
+    def is_creation(self) -> bool:
+        return self.type == EVENT_TYPES[Status.PENDING]
 
     @property
     def is_return(self) -> bool:
-        """Whether the payment is pending again: by then it had a method, unlike a new payment."""
-        return self.status is Status.PENDING and self.method is not None
+        """Whether the payment is pending again."""
+        return self.type == RETURN
 
     @property
     def is_failed_attempt(self) -> bool:
@@ -165,15 +200,10 @@ class Event(NamedTuple):
         return self.is_return and self.reason is not None
 
 
-EVENT_TYPES = {
-    status: f"payment.{'created' if status is Status.PENDING else status.value}"
-    for status in Status
-}
 # The type of an event without a payment.
 PING = "ping"
 # Of an event of `--vary unknown-event`.
 UNKNOWN_EVENT_TYPE = "payment.reviewed"
-STATUS_OF_EVENT = {event_type: status for status, event_type in EVENT_TYPES.items()}
 
 
 def status_advice(word: str) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from emulator.domain.errors import IllegalTransition, InvalidField
 from emulator.domain.instants import Instant
 from emulator.domain.message_text import not_accepted, received
-from emulator.domain.payment import DEFAULT_REASON, Payment, Reason, Status
+from emulator.domain.payment import DEFAULT_REASON, EVENT_TYPES, RETURN, Payment, Reason, Status
 
 DueKey = tuple[Instant, int]
 """The due instant, and the place in the order of creation among equal instants."""
@@ -68,6 +68,11 @@ class Change(NamedTuple):
     reason: Reason | None = None
     unusual: bool = False
     by_setting: bool = False
+
+    @property
+    def event_type(self) -> str:
+        """The type of the event that it causes, or `RETURN`."""
+        return RETURN if self.to is Status.PENDING else EVENT_TYPES[self.to]
 
 
 def decide(payment: Payment, change: Change, *, now: Instant) -> Payment:
@@ -201,6 +206,13 @@ class Timer(NamedTuple):
     payment: int
     kind: TimerKind
     change: Change
+
+
+class DueTimer(NamedTuple):
+    """A timer that fires, and its payment before."""
+
+    timer: Timer
+    payment: Payment
 
 
 class Due(NamedTuple):

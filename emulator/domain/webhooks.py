@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from emulator.domain.instants import Instant
 from emulator.domain.message_text import copied_ends
-from emulator.domain.payment import EVENT_TYPES, ORDER_TERMS, PAYMENT_MEMBERS
+from emulator.domain.payment import EVENTS, ORDER_TERMS, PAYMENT_MEMBERS
 
 MAX_ENDPOINTS = 16
 # The time, by the account's clock, for which the secret before a rotation still signs.
@@ -22,7 +22,7 @@ MAX_POSTPONED_MS = 60_000
 # The real time of an attempt, from name resolution to the end of the response.
 MAX_TIMEOUT_MS = 15_000
 
-EVENT_TYPES_IN_ORDER = tuple(EVENT_TYPES.values())
+EVENT_TYPES_IN_ORDER = tuple(kind.type for kind in EVENTS)
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - a public prefix
 MIN_SECRET_BYTES = 24

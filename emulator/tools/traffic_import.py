@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from emulator.domain.durations import duration_text
 from emulator.domain.instants import Instant
-from emulator.domain.payment import DEFAULT_EXPIRES_IN_S, Event, Status
+from emulator.domain.payment import DEFAULT_EXPIRES_IN_S, EVENT_TYPES, Event, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.domain.user_error import UserError
@@ -190,7 +190,7 @@ class _Importer:
         )
         for number, (change, name, position) in enumerate(history):
             at, status, method, step = change
-            event = Event(number, position, at, status, method, None, None)
+            event = Event(number, position, at, EVENT_TYPES[status], status, method, None, None)
             if status is _PENDING:
                 script.add_create(event, orders[name])
             else:

@@ -4,19 +4,11 @@ import json
 from typing import Any
 from urllib.parse import parse_qsl
 
-from emulator.domain.payment import EVENT_TYPES, Status
+from emulator.domain.payment import EVENTS, EventKind, Status
 from emulator.domain.webhooks import STANDARD, Algorithm, ContentType, WebhookForm
 from emulator.http.webhook_messages import render_body
 from emulator.server.openapi.declarations import JsonObject, ref
 
-_MEANINGS = {
-    Status.PENDING: "A payment was created.",
-    Status.PROCESSING: "The customer has submitted a method.",
-    Status.COMPLETED: "A payment was confirmed.",
-    Status.FAILED: "A payment failed.",
-    Status.EXPIRED: "The checkout of a payment expired before the customer submitted a method.",
-    Status.REFUNDED: "A completed payment was refunded.",
-}
 _EVENT = "PaymentEvent"
 _TEXT: JsonObject = {"type": "string"}
 _HEADERS = {
@@ -34,16 +26,14 @@ def webhooks(event: JsonObject, method: str, form: WebhookForm) -> JsonObject:
     `event`, in our own form, and `method` are examples.
     """
     return {
-        EVENT_TYPES[status]: {"post": _webhook(status, meaning, event, method, form)}
-        for status, meaning in _MEANINGS.items()
-        if form.sends(EVENT_TYPES[status])
+        kind.type: {"post": _webhook(kind, event, method, form)}
+        for kind in EVENTS
+        if form.sends(kind.type)
     }
 
 
-def _webhook(
-    status: Status, meaning: str, event: JsonObject, method: str, form: WebhookForm
-) -> JsonObject:
-    event_type = EVENT_TYPES[status]
+def _webhook(kind: EventKind, event: JsonObject, method: str, form: WebhookForm) -> JsonObject:
+    status = kind.status or Status.PENDING
     has_method = status not in (Status.PENDING, Status.EXPIRED)
     is_paid = status in (Status.COMPLETED, Status.REFUNDED)
     payment: JsonObject = event["data"]
@@ -52,11 +42,11 @@ def _webhook(
         "method": method if has_method else None,
         "completed_at": event["timestamp"] if is_paid else None,
     }
-    example = {**event, "type": event_type, "data": {**payment, **changes}}
+    example = {**event, "type": kind.type, "data": {**payment, **changes}}
     return {
-        "operationId": f"on_{event_type.replace('.', '_')}",
+        "operationId": f"on_{kind.type.replace('.', '_')}",
         "tags": ["events"],
-        "summary": meaning,
+        "summary": kind.meaning,
         "description": f"Sent in the form `{form.name}`, and retried unless the endpoint responds"
         " with 2xx in time. An event can arrive more than once, and events can arrive out of"
         " order.",

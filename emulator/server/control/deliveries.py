@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from emulator.domain import errors
-from emulator.domain.payment import PING, STATUS_OF_EVENT, UNKNOWN_EVENT_TYPE
+from emulator.domain.payment import PING, UNKNOWN_EVENT_TYPE
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
 from emulator.server.api.bodies import unless_disconnected
 from emulator.server.control import types
@@ -22,12 +22,14 @@ from emulator.server.openapi.declarations import JSON, JsonObject, Resource, doc
 from emulator.server.openapi.members import decode, members_of
 from emulator.server.storage.deliveries import DeliveryFilter
 
-# Read as the status of the payment at such an event.
 _GivenEventType = Annotated[
     Any,
     doc("Only deliveries of events of this type."),
     refers_to("EventType"),
-    types.text_parser(STATUS_OF_EVENT.__getitem__, f"one of: {', '.join(STATUS_OF_EVENT)}"),
+    types.text_parser(
+        {name: name for name in EVENT_TYPES_IN_ORDER}.__getitem__,
+        f"one of: {', '.join(EVENT_TYPES_IN_ORDER)}",
+    ),
 ]
 _TYPES = [*EVENT_TYPES_IN_ORDER, PING, UNKNOWN_EVENT_TYPE]
 _OF_PAYMENT = doc("Only deliveries of events of this payment, or of the `latest`.")

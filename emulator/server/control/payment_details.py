@@ -98,7 +98,7 @@ def causes(detail: PaymentDetail) -> Iterator[tuple[Cause, str]]:
         if action is not None:
             by = CauseKind.CONTROL if action.by_control else CauseKind.CUSTOMER
             yield Cause(by), _action_text(action, submitted[0].method if submitted else "")
-        elif event.status is Status.PENDING and not event.is_return:
+        elif event.is_creation:
             yield Cause(CauseKind.REQUEST, request=event.request_id or UNSET), "the shop created it"
         else:
             has_expired = is_pending and event.status is Status.EXPIRED

@@ -12,7 +12,7 @@ import msgspec
 
 from emulator.domain.effects import RedirectMoment
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Status
+from emulator.domain.payment import EVENT_TYPES, Status
 from emulator.domain.transitions import DueKey
 from emulator.domain.webhooks import (
     Attempt,
@@ -162,7 +162,8 @@ _NEWEST = (
     f"SELECT {_COLUMNS} FROM deliveries {{}} position BETWEEN ?1 AND ?2"
     " AND (?3 IS NULL OR endpoint = ?3) AND (?4 IS NULL OR state = ?4)"
     " AND (?5 IS NULL OR event IS NOT NULL AND"
-    " ?5 = coalesce((SELECT status FROM events WHERE position = deliveries.event), 'pending'))"
+    " ?5 = coalesce((SELECT type FROM events WHERE position = deliveries.event),"
+    f" '{EVENT_TYPES[Status.PENDING]}'))"
     " AND (NOT ?6 OR state <> 'pending' OR EXISTS"
     " (SELECT 1 FROM attempts WHERE delivery = deliveries.position AND status IS NOT NULL))"
     " AND (NOT ?7 OR state = 'failed' OR state = 'pending' AND attempts > 0)"
@@ -198,7 +199,7 @@ _IS_UNATTEMPTED = (
 class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
     """A selection of an owner's deliveries; None does not restrict it.
 
-    `before`, `payment` and `endpoint` are ids, `event` is the payment's status at the event.
+    `before`, `payment` and `endpoint` are ids, `event` is the type of the event.
     With `failing`, they have failed, or their last scheduled attempt has.
     """
 
@@ -206,7 +207,7 @@ class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
     payment: str | None = None
     endpoint: str | None = None
     status: DeliveryState | None = None
-    event: Status | None = None
+    event: str | None = None
     failing: bool = False
 
 

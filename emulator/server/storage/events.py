@@ -1,4 +1,4 @@
-"""Events, one for each status that a payment took on, and the actions that caused them.
+"""Events of payments, and the actions that caused them.
 
 A payment is the event of its creation; the events table contains the others, and the returns of
 payments to `pending`. The actions table contains what the customer and
@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Event, Payment, Reason, Status
+from emulator.domain.payment import EVENT_TYPES, RETURN, Event, NewEvent, Reason, Status
 from emulator.server.storage.batch import Transaction, positions_of
 from emulator.server.storage.payments import STATUS_WORDS, STATUSES, first_after
 from emulator.server.storage.rows import RowMapper
 
-_INSERT = "INSERT INTO events (position, payment, at, status, method, reason, completed_at)"
+_INSERT = "INSERT INTO events (position, payment, at, type, status, method, reason, completed_at)"
 _EVENT_ROWS = RowMapper(Event, expressions={"request_id": "request"})
 _COLUMNS = _EVENT_ROWS.columns
 # The creation of a payment as an event.
@@ -22,6 +22,7 @@ _CREATION = _EVENT_ROWS.select(
     position="first_event",
     payment="position",
     at="created_at",
+    type=f"'{EVENT_TYPES[Status.PENDING]}'",
     status="'pending'",
     method="NULL",
     reason="NULL",
@@ -39,7 +40,7 @@ _OF_PAYMENT = (
 )
 _NEWEST = (
     f"SELECT * FROM (SELECT {_COLUMNS} FROM events WHERE position BETWEEN ?1 AND ?2"
-    " AND status <> 'pending'"
+    f" AND type <> '{RETURN}'"
     f" ORDER BY position DESC LIMIT ?4) UNION ALL SELECT * FROM ({_CREATIONS}"
     " WHERE position BETWEEN ?1 AND ?3 ORDER BY position DESC LIMIT ?4) ORDER BY 1 DESC LIMIT ?4"
 )
@@ -49,7 +50,7 @@ _TRANSITION_COUNTS = (
     " FROM events AS earlier INDEXED BY events_by_payment WHERE earlier.payment = events.payment"
     " AND earlier.position < events.position"
     " ORDER BY earlier.position DESC LIMIT 1), 'pending') AS source FROM events"
-    " WHERE position BETWEEN ? AND ?) GROUP BY source, status"
+    " WHERE position BETWEEN ? AND ?) WHERE source <> status GROUP BY source, status"
 )
 _ALL = (
     f"SELECT {_COLUMNS} FROM events WHERE position BETWEEN ?1 AND ?2"
@@ -57,7 +58,7 @@ _ALL = (
 )
 _FAILED_ATTEMPTS = (
     "SELECT reason FROM events INDEXED BY events_by_payment"
-    " WHERE payment = ? AND status = 'pending' AND reason IS NOT NULL ORDER BY position"
+    f" WHERE payment = ? AND type = '{RETURN}' AND reason IS NOT NULL ORDER BY position"
 )
 _PUT_ATTEMPT_LIMIT = "INSERT INTO attempt_limits (payment, attempts) VALUES (?, ?)"
 _GET_ATTEMPT_LIMIT = "SELECT attempts FROM attempt_limits WHERE payment = ?"
@@ -86,12 +87,9 @@ _ACTIONS_OF_PAYMENT = (
 _ACTIONS = f"SELECT {_ACTION_COLUMNS} FROM actions WHERE position BETWEEN ? AND ? ORDER BY position"
 
 
-def insert(tx: Transaction, owner: int, changed: Sequence[tuple[Payment, Instant]]) -> int:
-    """Write an event for each payment that took on its present status at an instant, in order.
-
-    Returns the position of the first.
-    """
-    first = tx.next_position("events", owner, count=len(changed))
+def insert(tx: Transaction, owner: int, new_events: Sequence[NewEvent]) -> int:
+    """Write events in order; returns the position of the first."""
+    first = tx.next_position("events", owner, count=len(new_events))
     tx.insert(
         _INSERT,
         [
@@ -99,12 +97,13 @@ def insert(tx: Transaction, owner: int, changed: Sequence[tuple[Payment, Instant
                 position,
                 payment.position,
                 at,
+                event_type,
                 STATUS_WORDS[payment.status],
                 payment.method,
                 payment.reason,
                 payment.completed_at,
             )
-            for position, (payment, at) in enumerate(changed, start=first)
+            for position, (payment, at, event_type) in enumerate(new_events, start=first)
         ],
     )
     return first

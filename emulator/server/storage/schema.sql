@@ -52,13 +52,14 @@ CREATE UNIQUE INDEX payments_by_idempotency_key ON payments (owner, idempotency_
 CREATE INDEX payments_by_method ON payments (method) WHERE method IS NOT NULL;
 CREATE INDEX payments_by_method_and_status ON payments (method, status) WHERE method IS NOT NULL;
 
--- Of each payment all events but the first. A row with the status `pending` is no event: the payment
--- returned to it. With a reason it is a failed attempt to pay that was not the last.
+-- Of each payment all events but the first. A row of the type `return` is no event: the payment is
+-- pending again. With a reason it is a failed attempt to pay that was not the last.
 CREATE TABLE events (
     position     INTEGER PRIMARY KEY,
     payment      INTEGER NOT NULL,
     at           INTEGER NOT NULL,
-    status       TEXT    NOT NULL,
+    type         TEXT    NOT NULL,
+    status       TEXT    NOT NULL,   -- of the payment, then
     method       TEXT,
     reason       TEXT,
     completed_at INTEGER,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment, Status
-from emulator.domain.transitions import Change, DueKey, Timer, TimerKind
+from emulator.domain.transitions import Change, DueKey, DueTimer, Timer, TimerKind
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.payments import (
     PAYMENT_ROWS,
@@ -115,14 +115,14 @@ def insert(tx: Transaction, account: int, timer: Timer) -> None:
     tx.execute(_INSERT, (*row, account))
 
 
-def due(tx: Transaction, account: int, *, until: DueKey, limit: int) -> list[tuple[Timer, Payment]]:
-    """The account's timers up to and including a due key, each with its payment."""
+def due(tx: Transaction, account: int, *, until: DueKey, limit: int) -> list[DueTimer]:
+    """The account's timers up to and including a due key."""
     rows = tx.execute(_DUE_EXPIRIES, (account, *until, limit)).fetchall()
     steps = tx.execute(_DUE, (account, *until, limit)).fetchall()
     if steps:
         rows = sorted([*rows, *steps])[:limit]
     pairs = (joined(row, _ROWS, PAYMENT_ROWS) for row in rows)
-    return [(row.timer, payment) for row, payment in pairs]
+    return [DueTimer(row.timer, payment) for row, payment in pairs]
 
 
 def next_due_at(tx: Transaction, account: int) -> Instant | None:

@@ -72,7 +72,14 @@ def test_an_event_has_the_payment_at_that_time(
 ) -> None:
     payment, _ = made
     event = Event(
-        1, 1, START_MS + 7, payment.status, payment.method, payment.reason, payment.completed_at
+        position=1,
+        payment=1,
+        at=START_MS + 7,
+        type=EVENT_TYPES[payment.status],
+        status=payment.status,
+        method=payment.method,
+        reason=payment.reason,
+        completed_at=payment.completed_at,
     )
     written = json.loads(event_json(event, payment, event_id="evt_x", mode=mode))
     assert list(written.items()) == [

@@ -234,7 +234,7 @@ def _one_payment(observed: Observations) -> Iterator[Finding]:
     orders: dict[Hashable, list[Event]] = {}
     findings: list[Finding] = []
     for event, payment in observed.changes:
-        if event.status is Status.PENDING:
+        if event.is_creation:
             metadata = payment.terms.metadata
             order = tuple(sorted(metadata.items()))
             opened = [each for each in orders.get(order, ()) if statuses[each.payment] in _OPEN]

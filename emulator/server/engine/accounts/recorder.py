@@ -346,7 +346,7 @@ def script_of(history: AccountHistory, *, sets_expiry: bool) -> tuple[values.Ste
     for event in history.events:
         while cancels and cancels[0].event <= event.position:
             add_cancel(cancels.popleft())
-        if event.status is Status.PENDING and not event.is_return:
+        if event.is_creation:
             members = _create_members(*stored[event.payment], sets_expiry=sets_expiry)
             script.add_create(event, members)
         else:

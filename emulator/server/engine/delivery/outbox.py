@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from emulator.domain.instants import Instant
-from emulator.domain.payment import EVENT_TYPES, Payment, Status
+from emulator.domain.payment import EVENT_TYPES, RETURN, NewEvent, Payment
 from emulator.domain.webhooks import (
     MAX_POSTPONED_MS,
     DeliveryEffect,
@@ -48,15 +48,15 @@ class Outbox:
         self,
         tx: Transaction,
         owner: Owner,
-        changed: Sequence[tuple[Payment, Instant]],
+        written: Sequence[NewEvent],
         *,
         first_event: int,
     ) -> None:
-        """Write the deliveries of the events of changed payments, in order."""
+        """Write the deliveries of events that were just written, in order."""
         new_events = [
-            _NewEvent(event, payment.position, EVENT_TYPES[payment.status], at)
-            for event, (payment, at) in enumerate(changed, start=first_event)
-            if payment.status is not Status.PENDING
+            _NewEvent(event, each.payment.position, each.type, each.at)
+            for event, each in enumerate(written, start=first_event)
+            if each.type != RETURN
         ]
         postponed = deliveries.postponed(tx, {new_event.payment for new_event in new_events})
         rows: list[Delivery] = []
@@ -97,11 +97,11 @@ class Outbox:
             ]
 
     @staticmethod
-    def may_deliver(owner: Owner, status: Status) -> bool:
-        """Whether a payment that takes on a status may cause a delivery."""
-        return status is not Status.PENDING and (
+    def may_deliver(owner: Owner, event_type: str) -> bool:
+        """Whether an event of a type may cause a delivery."""
+        return event_type != RETURN and (
             may_have_delivery_faults(owner)
-            or any(endpoint.receives(EVENT_TYPES[status]) for endpoint in owner.endpoints.values())
+            or any(endpoint.receives(event_type) for endpoint in owner.endpoints.values())
         )
 
     def _rows(

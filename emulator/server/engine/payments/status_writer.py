@@ -5,12 +5,14 @@ from functools import partial
 from itertools import groupby
 
 from emulator.domain.effects import MAX_REDIRECT_WAIT_MS, RedirectMoment
+from emulator.domain.errors import IllegalTransition
 from emulator.domain.instants import Instant
-from emulator.domain.payment import DEFAULT_REASON, Payment, Status
+from emulator.domain.payment import DEFAULT_REASON, EVENT_TYPES, RETURN, NewEvent, Payment, Status
 from emulator.domain.transitions import (
     LAST_SEQUENCE,
     Change,
     DueKey,
+    DueTimer,
     Timer,
     TimerKind,
     decide,
@@ -26,9 +28,6 @@ from emulator.server.storage import deliveries, events, payments, timers
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction
 
 CHUNK = 1_000
-DueChange = tuple[Timer, Payment]
-Changed = Sequence[tuple[Payment, Instant]]
-"""Payments that took on a new status, with the instants of the changes, in order."""
 
 
 class CheckoutRules(StateService):
@@ -82,7 +81,7 @@ class CheckoutRules(StateService):
         position = payment.position
         pending = decide(payment, Change(to=Status.PENDING, by_setting=True), now=now)
         failed = pending._replace(method=payment.method, reason=failure.reason or DEFAULT_REASON)
-        events.insert(tx, owner.number, [(failed, now)])
+        events.insert(tx, owner.number, [NewEvent(failed, now, RETURN)])
         payments.update(tx, [pending])
         timers.cancel(tx, position)
         self._payment_cache.evict({position})
@@ -116,20 +115,20 @@ class StatusWriter(StateService):
     ) -> Payment:
         """Decide one change and write it with its event. Raises as `decide` does."""
         after = decide(payment, change, now=now)
-        self.write(tx, owner, [(after, now)])
+        self.write(tx, owner, [NewEvent(after, now, change.event_type)])
         return after
 
-    def write(self, tx: Transaction, owner: Owner, changed: Changed) -> None:
-        """Write payments that took on a new status, and an event for each, in order."""
+    def write(self, tx: Transaction, owner: Owner, new_events: Sequence[NewEvent]) -> None:
+        """Write events with their payments, in order."""
         # The last change of a payment that changed twice.
-        after = {payment.position: payment for payment, _ in changed}
+        after = {payment.position: payment for payment, _, _ in new_events}
         evict = partial(self._payment_cache.evict, after.keys())
         # Before a webhook is sent; a create of the same commit puts the former state in the cache.
         tx.after_commit.append(evict)
-        first_event = events.insert(tx, owner.number, changed)
-        self._choose_redirects(tx, owner, changed, first_event)
+        first_event = events.insert(tx, owner.number, new_events)
+        self._choose_redirects(tx, owner, new_events, first_event)
         if owner.endpoints:
-            self._webhooks.outbox.add(tx, owner, changed, first_event=first_event)
+            self._webhooks.outbox.add(tx, owner, new_events, first_event=first_event)
         payments.update(tx, after.values())
         for payment in after.values():
             if payment.status is Status.PENDING:
@@ -140,12 +139,12 @@ class StatusWriter(StateService):
         tx.after_commit.append(partial(self._change_notifier.changed, after))
 
     def _choose_redirects(
-        self, tx: Transaction, owner: Owner, changed: Changed, first_event: int
+        self, tx: Transaction, owner: Owner, new_events: Sequence[NewEvent], first_event: int
     ) -> None:
         """Choose when the pages of completed payments redirect; before their deliveries."""
         if may_have_checkout_rules(owner.account):
-            for event, (payment, _) in enumerate(changed, start=first_event):
-                if payment.status is Status.COMPLETED:
+            for event, (payment, _, event_type) in enumerate(new_events, start=first_event):
+                if event_type == EVENT_TYPES[Status.COMPLETED]:
                     self._checkout_rules.choose_redirect(tx, owner, payment, event)
 
     def conclude(
@@ -216,23 +215,25 @@ class StatusWriter(StateService):
         alone = _ENDS_OF_ATTEMPTS if may_have_checkout_rules(account) else _RETURNS
         due = _until_first(due, alone)
         latest: dict[int, Payment] = {}
-        changed: list[tuple[Payment, Instant]] = []
+        new_events: list[NewEvent] = []
         fired = due
-        if len(due) == 1 and due[0][0].change.to in alone:
+        if len(due) == 1 and due[0].timer.change.to in alone:
             fired = self._fire_alone(tx, account, *due[0])
         else:
             fired = []
-            for timer, stored in due:
-                before = latest.get(stored.position, stored)
-                if is_permitted(before.status, timer.change):
+            for each in due:
+                timer, before = each.timer, latest.get(each.timer.payment, each.payment)
+                try:
                     after = decide(before, timer.change, now=timer.due_at)
-                    latest[stored.position] = after
-                    changed.append((after, timer.due_at))
-                    fired.append((timer, stored))
-        for owner, of_owner in _by_owner(account, changed):
+                except IllegalTransition:
+                    continue
+                latest[timer.payment] = after
+                new_events.append(NewEvent(after, timer.due_at, timer.change.event_type))
+                fired.append(each)
+        for owner, of_owner in _by_owner(account, new_events):
             self.write(tx, owner, of_owner)
         if due:
-            timers.delete_through(tx, account.number, due[-1][0])
+            timers.delete_through(tx, account.number, due[-1].timer)
             advance = account.advance
             if advance.is_running:
                 tx.undo.append(partial(advance.truncate, advance.count))
@@ -240,11 +241,11 @@ class StatusWriter(StateService):
                 advance.add(effects)
         next_due_at = timers.next_due_at(tx, account.number)
         tx.set(account, "due_at", NEVER if next_due_at is None else next_due_at)
-        return due[-1][0].due_at if due else None
+        return due[-1].timer.due_at if due else None
 
     def _fire_alone(
         self, tx: Transaction, account: Account, timer: Timer, payment: Payment
-    ) -> list[DueChange]:
+    ) -> list[DueTimer]:
         """Fire a timer that changes what is due; returns its effect, if it has one."""
         owner, change = account.owners[(timer.payment >> ORDINAL_BITS) & 1], timer.change
         if not is_permitted(payment.status, change):
@@ -253,30 +254,31 @@ class StatusWriter(StateService):
         if postponed_ms:
             timers.postpone(tx, payment.position, postponed_ms)
             return []
-        return [(timer._replace(change=change._replace(to=after.status)), payment)]
+        return [DueTimer(timer._replace(change=change._replace(to=after.status)), payment)]
 
-    def _until_delivery(self, account: Account, due: list[DueChange]) -> list[DueChange]:
+    def _until_delivery(self, account: Account, due: list[DueTimer]) -> list[DueTimer]:
         for timer, _ in due:
             owner = account.owners[(timer.payment >> ORDINAL_BITS) & 1]
-            if owner.endpoints and self._webhooks.outbox.may_deliver(owner, timer.change.to):
-                return [pair for pair in due if pair[0].due_at <= timer.due_at]
+            event_type = timer.change.event_type
+            if owner.endpoints and self._webhooks.outbox.may_deliver(owner, event_type):
+                return [each for each in due if each.timer.due_at <= timer.due_at]
         return due
 
 
 def _by_owner(
-    account: Account, changed: list[tuple[Payment, Instant]]
-) -> Iterator[tuple[Owner, Changed]]:
-    """The changes of each owner, in order; in parts where both owners may have deliveries.
+    account: Account, new_events: list[NewEvent]
+) -> Iterator[tuple[Owner, Sequence[NewEvent]]]:
+    """The events of each owner, in order; in parts where both owners may have deliveries.
 
     Deliveries take their place among the deliveries of the same instant when they are written.
     """
 
-    def mode_of(pair: tuple[Payment, Instant]) -> int:
-        return pair[0].position >> ORDINAL_BITS & 1
+    def mode_of(new_event: NewEvent) -> int:
+        return new_event.payment.position >> ORDINAL_BITS & 1
 
     if not all(owner.endpoints for owner in account.owners):
-        changed = sorted(changed, key=mode_of)
-    for mode, of_owner in groupby(changed, key=mode_of):
+        new_events = sorted(new_events, key=mode_of)
+    for mode, of_owner in groupby(new_events, key=mode_of):
         yield account.owners[mode], list(of_owner)
 
 
@@ -286,7 +288,7 @@ _RETURNS = (Status.PENDING,)
 _ENDS_OF_ATTEMPTS = (Status.COMPLETED, Status.FAILED, Status.PENDING)
 
 
-def _until_first(due: list[DueChange], alone: Collection[Status]) -> list[DueChange]:
+def _until_first(due: list[DueTimer], alone: Collection[Status]) -> list[DueTimer]:
     """The timers before the first that changes what is due; that one alone, if it is the first."""
     for place, (timer, _) in enumerate(due):
         if timer.change.to in alone:

@@ -12,11 +12,11 @@ from emulator.domain.accounts import Mode
 from emulator.domain.instants import Instant, format_instant
 from emulator.domain.payment import (
     CURRENCY,
-    EVENT_TYPES,
     MAX_AMOUNT_MINOR,
     MIN_AMOUNT_MINOR,
     ORDER_TERMS,
     PAYMENT_MEMBERS,
+    RETURN,
     Event,
     Payment,
     Reason,
@@ -118,8 +118,7 @@ def effect_json(timer: Timer, payment_id: str) -> bytes:
     return msgspec.json.encode(
         _Effect(
             at=format_instant(timer.due_at),
-            # A payment that is pending again has no event.
-            type=None if change.to is Status.PENDING else EVENT_TYPES[change.to],
+            type=None if change.event_type == RETURN else change.event_type,
             payment=payment_id,
             kind=timer.kind,
             status=change.to,
