@@ -5,11 +5,10 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from http import HTTPStatus
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPResponse
 from itertools import cycle
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from tests.cli.processes import (
     FREE_PORTS,
     HANGS_AFTER_S,
     Server,
-    ask,
     ended,
     free_port,
     listens,
@@ -205,28 +203,6 @@ def test_ctrl_c_ends_any_command_quietly_while_it_starts(module: str) -> None:
     python, option, text = signalled_at(module, signal.SIGINT)
     stopped = run("replay", "scenarios", command=(python, option, f"{program}\n{text}"))
     assert (stopped.returncode, stopped.stdout, stopped.stderr) == (130, "", "")
-
-
-def test_it_ends_under_load(tmp_path: Path) -> None:
-    def load(server: Server, answered: threading.Event) -> None:
-        connection = server.connection()
-        try:
-            while ask(connection, "GET", "/v1/payments").status == 200:
-                answered.set()
-        except (OSError, HTTPException):
-            pass  # the end
-        finally:
-            connection.close()
-
-    with serving(logs=tmp_path) as server:
-        answered = threading.Event()
-        clients = [threading.Thread(target=load, args=(server, answered)) for _ in range(4)]
-        for client in clients:
-            client.start()
-        assert answered.wait(HANGS_AFTER_S)
-        end(server)
-        for client in clients:
-            client.join(HANGS_AFTER_S)
 
 
 @pytest.mark.sampled

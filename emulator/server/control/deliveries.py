@@ -14,7 +14,7 @@ from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryStat
 from emulator.server.api.bodies import unless_disconnected
 from emulator.server.control import types
 from emulator.server.control.calls import Call, check_names, operation
-from emulator.server.control.events import EventJson, get_event, list_events
+from emulator.server.control.events import get_event, list_events
 from emulator.server.control.resources import Kind, page_type, shown
 from emulator.server.engine.delivery.deliveries import MAX_RESENT, DeliveryDetail
 from emulator.server.engine.delivery.gates import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
@@ -326,7 +326,6 @@ DELIVERIES = Resource(
         ),
         resend_failing_deliveries,
     ),
-    types=(EventJson,),
     schemas=lambda: {
         "EventType": {
             "type": "string",

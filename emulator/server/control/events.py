@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 
 from emulator import __version__
 from emulator.domain import errors
-from emulator.domain.accounts import Mode
+from emulator.server.api.document import PaymentEvent
 from emulator.server.control import types
 from emulator.server.control.calls import Call, operation
 from emulator.server.engine.accounts.activity import (
@@ -19,7 +19,7 @@ from emulator.server.engine.accounts.activity import (
     MIN_INTERVAL_MS,
     StreamMessage,
 )
-from emulator.server.openapi.declarations import Resource, SuccessResponse, const, doc, refers_to
+from emulator.server.openapi.declarations import Resource, SuccessResponse, doc, refers_to
 
 _EVENT_STREAM = "text/event-stream"
 _RETRY_MS = 1_000
@@ -44,21 +44,10 @@ class StreamQuery(Struct, frozen=True):
     ] = None
 
 
-class EventJson(Struct, frozen=True):
-    """An event, with the payment at that instant."""
-
-    id: Annotated[types.EventId, doc("Its identifier, as in its webhooks.")]
-    object: Annotated[str, const("event")]
-    type: types.EventType
-    timestamp: types.At
-    mode: Mode
-    data: types.PaymentText
-
-
 class EventList(Struct, frozen=True):
     """The events, newest first."""
 
-    data: list[Annotated[msgspec.Raw, refers_to("Event")]]
+    data: list[Annotated[msgspec.Raw, refers_to("PaymentEvent")]]
     has_more: types.HasMore
 
 
@@ -74,7 +63,7 @@ async def list_events(call: Call, query: EventListQuery) -> EventList:
     return EventList([msgspec.Raw(body) for body in found[:limit]], has_more=len(found) > limit)
 
 
-@operation("GET /events/{event_id}", "The event.", errors.UnknownEvent, content="Event")
+@operation("GET /events/{event_id}", "The event.", errors.UnknownEvent, content=PaymentEvent)
 async def get_event(call: Call, path: EventPath) -> object:
     """Retrieve an event.
 

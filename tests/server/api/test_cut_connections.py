@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.processes import Server, serving
 from tests.server.app.test_connections import create_request, raw
-from tests.world import TEST_KEY, headers, order
+from tests.world import headers, order
 
 
 @pytest.fixture(scope="module")
@@ -121,20 +121,6 @@ def test_a_latency_keeps_a_client_waiting_past_its_own_time_out(server: Server) 
         with pytest.raises(TimeoutError):
             client.recv(1)
     assert_the_retry_is_the_replay(server)
-
-
-def test_a_program_that_ends_does_not_wait_for_a_latency(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    with serving(logs=tmp_path_factory.mktemp("ending")) as server:
-        fail(server, {"latency": "5m"})
-        with socket.create_connection(("127.0.0.1", server.api_port)) as client:
-            client.sendall(create_request(json.dumps(order()).encode()))
-            while server.request("GET", "/_emulator/faults").status != 200:
-                pass
-            assert server.stop() == 0
-            assert TEST_KEY not in server.stderr
-            assert "Traceback" not in server.stderr
 
 
 def test_a_429_on_the_wire_says_when_to_retry(server: Server) -> None:
