@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 from emulator import __version__
 from emulator.diagrams import counted_marks
 from emulator.domain.errors import Refusal, UnknownRoute
-from emulator.domain.instants import format_instant
+from emulator.domain.instants import format_instant, rate_number
 from emulator.domain.message_text import escape_controls
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import METHODS
@@ -34,6 +34,7 @@ from emulator.server.assets import DIRECTORY, Assets
 from emulator.server.dashboard import checklist, sections, webhooks
 from emulator.server.dashboard.payment_diagram import attempt_mark
 from emulator.server.dashboard.view_request import ROOT, ControlApi, ViewRequest
+from emulator.server.engine.accounts.clock_service import ClockState
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.payments.payments import CheckoutAddress
 from emulator.summaries import PaymentSummary
@@ -217,14 +218,14 @@ class Dashboard:
 
     async def _header(self, page: ViewRequest) -> Mapping[str, Any]:
         """The clock and the newest accounts; last, also the page's account and the oldest one."""
-        clock = await page.get("/clock")
+        clock = await self._engine.clock_service.read(page.owner.account)
         revision = self._engine.activity.revision(page.owner)
         pause_ms = self._engine.webhooks.deliveries.pause_left_ms(page.owner)
         accounts = sorted(self._engine.accounts.all(), key=lambda each: -each.number)
         listed = {page.owner.account, accounts[-1]}
         more = [each for each in accounts[MAX_LISTED_ACCOUNTS:] if each in listed]
         return {
-            "clock": clock,
+            "clock": _clock(clock),
             "wall_now": format_instant(round(self._engine.wall.now_ms())),
             "profile": page.owner.account.profile,
             "revision": revision,
@@ -257,6 +258,16 @@ class Dashboard:
             "openapi": f"{base}/_emulator/openapi/v1.json",
             "control_openapi": f"{base}/_emulator/openapi/control.json",
         }
+
+
+def _clock(state: ClockState) -> Mapping[str, Any]:
+    due = state.next
+    return {
+        "now": format_instant(state.now),
+        "frozen": state.is_frozen,
+        "rate": None if state.is_frozen else rate_number(state.rate_thousandths),
+        "next": None if due is None else {**due._asdict(), "at": format_instant(due.at)},
+    }
 
 
 def _is_item(page: ViewRequest) -> bool:
@@ -320,8 +331,9 @@ def _mark(status: int | None, last_good: int = 399) -> Markup:
 
 # Most deliveries of a list have the same results.
 @lru_cache
-def _marks(statuses: tuple[int | None, ...]) -> Markup:
+def _marks(results: str) -> Markup:
     """The results of the attempts of a delivery, equal neighbours once with their number."""
+    statuses = [int(status) for status in results.split(",") if status]
     html = "".join(
         f'<span class="mark{" bad" if mark.is_failed else ""}">{mark.text}'
         f"{f' ×{count}' if count > 1 else ''}</span> "

@@ -49,7 +49,7 @@ async def checklist(page: ViewRequest) -> Mapping[str, Any]:
     """
     is_judged = "judged" in page.query or not await _has_many_records(page)
     items = (await page.get("/checklist"))["data"] if is_judged else None
-    urls = {name: each["url"] for name, each in (await page.endpoints()).items()}
+    urls = {name: each.url for name, each in page.endpoints.items()}
     groups = {each["id"]: await _grouped(page, each["evidence"], urls) for each in items or ()}
     shown = [
         name

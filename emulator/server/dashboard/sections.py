@@ -83,8 +83,7 @@ async def payment_list(page: ViewRequest) -> Mapping[str, Any]:
         "next_cursor": listed["next_cursor"],
         "curl": page.curl("/payments", **query),
         "max_compared": MAX_COMPARED_PAYMENTS,
-        "unauthorized": await page.get("/unauthorized"),
-        "shown_unauthorized": 1,
+        "unauthorized": page.unauthorized(1),
         "next_payment": {
             text: {
                 "description": f"The next payment: {text}.",
@@ -103,13 +102,12 @@ async def _first_payment_steps(
     """Which steps of its first payment an account has completed; None after all, and for others."""
     if len(payments) > MAX_GUIDED:
         return None
-    endpoints = (await page.get("/webhook_endpoints"))["data"]
     deliveries = (await page.get("/deliveries", limit=str(ROWS_PER_PAGE)))["data"]
     attempts = [attempt for each in deliveries for attempt in each["attempts"][::-1]]
     steps = {
         "payment": next(iter(payments), None),
         "is_paid": any(each["completed_at"] for each in payments),
-        "endpoint": next(iter(endpoints), None),
+        "endpoint": next(iter(page.endpoints.values()), None),
         "attempt": next(iter(attempts), None),
         "is_received": any(200 <= (attempt["status"] or 0) < 300 for attempt in attempts),
     }
@@ -121,7 +119,7 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
     detail = await page.get(f"/payments/{page.item}")
     payment = detail["payment"]
     newest = (await page.get("/deliveries", payment=payment["id"], limit=MAX_ENTRIES))["data"]
-    urls = {each["id"]: each["url"] for each in (await page.endpoints()).values()}
+    urls = {name: each.url for name, each in page.endpoints.items()}
     endpoint = page.query.get("endpoint")
     diagram = payment_diagram(
         detail, await requests_of(page, detail), newest[::-1], urls, endpoint=endpoint
@@ -182,8 +180,7 @@ async def request_list(page: ViewRequest) -> Mapping[str, Any]:
         "next_cursor": entries[-1].id.decode() if len(found) > ROWS_PER_PAGE else None,
         "curl": page.curl("/requests", **page.query),
         "overflowed": page.owner.journal.has_overflowed,
-        "unauthorized": await page.get("/unauthorized"),
-        "shown_unauthorized": ROWS_PER_PAGE,
+        "unauthorized": page.unauthorized(ROWS_PER_PAGE),
         "kinds": page.owner.journal.kinds(),
         "warnings": page.owner.journal.warnings(),
         "filters": {name: page.query.get(name, "") for name in REQUEST_FILTERS},

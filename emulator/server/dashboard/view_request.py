@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -12,9 +13,12 @@ import msgspec
 from starlette.types import ASGIApp, Message, Scope
 
 from emulator.domain.accounts import Mode
+from emulator.domain.instants import format_instant
+from emulator.domain.webhooks import RegisteredEndpoint
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.journal import JournalEntry
+from emulator.server.openapi.members import word_of
 from emulator.server.storage.deliveries import DeliveryFilter
 from emulator.summaries import PaymentSummary
 
@@ -86,11 +90,12 @@ class ViewRequest:
     def owner(self) -> Owner:
         """The account and mode, by default the test mode of the first account.
 
-        Raises UnknownAccount.
+        Raises UnknownAccount, InvalidField.
         """
         account_id, accounts = self.subject.get("account"), self.engine.accounts
         account = accounts.first if account_id is None else accounts.get(account_id)
-        return account.owner(Mode(self.subject.get("mode", Mode.TEST)))
+        mode = self.subject.get("mode")
+        return account.owner(Mode.TEST if mode is None else Mode(word_of(mode, Mode, "mode").value))
 
     async def summaries(self, names: Iterable[str | None]) -> dict[str, PaymentSummary]:
         """The existing ones of the payments with these ids."""
@@ -100,10 +105,17 @@ class ViewRequest:
         """A call of the control API on this account and mode. Raises the refusals of the call."""
         return await self.control.get(path, self._parameters(query))
 
-    async def endpoints(self) -> dict[str, Any]:
+    @property
+    def endpoints(self) -> dict[str, RegisteredEndpoint]:
         """The webhook endpoints of the account and mode, by id."""
-        listed = await self.get("/webhook_endpoints")
-        return {endpoint["id"]: endpoint for endpoint in listed["data"]}
+        return {each.id: each for each in self.engine.webhooks.endpoints.all(self.owner)}
+
+    def unauthorized(self, limit: int) -> Mapping[str, Any]:
+        """The number of requests without a valid key, and the newest ones."""
+        found = self.engine.accounts.unauthorized
+        newest = islice(reversed(found.newest), limit)
+        rows = [{**each._asdict(), "at": format_instant(each.at)} for each in newest]
+        return {"count": found.count, "data": rows}
 
     def address(self, section: str, item: str | None = None, /, **query: str | None) -> str:
         """The address of a page of the same account and mode; None leaves a parameter out."""

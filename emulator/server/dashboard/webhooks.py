@@ -3,18 +3,15 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
 from emulator.domain.instants import format_instant
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryState, Profile
-from emulator.scenarios.webhook_form_file import webhook_form_of
 from emulator.server.dashboard.payment_diagram import url_text
 from emulator.server.dashboard.verification import attempt_commands
 from emulator.server.dashboard.view_request import ROWS_PER_PAGE, ViewRequest
-from emulator.server.engine.delivery.deliveries import DeliveryRow
-from emulator.summaries import PaymentSummary
 
 _EVENT = "evt_"
 
@@ -36,21 +33,20 @@ async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
         failing = await service.rows(owner, replace(selection, failing=True), limit=ROWS_PER_PAGE)
         known = {each.id for each in failing}
         rows = [*failing, *(each for each in newest if each.id not in known)]
-    endpoints = await page.endpoints()
-    urls = {name: endpoint["url"] for name, endpoint in endpoints.items()}
+    endpoints = page.endpoints
+    urls = {name: endpoint.url for name, endpoint in endpoints.items()}
     states: Counter[str] = Counter()
     counts: Counter[str] = Counter()
-    for state, endpoint, count in await service.kinds(owner):
+    kinds, failures = await service.groups(owner)
+    for state, endpoint, count in kinds:
         states[state] += count
         counts[endpoint] += count
     shown_urls = {name: url_text(urls, name) for name in {*urls, *counts}}
-    can_fail = bool(states.keys() & {DeliveryState.FAILED, DeliveryState.PENDING})
-    failures = await service.failures(owner) if can_fail else []
     return {
         "failures": [(name, each, format_instant(each.since)) for name, each in failures],
         "states": states.most_common(),
         "counts": counts.most_common(),
-        "deliveries": [_row(each, shown_urls) for each in rows],
+        "deliveries": rows,
         "next_cursor": newest[-1].id if has_more else None,
         "curl": page.curl("/deliveries", **page.query),
         "endpoints": endpoints,
@@ -59,34 +55,6 @@ async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
         "delivery_states": [state.value for state in DeliveryState],
         "profiles": [profile.value for profile in Profile],
     }
-
-
-class ListedDelivery(NamedTuple):
-    """The row of a delivery; `at` is the next attempt if one `is_due`, else the creation."""
-
-    id: str
-    payment: PaymentSummary | None
-    type: str
-    url: str
-    status: str
-    statuses: tuple[int | None, ...]
-    at: str
-    is_due: bool
-
-
-def _row(row: DeliveryRow, shown_urls: Mapping[str, str]) -> ListedDelivery:
-    delivery = row.delivery
-    at = delivery.created_at if delivery.due_at is None else delivery.due_at
-    return ListedDelivery(
-        id=row.id,
-        payment=row.payment,
-        type=row.event_type,
-        url=shown_urls[row.endpoint_id],
-        status=delivery.state.value,
-        statuses=row.statuses,
-        at=format_instant(at),
-        is_due=delivery.due_at is not None,
-    )
 
 
 async def delivery_details(page: ViewRequest) -> Mapping[str, Any]:
@@ -107,11 +75,11 @@ async def delivery_details(page: ViewRequest) -> Mapping[str, Any]:
 async def _details(
     page: ViewRequest, deliveries: list[Any], payment: str | None
 ) -> Mapping[str, Any]:
-    endpoints = await page.endpoints()
+    endpoints = page.endpoints
     summary = (await page.summaries([payment])).get(payment or "")
     for delivery in deliveries:
         endpoint = endpoints.get(delivery["endpoint"])
-        form = None if endpoint is None else webhook_form_of(endpoint["format"])
+        form = None if endpoint is None else endpoint.form
         for attempt in delivery["attempts"]:
             attempt.update(attempt_commands(attempt["request"], form))
         delivery["curl"] = page.curl(f"/deliveries/{delivery['id']}")

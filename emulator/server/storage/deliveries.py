@@ -157,9 +157,8 @@ _MAX_DELIVERIES_PER_STATEMENT = 500
 _ATTEMPTS = (
     f"SELECT {_ATTEMPT_COLUMNS} FROM attempts WHERE delivery IN ({{}}) ORDER BY delivery, number"
 )
-_RESULTS = "SELECT delivery, status FROM attempts WHERE delivery IN ({}) ORDER BY delivery, number"
 _NEWEST = (
-    f"SELECT {_COLUMNS} FROM deliveries {{}} position BETWEEN ?1 AND ?2"
+    "SELECT {columns} FROM deliveries {where} position BETWEEN ?1 AND ?2"
     " AND (?3 IS NULL OR endpoint = ?3) AND (?4 IS NULL OR state = ?4)"
     " AND (?5 IS NULL OR event IS NOT NULL AND"
     " ?5 = coalesce((SELECT type FROM events WHERE position = deliveries.event),"
@@ -169,20 +168,14 @@ _NEWEST = (
     " AND (NOT ?7 OR state = 'failed' OR state = 'pending' AND attempts > 0)"
     " ORDER BY position DESC LIMIT ?8"
 )
-_NEWEST_OF_ALL = _NEWEST.format("NOT INDEXED WHERE")
-_NEWEST_OF_PAYMENT = _NEWEST.format("INDEXED BY deliveries_by_payment WHERE payment = ?9 AND")
-_FAILURES = (
-    "SELECT endpoint, last_status, last_error, (SELECT cause FROM attempts"
-    " WHERE delivery = newest ORDER BY number DESC LIMIT 1), count, since FROM"
-    " (SELECT endpoint, last_status, last_error, max(position) AS newest, count(*) AS count,"
-    " min(created_at) AS since FROM deliveries WHERE position BETWEEN ? AND ?"
-    " AND (state = 'failed' OR state = 'pending' AND attempts > 0)"
-    " AND coalesce(last_status, last_error) IS NOT NULL"
-    " GROUP BY endpoint, last_status, last_error) ORDER BY count DESC, endpoint"
+_OF_ALL, _OF_PAYMENT = (
+    "NOT INDEXED WHERE",
+    "INDEXED BY deliveries_by_payment WHERE payment = ?9 AND",
 )
-_KINDS = (
-    "SELECT state, endpoint, count(*) FROM deliveries WHERE position BETWEEN ? AND ?"
-    " GROUP BY state, endpoint"
+_LISTED_COLUMNS = (
+    "position, endpoint, payment, event, (SELECT status FROM events WHERE position = event),"
+    " created_at, state, due_at, (SELECT group_concat(coalesce(status, 0)) FROM"
+    " (SELECT status FROM attempts WHERE delivery = deliveries.position ORDER BY number))"
 )
 _PUT_REDIRECT = "INSERT OR REPLACE INTO redirects (payment, moment, until) VALUES (?, ?, ?)"
 _LEFT_EARLY = (
@@ -211,18 +204,22 @@ class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
     failing: bool = False
 
 
-class Failures(msgspec.Struct, frozen=True):
-    """Failing deliveries to one endpoint whose last attempts had one result; `since` the oldest.
+class ListedDelivery(NamedTuple):
+    """A delivery as a list shows it.
 
-    `cause` is that of the newest one.
+    `event_status` is None for a ping and for the creation of a payment. `results` are the statuses
+    of the attempts, oldest first, with commas between them; 0 without a response.
     """
 
+    position: int
     endpoint: int
-    status: int | None
-    error: str | None
-    cause: str | None
-    count: int
-    since: Instant
+    payment: int | None
+    event: int | None
+    event_status: str | None
+    created_at: Instant
+    state: str
+    due_at: Instant | None
+    results: str | None
 
 
 def put(tx: Transaction, deliveries: Sequence[Delivery]) -> None:
@@ -323,14 +320,6 @@ def attempts(tx: Transaction, positions: Sequence[int]) -> dict[int, list[Attemp
     return found
 
 
-def results(tx: Transaction, positions: Sequence[int]) -> dict[int, list[int | None]]:
-    """The statuses of the attempts of deliveries, oldest first; None without a response."""
-    found: dict[int, list[int | None]] = {position: [] for position in positions}
-    for position, status in tx.execute(_RESULTS.format(_marks(positions)), positions):
-        found[position].append(status)
-    return found
-
-
 def newest(
     tx: Transaction,
     owner: int,
@@ -345,6 +334,28 @@ def newest(
     With `is_over`, an endpoint has responded to the delivery, or no attempt is left. Raises
     UnknownPayment, UnknownEndpoint.
     """
+    rows = _newest(tx, owner, selection, _COLUMNS, limit, before, is_over=is_over)
+    return [_ROWS.value(row) for row in rows]
+
+
+def listed(
+    tx: Transaction, owner: int, selection: DeliveryFilter, *, limit: int, before: int | None
+) -> list[ListedDelivery]:
+    """As `newest`, with what a list shows of each."""
+    rows = _newest(tx, owner, selection, _LISTED_COLUMNS, limit, before, is_over=False)
+    return [ListedDelivery._make(row) for row in rows]
+
+
+def _newest(
+    tx: Transaction,
+    owner: int,
+    selection: DeliveryFilter,
+    columns: str,
+    limit: int,
+    before: int | None,
+    *,
+    is_over: bool,
+) -> Iterable[tuple[Any, ...]]:
     first, last = positions_of(owner)
     if before is not None:
         last = before - 1
@@ -356,20 +367,8 @@ def newest(
     filters = (endpoint, selection.status, selection.event, is_over, selection.failing)
     values = (first, last, *filters, limit)
     if payment is None:
-        rows = tx.execute(_NEWEST_OF_ALL, values)
-    else:
-        rows = tx.execute(_NEWEST_OF_PAYMENT, (*values, payment))
-    return [_ROWS.value(row) for row in rows]
-
-
-def failures(tx: Transaction, owner: int) -> list[Failures]:
-    """An owner's failing deliveries by endpoint and result, the most frequent ones first."""
-    return [Failures(*row) for row in tx.execute(_FAILURES, positions_of(owner))]
-
-
-def kinds(tx: Transaction, owner: int) -> list[tuple[str, int, int]]:
-    """The states and endpoints of an owner's deliveries, with counts."""
-    return tx.execute(_KINDS, positions_of(owner)).fetchall()
+        return tx.execute(_NEWEST.format(columns=columns, where=_OF_ALL), values)
+    return tx.execute(_NEWEST.format(columns=columns, where=_OF_PAYMENT), (*values, payment))
 
 
 def put_redirect(tx: Transaction, payment: int, moment: RedirectMoment, *, until: Instant) -> None:

@@ -33,7 +33,6 @@ _GET = (
     f"SELECT {_COLUMNS} FROM events WHERE position = ?1"
     f" UNION ALL {_CREATIONS} WHERE position = ?2 AND first_event = ?1"
 )
-_STATUSES = "SELECT position, status FROM events WHERE position IN ({})"
 _OF_PAYMENT = (
     f"{_CREATIONS} WHERE position = ?1 UNION ALL SELECT {_COLUMNS} FROM events"
     " INDEXED BY events_by_payment WHERE payment = ?1 ORDER BY 1"
@@ -112,12 +111,6 @@ def insert(tx: Transaction, owner: int, new_events: Sequence[NewEvent]) -> int:
 def next_position(tx: Transaction, owner: int) -> int:
     """The position of the owner's next event."""
     return tx.next_position("events", owner, count=0)
-
-
-def statuses(tx: Transaction, positions: Sequence[int]) -> dict[int, Status]:
-    """The statuses that payments took on at events, except at their creation."""
-    rows = tx.execute(_STATUSES.format(", ".join("?" * len(positions))), positions)
-    return {position: STATUSES[status] for position, status in rows}
 
 
 def get(tx: Transaction, position: int, payment: int) -> Event:

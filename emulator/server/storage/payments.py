@@ -323,9 +323,12 @@ def summaries(tx: Transaction, positions: Sequence[int]) -> dict[int, PaymentSum
             status=status,
             reason=reason,
             at=format_instant(created_at),
-            **dict(zip(("due", "acknowledged", "failed"), webhooks, strict=True)),
+            due=due,
+            acknowledged=sent,
+            failed=failed,
         )
         for position, name, metadata, amount_minor, status, reason, created_at, *webhooks in rows
+        for due, sent, failed in (webhooks,)
     }
     return {position: found[position] for position in positions if position in found}
 

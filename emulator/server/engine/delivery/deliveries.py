@@ -4,11 +4,13 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from emulator import ids
 from emulator.domain.errors import DeliveryNotPending, UnknownDelivery, UnknownEndpoint
+from emulator.domain.instants import format_instant
 from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import EVENT_TYPES, PING, UNKNOWN_EVENT_TYPE, Status
 from emulator.domain.webhooks import (
@@ -24,10 +26,11 @@ from emulator.server.engine.delivery.attempts import DeliveryJob, delivery_id, d
 from emulator.server.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS, Dispatcher
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.context import StateContext, StateService
-from emulator.server.storage import accounts, deliveries, events, payments
-from emulator.server.storage.batch import Transaction, first_position
+from emulator.server.storage import accounts, deliveries, delivery_groups, payments
+from emulator.server.storage.batch import LAST_ORDINAL, Transaction, first_position
 from emulator.server.storage.database import reads, writes
-from emulator.server.storage.deliveries import Delivery, DeliveryFilter, Failures
+from emulator.server.storage.deliveries import Delivery, DeliveryFilter, ListedDelivery
+from emulator.server.storage.delivery_groups import Failures
 from emulator.summaries import PaymentSummary
 
 MAX_ROWS_PER_READ = 50
@@ -56,15 +59,20 @@ class DeliveryDetail(Struct, frozen=True, kw_only=True):
         return tampered_body(self.form, event, other, variants.body)
 
 
-class DeliveryRow(Struct, frozen=True, kw_only=True):
-    """A delivery as a list shows it; `statuses` are the results of its attempts, oldest first."""
+class DeliveryRow(NamedTuple):
+    """A delivery as a list shows it; `at` is the next attempt if one `is_due`, else the creation.
+
+    `results` are those of its attempts, as in `ListedDelivery`.
+    """
 
     id: str
-    delivery: Delivery
-    event_type: str
     payment: PaymentSummary | None
+    event_type: str
     endpoint_id: str
-    statuses: tuple[int | None, ...]
+    state: str
+    results: str
+    at: str
+    is_due: bool
 
 
 class Deliveries(StateService):
@@ -82,7 +90,9 @@ class Deliveries(StateService):
         They are read in parts, because writes wait while a part is read. Raises UnknownPayment,
         UnknownEndpoint, and InvalidField for `before`.
         """
-        before = await self._position_before(owner, selection)
+        before = None
+        if selection.before is not None:
+            before = await self._database.read(lambda tx: _position_before(tx, owner, selection))
         details: list[DeliveryDetail] = []
         while len(details) < limit:
             before = details[-1].job.delivery.position if details else before
@@ -97,28 +107,15 @@ class Deliveries(StateService):
         self, owner: Owner, selection: DeliveryFilter, *, limit: int
     ) -> list[DeliveryRow]:
         """As `newest`, without the requests and the responses of the attempts."""
-        before = await self._position_before(owner, selection)
 
         def read(tx: Transaction) -> list[DeliveryRow]:
-            found = deliveries.newest(tx, owner.number, selection, limit=limit, before=before)
+            before = _position_before(tx, owner, selection)
+            found = deliveries.listed(tx, owner.number, selection, limit=limit, before=before)
             return _rows(tx, owner, found)
 
         # A filter may search all deliveries.
         is_short = selection == _ALL or self._database.has_few("deliveries", owner.number)
         return await self._database.read(read, is_long=not is_short)
-
-    @reads()
-    def _position_before(
-        self, tx: Transaction, owner: Owner, selection: DeliveryFilter
-    ) -> int | None:
-        """Raises InvalidField."""
-        if selection.before is None:
-            return None
-        try:
-            return _find(tx, owner, selection.before).position
-        except UnknownDelivery:
-            accepted = "the id of a delivery of this account and mode"
-            raise not_accepted("before", selection.before, accepted) from None
 
     async def _newest(
         self,
@@ -185,20 +182,24 @@ class Deliveries(StateService):
         return await self._make(before, endpoint, Trigger.RESEND)
 
     @reads(scans="deliveries")
-    def failures(self, tx: Transaction, owner: Owner) -> list[tuple[str, Failures]]:
-        """The failing deliveries by endpoint and result, with the ids of the endpoints."""
-        identities = accounts.endpoint_identities(tx, owner.number)
-        found = deliveries.failures(tx, owner.number)
-        return [(identities[each.endpoint][0], each) for each in found]
+    def groups(
+        self, tx: Transaction, owner: Owner
+    ) -> tuple[list[tuple[str, str, int]], list[tuple[str, Failures]]]:
+        """The states and the ids of the endpoints of the deliveries, with counts.
 
-    @reads(scans="deliveries")
-    def kinds(self, tx: Transaction, owner: Owner) -> list[tuple[str, str, int]]:
-        """The states and the ids of the endpoints of the deliveries, with counts."""
+        With the failing ones by endpoint and result, with the ids of the endpoints.
+        """
         identities = accounts.endpoint_identities(tx, owner.number)
-        return [
-            (state, identities[endpoint][0], count)
-            for state, endpoint, count in deliveries.kinds(tx, owner.number)
-        ]
+        found = delivery_groups.groups(tx, owner.number)
+        return (
+            [(each.state, identities[each.endpoint][0], each.count) for each in found],
+            [(identities[each.endpoint][0], each) for each in delivery_groups.failures(tx, found)],
+        )
+
+    async def failures(self, owner: Owner) -> list[tuple[str, Failures]]:
+        """The failing deliveries by endpoint and result, with the ids of the endpoints."""
+        _, failures = await self.groups(owner)
+        return failures
 
     async def resend_failing(self, owner: Owner, endpoint: str) -> tuple[list[DeliveryDetail], int]:
         """Send the newest failing deliveries of an endpoint once more; they, and the number left.
@@ -331,26 +332,39 @@ def _find(tx: Transaction, owner: Owner, name: str) -> Delivery:
     return delivery
 
 
-def _rows(tx: Transaction, owner: Owner, found: Sequence[Delivery]) -> list[DeliveryRow]:
+def _position_before(tx: Transaction, owner: Owner, selection: DeliveryFilter) -> int | None:
+    """Raises InvalidField."""
+    if selection.before is None:
+        return None
+    try:
+        return _find(tx, owner, selection.before).position
+    except UnknownDelivery:
+        accepted = "the id of a delivery of this account and mode"
+        raise not_accepted("before", selection.before, accepted) from None
+
+
+def _rows(tx: Transaction, owner: Owner, found: Sequence[ListedDelivery]) -> list[DeliveryRow]:
     identities = accounts.endpoint_identities(tx, owner.number)
-    results = deliveries.results(tx, [each.position for each in found])
     summaries = payments.summaries(tx, [*{each.payment for each in found if each.payment}])
-    statuses = events.statuses(tx, [each.event for each in found if each.event])
     return [
         DeliveryRow(
-            id=delivery_id(owner, each),
-            delivery=each,
-            event_type=(
-                EVENT_TYPES[statuses.get(each.event, Status.PENDING)]
-                if each.event is not None
-                else (PING if each.payment is None else UNKNOWN_EVENT_TYPE)
-            ),
-            payment=summaries.get(each.payment or 0),
-            endpoint_id=identities[each.endpoint][0],
-            statuses=tuple(results[each.position]),
+            ids.delivery_id(owner.stream, each.position & LAST_ORDINAL),
+            summaries.get(each.payment or 0),
+            _event_type(each),
+            identities[each.endpoint][0],
+            each.state,
+            each.results or "",
+            format_instant(each.created_at if each.due_at is None else each.due_at),
+            each.due_at is not None,
         )
         for each in found
     ]
+
+
+def _event_type(listed: ListedDelivery) -> str:
+    if listed.event is None:
+        return PING if listed.payment is None else UNKNOWN_EVENT_TYPE
+    return EVENT_TYPES[payments.STATUSES[listed.event_status or Status.PENDING]]
 
 
 def _details(tx: Transaction, owner: Owner, found: Sequence[Delivery]) -> list[DeliveryDetail]:
