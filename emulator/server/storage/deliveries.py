@@ -165,7 +165,8 @@ _NEWEST = (
     f" '{EVENT_TYPES[Status.PENDING]}'))"
     " AND (NOT ?6 OR state <> 'pending' OR EXISTS"
     " (SELECT 1 FROM attempts WHERE delivery = deliveries.position AND status IS NOT NULL))"
-    " AND (NOT ?7 OR state = 'failed' OR state = 'pending' AND attempts > 0)"
+    " AND (NOT ?7 OR state IN ('failed', 'pending')"
+    " AND coalesce(last_status, last_error) IS NOT NULL)"
     " ORDER BY position DESC LIMIT ?8"
 )
 _OF_ALL, _OF_PAYMENT = (

@@ -5,14 +5,15 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from emulator.domain.instants import Instant
+from emulator.domain.webhooks import DeliveryState
 from emulator.server.storage.batch import Transaction, positions_of
 
 _GROUPS = (
-    "SELECT state, endpoint, last_status, last_error, count(*), min(position), max(position),"
-    " state = 'failed' OR state = 'pending' AND attempts > 0 AS is_failing"
-    " FROM deliveries WHERE position BETWEEN ? AND ?"
-    " GROUP BY state, endpoint, last_status, last_error, is_failing"
+    "SELECT state, endpoint, last_status, last_error, count(*), min(position), max(position)"
+    " FROM deliveries INDEXED BY deliveries_by_result WHERE endpoint BETWEEN ? AND ?"
+    " GROUP BY endpoint, state, last_status, last_error"
 )
+_FAILING = (DeliveryState.FAILED, DeliveryState.PENDING)
 _SINCE_AND_CAUSE = (
     "SELECT created_at, (SELECT cause FROM attempts WHERE delivery = ?2"
     " ORDER BY number DESC LIMIT 1) FROM deliveries WHERE position = ?1"
@@ -32,7 +33,6 @@ class Group(Struct, frozen=True):
     count: int
     oldest: int
     newest: int
-    is_failing: bool
 
 
 class Failures(Struct, frozen=True):
@@ -59,7 +59,7 @@ def failures(tx: Transaction, groups: Iterable[Group]) -> list[Failures]:
     failing: dict[tuple[int, int | None, str | None], list[Group]] = {}
     for each in groups:
         # A ping whose attempt was not made, because the program ended, has no result.
-        if each.is_failing and (each.status or each.error):
+        if each.state in _FAILING and (each.status or each.error):
             failing.setdefault((each.endpoint, each.status, each.error), []).append(each)
     found: list[Failures] = []
     for (endpoint, status, error), equal in failing.items():

@@ -124,6 +124,8 @@ CREATE TABLE deliveries (
 
 CREATE INDEX deliveries_due ON deliveries (endpoint, due_at, sequence) WHERE due_at IS NOT NULL;
 CREATE INDEX deliveries_by_payment ON deliveries (payment);
+-- For the counts of the dashboard; an endpoint's position begins with its owner.
+CREATE INDEX deliveries_by_result ON deliveries (endpoint, state, last_status, last_error);
 
 -- The body of a request is not stored: the event and `tamper` produce the same bytes again.
 CREATE TABLE attempts (
