@@ -174,7 +174,7 @@ _OF_ALL, _OF_PAYMENT = (
     "INDEXED BY deliveries_by_payment WHERE payment = ?9 AND",
 )
 _LISTED_COLUMNS = (
-    "position, endpoint, payment, event, (SELECT status FROM events WHERE position = event),"
+    "position, endpoint, payment, event, (SELECT type FROM events WHERE position = event),"
     " created_at, state, due_at, (SELECT group_concat(coalesce(status, 0)) FROM"
     " (SELECT status FROM attempts WHERE delivery = deliveries.position ORDER BY number))"
 )
@@ -194,7 +194,7 @@ class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
     """A selection of an owner's deliveries; None does not restrict it.
 
     `before`, `payment` and `endpoint` are ids, `event` is the type of the event.
-    With `failing`, they have failed, or their last scheduled attempt has.
+    With `failing`, they have failed, or their last attempt has.
     """
 
     before: str | None = None
@@ -208,7 +208,7 @@ class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
 class ListedDelivery(NamedTuple):
     """A delivery as a list shows it.
 
-    `event_status` is None for a ping and for the creation of a payment. `results` are the statuses
+    `event_type` is None for a ping and for the creation of a payment. `results` are the statuses
     of the attempts, oldest first, with commas between them; 0 without a response.
     """
 
@@ -216,7 +216,7 @@ class ListedDelivery(NamedTuple):
     endpoint: int
     payment: int | None
     event: int | None
-    event_status: str | None
+    event_type: str | None
     created_at: Instant
     state: str
     due_at: Instant | None

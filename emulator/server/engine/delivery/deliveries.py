@@ -364,7 +364,7 @@ def _rows(tx: Transaction, owner: Owner, found: Sequence[ListedDelivery]) -> lis
 def _event_type(listed: ListedDelivery) -> str:
     if listed.event is None:
         return PING if listed.payment is None else UNKNOWN_EVENT_TYPE
-    return EVENT_TYPES[payments.STATUSES[listed.event_status or Status.PENDING]]
+    return listed.event_type or EVENT_TYPES[Status.PENDING]
 
 
 def _details(tx: Transaction, owner: Owner, found: Sequence[Delivery]) -> list[DeliveryDetail]:
