@@ -154,8 +154,6 @@ class FileContext(Notes):
         super().__init__(source)
         self.forms = forms
         self.names = PaymentNames()
-        self.steps_count = 0
-        self.repeat_depth = 0
 
 
 class Entry(NamedTuple):

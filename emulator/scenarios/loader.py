@@ -33,7 +33,6 @@ from emulator.scenarios.values import (
     FaultRule,
     List,
     Pay,
-    Repeat,
     Scenario,
     Step,
     Transition,
@@ -228,8 +227,6 @@ def method_warnings(scenarios: Iterable[Scenario], methods: Collection[str]) -> 
 def _methods_in(steps: Sequence[Step]) -> Iterator[str | None]:
     for step, next_step in pairwise((*steps, None)):
         match step:
-            case Repeat():
-                yield from _methods_in(step.steps)
             case Pay() | Transition():
                 yield step.method
             case Create() if not _expects_refusal(next_step):

@@ -23,7 +23,7 @@ from emulator.scenarios.payment_rules import (
     OUTCOMES,
 )
 from emulator.scenarios.script import SCRIPT, SCRIPT_STEP, STEP, step_schema
-from emulator.scenarios.values import Json, List, Repeat, Scenario, Step, VariantKind
+from emulator.scenarios.values import Json, List, Scenario, Step, VariantKind
 from emulator.scenarios.webhook_faults import WEBHOOK_RULE, WEBHOOK_THEN, WEBHOOKS
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./:@?=&%+-]*(?<!:)|[0-9.]+(?:ms|s|m|h|d)", re.ASCII)
@@ -137,9 +137,7 @@ step_json = SCRIPT_STEP.write
 
 def step_text(step: Step) -> str:
     [(name, content)] = step_json(step).items()
-    if isinstance(step, Repeat):
-        content = {"times": step.times}
-    elif isinstance(step, List):
+    if isinstance(step, List):
         content = {key: _unquoted_number(value) for key, value in content.items()}
     return f"{name}: {_flow(content)}"
 

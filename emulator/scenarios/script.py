@@ -3,7 +3,6 @@
 The step `expect` checks a payment or the last response.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from emulator.domain.payment import Reason
@@ -30,13 +29,10 @@ from emulator.scenarios.mappings import (
     needs,
 )
 from emulator.scenarios.script_steps import ACTION_STEPS, REQUEST_STEPS, StepType
-from emulator.scenarios.values import Expect, FieldCheck, Json, Place, Repeat, Step
+from emulator.scenarios.values import Expect, FieldCheck, Json, Place, Step
 
 MAX_SCRIPT_STEPS = 1_000
-MAX_EXECUTED_STEPS = 100_000
-MAX_REPEATS = 10_000
-MAX_REPEAT_DEPTH = 3
-# The name of the schema of one step, since steps can contain steps.
+# The name of the schema of one step.
 STEP = "script_step"
 
 
@@ -153,15 +149,6 @@ class _ScriptStep(Kind[Step]):
     """One step; the names that it uses must have been given by the steps before it."""
 
     def read(self, entry: Entry) -> Step | None:
-        context = entry.context
-        context.steps_count += 1
-        if context.steps_count == MAX_SCRIPT_STEPS + 1:
-            entry.note(
-                f"a script must not have more than {MAX_SCRIPT_STEPS:,} steps, "
-                "those inside 'repeat' counted too"
-            )
-        if context.steps_count > MAX_SCRIPT_STEPS:
-            return None
         if not isinstance(entry.node, MapNode):
             entry.refuse("a mapping of its name to its value, such as 'advance: 30s'")
             return None
@@ -218,46 +205,7 @@ def _read_several(entry: Entry, pairs: Pairs) -> None:
 SCRIPT_STEP = _ScriptStep()
 
 
-class _Steps(ListOf[Step]):
-    """The steps of the script."""
-
-    def read(self, entry: Entry) -> tuple[Step, ...] | None:
-        steps = super().read(entry)
-        executed = 0
-        for step in steps or ():
-            before, executed = executed, executed + steps_played([step])
-            if before <= MAX_EXECUTED_STEPS < executed:
-                entry.context.add(
-                    step.place.line,
-                    step.place.column,
-                    f"a script must not play more than {MAX_EXECUTED_STEPS:,} steps, "
-                    f"but up to here it plays {executed:,}",
-                )
-        return steps
-
-    def schema(self) -> JsonSchema:
-        return {**super().schema(), "maxItems": MAX_SCRIPT_STEPS}
-
-
-def steps_played(steps: Sequence[Step]) -> int:
-    """The number of executed steps: repeated ones count as often as they are repeated."""
-    return sum(
-        step.times * steps_played(step.steps) if isinstance(step, Repeat) else 1 for step in steps
-    )
-
-
-class _Repeat(MappingOf[dict[str, Any]]):
-    def read(self, entry: Entry) -> dict[str, Any] | None:
-        context = entry.context
-        if context.repeat_depth == MAX_REPEAT_DEPTH:
-            entry.note(f"'repeat' must not be nested deeper than {MAX_REPEAT_DEPTH} levels")
-        context.repeat_depth += 1
-        value = super().read(entry)
-        context.repeat_depth -= 1
-        return value
-
-
-SCRIPT = _Steps(SCRIPT_STEP, "a list of steps", "a step")
+SCRIPT = ListOf(SCRIPT_STEP, "a list of steps", "a step", at_most=MAX_SCRIPT_STEPS)
 SCRIPT_STEPS = {
     **REQUEST_STEPS,
     **ACTION_STEPS,
@@ -266,27 +214,6 @@ SCRIPT_STEPS = {
         EXPECT,
         "Checks what must be true at this point.",
         {"payment": "order", "status": "refunded"},
-    ),
-    "repeat": StepType(
-        Repeat,
-        _Repeat(
-            dict,
-            {
-                "times": Key(
-                    WholeNumber(at_most=MAX_REPEATS),
-                    "The number of runs.",
-                    required="how often, such as 3",
-                ),
-                "steps": Key(
-                    ListOf(SCRIPT_STEP, "a list of steps", "a step", at_least=1),
-                    "The steps to repeat, at least one. "
-                    f"`repeat` nests up to {MAX_REPEAT_DEPTH} levels.",
-                    required="a list of steps",
-                ),
-            },
-        ),
-        "Runs steps several times.",
-        {"times": 3, "steps": [{"retrieve": "order"}, {"advance": "1s"}]},
     ),
 }
 

@@ -241,13 +241,6 @@ class Expect(_Placed, frozen=True, kw_only=True):
     checks: tuple[FieldCheck, ...] = ()
 
 
-class Repeat(_Placed, frozen=True, kw_only=True):
-    """Runs steps several times."""
-
-    times: int
-    steps: "tuple[Step, ...]"
-
-
 Step = (
     Create
     | Retrieve
@@ -259,7 +252,6 @@ Step = (
     | AdvanceStep
     | AddFault
     | Expect
-    | Repeat
 )
 
 

@@ -57,9 +57,8 @@ def test_an_unknown_method_of_a_request_in_a_script_is_a_warning_of_check(tmp_pa
     steps = {
         "create: {methods: [telebirr, first]}": "first",
         "list: {method: second}": "second",
-        "repeat: {times: 2, steps: [create: {as: order, methods: [third, 3]}]}": "third",
-        "repeat: {times: 2, steps: [transition: {payment: order, status: completed, "
-        "method: fourth}]}": "fourth",
+        "create: {as: order, methods: [third, 3]}": "third",
+        "transition: {payment: order, status: completed, method: fourth}": "fourth",
         # Their refusals are expected.
         "create: {methods: [fifth]}": "",
         "expect: {http_status: 400}": "",

@@ -22,7 +22,7 @@ from emulator.http.exchange import (
 )
 from emulator.scenarios.loader import load_paths, parse_scenario
 from emulator.scenarios.runner.assertions import REFUSAL_CHECKS
-from emulator.scenarios.script import MAX_EXECUTED_STEPS, MAX_SCRIPT_STEPS, SCRIPT_STEPS
+from emulator.scenarios.script import MAX_SCRIPT_STEPS, SCRIPT_STEPS
 from emulator.server.control.requests import RequestQuery
 from emulator.server.engine.accounts.clock_service import MAX_ADVANCE_MS
 from emulator.server.engine.delivery.attempts import DELAYS_MS
@@ -129,7 +129,6 @@ LIMITS = [
     (WEBHOOKS, RELIABLE, f"{MAX_CONCURRENT_ATTEMPTS} attempts are under way"),
     (WEBHOOKS, "Looking at deliveries", f"For {ROTATION_OVERLAP_MS // UNIT_MS['h']} hours"),
     (FORMAT, None, f"at most {MAX_SCRIPT_STEPS:,} steps"),
-    (FORMAT, None, f"at most {MAX_EXECUTED_STEPS:,} with all repeats"),
     (FORMAT, None, f"filled in: {DEFAULT_ORDER['amount']} cents in {DEFAULT_ORDER['currency']}"),
     (REQUESTS, None, f"the newest {MAX_ENTRIES:,} requests"),
     (REQUESTS, None, f"at most {MAX_JOURNAL_BYTES // 1_048_576} MiB"),

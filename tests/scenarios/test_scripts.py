@@ -6,8 +6,7 @@ import pytest
 
 from emulator.scenarios.entries import Problem, ScenarioError
 from emulator.scenarios.loader import parse_scenario
-from emulator.scenarios.script import steps_played
-from emulator.scenarios.values import Create, Expect, FieldCheck, Place, Repeat, Step
+from emulator.scenarios.values import Create, Expect, FieldCheck, Place, Step
 from tests.tables import rows
 
 HEAD = "version: 1\nname: case\nscript:\n"
@@ -42,7 +41,7 @@ def at(line: int, column: int = 5) -> Place:
 
 
 def test_every_step_and_every_check_knows_its_place() -> None:
-    *steps, expect, repeat = script_of(
+    *steps, expect = script_of(
         """\
   - create: {as: order, amount: 15000, methods: [telebirr], unknown: {colour: red}}
   - retrieve: order
@@ -58,10 +57,6 @@ def test_every_step_and_every_check_knows_its_place() -> None:
       payment: order
       status: failed
       events: [payment.created]
-  - repeat:
-      times: 3
-      steps:
-        - create:
 """
     )
     assert [step.place for step in steps] == [at(line) for line in range(4, 14)]
@@ -73,7 +68,6 @@ def test_every_step_and_every_check_knows_its_place() -> None:
             FieldCheck(place=at(17, 7), key="events", expected=["payment.created"]),
         ),
     )
-    assert repeat == Repeat(place=at(18), times=3, steps=(Create(place=at(21, 11)),))
 
 
 def test_a_script_may_be_empty_or_absent() -> None:
@@ -84,25 +78,8 @@ def test_a_script_may_be_empty_or_absent() -> None:
 # --- names
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [
-        "  - create: {as: order}\n  - create: {as: order}\n  - cancel: order\n",
-        """\
-  - create: {as: first}
-  - repeat:
-      times: 2
-      steps:
-        - create: {as: second}
-        - cancel: second
-        - cancel: first
-  - cancel: second
-""",
-    ],
-    ids=["a name may be given again", "repeated and later steps use the names of earlier ones"],
-)
-def test_a_name_can_be_used_after_it_was_given(steps: str) -> None:
-    assert script_of(steps)
+def test_a_name_may_be_given_again() -> None:
+    assert script_of("  - create: {as: order}\n  - create: {as: order}\n  - cancel: order\n")
 
 
 def test_many_unknown_names_are_noted_without_hints() -> None:
@@ -113,45 +90,13 @@ def test_many_unknown_names_are_noted_without_hints() -> None:
     assert problems[-1].message.endswith("before this step")
 
 
-# --- repeating, and limits
-
-
-def test_repeats_nest_three_levels_deep() -> None:
-    inner = "{advance: 1s}, {list: {}}"
-    for _ in range(3):
-        inner = f"{{repeat: {{times: 2, steps: [{inner}]}}}}"
-    (repeat,) = script_of(f"  - {inner}\n")
-    assert steps_played([repeat]) == 16
-
-
-def test_a_script_plays_at_most_a_hundred_thousand_steps() -> None:
-    ten = ", ".join(["{list: }"] * 10)
-    (repeat,) = script_of(f"  - repeat: {{times: 10000, steps: [{ten}]}}\n")
-    assert steps_played([repeat]) == 100_000
-    assert_one_problem(
-        f"  - repeat: {{times: 10000, steps: [{ten}]}}\n  - list:\n  - list:\n",
-        5,
-        5,
-        "a script must not play more than 100,000 steps, but up to here it plays 100,001",
-    )
-    nested = f"{{repeat: {{times: 10000, steps: [{ten}]}}}}"
-    assert_one_problem(
-        f"  - repeat: {{times: 10000, steps: [{nested}]}}\n",
-        4,
-        5,
-        "a script must not play more than 100,000 steps, but up to here it plays 1,000,000,000",
-    )
+# --- limits
 
 
 def test_a_script_has_at_most_a_thousand_steps() -> None:
     assert len(script_of("  - list:\n" * 1_000)) == 1_000
-    body = ", ".join(["{list: }"] * 998)
-    assert script_of(f"  - repeat: {{times: 1, steps: [{body}]}}\n  - list:\n")
-    message = "a script must not have more than 1,000 steps, those inside 'repeat' counted too"
-    assert_one_problem("  - list:\n" * 1_500, 1_004, 5, message)
-    assert_one_problem(
-        f"  - repeat: {{times: 1, steps: [{body}]}}\n  - list:\n  - list:\n", 6, 5, message
-    )
+    message = "script must have 0 to 1,000 entries (got 1,001)"
+    assert_one_problem("  - list:\n" * 1_001, 4, 3, message)
 
 
 # --- JSON values
@@ -191,11 +136,3 @@ def test_an_exponent_is_text_in_yaml_and_a_number_in_json() -> None:
     assert dict(create.members)["metadata"] == {
         "a": 1000.0, "b": 0.00001, "c": "1e3", "d": 1.5e300, "e": 1e16, "f": 0.5,
     }  # fmt: skip
-
-
-def test_steps_that_are_repeated_by_alias_count_each_time() -> None:
-    first = "  - repeat: {times: 10, steps: &s [{list: }]}\n"
-    text = first + "  - repeat: {times: 9, steps: *s}\n" * 499
-    assert len(script_of(text)) == 500
-    (problem,) = problems_of(f"{text}  - list:\n")
-    assert problem.message.startswith("a script must not have more than 1,000 steps")

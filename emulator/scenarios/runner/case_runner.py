@@ -1,8 +1,9 @@
 """Plays a case in its own account until its first failure."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from emulator.clock import SystemClock
 from emulator.http import emulator_calls as calls
@@ -26,7 +27,7 @@ from emulator.scenarios.runner.step_executor import (
 )
 from emulator.scenarios.runner.trace import WebhookInbox, collect_trace
 from emulator.scenarios.scenario_file import step_name, step_text
-from emulator.scenarios.values import Expect, Place, Repeat, Step
+from emulator.scenarios.values import Expect, Place, Step
 
 ACCOUNT_SETTINGS: Mapping[str, object] = {"clock": "frozen@2026-01-01T00:00:00Z", "seed": 0}
 """The settings of the account in which a script is played, the same in every run."""
@@ -68,12 +69,11 @@ def _account_settings(case: Case, context: RunContext) -> dict[str, object]:
 
 def expects_webhooks(script: Sequence[Step]) -> bool:
     """Whether a script needs a receiver of webhooks."""
-    return any(
-        expects_webhooks(step.steps)
-        if isinstance(step, Repeat)
-        else isinstance(step, Expect) and any(check.key in WEBHOOK_CHECKS for check in step.checks)
-        for step in script
-    )
+    return any(_has_check(step, WEBHOOK_CHECKS) for step in script)
+
+
+def _has_check(step: Step | None, keys: Collection[str]) -> bool:
+    return isinstance(step, Expect) and any(check.key in keys for check in step.checks)
 
 
 async def play(
@@ -162,13 +162,12 @@ class _CaseRun:
         if receiver is not None and expects_webhooks(case.scenario.script):
             self.inbox = WebhookInbox(client, self._executor)
         self._assertions = Assertions(client, self.names, self.inbox)
-        self._turns: tuple[int, ...] = ()
 
     async def play(self) -> Failure | None:
         """Play the script; return why it failed. Raises PaymentsEmulatorError."""
         try:
             await self._prepare()
-            await self._play_steps(self._case.scenario.script, following=None)
+            await self._play_steps(self._case.scenario.script)
             if self.endpoints_of is not None:
                 await self._executor.advance(0)
         except ImpossibleStep as impossible:
@@ -206,24 +205,13 @@ class _CaseRun:
         if self.inbox is not None:
             await self._client.send(calls.DELETE_ENDPOINT(self.inbox.endpoint_id))
 
-    async def _play_steps(self, script: Sequence[Step], *, following: Step | None) -> None:
-        """Play steps; `following` is the step after the last one. Raises _CaseFailed."""
-        for step, next_step in zip(script, (*script[1:], following), strict=True):
-            if isinstance(step, Repeat):
-                await self._repeat(step, next_step)
-            elif isinstance(step, Expect):
+    async def _play_steps(self, script: Sequence[Step]) -> None:
+        """Raises _CaseFailed."""
+        for step, next_step in zip_longest(script, script[1:]):
+            if isinstance(step, Expect):
                 self._record(step, failure=await self._assertions.failure(step))
             else:
                 await self._execute(step, next_step)
-
-    async def _repeat(self, step: Repeat, next_step: Step | None) -> None:
-        self._record(step)
-        outer = self._turns
-        for turn in range(1, step.times + 1):
-            self._turns = (*outer, turn)
-            following = next_step if turn == step.times else step.steps[0]
-            await self._play_steps(step.steps, following=following)
-        self._turns = outer
 
     async def _execute(self, step: Step, next_step: Step | None) -> None:
         if self.inbox is not None:
@@ -240,7 +228,7 @@ class _CaseRun:
         if response.is_error or not isinstance(step, _UNEXAMINED_STEPS):
             self._assertions.last = response
         failure = None
-        if response.is_error and not _accepts_refusal(next_step):
+        if response.is_error and not _has_check(next_step, REFUSAL_CHECKS):
             failure = Failure(place=step.place, message=_refusal_message(step, response))
         self._record(step, outcome, failure)
 
@@ -254,7 +242,6 @@ class _CaseRun:
             text=step_text(step),
             outcome="" if outcome is None else outcome.text,
             at=self._executor.now,
-            turns=self._turns,
             payment=None if outcome is None else outcome.payment,
             status=0 if outcome is None else outcome.response.status,
             is_refused=outcome is not None and outcome.response.is_error,
@@ -265,12 +252,6 @@ class _CaseRun:
         self._report_step(played)
         if failure is not None:
             raise _CaseFailed(failure)
-
-
-def _accepts_refusal(step: Step | None) -> bool:
-    while isinstance(step, Repeat):
-        step = step.steps[0]
-    return isinstance(step, Expect) and any(check.key in REFUSAL_CHECKS for check in step.checks)
 
 
 def _refusal_message(step: Step, response: HttpResponse) -> str:

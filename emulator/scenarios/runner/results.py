@@ -85,9 +85,8 @@ class Failure(Struct, frozen=True, kw_only=True):
 class PlayedStep(Struct, frozen=True, kw_only=True):
     """A step that was played: `number` counts the steps of the case, `at` is virtual time.
 
-    `turns` are the iterations of the `repeat` steps around it, the outermost first. `payment` is
-    the id of its payment, `outcome` a short description, `status` the response's status, 0 without
-    a response. `is_replay` is whether the response repeated an earlier one.
+    `payment` is the id of its payment, `outcome` a short description, `status` the response's
+    status, 0 without a response. `is_replay` is whether the response repeated an earlier one.
     """
 
     step: Step
@@ -95,17 +94,11 @@ class PlayedStep(Struct, frozen=True, kw_only=True):
     text: str
     outcome: str
     at: str
-    turns: tuple[int, ...] = ()
     payment: str | None = None
     status: int = 0
     is_refused: bool = False
     is_replay: bool = False
     failure: Failure | None = None
-
-    @property
-    def is_first_turn(self) -> bool:
-        """Whether it is the first iteration of all `repeat` steps around it."""
-        return all(turn == 1 for turn in self.turns)
 
 
 class TracedEvent(Struct, frozen=True, kw_only=True):

@@ -109,8 +109,8 @@ class StepExecutor:
             case values.Pay() | values.CustomerAnswer() | values.Cancel() | values.Transition():
                 payment_id = self._names.id_of(step.payment)
                 return _outcome(await self._client.send(_action(step, payment_id)), payment_id)
-            case values.Expect() | values.Repeat():
-                raise AssertionError("the case runner executes these steps")
+            case values.Expect():
+                raise AssertionError("the case runner executes this step")
 
     async def _create(self, step: values.Create) -> StepOutcome:
         body = {**DEFAULT_ORDER, **dict(step.members)}

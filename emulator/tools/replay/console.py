@@ -14,7 +14,6 @@ from emulator.scenarios.runner.results import (
     Row,
     RowMark,
 )
-from emulator.scenarios.values import Repeat, Step
 from emulator.tools.replay.coverage import Coverage, Group
 
 MAX_FAILURE_LINES = 40
@@ -27,36 +26,14 @@ _MARGIN = 2
 _VERDICT_WIDTH = 8
 
 
-class StepFilter:
-    """Selects the steps to show: of repeated steps the first turn, and a turn that failed."""
-
-    def __init__(self) -> None:
-        self._hidden: list[PlayedStep] = []
-
-    def add(self, step: PlayedStep) -> list[PlayedStep]:
-        """The steps to show now that this step was played."""
-        if step.is_first_turn:
-            return [step]
-        if self._hidden and self._hidden[-1].turns != step.turns:
-            self._hidden.clear()
-        self._hidden.append(step)
-        return self._hidden if step.failure is not None else []
-
-
-def shown_steps(steps: Sequence[PlayedStep]) -> list[PlayedStep]:
-    step_filter = StepFilter()
-    return [shown for step in steps for shown in step_filter.add(step)]
-
-
 def step_line(step: PlayedStep, paint: Paint, width: int | None = None) -> str:
     """The verdict, the text and the outcome; the text of a successful step is cut to the width."""
-    indent = "  " * len(step.turns)
-    tail = (f"  → {step.outcome}" if step.outcome else "") + turn_text(step)
+    tail = f"  → {step.outcome}" if step.outcome else ""
     text = step.text
     if width is not None and step.failure is None:
-        available = width - _MARGIN - _VERDICT_WIDTH - len(indent) - len(tail)
+        available = width - _MARGIN - _VERDICT_WIDTH - len(tail)
         text = _cut(text, max(available, MIN_STEP_WIDTH))
-    line = _verdict_line(indent + text, paint, has_passed=step.failure is None, indent=_MARGIN)
+    line = _verdict_line(text, paint, has_passed=step.failure is None, indent=_MARGIN)
     return line + paint("dim", tail)
 
 
@@ -69,13 +46,8 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def turn_text(step: PlayedStep) -> str:
-    """The turn of a repeated step; empty for the first one."""
-    return "" if step.is_first_turn else f"  (iteration {', '.join(map(str, step.turns))})"
-
-
 def step_lines(steps: Sequence[PlayedStep], paint: Paint, width: int | None = None) -> list[str]:
-    return [step_line(step, paint, width) for step in shown_steps(steps)]
+    return [step_line(step, paint, width) for step in steps]
 
 
 def payment_lines(result: CaseResult, paint: Paint) -> list[str]:
@@ -193,28 +165,28 @@ class Printer:
         self._paint = paint
         self._shows_steps = shows_steps
         self._width = width
-        # Of the case that is played.
-        self._filter: StepFilter | None = None
+        # Whether the title of the case that is played has been printed.
+        self._has_title = False
 
     def step_played(self, case: Case, step: PlayedStep) -> None:
         if self._shows_steps:
-            shown = self._filter_of(case).add(step)
-            self._print(*(step_line(each, self._paint, self._width) for each in shown))
+            self._print_title(case)
+            self._print(step_line(step, self._paint, self._width))
         elif self._width is not None:
-            count = count_steps(case.scenario.script)
+            count = len(case.scenario.script)
             line = f"        {case.name}  step {step.number} of {count}"
             self._write(ERASE_LINE + line[: self._width - 1])
 
     def case_ended(self, result: CaseResult) -> None:
         if self._shows_steps:
-            self._filter_of(result.case)
+            self._print_title(result.case)
             self._print(*payment_lines(result, self._paint))
             if result.failure is not None:
                 self._print("", *failure_lines(result, result.failure, self._paint))
         else:
             erase = "" if self._width is None else ERASE_LINE
             self._print(erase + case_line(result, self._paint))
-        self._filter = None
+        self._has_title = False
         self.results.append(result)
 
     def print_failures(self) -> None:
@@ -228,12 +200,10 @@ class Printer:
                 self._print("", self._title(result.case), *lines, "")
                 self._print(*failure_lines(result, result.failure, self._paint))
 
-    def _filter_of(self, case: Case) -> StepFilter:
-        """The filter of the case that is played, below its title."""
-        if self._filter is None:
-            self._filter = StepFilter()
+    def _print_title(self, case: Case) -> None:
+        if not self._has_title:
+            self._has_title = True
             self._print(*([""] if self.results else []), self._title(case))
-        return self._filter
 
     def _title(self, case: Case) -> str:
         return f"{self._paint('bold', case.name)}  {escape_controls(case.source)}"
@@ -241,11 +211,3 @@ class Printer:
     def _print(self, *lines: str) -> None:
         if lines:
             self._write("".join(f"{line}\n" for line in lines))
-
-
-def count_steps(script: Sequence[Step]) -> int:
-    """The number of steps that are played if none fails; repeated steps count each time."""
-    return sum(
-        1 + step.times * count_steps(step.steps) if isinstance(step, Repeat) else 1
-        for step in script
-    )

@@ -26,10 +26,8 @@ from emulator.summary_html import summary_html
 from emulator.tools.replay.case_diagram import case_diagram
 from emulator.tools.replay.console import (
     failure_lines,
-    shown_steps,
     step_lines,
     summary_line,
-    turn_text,
 )
 from emulator.tools.replay.coverage import coverage_of
 
@@ -76,7 +74,7 @@ def _reported(result: CaseResult, has_details: bool) -> ReportedCase:
     return ReportedCase(
         result=result,
         diagram=case_diagram(result) if has_details else None,
-        steps=shown_steps(result.steps),
+        steps=result.steps,
         names={payment_id: name for name, payment_id in result.names.items()},
         webhooks=list(zip(webhooks, copy_texts(webhooks), strict=True)),
         has_details=has_details,
@@ -122,7 +120,6 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
     "moment": moment_text,
     "summary": summary_html,
     "event_kind": _event_kind,
-    "turn_text": turn_text,
 }
 
 

@@ -197,15 +197,6 @@ async def test_webhooks_arrive_in_order_and_verified(player: Player) -> None:
     ]
 
 
-async def test_webhooks_may_be_expected_in_a_repeat_alone(player: Player) -> None:
-    await player.passes(
-        """
-        - create: {as: order}
-        - repeat: {times: 2, steps: [{expect: {webhooks: [payment.created]}}]}
-        """
-    )
-
-
 TAMPERED = """
 webhooks:
   - {when: {event: payment.created}, then: {tamper: body}}

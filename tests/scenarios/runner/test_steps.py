@@ -130,15 +130,6 @@ PASSING = {
         - pay: {payment: order, phone: "0900000001"}
         - expect: {payment: order, status: completed}
     """,
-    "a refusal may be expected at the beginning of a repeat and after its end": """
-        - create: {amount: 1}
-        - repeat:
-            times: 2
-            steps:
-              - expect: {code: invalid_amount}
-              - create: {amount: 1}
-        - expect: {param: amount}
-    """,
     "after a refusal a name keeps its payment": """
         - create: {as: order, amount: 500}
         - create: {as: order, amount: 1}
@@ -209,26 +200,6 @@ async def test_a_fault_applies_after_its_step(player: Player) -> None:
         """
     )
     assert [request.fault is None for request in result.trace.requests] == [True, False, True]
-
-
-async def test_a_repeat_plays_its_steps_several_times(player: Player) -> None:
-    result = await player.passes(
-        """
-        - repeat:
-            times: 2
-            steps:
-              - create: {as: order}
-              - repeat: {times: 3, steps: [{retrieve: order}]}
-        - expect: {events: [payment.created, payment.created]}
-        """
-    )
-    assert [step.turns for step in result.steps] == [
-        (),
-        *((1,), (1,), (1, 1), (1, 2), (1, 3)),
-        *((2,), (2,), (2, 1), (2, 2), (2, 3)),
-        (),
-    ]
-    assert [step.number for step in result.steps] == list(range(1, 13))
 
 
 async def test_the_rules_of_a_disabled_file_apply(player: Player) -> None:

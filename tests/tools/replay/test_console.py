@@ -7,17 +7,16 @@ import pytest
 
 from emulator.reporting import Paint
 from emulator.scenarios.runner.results import CaseResult, Mismatch, Trace, side_by_side
-from emulator.scenarios.scenario_file import step_name, step_text
+from emulator.scenarios.scenario_file import step_text
 from emulator.tools.replay.console import (
     MAX_FAILURE_LINES,
     Printer,
-    count_steps,
     failure_lines,
     note_lines,
     summary_line,
 )
 from emulator.tools.replay.report import junit
-from tests.tools.replay.sample_results import HERE, case, failed, failure, played, result, step
+from tests.tools.replay.sample_results import HERE, failed, failure, played, result, step
 
 PLAIN = Paint(is_on=False)
 
@@ -66,37 +65,15 @@ def test_on_a_terminal_the_line_of_a_case_changes_until_its_end() -> None:
 def test_on_a_terminal_long_lines_are_cut_except_for_the_failed_step(shows_steps: bool) -> None:
     text = f"create: {{metadata: {{note: {'a' * 100}}}}}"
     ended = result(
-        steps=(played(1, text=text, turns=(1,)), played(2, text=text, failure=failure())),
+        steps=(played(1, text=text), played(2, text=text, failure=failure())),
         failure=failure(),
     )
-    ok, failed_line = f"  ok        {text}  → 0 effects", f"  FAILED  {text}  → 0 effects"
-    cut = "  ok        create: {metadata: {note: aaaaaaaa…  → 0 effects"
+    ok, failed_line = f"  ok      {text}  → 0 effects", f"  FAILED  {text}  → 0 effects"
+    cut = "  ok      create: {metadata: {note: aaaaaaaaaa…  → 0 effects"
     assert len(cut) == 60
-    for width, first in ((None, ok), (60, cut), (10, "  ok        create: {metada…  → 0 effects")):
+    for width, first in ((None, ok), (60, cut), (10, "  ok      create: {metada…  → 0 effects")):
         lines = "".join(printed([ended], shows_steps=shows_steps, width=width)).splitlines()
         assert [line for line in lines if "create: {" in line] == [first, failed_line]
-
-
-def test_repeated_steps_count_each_time() -> None:
-    script = "- repeat: {times: 3, steps: [{advance: 1s}, {advance: 2s}]}\n- advance: 1s"
-    assert count_steps(case(script=script).scenario.script) == 8
-
-
-def test_of_a_repeat_the_first_turn_and_the_failed_turn_are_shown() -> None:
-    turns = [(1, "a"), (1, "b"), (2, "a"), (2, "b"), (3, "a")]
-    steps = [
-        played(1, text="repeat: {times: 3}", outcome=""),
-        *(
-            played(number, text=text, outcome="", turns=(turn,))
-            for number, (turn, text) in enumerate(turns, start=2)
-        ),
-        played(7, text="b", outcome="", turns=(3,), failure=failure()),
-    ]
-    ended = result(steps=tuple(steps), failure=failure())
-    assert "".join(printed([ended], shows_steps=True)).splitlines()[1:7] == [
-        *("  ok      repeat: {times: 3}", "  ok        a", "  ok        b"),
-        *("  ok        a  (iteration 3)", "  FAILED    b  (iteration 3)", ""),
-    ]
 
 
 def test_a_single_mismatch_is_reported_at_its_place() -> None:
@@ -160,11 +137,6 @@ def test_notes_name_kept_accounts_and_incomplete_traces() -> None:
 )
 def test_the_text_of_a_step_is_its_yaml(script: str) -> None:
     assert step_text(step(script)) == script
-
-
-def test_the_text_of_a_repeat_has_no_steps() -> None:
-    repeat = step("repeat: {times: 3, steps: [{retrieve: order}]}")
-    assert (step_text(repeat), step_name(repeat)) == ("repeat: {times: 3}", "repeat")
 
 
 def junit_file(*results: CaseResult) -> ElementTree.Element:
