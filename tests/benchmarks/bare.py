@@ -44,12 +44,14 @@ async def payments(request: Request) -> Response:
     return JSONResponse(PAYMENT)
 
 
+# One route for all, since each one more that must be tried costs the limit a tenth.
+app = Starlette(routes=[Route("/v1/payments{rest:path}", payments, methods=["GET", "POST"])])
+
+
 def main() -> None:
     """Serve on the port in the first argument, on the loopback address only."""
-    # One route for all, since each one more that must be tried costs the limit a tenth.
-    route = Route("/v1/payments{rest:path}", payments, methods=["GET", "POST"])
     uvicorn.run(
-        Starlette(routes=[route]),
+        app,
         host="127.0.0.1",
         port=int(sys.argv[1]),
         loop="uvloop",
