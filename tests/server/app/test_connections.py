@@ -105,19 +105,36 @@ def test_a_client_that_expects_100_gets_100_continue(server: Server) -> None:
     assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\n")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of this kind")
+has_limit = pytest.mark.skipif(
+    sys.platform == "win32", reason="Windows has no limit of open files of this kind"
+)
+LIMITED = ("sh", "-c", 'ulimit -n 64; exec "$0" "$@"', *COMMAND)
+
+
+def hold_all_descriptors(server: Server, clients: ExitStack) -> None:
+    for _ in range(80):
+        address = ("127.0.0.1", server.api_port)
+        last = clients.enter_context(socket.create_connection(address, HANGS_AFTER_S))
+    assert last.recv(1) == b"", "the server has no descriptor left for it, and closes it"
+
+
+@has_limit
+def test_a_server_whose_clients_hold_all_descriptors_ends_on_a_signal(tmp_path: Path) -> None:
+    with serving(logs=tmp_path, command=LIMITED) as server, ExitStack() as clients:
+        hold_all_descriptors(server, clients)
+        assert server.stop() == 0
+        assert "Traceback" not in server.stderr
+
+
+@has_limit
 def test_calls_are_answered_while_no_file_can_be_opened(tmp_path: Path) -> None:
-    limited = ("sh", "-c", 'ulimit -n 64; exec "$0" "$@"', *COMMAND)
-    with serving(logs=tmp_path, command=limited) as server, ExitStack() as clients:
+    with serving(logs=tmp_path, command=LIMITED) as server, ExitStack() as clients:
         connection = clients.enter_context(closing(server.connection()))
         assert ask(connection, "GET", "/_emulator/health").status == 200
         pages = clients.enter_context(closing(server.connection(server.checkout_port)))
         pages.connect()
         held = clients.enter_context(ExitStack())
-        for _ in range(80):
-            address = ("127.0.0.1", server.api_port)
-            last = held.enter_context(socket.create_connection(address, HANGS_AFTER_S))
-        assert last.recv(1) == b"", "the server has no descriptor left for it, and closes it"
+        hold_all_descriptors(server, held)
         calls = [
             ("/_emulator/clock/advance", {"seconds": 1}),
             ("/_emulator/webhook_endpoints", {"url": "http://127.0.0.1:1/"}),
