@@ -110,6 +110,11 @@ def is_created_by_owner(request: Request, reply: Reply) -> bool:
     return is_unknown(request, reply) and request.path.rpartition("/")[2] in request.created
 
 
+def is_next(request: Request, reply: Reply) -> bool:
+    """Whether a payment is retrieved by the request after the one that created it."""
+    return retrieved(request, reply) and created(*request.earlier[-1])
+
+
 async def completing(request: Request, serve: Serve) -> Reply:
     """A payment that is retrieved is completed, and is listed as such from then on."""
     retrieved_ids = {
@@ -179,6 +184,7 @@ PLACES = {
     **{name: edit for field in OTHER for name, edit in _with_other(field).items()},
     "retrieves with 202: 7.5 (1.3)": statuses(202, retrieved),
     "retrieves nothing: 4.2.1 4.2.2 7.5": answering(NOT_FOUND, retrieved),
+    "retrieves nothing at once after a create call: 4.2.1": answering(NOT_FOUND, is_next),
     "retrieves no method: 2.1.6 2.1.15 4.2.3": fields(retrieved, method=...),
     "retrieves another id: 4.2.3": fields(retrieved, id=f"pay_{'A' * 24}"),
     "redirects a retrieve: 1.2 4.0.5 4.2.1 4.2.2 4.2.6 4.2.7 5.4 5.5 7.5 7.8 7.9 (1.3)": replying(
