@@ -16,7 +16,7 @@ _PAGE = "docs/reference/webhook-format.md"
 _SCHEMA = webhook_form_schema()
 _MEANINGS = {
     "id": "The event's id.",
-    "timestamp": "The time of the attempt, in seconds since 1970.",
+    "timestamp": "The time of the attempt, as `webhook-timestamp` has it.",
     "body": "The body, byte for byte.",
     "signature": "The signatures, each with its prefix, joined by the separator.",
     "event.id": "The event's id.",
