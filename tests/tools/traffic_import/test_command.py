@@ -217,7 +217,5 @@ def test_a_key_of_a_replay_needs_a_url(tmp_path: Path) -> None:
     output("import", *paid_files(tmp_path), "-o", written)
     expected = "flag --key: expected --url"
     assert usage_error("replay", written, "--key", "test_demo_key") == expected
-    clock = ("--url", NO_EMULATOR, "--clock", "real")
-    assert usage_error("replay", written, "--key", "test_demo_key", *clock) == expected
     wrong = ("--url", NO_EMULATOR, "--key", "x")
     assert usage_error("replay", written, *wrong).startswith("flag --key: expected test_ or live_")
