@@ -17,7 +17,6 @@ from emulator.tools.explore.histories import (
     History,
     build_history,
     histories_of_size,
-    normal_form,
     random_histories,
 )
 from emulator.tools.explore.integration import FileMistake, Integration
@@ -63,9 +62,9 @@ class Limits(Struct, frozen=True, kw_only=True):
 class Exploration:
     """Explores one integration, and counts its histories.
 
-    `existing` and `done` are by size; a history is done if it ran, or differs from one that ran
-    only in the order of independent steps. `usual` has the observations of the smallest histories
-    by title. The time counts from `started_ms`.
+    `existing` and `done` are by size; a history is done if it ran, or one with equal steps ran.
+    `usual` has the observations of the smallest histories by title. The time counts from
+    `started_ms`.
     """
 
     def __init__(
@@ -88,7 +87,6 @@ class Exploration:
         self.limits = limits
         self._session, self._progress = session, progress
         self._started_ms = session.wall.monotonic_ms() if started_ms is None else started_ms
-        self._reads = session.max_reads
         self._kind = (False, False)
         self._concurrency = Concurrency(session.shop.integration.state.within_ms)
         self._seen: set[Steps] = set()
@@ -137,8 +135,7 @@ class Exploration:
                 return
             self.complete_size = size
             if session.observes_reads:
-                session.observes_reads, self._reads = False, session.max_reads
-                self._seen = {normal_form(history.steps, self._reads) for history in histories}
+                session.observes_reads = False
                 for history in histories:
                     await self._ends.calibrate(history, self.observe)
         if limits.draws:
@@ -303,9 +300,8 @@ class Exploration:
             return False
         if self._contains_failure(history):
             return False
-        steps = normal_form(history.steps, self._reads)
-        is_new = steps not in self._seen
-        self._seen.add(steps)
+        is_new = history.steps not in self._seen
+        self._seen.add(history.steps)
         self.equivalent += not is_new
         self.done[len(history.anomalies)] += not is_new
         return is_new

@@ -5,7 +5,7 @@ anomaly in the order of the table ANOMALY_KINDS.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations, count, product
 from operator import itemgetter
 from typing import Any
@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from emulator import ids
 from emulator.tools.explore.anomalies import ANOMALIES, Anomaly
 from emulator.tools.explore.steps import (
-    CHANGES,
     KILLS,
     READ_FAULTS,
     REPEATING,
@@ -146,31 +145,6 @@ def random_histories(seed: int, depth: int, can: Capabilities) -> Iterator[Histo
             seen.add(history.title)
             vain = 0
             yield history
-
-
-def normal_form(steps: Steps, reads: Mapping[str, int]) -> Steps:
-    """The same steps for all histories that an application cannot distinguish.
-
-    `reads` has the most reads of the payment while each event is handled. A fault on a read that
-    does not occur is none. A change of the payment and the delivery of an event are independent
-    where no event leads to a read. A lost event is independent of all.
-    """
-    ordered: list[HistoryStep] = []
-    for step in steps:
-        if step.action is StepAction.LOSE:
-            continue
-        does_fail = READ_FAULTS.get(step.manner, (0,))[0] <= reads.get(step.event, 0)
-        index = len(ordered)
-        while step.action in CHANGES and index and _is_unread(ordered[index - 1], reads):
-            index -= 1
-        ordered.insert(index, step if does_fail else replace(step, manner=Manner.USUAL))
-    return tuple(ordered)
-
-
-def _is_unread(step: HistoryStep, reads: Mapping[str, int]) -> bool:
-    """Whether a step is the delivery of an event, and no event leads to a read."""
-    is_usual = step.manner in (Manner.USUAL, Manner.AT_ONCE)
-    return step.action is StepAction.DELIVER and is_usual and not any(reads.values())
 
 
 def facts(steps: Steps) -> Steps:

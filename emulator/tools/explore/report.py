@@ -66,7 +66,7 @@ def summary_lines(exploration: Exploration) -> list[str]:
     failed += ", 1 failed and was not repeated" * exploration.failed_once
     time = f"{ran:,} ran in {seconds:.1f} s"
     if equivalent:
-        time += f", {equivalent:,} differ from one of them only in the order of independent steps"
+        time += f", {equivalent:,} have the same steps as one of them"
     time += f", {others:,} contain one that failed" if others else ""
     lines = [f"{', '.join(_counts(exploration))}: {failed}", time]
     lines += insufficient_lines(exploration)

@@ -9,7 +9,6 @@ from msgspec import Struct, field
 
 from emulator.clock import SystemClock
 from emulator.domain.instants import format_instant, parse_instant
-from emulator.domain.payment import EVENT_TYPES
 from emulator.domain.user_error import UserError
 from emulator.http import emulator_calls as calls
 from emulator.tools.explore.service import MAX_SHARED, NEWEST, Payment, Service
@@ -19,8 +18,6 @@ from emulator.tools.explore.steps import Manner
 
 # An effect too many may take this many times as long as the slowest expected one so far.
 LAG_FACTOR = 5
-# More reads of the payment while an event is handled make no difference.
-MAX_READS = 2
 # Real time after the response to a webhook in which the application may read the payment.
 MAX_READ_MS = 200
 # Real time between two looks at what the application has done.
@@ -78,18 +75,6 @@ class ExploreSession(Struct):
     def max_wait_ms(self) -> int:
         """How long to wait for an expected state."""
         return self.patience * self.shop.integration.state.max_wait_ms
-
-    @property
-    def max_reads(self) -> dict[str, int]:
-        """The most reads of the payment while each event is handled.
-
-        They are unknown of an event that no history has delivered yet, and of an asynchronous
-        application that reads the payment: it may do so later.
-        """
-        is_reading = self.reads_later or any(self.reads.values())
-        unknown = dict.fromkeys(EVENT_TYPES.values(), MAX_READS * is_reading)
-        is_late = self.reads_later or (self.lag_ms > 0 and is_reading)
-        return unknown if is_late else unknown | self.reads
 
     def read_wait_ms(self, *, expects_read: bool = False) -> int:
         """How long after its response to a webhook the application may read the payment."""

@@ -1,11 +1,10 @@
-"""Histories: which exist, in which order they run, and which are equivalent."""
+"""Histories: which exist, in which order they run, and which have the same facts."""
 
 from itertools import islice
 
 import pytest
 from msgspec.structs import replace
 
-from emulator.domain.payment import EVENT_TYPES
 from emulator.domain.webhooks import STANDARD
 from emulator.scenarios.webhook_form_file import shipped_form
 from emulator.tools.explore.anomalies import ANOMALIES, ANOMALY_BY_NAME, left_out
@@ -14,7 +13,6 @@ from emulator.tools.explore.histories import (
     build_history,
     facts,
     histories_of_size,
-    normal_form,
     random_histories,
     without_repetitions,
 )
@@ -24,8 +22,6 @@ ALL = Capabilities(frozenset({"webhook", "return", "settle", "durable"}))
 ALL_KEYS = ALL.keys | {"again", "between", "tamper", "payment", "common job", "unusual"}
 FULL = replace(ALL, keys=ALL_KEYS)
 UNSIGNED = replace(ALL, form=shipped_form("unsigned"))
-NO_READS = dict.fromkeys(EVENT_TYPES.values(), 0)
-ONE_READ = dict.fromkeys(EVENT_TYPES.values(), 1)
 TIMES = ["later-1h", "later-3d", "night"]
 POLLS = Capabilities(frozenset({"settle"}))
 
@@ -276,41 +272,6 @@ def test_every_anomaly_occurs_and_is_found_by_its_name() -> None:
     occurring |= {a for h in histories_of_size(1, UNSIGNED) for a in h.anomalies}
     assert occurring == set(ANOMALIES)
     assert list(ANOMALY_BY_NAME.values()) == list(ANOMALIES)
-
-
-def test_changes_and_deliveries_are_exchangeable_where_the_shop_does_not_read() -> None:
-    usual, delayed = history("paid"), history("paid", "delayed payment.processing")
-    forms = [
-        [normal_form(h.steps, reads) for h in (usual, delayed)] for reads in (NO_READS, ONE_READ)
-    ]
-    assert [first == second for first, second in forms] == [True, False]
-
-
-def test_the_position_of_a_lost_event_makes_no_other_history() -> None:
-    lost, late = (
-        ("lost payment.processing",),
-        ("late payment.processing", "lost payment.processing"),
-    )
-    forms = {normal_form(history("paid", *n).steps, ONE_READ) for n in (lost, late)}
-    assert len(forms) == 1
-
-
-def test_the_order_of_two_deliveries_is_never_exchanged() -> None:
-    usual, swapped = history("paid"), history("paid", "swapped payment.processing")
-    assert normal_form(usual.steps, NO_READS) != normal_form(swapped.steps, NO_READS)
-
-
-@pytest.mark.parametrize(
-    ("kind", "reads"), [("read-500", 1), ("slow-read", 1), ("second-read-500", 2)]
-)
-def test_a_fault_on_a_read_that_does_not_occur_makes_no_other_history(
-    kind: str, reads: int
-) -> None:
-    usual, faulty = history("paid"), history("paid", f"{kind} payment.completed")
-    for number in range(3):
-        counted = {**NO_READS, "payment.completed": number}
-        forms = [normal_form(h.steps, counted) for h in (usual, faulty)]
-        assert (forms[0] != forms[1]) == (number >= reads)
 
 
 def test_facts_are_equal_whatever_their_order() -> None:
