@@ -154,7 +154,7 @@ def comparison_of(
         key=mask_key(session.key) if session.key else "not recorded",
         other_key=None if other_key is None else mask_key(other_key),
         began_at=began_at,
-        results=tuple(results(findings, accepted=accepted, variants=session.variants)),
+        results=tuple(results(findings, accepted=accepted)),
         requests=len(session.client.responses),
         payments=len(session.created) + len(session.created_by_other),
         hidden_errors=session.hidden_errors,

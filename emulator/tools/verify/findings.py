@@ -1,7 +1,7 @@
 """Findings of checks, and the verdict on each clause that follows from them."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
@@ -108,26 +108,12 @@ def none(wrong: Iterable[str], seen: str) -> tuple[bool, str]:
     return next(((False, text) for text in wrong), (True, seen))
 
 
-def results(
-    findings: Iterable[ClauseFinding], *, accepted: frozenset[str], variants: Set[str]
-) -> list[ClauseResult]:
-    """Every clause of the contract with its verdict, in order.
-
-    `variants` are the names of the variants that the responses had.
-    """
+def results(findings: Iterable[ClauseFinding], *, accepted: frozenset[str]) -> list[ClauseResult]:
+    """Every clause of the contract with its verdict, in order."""
     of_clause: dict[str, Findings] = {clause.number: [] for clause in CLAUSES}
     for finding in findings:
         of_clause[finding.number].append(finding)
-    judged = (_result(clause, of_clause[clause.number], accepted) for clause in CLAUSES)
-    return [_named(result, variants) for result in judged]
-
-
-def _named(result: ClauseResult, variants: Set[str]) -> ClauseResult:
-    """A drift from an assumption with the names of the variants that cause it."""
-    names = ", ".join(name for name in result.clause.variants if name in variants)
-    if not names or result.verdict is not Verdict.DRIFT or result.basis is Basis.STATED:
-        return result
-    return replace(result, seen=f"{result.seen}, as with `--vary {names}`")
+    return [_result(clause, of_clause[clause.number], accepted) for clause in CLAUSES]
 
 
 # The first of these that a clause has is its verdict.

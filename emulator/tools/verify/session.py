@@ -133,12 +133,6 @@ class Session:
         )
 
     @property
-    def variants(self) -> set[str]:
-        """The names of the variants in the responses of an emulator."""
-        values = (response.headers.get("emulator-variant", "") for response in self.responses)
-        return {name for value in values for name in value.split(",")}
-
-    @property
     def lists(self) -> list[ServiceResponse]:
         """All lists that the service returned to the key of the session."""
         return [

@@ -37,14 +37,11 @@ class Run:
     """The findings of each check, in the order of the checks."""
 
     findings: list[list[ClauseFinding]]
-    variants: set[str]
 
     @property
     def results(self) -> list[ClauseResult]:
         findings = [finding for of_check in self.findings for finding in of_check]
-        return results(
-            [*unchecked_findings(), *findings], accepted=frozenset(), variants=self.variants
-        )
+        return results([*unchecked_findings(), *findings], accepted=frozenset())
 
     def drifts(self, basis: Basis) -> set[str]:
         return {
@@ -144,7 +141,7 @@ class Runs:
         async with self.session(change, has_other_key=has_other_key) as session:
             await check_service(session)
             findings = [await run_check(check, session) for check in CHECKS]
-            return Run(findings=findings, variants=session.variants)
+            return Run(findings=findings)
 
     async def compare(
         self, change: Change = unchanged, *, accepted: Sequence[str] = ()
