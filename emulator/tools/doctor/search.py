@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from emulator.clock import SystemClock
 from emulator.domain.hosts import ADD_DOCKER_HOST, DOCKER_HOST, PODMAN_HOST
@@ -22,13 +21,11 @@ from emulator.tools.doctor.report import DoctorFinding, good, note
 SERVICE = "emulator"
 MAX_INTERFACES = 8
 
-_ROUTES = Path("/proc/net/route")
 _BRIDGES = ("docker", "br-", "podman", "cni", "nerdctl")
 # Reserved for documentation: no machine has it, and nothing is sent to it.
 _REMOTE_ADDRESS = ("192.0.2.1", 9)
 _SIOCGIFADDR = 0x8915
 _MAX_NAME_LENGTH = 15
-_DEFAULT_ROUTE = "00000000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,26 +62,11 @@ def read_network() -> LocalNetwork:
     in_container = is_in_container(os.environ)
     # Bridges first, since the number of interfaces that are tried is limited.
     interfaces = sorted(_interfaces(), key=lambda interface: not interface.is_bridge)
-    routes = ""
-    if in_container:
-        with suppress(OSError):
-            routes = _ROUTES.read_text(encoding="ascii")
-    names = (DOCKER_HOST, PODMAN_HOST, default_gateway(routes), SERVICE)
     return LocalNetwork(
         is_in_container=in_container,
         interfaces=tuple(interfaces[:MAX_INTERFACES]),
-        outside=tuple(filter(None, names)) if in_container else (),
+        outside=(DOCKER_HOST, PODMAN_HOST, SERVICE) if in_container else (),
     )
-
-
-def default_gateway(routes: str) -> str | None:
-    """The gateway in a routing table of Linux; None when there is none."""
-    for line in routes.splitlines()[1:]:
-        match line.split():
-            case [_, destination, gateway, *_] if destination == _DEFAULT_ROUTE != gateway:
-                # A number in the byte order of this machine.
-                return socket.inet_ntoa(struct.pack("=I", int(gateway, 16)))
-    return None
 
 
 def _interfaces() -> Iterator[NetworkInterface]:

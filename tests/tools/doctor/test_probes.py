@@ -1,7 +1,6 @@
 """Probes of the doctor: what each finds at emulators that work and at servers that do not."""
 
 import socket
-import struct
 from dataclasses import replace
 
 import pytest
@@ -15,7 +14,6 @@ from emulator.tools.doctor.search import (
     LocalNetwork,
     NetworkInterface,
     Timeouts,
-    default_gateway,
     probe_containers,
     read_network,
 )
@@ -316,15 +314,6 @@ async def test_addresses_for_containers_depend_on_the_network(
     assert findings[0].text.startswith(text)
     assert findings[0].fix == fix
     assert len(findings) == (1 if network.is_in_container else 2)
-
-
-def test_the_gateway_of_a_container_is_in_its_routing_table() -> None:
-    number = struct.unpack("=I", socket.inet_aton("172.17.0.1"))[0]
-    head = "Iface\tDestination\tGateway \tFlags\n"
-    local = "eth0\t000011AC\t00000000\t0001\n"
-    assert default_gateway(f"{head}{local}eth0\t00000000\t{number:08X}\t0003\n") == "172.17.0.1"
-    assert default_gateway(f"{head}{local}eth0\t00000000\t00000000\t0001\n") is None
-    assert default_gateway("") is None
 
 
 def test_the_interfaces_of_this_machine_are_read() -> None:
