@@ -34,7 +34,7 @@ SCRIPT = Path(__file__).with_name("script.yaml")
 PATHS = (
     *("/v1/payments?limit=100", "/_emulator/events", "/_emulator/requests", "/_emulator/clock"),
     *("/_emulator/deliveries", "/_emulator/recording", "/_emulator/scenarios"),
-    *("/_emulator/events/transitions", "/_emulator/unauthorized"),
+    "/_emulator/unauthorized",
 )
 # Of real time, and the free port of the receiver: docs/explanation/determinism.md lists them.
 _REAL = re.compile(

@@ -94,12 +94,9 @@ async def play(
             run = _CaseRun(case, client, context.receiver, report_step, now=now)
             if given is None and not context.is_private:
                 run.endpoints_of = context.client
-            has_rules = bool(case.scenario.checkout)
             try:
                 failure = await run.play()
-                trace = await collect_trace(
-                    client, run.inbox, since=now, has_checkout_rules=has_rules
-                )
+                trace = await collect_trace(client, run.inbox, since=now)
             finally:
                 if given is not None:
                     await run.clean_up()

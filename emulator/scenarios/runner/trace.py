@@ -5,12 +5,13 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from emulator.domain.payment import EVENT_TYPES, Status
+from emulator.domain.payment import Status
 from emulator.domain.webhooks import Tamper
 from emulator.http import emulator_calls as calls
 from emulator.http.client import EmulatorClient
@@ -21,9 +22,6 @@ from emulator.scenarios.values import Json
 from emulator.summaries import payment_summary
 
 MAX_PAYMENTS = 10
-_FAILED = EVENT_TYPES[Status.FAILED]
-# Of an attempt to pay that was not the last; it has no event.
-_FAILED_ATTEMPT = (Status.PROCESSING, Status.PENDING)
 
 
 class Arrival(Struct, frozen=True, kw_only=True):
@@ -127,29 +125,25 @@ def _traced(arrival: Arrival, at: str, *, is_genuine: bool) -> TracedWebhook:
     )
 
 
-async def collect_trace(
-    client: EmulatorClient, inbox: WebhookInbox | None, *, since: str, has_checkout_rules: bool
-) -> Trace:
+async def collect_trace(client: EmulatorClient, inbox: WebhookInbox | None, *, since: str) -> Trace:
     """The latest events, requests and webhooks, and the payments since an instant.
 
     Raises PaymentsEmulatorError.
-
-    Without checkout rules, the redirects are not collected.
     """
     webhooks = [] if inbox is None else await inbox.webhooks()
     deliveries = await _oldest_first(client, calls.DELIVERIES)
     events = await _oldest_first(client, calls.EVENTS)
     requests = await _oldest_first(client, calls.REQUESTS)
-    counts = await client.send(calls.TRANSITIONS)
-    transitions = tuple(
-        (Status(each["source"]), Status(each["target"])) for each in counts.member("data") or ()
-    )
-    are_all_needed = has_checkout_rules or _FAILED_ATTEMPT in transitions
-    needed = [event for event in events if are_all_needed or event["type"] == _FAILED]
     details = [
         await client.send(calls.PAYMENT(payment_id))
-        for payment_id in dict.fromkeys(event["data"]["id"] for event in needed)
+        for payment_id in dict.fromkeys(event["data"]["id"] for event in events)
     ]
+    timelines = [detail.member("timeline") or () for detail in details]
+    transitions = (
+        (Status(before["status"]), Status(after["status"]))
+        for timeline in timelines
+        for before, after in pairwise(timeline)
+    )
     last_reasons = {
         detail.json["payment"]["id"]: detail.json["reason"]
         for detail in details
@@ -158,8 +152,8 @@ async def collect_trace(
     payments = await client.send(calls.NEWEST_PAYMENTS(limit=MAX_PAYMENTS, created_gte=since))
     reasons = {
         entry["id"]: entry["reason"]
-        for detail in details
-        for entry in detail.member("timeline") or ()
+        for timeline in timelines
+        for entry in timeline
         if entry["reason"]
     }
     return Trace(
@@ -172,7 +166,7 @@ async def collect_trace(
             )
             for payment in reversed(payments.member("data") or ())
         ),
-        transitions=transitions,
+        transitions=tuple(dict.fromkeys(transitions)),
         reasons=tuple(dict.fromkeys(reasons.values())),
         redirects=tuple(filter(None, (detail.member("redirect") for detail in details))),
         webhooks=tuple(webhooks),

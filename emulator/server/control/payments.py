@@ -28,7 +28,6 @@ from emulator.server.control.payment_details import (
     payment_text,
 )
 from emulator.server.engine.payments.customer import PhoneAnswer, Submission
-from emulator.server.engine.payments.payment_history import MAX_COUNTED_EVENTS
 from emulator.server.openapi.declarations import (
     JSON,
     JsonObject,
@@ -121,32 +120,6 @@ def _change(
     return operation(
         request_line, "The payment.", errors.UnknownPayment, refusal, content="Payment", body=body
     )
-
-
-class TransitionCount(Struct, frozen=True):
-    """How many payments changed from one status to another."""
-
-    source: Annotated[Status, doc("The status before.")]
-    target: Annotated[Status, doc("The status after.")]
-    count: types.Count
-
-
-class TransitionCounts(Struct, frozen=True):
-    """The transitions that occurred."""
-
-    data: list[TransitionCount]
-
-
-@operation(
-    "GET /events/transitions",
-    "The counts.",
-    description="Counts the changes from one status to another, among the newest"
-    f" {MAX_COUNTED_EVENTS:,} events of the account and mode.",
-)
-async def count_transitions(call: Call) -> TransitionCounts:
-    """Count transitions."""
-    counts = await call.engine.history.transition_counts(call.owner)
-    return TransitionCounts([TransitionCount(*each) for each in counts])
 
 
 @operation(
@@ -273,7 +246,6 @@ PAYMENTS = Resource(
     description="Actions of the customer, changes of the status, and details that `/v1` does not"
     " return. Payments are created with `/v1`.",
     operations=(
-        count_transitions,
         list_payments,
         get_payment,
         pay_payment,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from emulator.domain.instants import Instant
 from emulator.domain.payment import EVENT_TYPES, RETURN, Event, NewEvent, Reason, Status
 from emulator.server.storage.batch import Transaction, positions_of
-from emulator.server.storage.payments import STATUS_WORDS, STATUSES, first_after
+from emulator.server.storage.payments import STATUS_WORDS, first_after
 from emulator.server.storage.rows import RowMapper
 
 _INSERT = "INSERT INTO events (position, payment, at, type, status, method, reason, completed_at)"
@@ -42,14 +42,6 @@ _NEWEST = (
     f" AND type <> '{RETURN}'"
     f" ORDER BY position DESC LIMIT ?4) UNION ALL SELECT * FROM ({_CREATIONS}"
     " WHERE position BETWEEN ?1 AND ?3 ORDER BY position DESC LIMIT ?4) ORDER BY 1 DESC LIMIT ?4"
-)
-# Without an earlier event of the table, the payment was pending.
-_TRANSITION_COUNTS = (
-    "SELECT source, status, count(*) FROM (SELECT status, coalesce((SELECT earlier.status"
-    " FROM events AS earlier INDEXED BY events_by_payment WHERE earlier.payment = events.payment"
-    " AND earlier.position < events.position"
-    " ORDER BY earlier.position DESC LIMIT 1), 'pending') AS source FROM events"
-    " WHERE position BETWEEN ? AND ?) WHERE source <> status GROUP BY source, status"
 )
 _ALL = (
     f"SELECT {_COLUMNS} FROM events WHERE position BETWEEN ?1 AND ?2"
@@ -116,16 +108,6 @@ def next_position(tx: Transaction, owner: int) -> int:
 def get(tx: Transaction, position: int, payment: int) -> Event:
     """The event of a payment at a position."""
     return _EVENT_ROWS.value(tx.execute(_GET, (position, payment)).fetchone())
-
-
-def transition_counts(
-    tx: Transaction, owner: int, *, limit: int
-) -> list[tuple[Status, Status, int]]:
-    """The numbers of changes from one status to another among the owner's newest events."""
-    first, _ = positions_of(owner)
-    last = next_position(tx, owner) - 1
-    rows = tx.execute(_TRANSITION_COUNTS, (max(first, last - limit + 1), last))
-    return [(STATUSES[source], STATUSES[status], count) for source, status, count in rows]
 
 
 def of_payment(tx: Transaction, payment: int) -> list[Event]:

@@ -9,7 +9,6 @@ import httpx
 import pytest
 
 from emulator.domain.payment_methods import BANKS
-from emulator.server.storage.events import transition_counts
 from tests.server.control import refusal
 from tests.server.engine.scenario_world import scenario_world
 from tests.world import LIVE_KEY, METHODS, TEST_KEY, World, headers, order, world
@@ -516,25 +515,6 @@ async def test_each_status_has_its_cause_in_words(
     assert [each["cause"]["by"] for each in seen["timeline"]] == ["request", *kinds]
     caused = [each["event"] for each in seen["actions"] if each["event"]]
     assert caused == [each["id"] for each in seen["timeline"][1:]][: len(caused)]
-
-
-async def test_the_transitions_of_an_account_and_mode_are_counted(emulator: World) -> None:
-    for statuses in (("processing", "completed"), ("processing", "failed", "completed"), ()):
-        payment = await emulator.create()
-        await emulator.transition(payment, *statuses, unusual=True)
-    counts = (await emulator.shown("/events/transitions"))["data"]
-    assert {(each["source"], each["target"]): each["count"] for each in counts} == {
-        ("pending", "processing"): 2,
-        ("processing", "completed"): 1,
-        ("processing", "failed"): 1,
-        ("failed", "completed"): 1,
-    }
-    engine = emulator.app.engine
-    count_newest = partial(transition_counts, owner=engine.accounts.first.test.number, limit=3)
-    newest = await engine.snapshots._database.read(count_newest)
-    assert {source for source, _, _ in newest} == {"failed", "processing"}
-    other_mode = await emulator.control("GET", "/events/transitions?mode=live", key=LIVE_KEY)
-    assert other_mode.json()["data"] == []
 
 
 async def test_the_event_of_a_creation_names_its_request(emulator: World) -> None:

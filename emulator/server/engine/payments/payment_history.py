@@ -18,8 +18,6 @@ from emulator.server.storage.database import reads
 from emulator.server.storage.payments import PageQuery
 from emulator.summaries import PaymentSummary
 
-MAX_COUNTED_EVENTS = 10_000
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentDetail:
@@ -109,15 +107,6 @@ class PaymentHistory(EngineService):
         """
         await self._scheduler.fire_due(owner.account)
         return await self._events(owner, limit, before, among)
-
-    async def transition_counts(self, owner: Owner) -> list[tuple[Status, Status, int]]:
-        """The numbers of changes from one status to another, among the newest events."""
-        await self._scheduler.fire_due(owner.account)
-        return await self._transition_counts(owner)
-
-    @reads(is_long=True)
-    def _transition_counts(self, tx: Transaction, owner: Owner) -> list[tuple[Status, Status, int]]:
-        return events.transition_counts(tx, owner.number, limit=MAX_COUNTED_EVENTS)
 
     @reads(is_long=True)
     def event(self, tx: Transaction, owner: Owner, name: str) -> bytes:
