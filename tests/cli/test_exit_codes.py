@@ -13,9 +13,8 @@ from emulator.cli.commands import EXIT_CODES, cli
 from emulator.cli.explore import exit_code
 from emulator.tools.explore.exploration import Exploration, Limits
 from emulator.tools.explore.report import junit, summary_lines
-from tests.cli.invocation import other_server
-from tests.cli.processes import Server, free_port, run, serving
-from tests.cli.test_json_results import WRONG_SECRET, explored
+from tests.cli.processes import REPOSITORY, Server, free_port, run
+from tests.cli.test_json_results import explored
 from tests.tools.explore.small_shop import small_shop
 from tests.tools.explore.test_waiting import WaitingClock, sharing
 from tests.tools.rehearse.rehearsals import COMPLETE, HAPPY, SHOP_SUITE
@@ -88,24 +87,33 @@ CASES: dict[tuple[str, int], Callable[[str, Path], Words]] = {
     ("verify", 0): lambda url, _: ["--base-url", url, *KEYS],
     ("verify", 2): lambda *_: ["--base-url", NOWHERE, *KEYS],
 }
-# Those that need a server, a shop or a suite of their own.
+# Those that need a server, a shop or a suite of their own, with the tests that show them.
+_EXPLORE, _PROBE = "tests/tools/explore/test_command.py", "tests/tools/test_probe.py"
+_HERE = "tests/cli/test_exit_codes.py"
 OWN_TESTS = {
-    ("serve", 0): "test_serve_ends_with_0_after_a_signal",
-    ("explore", 0): "test_explore_ends_with_1_after_a_failure_and_with_0_without",
-    ("explore", 3): "test_explore_ends_with_3_before_the_required_size_is_complete",
-    ("explore", 1): "test_explore_ends_with_1_after_a_failure_and_with_0_without",
-    ("probe", 0): "test_probe_ends_with_1_after_a_wrong_answer_and_with_0_without",
-    ("probe", 1): "test_probe_ends_with_1_after_a_wrong_answer_and_with_0_without",
-    ("rehearse", 0): "test_rehearse_ends_with_1_after_a_finding_and_with_0_without",
-    ("rehearse", 1): "test_rehearse_ends_with_1_after_a_finding_and_with_0_without",
-    ("trigger", 1): "test_trigger_ends_with_1_if_an_endpoint_fails",
-    ("verify", 1): "test_verify_ends_with_1_after_a_drift",
+    ("serve", 0): ("tests/cli/test_stop.py", "test_a_signal_ends_it_with_exit_code_0"),
+    ("explore", 0): (_EXPLORE, "test_a_correct_shop_has_no_failure"),
+    ("explore", 1): (_EXPLORE, "test_a_race_is_found_saved_and_replayed"),
+    ("explore", 3): (_HERE, "test_explore_ends_with_3_before_the_required_size_is_complete"),
+    ("probe", 0): (_PROBE, "test_the_command_ends_with_0_if_each_answer_is_right"),
+    ("probe", 1): (_PROBE, "test_the_endpoint_of_a_running_emulator_has_the_secret_and_the_form"),
+    ("rehearse", 0): (_HERE, "test_rehearse_ends_with_1_after_a_finding_and_with_0_without"),
+    ("rehearse", 1): (_HERE, "test_rehearse_ends_with_1_after_a_finding_and_with_0_without"),
+    ("trigger", 1): (
+        "tests/cli/test_trigger.py",
+        "test_each_endpoint_without_success_has_its_reason",
+    ),
+    ("verify", 1): (
+        "tests/tools/verify/test_command.py",
+        "test_a_drift_is_printed_and_has_exit_code_1",
+    ),
 }
 
 
 def test_each_exit_code_of_each_command_has_a_test() -> None:
     assert {*CASES, *OWN_TESTS} == {*EXIT_CODES}
-    assert set(OWN_TESTS.values()) <= {*globals()}
+    for file, name in OWN_TESTS.values():
+        assert f"def {name}(" in (REPOSITORY / file).read_text(), name
     assert {command for command, _ in EXIT_CODES} == {*cli.list_commands(click.Context(cli))}
 
 
@@ -116,26 +124,6 @@ def test_a_command_ends_with_its_exit_code(
     words = CASES[command, code](server.url, tmp_path)
     ended = run(command, *words)
     assert ended.returncode == code, ended.stdout + ended.stderr
-
-
-def test_serve_ends_with_0_after_a_signal(tmp_path: Path) -> None:
-    with serving(logs=tmp_path) as server:
-        assert server.stop() == 0
-
-
-def test_explore_ends_with_1_after_a_failure_and_with_0_without(tmp_path: Path) -> None:
-    with small_shop() as shop:
-        flags = (shop.write(tmp_path), *shop.flags, "--depth", "0", "--save", str(tmp_path))
-        assert run("explore", *flags, "--webhook-secret", WRONG_SECRET).returncode == 1
-        assert run("explore", *flags).returncode == 0
-
-
-def test_probe_ends_with_1_after_a_wrong_answer_and_with_0_without(server: Server) -> None:
-    # The bodies that are broken or empty come last.
-    for answers, code in (((200, b""),), 1), (((200, b""),) * 5 + ((400, b""),), 0):
-        with other_server(*answers) as handler:
-            flags = ("--url", server.url, "--webhook-format", "unsigned")
-            assert run("probe", handler, *flags).returncode == code
 
 
 async def test_explore_ends_with_3_before_the_required_size_is_complete(tmp_path: Path) -> None:
@@ -172,19 +160,6 @@ def test_rehearse_ends_with_1_after_a_finding_and_with_0_without() -> None:
     for tests, code in ((HAPPY, 1), (COMPLETE, 0)):
         ended = run("rehearse", "--only", "payments-complete", "--", *SHOP_SUITE, *tests)
         assert ended.returncode == code, ended.stdout
-
-
-def test_trigger_ends_with_1_if_an_endpoint_fails(server: Server) -> None:
-    key = str(server.request("POST", "/_emulator/accounts", {}).json["test_key"])
-    with other_server((500, b"")) as endpoint:
-        server.request("POST", "/_emulator/webhook_endpoints", {"url": endpoint}, key)
-        flags = ("--url", server.url, "--key", key)
-        assert run("trigger", "payment.created", *flags).returncode == 1
-
-
-def test_verify_ends_with_1_after_a_drift(tmp_path: Path) -> None:
-    with serving("--strict", logs=tmp_path) as server:
-        assert run("verify", "--base-url", server.url, *KEYS).returncode == 1
 
 
 def test_the_help_of_a_command_lists_its_exit_codes() -> None:
