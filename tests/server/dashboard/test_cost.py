@@ -1,9 +1,8 @@
 """What pages of the dashboard cost, in calls of functions beside those of a bare route.
 
-A page of a list takes at most 25 times the processor time of a bare route. A test of the time would
-depend on what else the machine does; the calls do not. With the calls of `MAX_CALLS`, the process
-of the emulator took 18 to 24 times as long for a list, so a page that makes more must be measured
-again.
+A page of a list takes at most 25 times the processor time of a bare route. A test of the time
+would depend on what else the machine does; the calls do not. With the calls of `MAX_CALLS`, the
+emulator took 18 to 24 times as long for a list: a page that makes more must be measured again.
 """
 
 import os
