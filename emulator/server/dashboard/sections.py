@@ -124,7 +124,6 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
     diagram = payment_diagram(
         detail, await requests_of(page, detail), newest[::-1], urls, endpoint=endpoint
     )
-    scenarios = await page.get("/scenarios")
     is_asked = any(each["kind"] == TimerKind.HANDSET_TIMEOUT for each in detail["scheduled"])
     answers = ANSWERS_OF_A_BANK if payment["method"] == BANK_TRANSFER else ANSWERS_OF_A_PHONE
     summaries = await page.summaries([payment["id"]])
@@ -152,7 +151,7 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
             and target is not Status.PROCESSING
             and (edge is Edge.ORDINARY or (edge is Edge.RARE and target is Status.COMPLETED))
         ],
-        "scenario_names": [each["name"] for each in scenarios["data"]],
+        "scenario_names": [each.scenario.name for each in page.owner.account.rules.listed],
         "answers": [answer.value for answer in PhoneAnswer if is_asked and answer in answers],
         "first_phones": {
             name: f"0{method.phone_digits[0]}00000001" for name, method in PHONE_METHODS.items()
