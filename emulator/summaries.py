@@ -1,7 +1,8 @@
-"""Summarises a payment in one line; `summary_html` writes it as a row or a text."""
+"""Summarises a payment in one line, as a text and in HTML."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from html import escape
 from typing import Any
 
 from msgspec import Struct
@@ -59,6 +60,41 @@ def payment_summary(
         due=acknowledged + failed + states[DeliveryState.PENDING],
         at=payment["created_at"],
     )
+
+
+def summary_html(each: PaymentSummary, link: str = "", time: str = "", tag: str = "span") -> str:
+    """The summary in HTML: the cells of a row, or with the default tag the parts of a line.
+
+    `link` is the address of its order, `time` the element of its instant. A page has dozens of
+    these, and a macro of a template takes ten times as long.
+    """
+    css = "hooks bad" if each.failed else "hooks"
+    webhooks = f'<span class="word">webhooks </span>{each.acknowledged} of {each.due}'
+    at = f'<{tag} class="at">{time}</{tag}>' if time else ""
+    return (
+        f"{order_html(each, link, tag)}{state_html(each, tag)}"
+        f'<{tag} class="{css}">{webhooks if each.due else ""}</{tag}>\n{at}\n'
+        f'<{tag} class="id"><bdi><code>{escape(each.id)}</code></bdi></{tag}>\n'
+    )
+
+
+def order_html(each: PaymentSummary, link: str, tag: str = "span") -> str:
+    """The order, with a link, and the amount."""
+    order = f"<bdi>{escape(each.order)}</bdi>"
+    if link:
+        order = f'<a href="{escape(link)}">{order}</a>'
+    return (
+        f'<{tag} class="order">{order}</{tag}>\n'
+        f'<{tag} class="amount" data-testid="amount">{each.amount}</{tag}>\n'
+    )
+
+
+def state_html(each: PaymentSummary, tag: str = "span") -> str:
+    """The status and its reason."""
+    status, reason = escape(each.status), escape(each.reason or "")
+    chip = f'<span class="chip status-{status}" data-testid="status">{status}</span>'
+    reason = f' <code data-testid="reason">{reason}</code>' if reason else ""
+    return f'<{tag} class="state">{chip}{reason}</{tag}>\n'
 
 
 def order_text(payment_id: str, metadata: Mapping[str, str]) -> str:

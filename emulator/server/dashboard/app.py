@@ -37,8 +37,7 @@ from emulator.server.dashboard.view_request import ROOT, ControlApi, ViewRequest
 from emulator.server.engine.accounts.clock_service import ClockState
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.payments.payments import CheckoutAddress
-from emulator.summaries import PaymentSummary
-from emulator.summary_html import order_html, state_html, summary_html
+from emulator.summaries import PaymentSummary, order_html, state_html, summary_html
 
 ICON = "/favicon.ico"
 PATHS = ("/", "/_emulator", "/_emulator/", ROOT, f"{ROOT}/{{path:path}}", ICON)

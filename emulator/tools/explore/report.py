@@ -32,8 +32,7 @@ from emulator.reporting import PLAIN, JUnitCase, Paint, html_report, junit_file,
 from emulator.scenarios.scenario_file import VERSION
 from emulator.scenarios.values import Json
 from emulator.settings import data_directory
-from emulator.summaries import PaymentSummary, moment_text, payment_summary
-from emulator.summary_html import summary_html
+from emulator.summaries import PaymentSummary, moment_text, payment_summary, summary_html
 from emulator.tools.explore.anomalies import ANOMALY_BY_NAME
 from emulator.tools.explore.exploration import Exploration, Result
 from emulator.tools.explore.histories import History, HistoryName, build_history

@@ -21,8 +21,7 @@ from emulator.scenarios.runner.results import (
 )
 from emulator.scenarios.runner.trace import MAX_PAYMENTS
 from emulator.scenarios.values import Json
-from emulator.summaries import moment_text
-from emulator.summary_html import summary_html
+from emulator.summaries import moment_text, summary_html
 from emulator.tools.replay.case_diagram import case_diagram
 from emulator.tools.replay.console import (
     failure_lines,
