@@ -217,7 +217,7 @@ class StatusWriter(StateService):
         latest: dict[int, Payment] = {}
         new_events: list[NewEvent] = []
         fired = due
-        if len(due) == 1 and due[0].timer.change.to in alone:
+        if len(due) == 1 and due[0].timer.change.event_type in alone:
             fired = self._fire_alone(tx, account, *due[0])
         else:
             fired = []
@@ -283,14 +283,14 @@ def _by_owner(
 
 
 # A payment that is pending again has an expiry.
-_RETURNS = (Status.PENDING,)
+_RETURNS = (RETURN,)
 # A checkout rule can postpone the end of an attempt to pay or return its payment to pending.
-_ENDS_OF_ATTEMPTS = (Status.COMPLETED, Status.FAILED, Status.PENDING)
+_ENDS_OF_ATTEMPTS = (EVENT_TYPES[Status.COMPLETED], EVENT_TYPES[Status.FAILED], RETURN)
 
 
-def _until_first(due: list[DueTimer], alone: Collection[Status]) -> list[DueTimer]:
+def _until_first(due: list[DueTimer], alone: Collection[str]) -> list[DueTimer]:
     """The timers before the first that changes what is due; that one alone, if it is the first."""
     for place, (timer, _) in enumerate(due):
-        if timer.change.to in alone:
+        if timer.change.event_type in alone:
             return due[: place or 1]
     return due
