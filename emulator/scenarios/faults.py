@@ -31,6 +31,7 @@ from emulator.scenarios.mappings import (
     Members,
     implies,
     is_given,
+    is_one_of,
     needs,
 )
 from emulator.scenarios.values import FaultRule, FaultWhen, Json
@@ -204,12 +205,7 @@ HOLD = FaultType(
             implies(
                 {"properties": {"then": {"required": ["hold"]}}, "required": ["then"]},
                 {
-                    "properties": {
-                        "when": {
-                            "properties": {"request": {"enum": [*_HELD_REQUESTS]}},
-                            "required": ["request"],
-                        }
-                    },
+                    "properties": {"when": is_one_of("request", *_HELD_REQUESTS)},
                     "required": ["when"],
                 },
             ),
