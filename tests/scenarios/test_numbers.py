@@ -1,7 +1,5 @@
 from typing import Any
 
-import pytest
-
 from emulator.domain.accounts import Mode
 from emulator.domain.effects import Outcome, Scripted, Step
 from emulator.domain.payment import Status
@@ -12,7 +10,7 @@ from emulator.scenarios.rules import (
     choose_payer,
     named_numbers,
 )
-from emulator.scenarios.values import AmountRange, OutcomeRule, Scenario, When
+from emulator.scenarios.values import OutcomeRule, Scenario, When
 
 ONE, TWO, THREE = "+251900000001", "+251900000002", "+251900000003"
 COMPLETES = Scripted(steps=(Step(status=Status.COMPLETED),))
@@ -23,25 +21,19 @@ def rule(then: Outcome = COMPLETES, times: int | None = None, **when: Any) -> Ou
     return OutcomeRule(when=When(**when), then=then, times=times)
 
 
-def named(
-    *files: list[OutcomeRule], amount_minor: int = 100, metadata: dict[str, str] | None = None
-) -> list[tuple[str, Outcome]]:
-    """The numbers of scenarios, the strongest first, for a payment."""
+FACTS = PaymentFacts(mode=Mode.TEST, methods=("telebirr",), amount_minor=100, method="telebirr")
+
+
+def named(*files: list[OutcomeRule]) -> list[tuple[str, Outcome]]:
+    """The numbers of scenarios, the strongest first."""
     scenarios = [
         Scenario(name=f"s{index}", outcomes=tuple(rules)) for index, rules in enumerate(files)
     ]
-    facts = PaymentFacts(
-        mode=Mode.TEST,
-        methods=("telebirr",),
-        amount_minor=amount_minor,
-        method="telebirr",
-        metadata=metadata or {},
-    )
-    return named_numbers(scenarios, facts, NO_PAST)
+    return named_numbers(scenarios, FACTS, NO_PAST)
 
 
-def phones(*files: list[OutcomeRule], **facts: Any) -> list[str]:
-    return [phone for phone, _ in named(*files, **facts)]
+def phones(*files: list[OutcomeRule]) -> list[str]:
+    return [phone for phone, _ in named(*files)]
 
 
 def test_numbers_come_in_the_order_of_their_rules_each_once() -> None:
@@ -53,42 +45,12 @@ def test_numbers_come_in_the_order_of_their_rules_each_once() -> None:
 
 def test_a_number_of_another_method_pays_nothing() -> None:
     scenario = Scenario(name="other", outcomes=(rule(method="mpesa", phone=ONE),))
-    facts = PaymentFacts(
-        mode=Mode.TEST, methods=("telebirr",), amount_minor=100, method="telebirr", metadata={}
-    )
-    assert choose_payer((scenario,), facts, lambda _: 0) is None
+    assert choose_payer((scenario,), FACTS, NO_PAST) is None
     assert phones([rule(method="mpesa", phone=ONE)]) == []
 
 
 def test_a_number_that_a_rule_without_phone_decides_is_not_offered() -> None:
     assert phones([rule(phone=ONE), rule(FAILS), rule(phone=TWO)]) == [ONE]
-
-
-@pytest.mark.parametrize(
-    ("amount_minor", "expected"), [(99, [TWO]), (100, [ONE, TWO]), (200, [ONE, TWO]), (201, [TWO])]
-)
-def test_a_number_may_depend_on_the_amount(amount_minor: int, expected: list[str]) -> None:
-    rules = [rule(phone=ONE, amount=AmountRange(gte=100, lte=200)), rule(phone=TWO)]
-    assert phones(rules, amount_minor=amount_minor) == expected
-
-
-@pytest.mark.parametrize(
-    ("metadata", "expected"),
-    [
-        ({}, [THREE]),
-        ({"case": "a"}, [ONE, THREE]),
-        ({"case": "b", "of": "x"}, [TWO, THREE]),
-        ({"case": "b"}, [THREE]),
-        ({"case": "", "of": "x"}, [THREE]),
-    ],
-)
-def test_a_number_may_depend_on_metadata(metadata: dict[str, str], expected: list[str]) -> None:
-    rules = [
-        rule(phone=ONE, metadata=(("case", "a"),)),
-        rule(phone=TWO, metadata=(("case", "b"), ("of", "x"))),
-        rule(phone=THREE),
-    ]
-    assert phones(rules, metadata=metadata) == expected
 
 
 def test_at_most_eight_numbers_are_offered() -> None:

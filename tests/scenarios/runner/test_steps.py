@@ -120,16 +120,6 @@ PASSING = {
         - transition: {payment: order, status: refunded}
         - expect: {payment: order, status: refunded, reason: null}
     """,
-    "a name stands for the latest payment": """
-        - create: {as: order, amount: 500}
-        - create: {as: order, amount: 700}
-        - expect: {payment: order, amount: 700}
-    """,
-    "without rules the shipped test numbers apply": """
-        - create: {as: order}
-        - pay: {payment: order, phone: "0900000001"}
-        - expect: {payment: order, status: completed}
-    """,
     "after a refusal a name keeps its payment": """
         - create: {as: order, amount: 500}
         - create: {as: order, amount: 1}

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from emulator.server.engine.accounts.clock_service import (
-    MAX_EFFECTS,
     Advanced,
     ClockService,
     Target,
@@ -18,10 +17,6 @@ from tests.world import START_MS, World
 
 LIMIT = 2
 PAYMENTS = 5
-
-
-def test_an_advance_has_a_hundred_thousand_effects_at_most() -> None:
-    assert MAX_EFFECTS == 100_000
 
 
 def limited(emulator: World) -> ClockService:

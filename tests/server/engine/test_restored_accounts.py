@@ -157,35 +157,6 @@ async def test_a_restore_restores_scenarios_faults_and_their_counts(
         assert await reason_of(emulator, await emulator.create()) == "wrong_pin"
 
 
-@pytest.mark.parametrize("restarted", [False, True])
-async def test_an_account_without_overrides_has_none_after_a_restore(
-    restarted: bool, tmp_path: Path
-) -> None:
-    async with contextlib.AsyncExitStack() as worlds:
-        database = str(tmp_path / "state.db")
-        emulator = await worlds.enter_async_context(world(database=database))
-        await save(emulator)
-        before = await shown(emulator, "/scenarios", "/faults")
-        await put(emulator, "mine", "wrong_pin")
-        if restarted:
-            await worlds.aclose()
-            emulator = await worlds.enter_async_context(world(database=database))
-        await restore(emulator)
-        assert await shown(emulator, "/scenarios", "/faults") == before
-        assert await reason_of(emulator, await emulator.create()) is None
-
-
-async def test_a_restore_restores_the_journal(emulator: World) -> None:
-    await emulator.create()
-    await save(emulator)
-    before = await shown(emulator, "/requests")
-    for _ in range(2):
-        await emulator.create()
-        assert await shown(emulator, "/requests") != before
-        await restore(emulator)
-        assert await shown(emulator, "/requests") == before
-
-
 async def test_the_journal_is_empty_after_a_restart_and_a_restore(tmp_path: Path) -> None:
     database = str(tmp_path / "state.db")
     async with world(database=database) as emulator:

@@ -59,16 +59,6 @@ async def test_the_steps_of_an_outcome_happen_at_their_instants(
             assert [*await seen(emulator, payment)] == expected
 
 
-@pytest.mark.parametrize(
-    ("amount", "status"), [(499_999, "processing"), (500_000, "failed"), (10**9, "failed")]
-)
-async def test_a_rule_may_match_a_range_of_amounts(
-    tmp_path: Path, amount: int, status: str
-) -> None:
-    async with scenario_world(tmp_path, shop=SHOP_CASES) as emulator:
-        assert (await pay(emulator, amount=amount))["status"] == status
-
-
 async def test_a_rule_with_times_applies_so_often_in_each_account(tmp_path: Path) -> None:
     async with scenario_world(tmp_path, shop=SHOP_CASES) as emulator:
         case = {"case": "twice"}
