@@ -247,12 +247,13 @@ def payment_text(payment: Payment) -> types.PaymentText:
 def _detail(owner: Owner, detail: PaymentDetail) -> PaymentDetailJson:
     payment = detail.payment
     scheduled = [_scheduled(due, payment) for due in detail.scheduled]
+    scenario = owner.account.scenario_of(payment.position)
     return shown(
         PaymentDetailJson,
         payment,
         payment=payment_text(payment),
         mode=owner.mode,
-        scenario=owner.account.scenario_name_of(payment.position),
+        scenario=None if scenario is None else scenario.name,
         redirect=detail.redirect,
         timeline=[
             _timeline_entry(owner, event, *cause)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
@@ -171,7 +171,41 @@ class Dispatcher(StateService):
         in_progress: dict[int, Delivery],
         is_paused: bool,
     ) -> NextJobs:
-        return next_jobs(tx, queue, in_progress, self.awaited_pages.events, is_paused=is_paused)
+        """The jobs that can begin; in a pause none, but the number of the deliveries that wait."""
+        limit = MAX_PAUSED_DELIVERIES if is_paused else MAX_CONCURRENT_ATTEMPTS - len(in_progress)
+        if limit <= 0 or queue.endpoint not in queue.owner.endpoints:
+            return NextJobs([], NEVER, has_more=False)
+        # A first attempt of theirs is in progress: another first attempt waits for it.
+        first = (delivery for delivery in in_progress.values() if delivery.attempts == 0)
+        busy = set() if is_paused else {delivery.payment for delivery in first}
+        upcoming = deliveries.upcoming(
+            tx,
+            queue.endpoint,
+            exclude=in_progress,
+            busy_payments=busy,
+            awaiting_page=self.awaited_pages.events,
+            limit=limit + 1,
+        )
+        latest = horizon(queue.owner.account)
+        due = [delivery for delivery in upcoming if deliveries.due_key(delivery) <= latest]
+        due_at = upcoming[len(due)].due_at or NEVER if len(due) < len(upcoming) else NEVER
+        if is_paused:
+            return NextJobs([], due_at, has_more=False, paused=len(due))
+        begun: list[Delivery] = []
+        has_more = False
+        for delivery in due:
+            is_first = delivery.attempts == 0
+            if delivery in begun:
+                continue
+            if len(begun) >= limit or (is_first and delivery.payment in busy):
+                has_more = True
+                continue
+            # Copies that are sent at the same moment may exceed the limit together.
+            begun += _concurrent_copies(tx, delivery) if is_first else [delivery]
+            if is_first:
+                busy.add(delivery.payment)
+        jobs = [delivery_job(tx, queue.owner, delivery) for delivery in begun]
+        return NextJobs(jobs, due_at, has_more=has_more and len(due) == len(upcoming))
 
     def _begin_in(self, queue: EndpointQueue, next_jobs: NextJobs) -> None:
         pause = self.pauses.of(queue.owner)
@@ -336,51 +370,6 @@ class Dispatcher(StateService):
 def horizon(account: Account) -> DueKey:
     """The last due key that may be attempted now."""
     return account.advance.horizon or (account.clock.now(), LAST_SEQUENCE)
-
-
-def next_jobs(
-    tx: Transaction,
-    queue: EndpointQueue,
-    in_progress: dict[int, Delivery],
-    awaiting_page: Collection[int],
-    *,
-    is_paused: bool = False,
-) -> NextJobs:
-    """The jobs that can begin; in a pause none, but the number of the deliveries that wait."""
-    limit = MAX_PAUSED_DELIVERIES if is_paused else MAX_CONCURRENT_ATTEMPTS - len(in_progress)
-    if limit <= 0 or queue.endpoint not in queue.owner.endpoints:
-        return NextJobs([], NEVER, has_more=False)
-    # A first attempt of theirs is in progress: another first attempt waits for it.
-    first = (delivery for delivery in in_progress.values() if delivery.attempts == 0)
-    busy = set() if is_paused else {delivery.payment for delivery in first}
-    upcoming = deliveries.upcoming(
-        tx,
-        queue.endpoint,
-        exclude=in_progress,
-        busy_payments=busy,
-        awaiting_page=awaiting_page,
-        limit=limit + 1,
-    )
-    latest = horizon(queue.owner.account)
-    due = [delivery for delivery in upcoming if deliveries.due_key(delivery) <= latest]
-    due_at = upcoming[len(due)].due_at or NEVER if len(due) < len(upcoming) else NEVER
-    if is_paused:
-        return NextJobs([], due_at, has_more=False, paused=len(due))
-    begun: list[Delivery] = []
-    has_more = False
-    for delivery in due:
-        is_first = delivery.attempts == 0
-        if delivery in begun:
-            continue
-        if len(begun) >= limit or (is_first and delivery.payment in busy):
-            has_more = True
-            continue
-        # Copies that are sent at the same moment may exceed the limit together.
-        begun += _concurrent_copies(tx, delivery) if is_first else [delivery]
-        if is_first:
-            busy.add(delivery.payment)
-    jobs = [delivery_job(tx, queue.owner, delivery) for delivery in begun]
-    return NextJobs(jobs, due_at, has_more=has_more and len(due) == len(upcoming))
 
 
 def _concurrent_copies(tx: Transaction, delivery: Delivery) -> list[Delivery]:

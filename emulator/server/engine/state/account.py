@@ -205,10 +205,6 @@ class Account:
         began = starts.get(applied_source(source, payment), starts.get(source))
         return self.clock.now() - (starts.get(START_OF_ACCOUNT, 0) if began is None else began)
 
-    def scenario_name_of(self, payment: int) -> str | None:
-        scenario = self.scenario_of(payment)
-        return None if scenario is None else scenario.name
-
 
 START_OF_ACCOUNT = ""
 

@@ -125,8 +125,9 @@ def numbers(
 
 
 def _candidates(owner: Owner, payment: int) -> tuple[Scenario, ...]:
-    account = owner.account
-    return account.rules.with_applied(account.scenario_of(payment))
+    """The scenario that was applied to the payment alone, if there is one, then all others."""
+    applied, others = owner.account.scenario_of(payment), owner.account.rules.scenarios
+    return others if applied is None else (applied, *others)
 
 
 def _past(tx: Transaction, owner: Owner, payment: Payment | None = None) -> Past:
@@ -162,7 +163,7 @@ class Faults:
             and candidate.rule.when.request in (None, request)
             and _is_current(owner, candidate)
         ]
-        if not any(map(_is_counted, candidates)):
+        if not any(each.rule.times is not None or each.rule.when.is_counted for each in candidates):
             return candidates[0] if candidates else None
         return await self._choose(owner, candidates)
 
@@ -175,7 +176,7 @@ class Faults:
         # the second request is the second for all rules.
         matching = [candidate for candidate in candidates if _matches(tx, owner, candidate)]
         chosen = next((match for match in matching if _is_left(tx, owner, match)), None)
-        if chosen is not None and not _applies_after_commit(chosen):
+        if chosen is not None and chosen.rule.then.effect.point is Point.BEFORE_COMMIT:
             _use(tx, owner, chosen)
         return chosen
 
@@ -202,14 +203,6 @@ class Faults:
 def _is_current(owner: Owner, candidate: FaultCandidate) -> bool:
     when = candidate.rule.when
     return not when.is_timed or when.contains(owner.account.elapsed_ms(candidate.source))
-
-
-def _is_counted(candidate: FaultCandidate) -> bool:
-    return candidate.rule.times is not None or candidate.rule.when.is_counted
-
-
-def _applies_after_commit(candidate: FaultCandidate) -> bool:
-    return candidate.rule.then.effect.point is Point.AFTER_COMMIT
 
 
 def _matches(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> bool:

@@ -204,10 +204,6 @@ class Rules:
     def has_webhook_rules(self) -> bool:
         return any(scenario.webhooks for scenario in self._beyond_outcomes)
 
-    def with_applied(self, applied: Scenario | None) -> tuple[Scenario, ...]:
-        """The scenarios of a payment: the one that was applied to it alone, then all others."""
-        return self.scenarios if applied is None else (applied, *self.scenarios)
-
 
 def stored_overrides(tx: Transaction, account: int) -> AccountOverrides:
     """The overrides of an account, read from the database.
