@@ -214,11 +214,12 @@ def is_comparable(observation: Observation, reference: Observation) -> bool:
     It must where it only repeats facts. In another order it may end differently where the
     application could not know the payment's last status: then it may know an earlier one in one
     order, and none in another; or where a second payment was refused. A refund before the
-    completion may leave an order that was never fulfilled.
+    completion may leave an order that was never fulfilled. Where a payment completes after it
+    failed or expired, the application may know of that failure or not, and so have sent an e-mail.
     """
     runs, steps = (observation, reference), observation.history.steps
     numbers = {tuple(len(order.payments) for order in each.orders) for each in runs}
-    if len(numbers) > 1:
+    if len(numbers) > 1 or any(step.action is StepAction.COMPLETE for step in steps):
         return False
     is_told = all(each.knows_end(order) for each in runs for order in each.orders)
     is_refunded = any(step.action in _REFUNDS for step in steps)
