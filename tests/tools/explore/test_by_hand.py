@@ -19,11 +19,9 @@ two orders whose ends differ. A correct shop loses nothing by the same steps. Th
 
 import json
 import os
-import shlex
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from http.client import HTTPConnection, HTTPException
@@ -51,11 +49,13 @@ from tests.cli.processes import (
     wait_for,
 )
 from tests.tools.explore.small_shop import SECRET
+from tests.tools.explore.zoo.exploration import start_shop
 from tests.tools.explore.zoo.integration import integration
 from tests.tools.explore.zoo.table import WRONG_SHOPS, Shop
 from tests.world import order
 
 Json = dict[str, Any]
+HandRequest = tuple[str, str] | tuple[str, str, bytes, dict[str, str]]
 SECRETS = {SecretFormat.BASE64: SECRET, SecretFormat.TEXT: "a secret", SecretFormat.HEX: "0a" * 32}
 FALSE = ("forged", "stale", "unsigned", "untrue", "live", "unknown")
 TAMPERS = {"forged": Tamper.SIGNATURE, "unsigned": Tamper.UNSIGNED, "stale": Tamper.STALE}
@@ -90,48 +90,39 @@ BYTES: dict[str, Callable[[Json], str]] = {
 }
 
 
-@dataclass(kw_only=True)
-class End:
-    """The end of an order; `charges` and `orders` are all of the account and of the shop."""
-
-    state: Json
-    money: int
-    charges: int
-    orders: list[Json]
-    last_status: int
-
-    @property
-    def is_paid(self) -> bool:
-        return bool(self.state.get("status") == "paid")
-
-
-LOSSES: dict[str, Callable[[End], bool]] = {
-    "paid-without-money": lambda end: end.is_paid and not end.money,
-    "forged-accepted": lambda end: end.is_paid and not end.money,
-    "money-without-paid": lambda end: end.money > 0 and not end.is_paid,
-    "not-fulfilled": lambda end: end.is_paid and end.state["shipments"] == 0,
-    "fulfilled-twice": lambda end: end.state["shipments"] > 1,
-    "charged-twice": lambda end: end.charges > len(end.orders),
-    "not-closed": lambda end: not end.charges and end.state["status"] == "pending",
-    "never-acknowledged": lambda end: not 200 <= end.last_status < 300,
-    "request-failed": lambda end: end.last_status >= 500,
-    "wrong-amount": lambda end: end.is_paid and end.money < max(PRICE, end.state["price"]),
-    "done-twice": lambda end: len(end.state["mails"]) > 1,
-    "account-wrong": lambda end: end.state["credited"] != end.money,
-    "payment-shared": lambda end: len({o["payments"][0] for o in end.orders}) < len(end.orders),
-    "cannot-pay-again": lambda end: not end.charges,
+LOSSES: dict[str, Callable[["Hand"], bool]] = {
+    "paid-without-money": lambda hand: hand.is_paid and not hand.money,
+    "forged-accepted": lambda hand: hand.is_paid and not hand.money,
+    "money-without-paid": lambda hand: hand.money > 0 and not hand.is_paid,
+    "not-fulfilled": lambda hand: hand.is_paid and hand.state["shipments"] == 0,
+    "fulfilled-twice": lambda hand: hand.state["shipments"] > 1,
+    "charged-twice": lambda hand: hand.charges > len(hand.orders),
+    "not-closed": lambda hand: not hand.charges and hand.state["status"] == "pending",
+    "never-acknowledged": lambda hand: not 200 <= hand.last_status < 300,
+    "request-failed": lambda hand: hand.last_status >= 500,
+    "wrong-amount": lambda hand: hand.is_paid and hand.money < max(PRICE, hand.state["price"]),
+    "done-twice": lambda hand: len(hand.state["mails"]) > 1,
+    "account-wrong": lambda hand: hand.state["credited"] != hand.money,
+    "payment-shared": lambda hand: len({o["payments"][0] for o in hand.orders}) < len(hand.orders),
+    "cannot-pay-again": lambda hand: not hand.charges,
+    "confluence": lambda hand: len(set(hand.points)) > 1,
 }
 
 
 @dataclass(kw_only=True)
 class Hand:
-    """Sends the requests of customers, of the service and of the job to one shop."""
+    """Sends the requests of customers, of the service and of the job to one shop.
+
+    In the end: the state and the money of the order, and the payments of all orders that a customer
+    has completed or may complete.
+    """
 
     shop: Shop
     server: Server
     directory: Path
     port: int = field(default_factory=free_port)
     orders: list[Json] = field(default_factory=list)
+    points: list[int | None] = field(default_factory=list)
     foreign: str = ""
     cookie: str = ""
     last_status: int = 0
@@ -149,55 +140,43 @@ class Hand:
             self.time = ShopTime(library, self.directory / "clock")
             self.time.move(0)
 
-    @contextmanager
-    def running(self) -> Iterator["Hand"]:
+    def loses(self) -> bool:
+        """Whether the shop loses something by the steps of its row."""
         self.start_shop()
         try:
-            yield self
+            for steps in self.shop.by_hand.split("|"):
+                for step in steps.replace("twelve", TWELVE).split():
+                    words, _, meanwhile = step.partition(">")
+                    self.do(words, meanwhile)
+                self.look()
         finally:
             self.kill()
+        return LOSSES[self.shop.verdict](self)
 
     def start_shop(self) -> None:
-        variables = {
-            "PAYMENTS_EMULATOR_URL": self.server.url,
-            "PAYMENTS_EMULATOR_TEST_KEY": self.key,
-            "PAYMENTS_EMULATOR_WEBHOOK_SECRET": self.secret,
-            **(self.time.variables if self.time else {}),
-        }
-        words = shlex.split(self.document["run"]["command"].removeprefix("exec "))
-        environment = {**os.environ, **variables}
-        self.process = subprocess.Popen(words, env=environment, start_new_session=True, text=True)
+        variables = self.time.variables if self.time else {}
+        command = self.document["run"]["command"]
+        self.process = start_shop(command, self.server, self.key, self.secret, **variables)
         wait_for(self.process, lambda: listens(self.port))
 
     def kill(self) -> None:
         os.killpg(self.process.pid, signal.SIGKILL)  # with the workers of the server of PHP
         self.process.wait()
 
-    def loses(self, steps: str) -> bool:
-        ends = [self.end_after(part) for part in steps.split("|")]
-        if self.shop.verdict == "confluence":
-            return len({end.state["points"] for end in ends}) > 1
-        return LOSSES[self.shop.verdict](ends[0])
-
-    def end_after(self, steps: str) -> End:
-        for step in steps.replace("twelve", TWELVE).split():
-            words, _, meanwhile = step.partition(">")
-            is_refused = bool(self.orders) and self.order["id"] is None
-            if not is_refused:
-                self.do(words, meanwhile)
+    def look(self) -> None:
+        [(_, self.state)] = self.exchange(("GET", f"/orders/{self.order['id']}"))
+        self.is_paid = self.state.get("status") == "paid"
+        self.points.append(self.state.get("points"))
         payments = self.control("GET", "/payments?limit=100")["data"]
         paid = [p for p in payments if p["status"] == Status.COMPLETED]
-        is_open = (Status.PENDING, Status.PROCESSING, Status.COMPLETED)
-        _, state = self.shop_answers("GET", f"/orders/{self.order['id']}")
-        return End(
-            state=state,
-            money=sum(p["amount"] for p in paid if p["id"] in self.order["payments"]),
-            charges=sum(p["status"] in is_open and p["id"] != self.foreign for p in payments),
-            orders=self.orders,
-            last_status=self.last_status,
-        )
+        self.money = sum(p["amount"] for p in paid if p["id"] in self.order["payments"])
+        has_failed = (Status.FAILED, Status.EXPIRED, Status.REFUNDED)
+        live = [p for p in payments if p["status"] not in has_failed and p["id"] != self.foreign]
+        self.charges = len(live)
 
     def do(self, word: str, meanwhile: str = "") -> None:
+        if self.orders and self.order["id"] is None:
+            return  # The shop has refused the order.
         if word in CHANGES:
             call, body = CHANGES[word]
             self.control("POST", f"/payments/{self.payment}/{call}", body)
@@ -215,8 +194,8 @@ class Hand:
             self.send(word.split("&"), meanwhile)
 
     def move_clocks(self, word: str) -> None:
-        now_ms = parse_instant(self.control("GET", "/clock")["now"])
         if word in TIMES:
+            now_ms = parse_instant(self.control("GET", "/clock")["now"])
             until_ms = instant_after(TIMES[word], now_ms)
         else:
             payment = self.control("GET", f"/payments/{self.payment}")["payment"]
@@ -228,51 +207,53 @@ class Hand:
 
     def send(self, words: list[str], meanwhile: str) -> None:
         """Send requests at the same moment, and webhooks once more that are not acknowledged."""
+
+        def before_the_responses(first: HTTPConnection) -> None:
+            if meanwhile:
+                wait_for(self.process, lambda: self.has_met_fault_or_answered(first))
+                self.do(meanwhile)
+            if words[0].startswith("cut:"):
+                for _ in range(
+                    2
+                ):  # The shop has begun to handle the webhook when it answers these.
+                    self.exchange(("GET", "/health"))
+                first.close()
+
         requests = [self.request(word) for word in words]
-        connections = [self.connection() for _ in words]
-        for connection, request in zip(connections, requests, strict=True):
-            connection.request(*request)
-        if meanwhile:
-            wait_for(self.process, lambda: self.waits_or_has_answered(connections[0]))
-            self.do(meanwhile)
-        if words[0].startswith("cut:"):
-            for _ in range(2):  # The shop has begun to handle the webhook when these are answered.
-                self.shop_answers("GET", "/health")
-            connections[0].close()
-        for connection, word, request in zip(connections, words, requests, strict=True):
-            self.last_status, answer = self.received(connection)
-            if request[1] == "/webhooks" and not 200 <= self.last_status < 300:
-                self.last_status, answer = self.shop_answers(*request)
-            if request[1] == "/orders":
+        answers = self.exchange(*requests, before=before_the_responses)
+        for request, (status, answer) in zip(requests, answers, strict=True):
+            self.last_status = status
+            if request[1] == "/webhooks" and not 200 <= status < 300:
+                [(self.last_status, _)] = self.exchange(request)
+            elif request[1] == "/orders":
                 self.order = {"id": answer.get("id"), "payments": [answer.get("payment_id")]}
                 self.orders.append(self.order)
-            elif word == "again":
+            elif request[1].endswith("/pay"):
                 self.order["payments"].append(answer["payment_id"])
 
-    def waits_or_has_answered(self, connection: HTTPConnection) -> bool:
+    def has_met_fault_or_answered(self, connection: HTTPConnection) -> bool:
         """Whether the shop's own request has met the fault; a correct shop may send none."""
         is_used = self.control("GET", "/faults")["data"][0]["used"] == 1
         return is_used or bool(select([connection.sock], [], [], 0)[0])
 
-    def request(self, word: str) -> tuple[str, str, bytes, dict[str, str]]:
+    def request(self, word: str) -> HandRequest:
         """The method, the path, the body and the headers of a request to the shop."""
+        if word in ("start", "tampered"):
+            body = self.document["start"]["json" if word == "start" else "tamper"]
+            return "POST", "/orders", _dumps(body).encode(), {"cookie": self.cookie}
         order = self.order["id"] if self.orders else ""
-        pages = {"return": f"/return?order={order}", "cancel": f"/cancel?order={order}"}
+        if word in ("return", "cancel"):
+            return "GET", f"/{word}?order={order}"
+        if word == "return-foreign":
+            return "GET", f"/return?order={order}&payment_id={self.foreign_payment()}"
         posts = {"again": f"/orders/{order}/pay", "change": f"/cart/{order}"}
         posts["job"] = "/jobs" if self.shop.is_money else f"/jobs/{order}"
-        if word in ("start", "tampered"):
-            body = self.document["start"]["json"]
-            body = self.document["start"]["tamper"] if word == "tampered" else body
-            return "POST", "/orders", _dumps(body).encode(), {"cookie": self.cookie}
-        if word == "return-foreign":
-            return "GET", f"{pages['return']}&payment_id={self.foreign_payment()}", b"", {}
-        if word in pages or word in posts:
-            method = "GET" if word in pages else "POST"
-            return method, {**pages, **posts}[word], b"", {}
+        if word in posts:
+            return "POST", posts[word]
         manner, _, name = f":{word}".rpartition(":")
         return self.webhook(manner.strip(":"), name)
 
-    def webhook(self, manner: str, name: str) -> tuple[str, str, bytes, dict[str, str]]:
+    def webhook(self, manner: str, name: str) -> HandRequest:
         """An event as it is, or `payment.completed` of a payment that is not."""
         payment = self.foreign_payment() if name == "foreign" else self.payment
         genuine = {"foreign": "completed", **dict.fromkeys(FALSE, "created")}.get(name, name)
@@ -313,26 +294,27 @@ class Hand:
                 self.control("POST", f"/payments/{self.foreign}/{call}", change)
         return self.foreign
 
-    def connection(self) -> HTTPConnection:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=HANGS_AFTER_S)
-        connection.connect()
-        return connection
-
-    def received(self, connection: HTTPConnection) -> tuple[int, Json]:
-        """The status and the JSON of a response; the status is 0 without a response."""
-        with closing(connection):
-            try:
+    def exchange(
+        self, *requests: HandRequest, before: Callable[[HTTPConnection], None] = lambda _: None
+    ) -> list[tuple[int, Json]]:
+        """Send requests on connections that are all open before; the status is 0 without one."""
+        answers = list[tuple[int, Json]]()
+        connections = [
+            HTTPConnection("127.0.0.1", self.port, timeout=HANGS_AFTER_S) for _ in requests
+        ]
+        for connection in connections:
+            connection.connect()
+        for connection, request in zip(connections, requests, strict=True):
+            connection.request(*request)
+        before(connections[0])
+        for connection in connections:
+            with closing(connection), suppress(OSError, HTTPException):
                 response = connection.getresponse()
-                cookie, content = response.getheader("Set-Cookie", ""), response.read()
-            except (OSError, HTTPException):
-                return 0, {}
-        self.cookie = self.cookie or cookie.partition(";")[0]
-        return response.status, json.loads(content or b"{}")
-
-    def shop_answers(self, *request: Any) -> tuple[int, Json]:
-        connection = self.connection()
-        connection.request(*request)
-        return self.received(connection)
+                self.cookie = self.cookie or response.getheader("Set-Cookie", "").partition(";")[0]
+                answers.append((response.status, json.loads(response.read() or b"{}")))
+                continue
+            answers.append((0, {}))
+        return answers
 
     def control(self, method: str, path: str, body: Any = None) -> Any:
         answer = self.server.request(method, f"/_emulator{path}", body, self.key)
@@ -355,7 +337,5 @@ def test_a_wrong_shop_loses_what_a_correct_one_keeps(
 ) -> None:
     correct = tmp_path / "correct"
     correct.mkdir()
-    with Hand(shop=shop, server=server, directory=tmp_path).running() as hand:
-        assert hand.loses(shop.by_hand)
-    with Hand(shop=replace(shop, bug=""), server=server, directory=correct).running() as hand:
-        assert not hand.loses(shop.by_hand)
+    assert Hand(shop=shop, server=server, directory=tmp_path).loses()
+    assert not Hand(shop=replace(shop, bug=""), server=server, directory=correct).loses()

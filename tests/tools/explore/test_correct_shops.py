@@ -6,7 +6,6 @@ the same with the example shop.
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +31,7 @@ from tests.docs.document import Kind, sections_of
 from tests.docs.live import HANDLER_PORT, write_files
 from tests.docs.shops import HANDLERS, language, prepare
 from tests.tools.explore.small_shop import SECRET
-from tests.tools.explore.zoo.exploration import explore, run_explore
+from tests.tools.explore.zoo.exploration import explore, run_explore, start_shop
 from tests.tools.explore.zoo.table import CORRECT_SHOPS, Shop
 from tests.world import TEST_KEY
 
@@ -164,22 +163,8 @@ def control(server: Server, method: str, path: str, body: Any = None) -> Any:
 @contextmanager
 def running(integration: Integration, server: Server, directory: Path) -> Iterator[None]:
     """The shop, configured as `explore` does it."""
-    variables = {
-        "PAYMENTS_EMULATOR_URL": f"http://127.0.0.1:{server.api_port}",
-        "PAYMENTS_EMULATOR_TEST_KEY": TEST_KEY,
-        "PAYMENTS_EMULATOR_WEBHOOK_SECRET": SECRET,
-    }
-    with (directory / "shop.log").open("w") as log:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", integration["run"]["command"]],
-            cwd=directory,
-            env={**os.environ, **variables},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            start_new_session=True,
-        )
+    command = integration["run"]["command"]
+    process = start_shop(command, server, TEST_KEY, SECRET, directory=directory)
     port = int(integration["start"]["request"].split(":")[2].split("/")[0])
     try:
         wait_for(process, lambda: listens(port))

@@ -1,7 +1,9 @@
 """Runs `explore` against a shop of the zoo, and reads what it found."""
 
+import os
 import re
 import resource
+import subprocess
 import time  # noqa: TID251 - how long a run takes is a figure
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +12,7 @@ from tempfile import TemporaryFile
 from xml.etree import ElementTree
 
 from emulator.tools.explore.verdicts import Verdict
-from tests.cli.processes import COMMAND, ended, free_port, launch
+from tests.cli.processes import COMMAND, Server, ended, free_port, launch
 from tests.tools.explore.zoo.integration import write_integration
 from tests.tools.explore.zoo.table import Shop
 
@@ -80,6 +82,30 @@ def replay_file(file: Path, shop: Shop, directory: Path) -> Finding:
         data.unlink()
     flags = ("--replay", "--webhook-format", shop.form)
     return run_explore(str(file), *flags, directory=directory)
+
+
+def start_shop(
+    command: str,
+    server: Server,
+    key: str,
+    secret: str,
+    *,
+    directory: Path | None = None,
+    **variables: str,
+) -> subprocess.Popen[str]:
+    """Start a shop in a process group of its own, configured as `explore` does it."""
+    settings = {"URL": server.url, "TEST_KEY": key, "WEBHOOK_SECRET": secret}
+    named = {f"PAYMENTS_EMULATOR_{name}": value for name, value in settings.items()}
+    return subprocess.Popen(
+        ["/bin/sh", "-c", command],
+        cwd=directory,
+        env={**os.environ, **named, **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        encoding="utf-8",
+        start_new_session=True,
+    )
 
 
 def run_explore(*arguments: str, directory: Path, command: Sequence[str] | None = None) -> Finding:

@@ -198,6 +198,8 @@ def looks_at_today(order: Json) -> None:
 
 
 shop.HANDLERS |= {
+    "error-is-failure": takes_for_failure(lambda error: isinstance(error, OSError)),
+    "timeout-is-failure": takes_for_failure(lambda error: isinstance(error, TimeoutError)),
     "limit-is-failure": takes_for_failure(lambda error: "429" in str(error)),
     "cut-is-failure": takes_for_failure(
         lambda error: isinstance(error, HTTPException | ConnectionError)

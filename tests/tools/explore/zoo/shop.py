@@ -368,20 +368,6 @@ def fails_in_background(order: Json, event: Json) -> None:
         apply(order, event["data"]["status"])
 
 
-def error_is_failure(order: Json, _: Json) -> None:
-    try:
-        apply(order, retrieve(order["payment"]))
-    except OSError:
-        apply(order, "failed")
-
-
-def timeout_is_failure(order: Json, _: Json) -> None:
-    try:
-        apply(order, retrieve(order["payment"]))
-    except TimeoutError:
-        apply(order, "failed")
-
-
 def loses_queue(order: Json, event: Json) -> None:
     status = event["data"]["status"]
     if status == "completed":
@@ -487,8 +473,6 @@ HANDLERS: dict[str, Callable[[Json, Json], None]] = {
     "ships-then-fails": ships_then_fails,
     "pays-then-fails": pays_then_fails,
     "fails-in-background": fails_in_background,
-    "error-is-failure": error_is_failure,
-    "timeout-is-failure": timeout_is_failure,
     "loses-queue": loses_queue,
     "processing-pays": processing_pays,
     "reopens-until-return": reopens_until_return,
