@@ -50,7 +50,10 @@ async def checklist(page: ViewRequest) -> Mapping[str, Any]:
     is_judged = "judged" in page.query or not await _has_many_records(page)
     items = (await page.get("/checklist"))["data"] if is_judged else None
     urls = {name: each.url for name, each in page.endpoints.items()}
-    groups = {each["id"]: await _grouped(page, each["evidence"], urls) for each in items or ()}
+    names = {name for item in items or () for each in item["evidence"] for name in each["ids"]}
+    deliveries = {name for name in names if name.startswith("dlv_")}
+    subjects = await page.engine.webhooks.deliveries.subjects(page.owner, deliveries)
+    groups = {each["id"]: _grouped(page, each["evidence"], subjects, urls) for each in items or ()}
     shown = [
         name
         for of_item in groups.values()
@@ -67,26 +70,25 @@ async def checklist(page: ViewRequest) -> Mapping[str, Any]:
     }
 
 
-async def _grouped(
-    page: ViewRequest, evidence: Sequence[Mapping[str, Any]], urls: Mapping[str, str]
+def _grouped(
+    page: ViewRequest,
+    evidence: Sequence[Mapping[str, Any]],
+    subjects: Mapping[str, tuple[str, str]],
+    urls: Mapping[str, str],
 ) -> list[EvidenceGroup]:
+    """`subjects` are the payments and the endpoints of deliveries."""
     groups: dict[tuple[str, str | None], dict[str, list[tuple[str, str]]]] = {}
     for each in evidence:
         for name in each["ids"]:
-            section, payment, endpoint = await _subject(page, name)
+            section, payment, endpoint = "payments", name, None
+            if name in subjects:
+                section, (payment, endpoint) = "webhooks", subjects[name]
+            elif name.startswith("req_"):
+                section = "requests"
+                payment = payment_shown(page.owner.journal.entry(name).response_body)
             place = each["seen"], endpoint and url_text(urls, endpoint)
             groups.setdefault(place, {}).setdefault(payment, []).append((section, name))
     return [EvidenceGroup(*place, ids) for place, ids in groups.items()]
-
-
-async def _subject(page: ViewRequest, name: str) -> tuple[str, str, str | None]:
-    """The section of a request, delivery or payment, its payment, and its endpoint."""
-    if name.startswith("dlv_"):
-        delivery = await page.engine.webhooks.deliveries.get(page.owner, name)
-        return "webhooks", delivery.job.payment_id or "", delivery.endpoint_id
-    if name.startswith("req_"):
-        return "requests", payment_shown(page.owner.journal.entry(name).response_body), None
-    return "payments", name, None
 
 
 async def _has_many_records(page: ViewRequest) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -161,6 +161,20 @@ class Deliveries(StateService):
     def get(self, tx: Transaction, owner: Owner, name: str) -> DeliveryDetail:
         """Raises UnknownDelivery."""
         return _details(tx, owner, [_find(tx, owner, name)])[0]
+
+    @reads()
+    def subjects(
+        self, tx: Transaction, owner: Owner, names: Iterable[str]
+    ) -> dict[str, tuple[str, str]]:
+        """The payments (empty for a ping) and endpoints of deliveries. Raises UnknownDelivery."""
+        identities = accounts.endpoint_identities(tx, owner.number)
+        found = {name: _find(tx, owner, name) for name in names}
+        summaries = payments.summaries(tx, [*{each.payment or 0 for each in found.values()}])
+        ids_of_payments = {position: each.id for position, each in summaries.items()}
+        return {
+            name: (ids_of_payments.get(each.payment or 0, ""), identities[each.endpoint][0])
+            for name, each in found.items()
+        }
 
     @reads()
     def latest_id(self, tx: Transaction, owner: Owner) -> str:
