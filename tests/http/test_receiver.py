@@ -9,7 +9,6 @@ import httpx
 import pytest
 
 from emulator.http.received_webhooks import MAX_BODY_BYTES, ReceivedRequest, WebhookReceiver
-from tests.server.webhooks.receiver import receiving
 from tests.turns import turn
 
 BODY = b'{"type":"payment.created","data":{"id":"pay_1"}}'
@@ -71,24 +70,6 @@ async def test_a_connection_without_a_webhook_is_closed(
             assert await reader.read() == b""
     writer.close()
     assert received == []
-
-
-async def connected_at_the_end(turns: int) -> socket.socket:
-    """A client of a receiver of tests that ends so many turns of the event loop later."""
-    async with receiving() as receiver:
-        url = httpx.URL(receiver.url)
-        client = socket.create_connection((url.host, url.port or 0))
-        for _ in range(turns):
-            await turn()
-    return client
-
-
-@pytest.mark.parametrize("turns", range(5))
-def test_no_connection_to_a_receiver_of_tests_stays_open(turns: int) -> None:
-    with asyncio.run(connected_at_the_end(turns)) as client:
-        client.settimeout(60)
-        with suppress(ConnectionResetError):
-            assert client.recv(1) == b""
 
 
 async def test_a_connection_whose_task_has_not_begun_is_closed_too() -> None:
