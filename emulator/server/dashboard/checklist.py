@@ -52,7 +52,8 @@ async def checklist(page: ViewRequest) -> Mapping[str, Any]:
     urls = {name: each.url for name, each in page.endpoints.items()}
     names = {name for item in items or () for each in item["evidence"] for name in each["ids"]}
     deliveries = {name for name in names if name.startswith("dlv_")}
-    subjects = await page.engine.webhooks.deliveries.subjects(page.owner, deliveries)
+    found = page.engine.webhooks.deliveries
+    subjects = await found.subjects(page.owner, deliveries) if deliveries else {}
     groups = {each["id"]: _grouped(page, each["evidence"], subjects, urls) for each in items or ()}
     shown = [
         name
