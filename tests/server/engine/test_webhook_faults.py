@@ -10,19 +10,17 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from emulator.clock import RealClock
-from emulator.domain.instants import parse_clock
 from emulator.domain.webhooks import Tamper
-from emulator.settings import Settings, data_directory
+from emulator.settings import data_directory
 from tests.server.engine.scenario_world import scenario_world
 from tests.server.engine.webhook_world import (
-    TIMES_OUT,
     WebhookWorld,
     register,
     reply_after,
     webhook_world,
 )
 from tests.server.webhooks.receiver import NEVER, Answer, Received, Reply
-from tests.world import LIVE_KEY, START, World, order, world
+from tests.world import LIVE_KEY
 
 
 @asynccontextmanager
@@ -225,11 +223,8 @@ async def test_a_create_call_without_a_subscribed_endpoint_does_not_wait(tmp_pat
 async def test_a_tampered_webhook_never_verifies_but_its_resend_does(
     tmp_path: Path, tamper: str
 ) -> None:
-    path = tmp_path / "odd.yaml"
-    rules = f"webhooks:\n  - when: {{}}\n    then: {{tamper: {tamper}}}\n"
-    path.write_text(f"version: 1\nname: odd\n{rules}", encoding="utf-8")
-    settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1, scenarios=(str(path),))
-    async with world(settings) as emulator:
+    rules = f"  - when: {{}}\n    then: {{tamper: {tamper}}}"
+    async with scenario_world(tmp_path, odd=f"webhooks:\n{rules}") as emulator:
         # The library holds the timestamp against the real clock.
         emulator.wall.move(RealClock().now_ms() - emulator.wall.now_ms())
         async with webhook_world(lambda _: Reply(status=400), emulator) as hooks:
@@ -331,7 +326,7 @@ async def test_a_rule_of_one_mode_does_not_affect_the_other(tmp_path: Path) -> N
         assert [received.json["mode"] for received in hooks.receiver.received] == ["test"]
 
 
-# Of each teaching file: what a receiver sees of a payment that is paid, and of one that times out.
+# What a receiver sees of a payment that is paid, with each teaching file.
 TAUGHT = {
     "concurrent-webhooks": ["created", "processing", "completed", "completed"],
     "duplicate-webhooks": ["created", "processing", "completed", "completed"],
@@ -349,13 +344,11 @@ def test_every_shipped_webhook_file_is_tested() -> None:
 
 
 @pytest.mark.parametrize("name", TAUGHT)
-async def test_a_shipped_webhook_file_has_this_effect(tmp_path: Path, name: str) -> None:
-    async with switched_on(name, tmp_path) as emulator, webhook_world(emulator=emulator) as hooks:
-        response = await emulator.api.post(
-            "/v1/payments", json=order(), headers={"Authorization": "Bearer test_demo_key"}
-        )
+async def test_a_shipped_webhook_file_has_this_effect(name: str) -> None:
+    async with webhook_world() as hooks:
+        await hooks.emulator.done("PUT", f"/scenarios/{name}/enabled", {"enabled": True})
+        payment = await hooks.emulator.create()
         early = len(hooks.receiver.received)
-        payment = response.json()
         await hooks.pay(payment)
         await hooks.settle()
         late = len(hooks.receiver.received)
@@ -369,17 +362,3 @@ async def test_a_shipped_webhook_file_has_this_effect(tmp_path: Path, name: str)
             for attempt in delivery["attempts"]
         }
         assert tampered == ({None, "body", "signature"} if name == "forged-webhooks" else {None})
-        timing_out = await emulator.create()
-        await hooks.pay(timing_out, TIMES_OUT)
-        await hooks.advance(100)
-
-
-@asynccontextmanager
-async def switched_on(name: str, directory: Path) -> AsyncIterator[World]:
-    """A world that plays a copy of a shipped file, as the file says that one should."""
-    text = (data_directory("scenarios") / f"{name}.yaml").read_text(encoding="utf-8")
-    copy = directory / f"{name}.yaml"
-    copy.write_text(text.replace("enabled: false\n", ""), encoding="utf-8")
-    settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1, scenarios=(str(copy),))
-    async with world(settings) as emulator:
-        yield emulator
