@@ -22,6 +22,7 @@ START_MS: Instant = 1_767_225_600_000
 TEST_KEY = "test_demo_key"
 LIVE_KEY = "live_demo_key"
 OTHER_TEST_KEY = "test_other_key"
+FROZEN = Settings(clock=parse_clock(f"frozen@{START}"), seed=1)
 
 ORDER: dict[str, Any] = {
     "amount": 15_000,
@@ -149,9 +150,8 @@ class World:
 
 
 @asynccontextmanager
-async def world(settings: Settings | None = None, **changes: Any) -> AsyncIterator[World]:
+async def world(settings: Settings = FROZEN, **changes: Any) -> AsyncIterator[World]:
     """A world with a frozen clock and a seed, unless the settings say otherwise."""
-    settings = settings or Settings(clock=parse_clock(f"frozen@{START}"), seed=1)
     async with world_at(ManualClock(), replace(settings, **changes)) as emulator:
         yield emulator
 

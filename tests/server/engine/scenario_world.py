@@ -4,9 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from emulator.domain.instants import parse_clock
-from emulator.settings import Settings
-from tests.world import START, World, world
+from tests.world import World, world
 
 HEAD = "version: 1\nname: {name}\n"
 SHOP_CASES = """
@@ -45,6 +43,5 @@ async def scenario_world(directory: Path, **files: str) -> AsyncIterator[World]:
         path = directory / f"{name}.yaml"
         path.write_text(HEAD.format(name=name) + text, encoding="utf-8")
         paths.append(str(path))
-    settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1, scenarios=tuple(paths))
-    async with world(settings) as emulator:
+    async with world(scenarios=tuple(paths)) as emulator:
         yield emulator

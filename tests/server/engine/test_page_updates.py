@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from emulator.domain.errors import InvalidField, NotReady, UnknownCheckout
-from emulator.domain.instants import REAL_RATE, ClockSpec, parse_clock
+from emulator.domain.instants import REAL_RATE, ClockSpec
 from emulator.domain.payment import Status
 from emulator.server.engine.accounts.clock_service import Target
 from emulator.server.engine.payments.checkouts import Checkout
@@ -14,11 +14,10 @@ from emulator.server.engine.payments.customer import PhoneAnswer
 from emulator.settings import Settings
 from tests.server.engine.observed_world import ObservedWall, observed, run_pending
 from tests.server.engine.visitors import COMPLETES, TIMES_OUT, Visitor, visitor
-from tests.world import LIVE_KEY, OTHER_TEST_KEY, START, START_MS, TEST_KEY, World
+from tests.world import FROZEN, LIVE_KEY, OTHER_TEST_KEY, START_MS, TEST_KEY, World
 
 TIMEOUT_MS = 25_000
 UNTIL = START_MS + TIMEOUT_MS
-FROZEN = Settings(clock=parse_clock(f"frozen@{START}"), seed=1)
 FLOWING = Settings(clock=ClockSpec(), seed=1)
 
 # With a customer at the checkout of the first account.

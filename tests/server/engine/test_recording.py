@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from emulator.domain.instants import parse_clock
 from emulator.scenarios.loader import parse_scenario
 from emulator.server.engine.payments.customer import PhoneAnswer, Submission
-from emulator.settings import Settings
 from tests.cli.processes import run
 from tests.server.engine.recording_player import (
     act,
@@ -21,7 +19,7 @@ from tests.server.engine.recording_player import (
 )
 from tests.server.engine.scenario_world import HEAD, scenario_world
 from tests.server.engine.visitors import Visitor
-from tests.world import LIVE_KEY, START, TEST_KEY, World, world
+from tests.world import LIVE_KEY, TEST_KEY, World, world
 
 SIMPLE = """\
 # The history of acct_demo in test mode,
@@ -351,8 +349,7 @@ outcomes:
         methods = ("telebirr", "cbe_birr", "amole")
         shop = tmp_path / "shop.yaml"
         shop.write_text(HEAD.format(name="shop") + rules, encoding="utf-8")
-        settings = Settings(clock=parse_clock(f"frozen@{START}"), scenarios=(str(shop),))
-        async with world(settings, methods=methods) as emulator:
+        async with world(scenarios=(str(shop),), methods=methods) as emulator:
             both = {"phone": "0911111111", "bank": "walia_test"}
             for more in (both, {}, {"bank": "walia_test"}, {"phone": "0911111111"}):
                 payment = await emulator.create(methods=["cbe_birr"])
@@ -407,12 +404,11 @@ class TestExpiry:
 
 async def test_a_history_survives_a_restart(tmp_path: Path) -> None:
     database = str(tmp_path / "kept.sqlite3")
-    settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1, database=database)
-    async with world(settings) as emulator:
+    async with world(database=database) as emulator:
         payment = await emulator.create()
         await act(emulator, payment, "cancel")
         await pay(emulator, payment, "0911111111")
-    async with world(settings) as emulator:
+    async with world(database=database) as emulator:
         await act(emulator, payment, "answer", answer="approve")
         await act(emulator, await emulator.create(), "cancel")
         assert [next(iter(step)) for step in await steps(emulator)] == [

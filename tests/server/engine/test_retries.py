@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from emulator.domain.instants import format_instant, parse_clock
-from emulator.settings import Settings
+from emulator.domain.instants import format_instant
 from tests.server.engine.observed_world import observed, run_pending
 from tests.server.engine.snapshot_calls import connection
 from tests.server.engine.webhook_world import (
@@ -17,7 +16,7 @@ from tests.server.engine.webhook_world import (
     webhook_world,
 )
 from tests.server.webhooks.receiver import NEVER, Received, Reply, receiving, replies
-from tests.world import START, START_MS, World, world
+from tests.world import START_MS, World, world
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
@@ -391,8 +390,7 @@ async def test_pending_attempts_continue_when_the_clock_flows() -> None:
 
 
 async def test_accounts_with_real_and_frozen_clocks_do_not_disturb_each_other() -> None:
-    settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1)
-    async with world(settings) as emulator, receiving(refusing) as receiver:
+    async with world() as emulator, receiving(refusing) as receiver:
         response = await emulator.control("POST", "/accounts", {"clock": "real"})
         key = response.json()["test_key"]
         await register(emulator, receiver.url)

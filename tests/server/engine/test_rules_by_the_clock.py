@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from emulator.domain.instants import parse_clock
 from emulator.settings import Settings
-from tests.world import OTHER_TEST_KEY, START, TEST_KEY, World, headers, world
+from tests.world import FROZEN, OTHER_TEST_KEY, TEST_KEY, World, headers, world
 
 HOUR_S = 3600.0
 FAULT = {"when": {"from": "1h", "until": "2h"}, "then": {"status": 503}}
@@ -75,7 +75,7 @@ async def test_the_time_of_a_fault_begins_when_it_is_enabled(
 def settings(directory: Path, **changes: Any) -> Settings:
     file = directory / "night.yaml"
     file.write_text(json.dumps(OUTAGE), encoding="utf-8")
-    return Settings(clock=parse_clock(f"frozen@{START}"), seed=1, scenarios=(str(file),), **changes)
+    return replace(FROZEN, scenarios=(str(file),), **changes)
 
 
 async def test_the_time_of_a_file_begins_with_each_account_and_with_a_reset(tmp_path: Path) -> None:

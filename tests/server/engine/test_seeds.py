@@ -3,9 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from emulator.domain.instants import parse_clock
-from emulator.settings import Settings
-from tests.world import LIVE_KEY, OTHER_TEST_KEY, START, TEST_KEY, World, headers, order, world
+from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, headers, order, world
 
 Others = Callable[[World], Awaitable[Any]]
 
@@ -51,18 +49,17 @@ async def run(emulator: World, others: Others, key: str = TEST_KEY) -> list[byte
 
 async def test_requests_of_others_do_not_change_the_bytes() -> None:
     """Calls of the control API are excluded: all accounts share their Request-Ids."""
-    settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1, auto_provision=True)
-    async with world(settings) as alone, world(settings) as crowded:
+    everyone = {"auto_provision": True}
+    async with world(**everyone) as alone, world(**everyone) as crowded:
         ours, theirs = await run(alone, nothing), await run(crowded, busy_others)
     assert [*ours[:3], *ours[5:]] == [*theirs[:3], *theirs[5:]]
 
 
 async def test_earlier_accounts_do_not_change_the_bytes_of_a_new_one() -> None:
     """Design 3: tests that run in parallel each take a fresh account."""
-    settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1, auto_provision=True)
     seen = []
     for before in ([], ["test_one_more", "test_another"]):
-        async with world(settings) as emulator:
+        async with world(auto_provision=True) as emulator:
             for key in before:
                 await emulator.create(key)
             seen.append(await emulator.create("test_of_this_run"))

@@ -1,13 +1,12 @@
 """A snapshot that cannot be restored, and one that the next program restores."""
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
 from emulator.domain.accounts import RateLimit
-from emulator.domain.instants import parse_clock
-from emulator.settings import Settings
 from tests.server.engine.snapshot_calls import (
     clock,
     connection,
@@ -19,7 +18,7 @@ from tests.server.engine.snapshot_calls import (
     save,
 )
 from tests.server.engine.webhook_world import register
-from tests.world import OTHER_TEST_KEY, START, World, world
+from tests.world import FROZEN, OTHER_TEST_KEY, World, world
 
 
 async def test_a_snapshot_that_cannot_be_restored_changes_nothing(emulator: World) -> None:
@@ -72,8 +71,7 @@ def _state(emulator: World) -> bytes:
 
 async def test_a_snapshot_survives_a_restart(tmp_path: Path) -> None:
     """Design 15: an acknowledged write survives. Without a seed, too, ids go on as they did."""
-    database = str(tmp_path / "state.db")
-    settings = Settings(clock=parse_clock(f"frozen@{START}"), database=database)
+    settings = replace(FROZEN, seed=None, database=str(tmp_path / "state.db"))
     async with world(settings) as emulator:
         before = [await emulator.create(expires_in=60) for _ in range(9)]
         await save(emulator)

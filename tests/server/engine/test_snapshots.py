@@ -7,7 +7,6 @@ import sqlite3
 import pytest
 
 from emulator.domain.accounts import RateLimit
-from emulator.domain.instants import parse_clock
 from emulator.server.engine.accounts.clock_service import MAX_ADVANCE_MS
 from emulator.server.engine.payments.payments import CreatedPayment
 from emulator.server.storage.accounts import TABLES_OF_ACCOUNT, clear, put_back, take
@@ -26,9 +25,9 @@ from tests.server.engine.snapshot_calls import (
 from tests.server.engine.webhook_world import reply_after, webhook_world
 from tests.server.webhooks.receiver import NEVER, Reply, replies
 from tests.world import (
+    FROZEN,
     LIVE_KEY,
     OTHER_TEST_KEY,
-    START,
     START_MS,
     TEST_KEY,
     ManualClock,
@@ -290,8 +289,7 @@ class TickingClock(ManualClock):
 
 
 async def test_a_frozen_clock_is_restored_to_the_millisecond() -> None:
-    settings = Settings(clock=parse_clock(f"frozen@{START}"), seed=1)
-    async with world_at(TickingClock(), settings) as emulator:
+    async with world_at(TickingClock(), FROZEN) as emulator:
         await save(emulator)
         before = await clock(emulator)
         await restore(emulator)
