@@ -22,6 +22,7 @@ START_MS: Instant = 1_767_225_600_000
 TEST_KEY = "test_demo_key"
 LIVE_KEY = "live_demo_key"
 OTHER_TEST_KEY = "test_other_key"
+APPROVES = "+251900000001"
 FROZEN = Settings(clock=parse_clock(f"frozen@{START}"), seed=1)
 
 ORDER: dict[str, Any] = {
@@ -137,7 +138,11 @@ class World:
         return dict(await self.done("POST", "/clock/advance", {"seconds": seconds}, key))
 
     async def pay(
-        self, payment: dict[str, Any], phone: str, method: str = "telebirr", key: str = TEST_KEY
+        self,
+        payment: dict[str, Any],
+        phone: str = APPROVES,
+        method: str = "telebirr",
+        key: str = TEST_KEY,
     ) -> dict[str, Any]:
         """Submit a payment; the payment after it."""
         body = {"method": method, "phone": phone}

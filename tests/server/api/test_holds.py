@@ -9,7 +9,7 @@ import pytest
 
 from emulator.domain.effects import MAX_RESPONSE_HOLD_MS
 from tests.depth import usually
-from tests.server.engine.webhook_world import WebhookWorld, pay, webhook_world
+from tests.server.engine.webhook_world import WebhookWorld, webhook_world
 from tests.server.webhooks.receiver import Received, Reply
 from tests.world import World, headers
 
@@ -165,7 +165,7 @@ async def test_a_check_then_act_handler_fails_in_every_run_and_a_correct_one_in_
         for run in range(1, runs + 1):
             payment = await emulator.create()
             await hold(emulator)
-            await pay(emulator, payment)
+            await emulator.pay(payment)
             query = f"/deliveries?payment={payment['id']}"
             while not all(
                 delivery["attempts"] for delivery in (await emulator.shown(query))["data"]

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 from tests.connection import Connection
 from tests.server.api.calls import PAYMENTS
-from tests.server.engine.webhook_world import APPROVES
 from tests.server.webhooks.receiver import Receiver, receiving
-from tests.world import START, World, order, world
+from tests.world import APPROVES, START, World, order, world
 
 KEY = "test_shop"
 # So that no fraction of a second is zero.

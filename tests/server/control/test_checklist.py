@@ -17,15 +17,13 @@ from emulator.server.engine.state.journal import MAX_ATTEMPTS, AttemptSpan, Jour
 from tests.server.checkout.visiting import customer
 from tests.server.engine.scenario_world import scenario_world
 from tests.server.engine.webhook_world import (
-    APPROVES,
     WebhookWorld,
-    pay,
     register,
     reply_after,
     webhook_world,
 )
 from tests.server.webhooks.receiver import HANG_UP, Answer, Received, Reply, replies
-from tests.world import World, headers, order, world
+from tests.world import APPROVES, World, headers, order, world
 
 RULES = """
 webhooks:
@@ -126,7 +124,7 @@ def orders_again(*, fails_first: bool) -> Integration:
     async def run(hooks: WebhookWorld) -> None:
         first = await hooks.create(metadata={"order": "1"})
         if fails_first:
-            await pay(hooks.emulator, first, "+251900000002")
+            await hooks.emulator.pay(first, "+251900000002")
         await hooks.create(metadata={"order": "1"})
 
     return run

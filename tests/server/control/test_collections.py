@@ -3,7 +3,7 @@
 import pytest
 
 from tests.server.control import refusal
-from tests.server.engine.webhook_world import pay, webhook_world
+from tests.server.engine.webhook_world import webhook_world
 from tests.world import LIVE_KEY, World, headers, world
 
 # A query of the list of payments; the payments are failed, pending and completed, oldest first.
@@ -118,7 +118,7 @@ async def test_the_contract_has_no_latest_payment(emulator: World) -> None:
 async def test_payments_are_filtered_by_their_reason(emulator: World) -> None:
     failed = [await emulator.create() for _ in range(5)]
     for payment in failed:
-        await pay(emulator, payment, "0900000002" if payment is not failed[1] else "0900000004")
+        await emulator.pay(payment, "0900000002" if payment is not failed[1] else "0900000004")
         await emulator.create()
     found, cursor = [], ""
     while True:

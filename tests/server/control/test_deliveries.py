@@ -7,7 +7,7 @@ import pytest
 from emulator.server.engine.delivery.deliveries import MAX_RESENT
 from emulator.server.engine.delivery.gates import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
 from tests.server.control import refusal
-from tests.server.engine.webhook_world import APPROVES, WebhookWorld, pay, register, webhook_world
+from tests.server.engine.webhook_world import WebhookWorld, register, webhook_world
 from tests.server.webhooks.receiver import Reply, replies
 from tests.world import LIVE_KEY, World
 
@@ -70,7 +70,7 @@ async def test_deliveries_are_listed_newest_first_and_can_be_chosen() -> None:
         first = await hooks.emulator.create()
         await hooks.settle()
         second = await hooks.emulator.create()
-        await pay(hooks.emulator, second, APPROVES)
+        await hooks.emulator.pay(second)
         await hooks.settle()
         everything = await hooks.deliveries()
         payments = [first["id"], *[second["id"]] * 3]
@@ -178,7 +178,7 @@ async def test_at_most_the_newest_hundred_are_sent_again_in_the_order_of_their_p
         for _ in range(MAX_RESENT):
             await hooks.create()
         payment = await hooks.create()
-        await pay(hooks.emulator, payment, APPROVES)
+        await hooks.emulator.pay(payment)
         await hooks.settle()
         body, sent_before = {"endpoint": hooks.endpoint["id"]}, len(hooks.receiver.received)
         status = 200

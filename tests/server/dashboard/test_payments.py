@@ -9,7 +9,6 @@ import pytest
 
 from emulator.server.dashboard.buttons import NEXT_PAYMENT, NEXT_REQUEST
 from tests.server.dashboard import BROWSER, VIEW, get, page, shown, texts
-from tests.server.engine.webhook_world import pay
 from tests.world import LIVE_KEY, TEST_KEY, World, world
 
 
@@ -50,7 +49,7 @@ async def test_the_filters_are_in_the_address(
     emulator: World, query: str, found: list[str]
 ) -> None:
     await emulator.create(amount=150, metadata={"order": "small"})
-    await pay(emulator, await emulator.create(amount=250, metadata={"order": "paid"}))
+    await emulator.pay(await emulator.create(amount=250, metadata={"order": "paid"}))
     await emulator.advance(10)
     await emulator.create(amount=40_000, metadata={"order": "large"})
     rows = texts(await page(emulator, f"payments?{query}"), "payment-row")
@@ -67,7 +66,7 @@ async def test_a_wrong_filter_is_a_clear_page(emulator: World, query: str) -> No
 
 async def test_a_story_shows_what_happened_and_what_is_next(emulator: World) -> None:
     payment = await emulator.create(metadata={"order": "7"})
-    await pay(emulator, payment, "0911223344")
+    await emulator.pay(payment, "0911223344")
     html = await page(emulator, "payments/latest")
     assert texts(html, "amount") == ["ETB 150.00"]
     assert texts(html, "metadata") == ["order7"]
@@ -90,7 +89,7 @@ async def test_a_story_shows_a_failed_attempt_and_the_cancel_after_it(emulator: 
     for name in ("several-attempts", "cancel-fails"):
         await emulator.done("PUT", f"/scenarios/{name}/enabled", {"enabled": True})
     payment = await emulator.create()
-    await pay(emulator, payment, "+251900000002")
+    await emulator.pay(payment, "+251900000002")
     failed = "pending insufficient_balance : scenario telebirr-test-numbers, rule 2"
     path = f"payments/{payment['id']}"
     story = await shown(emulator, path)
@@ -149,7 +148,7 @@ async def test_only_the_answers_that_fit_have_buttons(emulator: World) -> None:
     # A scripted outcome waits for no answer.
     await emulator.control("PUT", "/scenarios/refund/enabled", {"enabled": True})
     await emulator.control("PUT", "/scenarios/stuck-in-processing/enabled", {"enabled": True})
-    await pay(emulator, await emulator.create())
+    await emulator.pay(await emulator.create())
     assert "answer-" not in await page(emulator, "payments/latest")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from emulator.server.engine.accounts.search import MAX_MATCHES
 from tests.server.dashboard import VIEW, get, page, texts
-from tests.server.engine.webhook_world import pay, register
+from tests.server.engine.webhook_world import register
 from tests.world import LIVE_KEY, World, headers, order
 
 
@@ -65,7 +65,7 @@ async def test_an_id_of_another_account_or_mode_is_found(emulator: World) -> Non
 async def test_a_payment_is_found_by_what_it_contains(emulator: World, text: str) -> None:
     await emulator.create()
     payment = await emulator.create(amount=123450, metadata={"order": "77", "name": "Selam_T"})
-    await pay(emulator, payment, "0911223344")
+    await emulator.pay(payment, "0911223344")
     assert await matches(emulator, text) == [f"77 ETB 1,234.50 processing now {payment['id']}"]
 
 
@@ -119,7 +119,7 @@ async def test_a_list_of_matches_is_bounded(emulator: World) -> None:
 async def test_a_search_ignores_case(emulator: World, text: str) -> None:
     await emulator.create(metadata={"invoice": "6"})
     payment = await emulator.create(metadata={"invoice": "LB-7"})
-    await pay(emulator, payment, "0900000002")
+    await emulator.pay(payment, "0900000002")
     await emulator.api.post("/v1/payments", json=order(amount=1), headers=headers())
     [match] = await matches(emulator, text)
     failed = f"LB-7 ETB 150.00 failed insufficient_balance now {payment['id']}"

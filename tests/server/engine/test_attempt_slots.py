@@ -12,7 +12,6 @@ import pytest
 from emulator.files import MAX_DESCRIPTORS
 from emulator.server.engine.delivery.gates import SHARE_OF_DESCRIPTORS
 from tests.cli.processes import COMMAND, Server, ask, serving, wait_for
-from tests.server.engine.webhook_world import APPROVES
 from tests.server.webhooks.receiver import (
     NEVER,
     Received,
@@ -22,7 +21,7 @@ from tests.server.webhooks.receiver import (
     receiving,
     replies,
 )
-from tests.world import START, TEST_KEY, order
+from tests.world import APPROVES, START, TEST_KEY, order
 
 SLOTS = 16
 ENDPOINTS = 4

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from emulator.server.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
-from tests.server.engine.webhook_world import pay, register, reply_after, webhook_world
+from tests.server.engine.webhook_world import register, reply_after, webhook_world
 from tests.server.webhooks.receiver import HANG_UP, NEVER, Received, Reply, receiving
 from tests.turns import turn
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World, world
@@ -18,8 +18,7 @@ async def test_an_event_contains_the_payment_at_its_instant() -> None:
     async with webhook_world() as hooks:
         payment = await hooks.emulator.create()
         await hooks.pay(payment)
-        body = {"status": "refunded"}
-        await hooks.emulator.control("POST", f"/payments/{payment['id']}/transition", body)
+        await hooks.emulator.transition(payment, "refunded")
         await hooks.settle()
         assert hooks.types == [
             "payment.created",
@@ -43,8 +42,7 @@ async def test_a_body_is_the_bytes_of_the_list_of_events() -> None:
         payment = await hooks.emulator.create(metadata={"ስም": "አበበ"})
         await hooks.pay(payment)
         await hooks.settle()
-        response = await hooks.emulator.control("GET", "/events")
-        listed = response.json()["data"][::-1]
+        listed = (await hooks.emulator.shown("/events"))["data"][::-1]
         sent = [received.body for received in hooks.receiver.received]
         compact = [
             json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
@@ -104,8 +102,8 @@ async def test_only_the_endpoints_of_the_account_and_mode_receive_an_event(emula
         await hooks.settle()
         counts = [len(one.received) for one in (hooks.receiver, second, live, other)]
         assert counts == [1, 1, 0, 0]
-        secrets = await emulator.control("GET", "/webhook_endpoints")
-        assert len({endpoint["secret"] for endpoint in secrets.json()["data"]}) == 2
+        endpoints = (await emulator.shown("/webhook_endpoints"))["data"]
+        assert len({endpoint["secret"] for endpoint in endpoints}) == 2
 
 
 async def test_an_endpoint_that_never_responds_delays_no_other(emulator: World) -> None:
@@ -113,7 +111,7 @@ async def test_an_endpoint_that_never_responds_delays_no_other(emulator: World) 
         await register(emulator, dead.url)
         for _ in range(30):
             payment = await emulator.create()
-            await pay(emulator, payment)
+            await emulator.pay(payment)
         await hooks.receiver.wait_for(90)
         assert len(dead.received) == MAX_CONCURRENT_ATTEMPTS
 
@@ -136,8 +134,7 @@ async def test_a_replayed_create_call_sends_no_second_event() -> None:
 async def test_a_handler_may_call_back_and_sees_the_instant_of_the_event() -> None:
     async def answer(received: Received) -> Reply:
         seen.append(await hooks.emulator.retrieve(received.json["data"]["id"]))
-        clock = await hooks.emulator.control("GET", "/clock")
-        instants.append(clock.json()["now"])
+        instants.append((await hooks.emulator.shown("/clock"))["now"])
         return Reply()
 
     seen: list[dict[str, object]] = []

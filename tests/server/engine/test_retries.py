@@ -98,10 +98,9 @@ async def test_a_response_with_410_disables_the_endpoint() -> None:
         assert attempts_in(await hooks.advance(1_000)) == []
         states = [delivery["status"] for delivery in await hooks.deliveries()]
         assert states == ["cancelled", "failed"]
-        response = await hooks.emulator.control("GET", "/webhook_endpoints")
-        assert [endpoint["enabled"] for endpoint in response.json()["data"]] == [False]
         body = {"enabled": True}
         path = f"/webhook_endpoints/{hooks.endpoint['id']}"
+        assert (await hooks.emulator.shown(path))["enabled"] is False
         assert (await hooks.emulator.done("PATCH", path, body))["enabled"] is True
         await hooks.create()
         assert len(hooks.receiver.received) == 3
@@ -181,10 +180,9 @@ async def test_the_clock_shows_the_next_attempt() -> None:
 async def test_a_payment_shows_its_scheduled_attempts() -> None:
     async with webhook_world(refusing, events=["payment.created"]) as hooks:
         payment = await hooks.create(expires_in=60)
-        response = await hooks.emulator.control("GET", f"/payments/{payment['id']}")
-        scheduled = response.json()["scheduled"]
-        assert [one["kind"] for one in scheduled] == ["webhook_attempt", "expiry"]
-        assert response.json()["next"] == {
+        detail = await hooks.emulator.shown(f"/payments/{payment['id']}")
+        assert [one["kind"] for one in detail["scheduled"]] == ["webhook_attempt", "expiry"]
+        assert detail["next"] == {
             "at": format_instant(START_MS + SECOND),
             "kind": "webhook_attempt",
             "payment": payment["id"],

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.server.webhooks.receiver import Answer, Received, Receiver, Reply, receiving
-from tests.world import TEST_KEY, World, world
+from tests.world import APPROVES, TEST_KEY, World, world
 
-APPROVES = "+251900000001"
 TIMES_OUT = "+251900000003"
 
 
@@ -31,7 +30,7 @@ class WebhookWorld:
         return [received.headers["webhook-id"] for received in self.receiver.received]
 
     async def pay(self, payment: dict[str, Any], phone: str = APPROVES) -> None:
-        await pay(self.emulator, payment, phone)
+        await self.emulator.pay(payment, phone)
 
     async def advance(self, seconds: float) -> list[dict[str, Any]]:
         """The effects."""
@@ -55,12 +54,6 @@ class WebhookWorld:
     async def deliveries(self, query: str = "") -> list[dict[str, Any]]:
         """Oldest first."""
         return list((await self.emulator.shown(f"/deliveries{query}"))["data"][::-1])
-
-
-async def pay(
-    emulator: World, payment: dict[str, Any], phone: str = APPROVES, key: str = TEST_KEY
-) -> None:
-    await emulator.pay(payment, phone, key=key)
 
 
 async def register(emulator: World, url: str, key: str = TEST_KEY, **terms: Any) -> dict[str, Any]:
