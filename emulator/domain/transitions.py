@@ -207,6 +207,10 @@ class Timer(NamedTuple):
     kind: TimerKind
     change: Change
 
+    @property
+    def due_key(self) -> DueKey:
+        return self.due_at, self.sequence
+
 
 class DueTimer(NamedTuple):
     """A timer that fires, and its payment before."""

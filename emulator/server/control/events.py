@@ -13,6 +13,7 @@ from emulator.domain import errors
 from emulator.server.api.document import PaymentEvent
 from emulator.server.control import types
 from emulator.server.control.calls import Call, operation
+from emulator.server.control.resources import page_type
 from emulator.server.engine.accounts.activity import (
     KINDS,
     MAX_EVENTS_PER_MESSAGE,
@@ -44,15 +45,16 @@ class StreamQuery(Struct, frozen=True):
     ] = None
 
 
-class EventList(Struct, frozen=True):
-    """The events, newest first."""
+EventList = page_type(
+    "Event",
+    Annotated[msgspec.Raw, refers_to("PaymentEvent")],
+    "The events, newest first.",
+    is_paged=True,
+)
 
-    data: list[Annotated[msgspec.Raw, refers_to("PaymentEvent")]]
-    has_more: types.HasMore
 
-
-@operation("GET /events", "The events.")
-async def list_events(call: Call, query: EventListQuery) -> EventList:
+@operation("GET /events", "The events.", content=EventList)
+async def list_events(call: Call, query: EventListQuery) -> object:
     """List events.
 
     Lists the events of the account and mode, newest first, as they are sent. The list includes

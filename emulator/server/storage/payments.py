@@ -336,7 +336,7 @@ def summaries(tx: Transaction, positions: Sequence[int]) -> dict[int, PaymentSum
 def summaries_by_id(tx: Transaction, names: Sequence[str]) -> dict[str, PaymentSummary]:
     """The payments with these ids."""
     rows = tx.execute(_POSITIONS_OF_IDS.format(", ".join("?" * len(names))), names)
-    return {each.id: each for each in summaries(tx, [row[0] for row in rows]).values()}
+    return {each.id: each for each in summaries(tx, [position for (position,) in rows]).values()}
 
 
 def of_owner(

@@ -83,7 +83,7 @@ class ClockService(EngineService):
         timer = timers.next_of_account(tx, account.number)
         if timer is not None:
             first, payment_id = timer
-            candidates.append((first[:2], Due(first.due_at, first.kind, payment_id)))
+            candidates.append((first.due_key, Due(first.due_at, first.kind, payment_id)))
         attempt = self._webhooks.next_due(tx, account) if has_attempts else None
         if attempt is not None:
             candidates.append(attempt)
@@ -249,7 +249,7 @@ class ClockService(EngineService):
         limit = (plan.until, LAST_SEQUENCE)
         if attempt is not None and attempt[0] <= limit:
             following = timers.next_of_account(tx, account.number)
-            timer = None if following is None else following[0][:2]
+            timer = None if following is None else following[0].due_key
             if timer is None or attempt[0] < timer:
                 self._stand_at(tx, account, attempt[0][0])
                 # What is created from now on, or due later, waits until these attempts are made.

@@ -111,7 +111,10 @@ class PerformedAction(NamedTuple):
 def performed_actions(stored: Iterable[Action]) -> list[PerformedAction]:
     """Call it in the unit of work that reads the actions: there, an error shows damage."""
     decoder: msgspec.json.Decoder[PaymentAction] = msgspec.json.Decoder(PaymentAction)
-    return [PerformedAction(*each[:3], decoder.decode(each.detail_json)) for each in stored]
+    return [
+        PerformedAction(each.at, each.payment, each.event, decoder.decode(each.detail_json))
+        for each in stored
+    ]
 
 
 class _ActionContext(NamedTuple):

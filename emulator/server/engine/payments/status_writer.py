@@ -237,7 +237,7 @@ class StatusWriter(StateService):
             advance = account.advance
             if advance.is_running:
                 tx.undo.append(partial(advance.truncate, advance.count))
-                effects = [(timer[:2], effect_json(timer, payment.id)) for timer, payment in fired]
+                effects = [(each.due_key, effect_json(each, of.id)) for each, of in fired]
                 advance.add(effects)
         next_due_at = timers.next_due_at(tx, account.number)
         tx.set(account, "due_at", NEVER if next_due_at is None else next_due_at)
