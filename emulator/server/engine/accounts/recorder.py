@@ -107,10 +107,8 @@ class Recorder(EngineService):
         """
         await self._scheduler.fire_due(owner.account)
         history = await self._read(owner, payment_id)
-        profile = owner.account.profile
-        return await asyncio.to_thread(
-            recording_file, history, account_id=profile.id, mode=owner.mode
-        )
+        name = owner.account.profile.id
+        return await asyncio.to_thread(recording_file, history, account_id=name, mode=owner.mode)
 
     @reads(is_long=True)
     def _read(self, tx: Transaction, owner: Owner, payment_id: str | None) -> AccountHistory:
@@ -262,9 +260,8 @@ def _checkout_rules(history: AccountHistory) -> tuple[CheckoutRule, ...]:
         for each in history.actions
         if isinstance(each.detail, Cancelled)
     ]
-    effects = [(CheckoutEffect(attempts=n), times) for n, times in _runs(limits.values())]
-    if not any(limit > 1 for limit in limits.values()):
-        effects = []
+    attempts = limits.values() if max(limits.values(), default=1) > 1 else ()
+    effects = [(CheckoutEffect(attempts=n), times) for n, times in _runs(attempts)]
     if CancelEffect.FAILS in cancels:
         effects += [(CheckoutEffect(cancel=effect), times) for effect, times in _runs(cancels)]
     return tuple(CheckoutRule(then=effect, times=times) for effect, times in effects)

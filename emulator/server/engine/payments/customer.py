@@ -110,11 +110,8 @@ class PerformedAction(NamedTuple):
 
 def performed_actions(stored: Iterable[Action]) -> list[PerformedAction]:
     """Call it in the unit of work that reads the actions: there, an error shows damage."""
-    decoder: msgspec.json.Decoder[PaymentAction] = msgspec.json.Decoder(PaymentAction)
-    return [
-        PerformedAction(each.at, each.payment, each.event, decoder.decode(each.detail_json))
-        for each in stored
-    ]
+    decode: Callable[[str], PaymentAction] = msgspec.json.Decoder(PaymentAction).decode
+    return [PerformedAction(a.at, a.payment, a.event, decode(a.detail_json)) for a in stored]
 
 
 class _ActionContext(NamedTuple):
