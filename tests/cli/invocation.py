@@ -5,9 +5,9 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from inspect import signature
 
 from click import ClickException
@@ -155,4 +155,26 @@ def other_server(*responses: tuple[int, bytes]) -> Iterator[str]:
         def log_message(self, *_: object) -> None: ...
 
     with running(HTTPServer(("127.0.0.1", 0), Handler)) as url:
+        yield url
+
+
+@contextmanager
+def webhook_receiver(
+    status_of: Callable[[BaseHTTPRequestHandler, bytes], int], port: int = 0
+) -> Iterator[str]:
+    """The URL of a server that answers each POST with the status of the request and its body."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(status_of(self, body))
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    class Receiver(ThreadingHTTPServer):
+        request_queue_size = 128
+        daemon_threads = True
+
+    with running(Receiver(("127.0.0.1", port), Handler)) as url:
         yield url

@@ -9,16 +9,15 @@ import shutil
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager, ExitStack, suppress
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from random import Random  # noqa: TID251 - drawn from a seed
 from tempfile import TemporaryFile, mkdtemp
 from threading import Condition
 
-from tests.cli.invocation import running
+from tests.cli.invocation import webhook_receiver
 from tests.cli.processes import HANGS_AFTER_S, Answer, Server, ended, serving, start
 from tests.long_runs.crash_merchants import Merchant
 from tests.long_runs.crash_state import check_database, fill_log
@@ -61,27 +60,11 @@ class Progress:
             assert self._changed.wait_for(lambda: self._count >= count, HANGS_AFTER_S)
 
 
-@contextmanager
-def shop() -> Iterator[str]:
-    """A receiver: of `/half` it refuses half of the events, of `/down` all."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            is_odd = ord(self.headers["webhook-id"][-1]) % 2
-            refuses = self.path == "/down" or (self.path == "/half" and is_odd)
-            self.send_response(503 if refuses else 200)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    class Receiver(ThreadingHTTPServer):
-        request_queue_size = 128
-        daemon_threads = True
-
-    with running(Receiver(("127.0.0.1", 0), Handler)) as url:
-        yield url
+def shop_status(request: BaseHTTPRequestHandler, _: bytes) -> int:
+    """Of `/half` the shop refuses half of the events, of `/down` all."""
+    is_odd = ord(request.headers["webhook-id"][-1]) % 2
+    refuses = request.path == "/down" or (request.path == "/half" and is_odd)
+    return 503 if refuses else 200
 
 
 class Rounds:
@@ -210,7 +193,7 @@ def drawn_ends(seed: int, count: int) -> list[str]:
 def run(seed: int, count: int) -> dict[str, str]:
     directory = Path(mkdtemp(prefix="crash-"))
     with ExitStack() as stack:
-        rounds = Rounds(seed, directory, stack.enter_context(shop()), stack)
+        rounds = Rounds(seed, directory, stack.enter_context(webhook_receiver(shop_status)), stack)
         rounds.open()
         for number, end in enumerate(drawn_ends(seed, count)):
             try:

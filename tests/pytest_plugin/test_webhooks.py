@@ -6,7 +6,7 @@ from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import httpx
 import pytest
@@ -15,7 +15,7 @@ from standardwebhooks import Webhook as Library
 from standardwebhooks import WebhookVerificationError
 
 from emulator.pytest_plugin.account import failure_report
-from tests.cli.invocation import running
+from tests.cli.invocation import webhook_receiver
 from tests.pytest_plugin.merchant import create
 
 PAID_TYPES = ["payment.created", "payment.processing", "payment.completed"]
@@ -185,14 +185,12 @@ class Application:
 def application(*statuses: int) -> Iterator[Application]:
     app = Application(statuses=list(statuses))
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            app.headers.append(dict(self.headers.items()))
-            app.bodies.append(self.rfile.read(int(self.headers["content-length"])))
-            self.send_response_only(app.statuses.pop(0) if app.statuses else 200)
-            self.end_headers()
+    def receive(request: BaseHTTPRequestHandler, body: bytes) -> int:
+        app.headers.append(dict(request.headers.items()))
+        app.bodies.append(body)
+        return app.statuses.pop(0) if app.statuses else 200
 
-    with running(HTTPServer(("127.0.0.1", 0), Handler)) as url:
+    with webhook_receiver(receive) as url:
         app.url = f"{url}/webhooks"
         yield app
 

@@ -4,14 +4,14 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Condition
 
 import pytest
 
 from emulator.server.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS
-from tests.cli.invocation import running
+from tests.cli.invocation import webhook_receiver
 from tests.cli.processes import HANGS_AFTER_S, Server, ask, free_port, serving, wait_for
 from tests.depth import usually
 from tests.world import order
@@ -41,17 +41,11 @@ class Shop:
 def shop_at(port: int) -> Iterator[Shop]:
     shop = Shop()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            shop.add(json.loads(body)["id"])
-            self.send_response(200)
-            self.end_headers()
+    def receive(_: BaseHTTPRequestHandler, body: bytes) -> int:
+        shop.add(json.loads(body)["id"])
+        return 200
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with running(ThreadingHTTPServer(("127.0.0.1", port), Handler)):
+    with webhook_receiver(receive, port):
         yield shop
 
 

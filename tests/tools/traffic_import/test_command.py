@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
-from tests.cli.invocation import invoke, output, running, usage_error
+from tests.cli.invocation import invoke, output, usage_error, webhook_receiver
 from tests.cli.processes import Server, serving
 from tests.tools.traffic_import.recorded import (
     at,
@@ -140,19 +140,15 @@ def test_without_a_key_the_endpoints_of_the_first_account_receive_the_webhooks(
 ) -> None:
     received: list[tuple[str, str]] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            event = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            received.append((event["timestamp"], event["type"]))
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None: ...
+    def receive(_: BaseHTTPRequestHandler, body: bytes) -> int:
+        event = json.loads(body)
+        received.append((event["timestamp"], event["type"]))
+        return 204
 
     written = str(tmp_path / "case.yaml")
     output("import", *paid_files(tmp_path), "-o", written)
     emulator = f"http://127.0.0.1:{server.api_port}"
-    with running(HTTPServer(("127.0.0.1", 0), Handler)) as url:
+    with webhook_receiver(receive) as url:
         endpoint = server.request("POST", "/_emulator/webhook_endpoints", {"url": url}).json
         code, printed = output("replay", written, "--url", emulator)
         server.request("DELETE", f"/_emulator/webhook_endpoints/{endpoint['id']}")
