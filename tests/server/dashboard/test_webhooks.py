@@ -132,6 +132,19 @@ async def test_endpoints_are_shown_without_their_secrets(emulator: World) -> Non
     assert endpoint["secret"] not in html
 
 
+async def test_a_webhook_whose_resend_failed_in_a_pause_is_failing() -> None:
+    async with webhook_world(replies(Reply(status=500))) as hooks:
+        await hooks.emulator.control("PUT", "/deliveries/paused", {"paused": True})
+        await hooks.emulator.create()
+        assert texts(await page(hooks.emulator, "webhooks"), "only-failing") == []
+        [delivery] = await hooks.deliveries()
+        await hooks.resend(delivery)
+        html = await page(hooks.emulator, "webhooks?failing=true")
+        assert texts(html, "only-failing") == ["1 failing"]
+        [row] = texts(html, "delivery-row")
+        assert "pending 500 next now" in row
+
+
 async def test_deliveries_are_filtered_and_paged() -> None:
     async with webhook_world() as hooks:
         payments = [await hooks.emulator.create() for _ in range(26)]
