@@ -219,19 +219,6 @@ async def test_a_file_is_used_by_one_emulator_only(kept: Database, path: Path) -
             pass
 
 
-async def test_a_closed_database_can_be_opened_again(path: Path) -> None:
-    def add_switch(tx: Transaction) -> None:
-        tx.execute("INSERT INTO scenario_switches VALUES (1, 'a', 1)")
-
-    def names(tx: Transaction) -> list[tuple[str]]:
-        return tx.execute("SELECT name FROM scenario_switches").fetchall()
-
-    async with Database(str(path)) as database:
-        await database.write(add_switch)
-    async with Database(str(path)) as database:
-        assert await database.read(names) == [("a",)]
-
-
 async def test_a_closed_database_refuses_work(path: Path) -> None:
     async with Database(str(path)) as database:
         pass
