@@ -4,7 +4,6 @@ import json
 import signal
 import socket
 import subprocess
-import sys
 
 import pytest
 
@@ -101,16 +100,6 @@ def test_control_characters_of_other_servers_are_not_printed() -> None:
 def test_a_terminal_gets_colours() -> None:
     lines = section_lines(BROWSER, [problem("text", "fix")], Paint(is_on=True))
     assert "\x1b[31m!!\x1b[0m  text" in "\n".join(lines)
-
-
-@pytest.mark.deep
-def test_the_program_can_be_run_as_a_file() -> None:
-    """`http` beside the file is not that of the standard library."""
-    file = str(REPOSITORY / "emulator" / "__main__.py")
-    url = f"http://127.0.0.1:{free_port()}"
-    ended = run("doctor", "--url", url, command=(sys.executable, file))
-    assert ended.returncode == 2
-    assert ended.stderr.startswith(f"payments-emulator: no emulator at {url}: connection refused")
 
 
 def test_other_commands_do_not_import_it() -> None:

@@ -13,7 +13,6 @@ from emulator.tools.doctor.runner import NoEmulator
 from emulator.tools.doctor.search import (
     LocalNetwork,
     NetworkInterface,
-    Timeouts,
     probe_containers,
     read_network,
 )
@@ -223,12 +222,6 @@ async def test_a_server_without_a_response_is_a_failure_after_the_timeout() -> N
     async with receiving(replies(NEVER)) as silent:
         response = await replace(server_at(silent.url), timeout_s=0.05).try_to_send(HEALTH)
     assert response.failure == "timed out after 0.05 s"
-
-
-def test_timeouts_are_short() -> None:
-    timeouts = Timeouts(clock=TIMEOUTS.clock)
-    assert timeouts.probe_s <= 2
-    assert timeouts.response_s <= 5
 
 
 # ---- From a container
