@@ -19,7 +19,8 @@ from tempfile import TemporaryDirectory
 from emulator.http import emulator_calls as calls
 from emulator.http.blocking_client import BlockingEmulator
 from tests.cli.processes import COMMAND, REPOSITORY, run_program, serving
-from tests.long_runs.one_script import CLOCK, digest, served
+from tests.long_runs.one_script import digest, served
+from tests.tools.replay.player import CLOCK
 
 COUNT = 1_000
 RUNS_PER_ENVIRONMENT = 10
