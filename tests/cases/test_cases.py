@@ -18,7 +18,7 @@ FILES = sorted(CASES.glob("*.yaml"))
 
 
 def test_every_case_passes() -> None:
-    ended = run("replay", str(CASES), "-j", "8")
+    ended = run("replay", str(CASES))
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert f"{len(FILES)} passed, 0 failed" in ended.stdout
 
@@ -52,7 +52,7 @@ def test_a_case_with_another_last_expectation_fails_there(tmp_path: Path) -> Non
         last["events"] = ["payment.refunded"] * 3
         changed = yaml.safe_dump(case, allow_unicode=True, sort_keys=False)
         (tmp_path / file.name).write_text(changed, encoding="utf-8")
-    ended = run("replay", str(tmp_path), "-j", "8")
+    ended = run("replay", str(tmp_path))
     assert ended.returncode == 1
     assert f"0 passed, {len(FILES)} failed" in ended.stdout
     for file in FILES:
