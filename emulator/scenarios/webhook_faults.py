@@ -201,7 +201,7 @@ TAMPER = FaultType(
         "tamper": Key(
             _Tamper(Tamper),
             "`body`, `signature` or `timestamp` is changed after signing; `stale` is well signed, "
-            "but an hour old; `unsigned` has no signature. In every attempt; a resend is genuine.",
+            "but an hour old; `unsigned` has no signature. In every scheduled attempt.",
         )
     }
 )

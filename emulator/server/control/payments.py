@@ -200,8 +200,7 @@ async def transition_payment(call: Call, path: PaymentPath, body: TransitionPaym
 async def place_scenario(call: Call, path: PaymentPath, body: PlaceScenario) -> object:
     """Apply a scenario to a payment.
 
-    Applies a scenario to this payment only, with the highest precedence, even if the scenario
-    is disabled.
+    Applies a scenario to this payment only, even if the scenario is disabled.
     """
     return payment_text(await call.engine.scenarios.place(call.owner, path.payment_id, body.name))
 

@@ -200,8 +200,8 @@ async def get_request(call: Call, path: RequestPath) -> Response:
 async def list_unauthorized(call: Call) -> UnauthorizedList:
     """List requests without a valid key.
 
-    Lists the newest requests that got status 401 because they have no valid key. They belong to no
-    account, so the list is the same for all.
+    Lists requests that got status 401 because they have no valid key, newest first. They belong to
+    no account, so the list is the same for all.
     """
     unauthorized = call.engine.accounts.unauthorized
     return UnauthorizedList(

@@ -252,7 +252,7 @@ _AFTER_HOUR, _AFTER_DAYS = (partial(_later, m) for m in (Manner.AN_HOUR, Manner.
 _ROTATE = _after(StepAction.ROTATE)
 _FOREIGN = _before(StepAction.RETURN, Manner.FOREIGN)
 _AFTER_TWICE, _AFTER_BOTH = (_after(_JOB, m) for m in (Manner.JOB_TWICE, Manner.JOB_WITH_RETURN))
-_EXPIRY = "the checkout expires while the payment is processing"
+_EXPIRY = "the checkout expires while the payment is processing, and the payment does not expire"
 _LATE_SUCCESS = "the payment completes after it failed or expired"
 _JOB_RETURN = "the job runs while the customer's browser opens success_url"
 _EARLY_JOB = "the job runs while the payment is processing"
@@ -282,11 +282,11 @@ ANOMALY_KINDS = (
     _start("create-slow", Manner.SLOW_CREATE),
     _start("create-429", Manner.LIMITED),
     _event("early", Manner.EARLY, _early, (CREATED,)),
-    _event("delayed", "{} arrives after the next change", partial(_delayed, CHANGES), _PRIOR),
-    _event("swapped", "{} arrives after the next event", partial(_delayed, _DELIVER), _PRIOR),
-    _event("late", "{} arrives last", partial(_delayed, ()), _PRIOR),
+    _event("delayed", "{} arrives after the next change of the payment", partial(_delayed, CHANGES), _PRIOR),
+    _event("swapped", "{} arrives after the event that follows it", partial(_delayed, _DELIVER), _PRIOR),
+    _event("late", "{} arrives after everything else", partial(_delayed, ()), _PRIOR),
     _event("lost", StepAction.LOSE, _lost, _ALL),
-    _event("twice", "{} is delivered twice in turn", _repeated, _ALL),
+    _event("twice", "{} is delivered twice, one delivery after the other", _repeated, _ALL),
     _delivery("at-once", Manner.AT_ONCE, *_ALL),
     _delivery("slow", Manner.SLOW, *_ALL),
     _event("outage", _OUTAGE, _together),
