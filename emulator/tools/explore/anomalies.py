@@ -259,6 +259,8 @@ _EARLY_JOB = "the job runs while the payment is processing"
 _LATER = "the last event arrives again after an hour"
 _MUCH_LATER = "the last event arrives again after three days"
 _NIGHT = "all webhooks are lost at 22:30 UTC, half past one of the next day in Addis Ababa"
+_DELAYED = "{} arrives after the next change of the payment"
+_SWAPPED = "{} arrives after the event that follows it"
 _OUTAGE = "no webhook arrives until the last event, and then all arrive at one moment"
 _BEFORE_PAYING = "the customer opens success_url without paying"
 _EARLY_RETURN = "the customer opens success_url while the payment is processing"
@@ -282,8 +284,8 @@ ANOMALY_KINDS = (
     _start("create-slow", Manner.SLOW_CREATE),
     _start("create-429", Manner.LIMITED),
     _event("early", Manner.EARLY, _early, (CREATED,)),
-    _event("delayed", "{} arrives after the next change of the payment", partial(_delayed, CHANGES), _PRIOR),
-    _event("swapped", "{} arrives after the event that follows it", partial(_delayed, _DELIVER), _PRIOR),
+    _event("delayed", _DELAYED, partial(_delayed, CHANGES), _PRIOR),
+    _event("swapped", _SWAPPED, partial(_delayed, _DELIVER), _PRIOR),
     _event("late", "{} arrives after everything else", partial(_delayed, ()), _PRIOR),
     _event("lost", StepAction.LOSE, _lost, _ALL),
     _event("twice", "{} is delivered twice, one delivery after the other", _repeated, _ALL),

@@ -81,7 +81,7 @@ class Manner(StrEnum):
     OVERLAPPING = "the handler of {} reads the payment; the response follows the next event"
     TOGETHER = "{} arrives only with the last event, at the same moment"
     KILLED = "the application acknowledges {}, is killed, and starts again"
-    KILLED_AGAIN = "the application acknowledges {}, is killed, starts, and receives this event again"
+    KILLED_AGAIN = "the application acknowledges {}, is killed, and gets this event again"
     KILLED_IN_HANDLER = "the application is killed while its handler of {} reads the payment"
     WITH_RETURN = f"{COMPLETED} is delivered while the customer's browser opens success_url"
     WITH_SETTLE = f"{COMPLETED} is delivered while the job runs"
