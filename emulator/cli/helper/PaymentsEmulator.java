@@ -217,6 +217,8 @@ public final class PaymentsEmulator {
         /** Presses the page's cancel button, which leaves the payment pending. */
         public Map<String, Object> cancel(String id) { return act(id, "cancel", null); }
 
+        public Map<String, Object> refund(String id) { return transition(id, "refunded"); }
+
         /** Sets a status by any legal transition, also before it is due. */
         public Map<String, Object> transition(String id, String status) {
             return act(id, "transition", Map.of("status", status));
@@ -228,6 +230,11 @@ public final class PaymentsEmulator {
             if (advanced.get("settled").equals(true)) return withoutInbox(Json.list(advanced.get("effects")));
             throw new PaymentsEmulatorError(
                 "the clock stopped at " + advanced.get("now") + ": a webhook receiver is too slow");
+        }
+
+        /** Enables one of the emulator's scenarios. */
+        public Map<String, Object> useScenario(String name) {
+            return control("PUT", "/scenarios/" + encoded(name) + "/enabled", Map.of("enabled", true));
         }
 
         /** Makes one request fail: {@code fault("create_payment", Map.of("drop", true, "point", "after_commit"))}. */
@@ -273,6 +280,9 @@ public final class PaymentsEmulator {
         public Map<String, Object> payment(String id) {
             return Json.map(control("GET", "/payments/" + encoded(id), null).get("payment"));
         }
+
+        /** The requests of the merchant's code and their responses, the oldest first. */
+        public List<Map<String, Object>> requests() { return listed("/requests"); }
 
         /** What the merchant's integration does right and wrong, without the webhooks of the test. */
         public List<Map<String, Object>> checklist() {

@@ -173,6 +173,8 @@ final class PaymentsAccount
     /** Presses the page's cancel button, which leaves the payment pending. */
     public function cancel(string $id): array { return $this->act($id, 'cancel'); }
 
+    public function refund(string $id): array { return $this->transition($id, 'refunded'); }
+
     /** Sets a status by any legal transition, also before it is due. */
     public function transition(string $id, string $status): array
     {
@@ -192,6 +194,12 @@ final class PaymentsAccount
             throw new PaymentsEmulatorError("the clock stopped at {$advanced['now']}: a webhook receiver is too slow");
         }
         return $this->withoutInbox($advanced['effects']);
+    }
+
+    /** Enables one of the emulator's scenarios. */
+    public function useScenario(string $name): array
+    {
+        return $this->control('PUT', '/scenarios/' . rawurlencode($name) . '/enabled', ['enabled' => true]);
     }
 
     /** Makes one request fail: `fault('create_payment', ['drop' => true, 'point' => 'after_commit'])`. */
@@ -239,6 +247,9 @@ final class PaymentsAccount
     {
         return $this->control('GET', '/payments/' . rawurlencode($id))['payment'];
     }
+
+    /** The requests of the merchant's code and their responses, the oldest first. */
+    public function requests(): array { return $this->listed('/requests'); }
 
     /** What the merchant's integration does right and wrong, without the webhooks of the test. */
     public function checklist(): array

@@ -45,10 +45,13 @@ export interface PaymentsAccount {
   answer(id: string, answer: string): Promise<Payment>;
   /** Presses the page's cancel button, which leaves the payment pending. */
   cancel(id: string): Promise<Payment>;
+  refund(id: string): Promise<Payment>;
   /** Sets a status by any legal transition, also before it is due. */
   transition(id: string, status: Payment["status"]): Promise<Payment>;
   /** Advances the clock by "30s" or by 30 (seconds); returns what happened. */
   advance(span: string | number): Promise<any[]>;
+  /** Enables one of the emulator's scenarios. */
+  useScenario(name: string): Promise<any>;
   /** Makes one request fail: `fault("create_payment", { drop: true, point: "after_commit" })`. */
   fault(request: string, then: object): Promise<any>;
   /** The webhooks that the test received, in order of arrival. */
@@ -61,6 +64,8 @@ export interface PaymentsAccount {
   /** The webhooks that the merchant's application was sent, with all attempts, the oldest first. */
   deliveries(): Promise<any[]>;
   payment(id: string): Promise<Payment>;
+  /** The requests of the merchant's code and their responses, the oldest first. */
+  requests(): Promise<any[]>;
   /** What the merchant's integration does right and wrong, without the webhooks of the test. */
   checklist(): Promise<any[]>;
   /** Any call of the control API, such as `control("PUT", "/clock", { frozen: false })`. */
@@ -166,7 +171,10 @@ export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = a
       pay: (id, by = {}) => act(id, "pay", by),
       answer: (id, answer) => act(id, "answer", { answer }),
       cancel: (id) => act(id, "cancel"),
+      refund: (id) => act(id, "transition", { status: "refunded" }),
       transition: (id, status) => act(id, "transition", { status }),
+      useScenario: (name) =>
+        control("PUT", `/scenarios/${encodeURIComponent(name)}/enabled`, { enabled: true }),
       fault: (request, then) => control("POST", "/faults", { when: { request }, then, times: 1 }),
       deliveries: async () => {
         await advance(0);
@@ -174,6 +182,7 @@ export const startEmulator: (options?: Options) => Promise<PaymentsEmulator> = a
       },
       newWebhooks: async () => (await webhooks()).slice(seen, (seen = received.length)),
       payment: async (id) => (await control("GET", `/payments/${encodeURIComponent(id)}`)).payment,
+      requests: () => listed("/requests"),
       checklist: async () => {
         await advance(0);
         const query = isReached ? `?exclude_endpoint=${endpoint.id}` : "";

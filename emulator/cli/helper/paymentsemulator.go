@@ -347,6 +347,9 @@ func (a *Account) Answer(id, answer string) Payment {
 // Cancel presses the page's cancel button, which leaves the payment pending.
 func (a *Account) Cancel(id string) Payment { a.t.Helper(); return a.act(id, "cancel", nil) }
 
+// Refund refunds a completed payment.
+func (a *Account) Refund(id string) Payment { a.t.Helper(); return a.Transition(id, "refunded") }
+
 // Transition sets a status by any legal transition, also before it is due.
 func (a *Account) Transition(id, status string) Payment {
 	a.t.Helper()
@@ -361,6 +364,12 @@ func (a *Account) Advance(span time.Duration) []Object {
 		a.t.Fatalf("the clock stopped at %s: a webhook receiver is too slow", advanced["now"])
 	}
 	return a.withoutInbox(as[[]Object](advanced["effects"]))
+}
+
+// UseScenario enables one of the emulator's scenarios.
+func (a *Account) UseScenario(name string) Object {
+	a.t.Helper()
+	return a.must("PUT", "/scenarios/"+url.PathEscape(name)+"/enabled", Object{"enabled": true})
 }
 
 // Fault makes one request fail: Fault("create_payment", Object{"drop": true, "point": "after_commit"}).
@@ -417,6 +426,9 @@ func (a *Account) Payment(id string) Payment {
 	a.t.Helper()
 	return as[Payment](a.must("GET", "/payments/"+url.PathEscape(id), nil)["payment"])
 }
+
+// Requests returns the requests of the merchant's code and their responses, the oldest first.
+func (a *Account) Requests() []Object { a.t.Helper(); return a.listed("/requests") }
 
 // Checklist returns what the merchant's integration does right and wrong, without the webhooks of
 // the test.

@@ -36,8 +36,6 @@ class ShopTest {
         shop = new Shop(account.baseUrl, key);
     }
 
-    private List<?> requests() { return (List<?>) account.control("GET", "/requests", null).get("data"); }
-
     @Test
     void createsAPayment() throws Exception {
         String id = shop.order("1");
@@ -45,7 +43,7 @@ class ShopTest {
         assertEquals("pending", payment.get("status"));
         assertEquals(15_000L, payment.get("amount"));
         assertEquals(Map.of("order", "1"), payment.get("metadata"));
-        var request = (Map<?, ?>) requests().get(0);
+        var request = account.requests().get(0);
         assertEquals(List.of("POST", 201L), List.of(request.get("method"), request.get("status")));
         String live = new Shop(account.baseUrl, account.liveKey).order("1");
         assertEquals("payment_not_found", refusal(() -> account.payment(live)).code);
@@ -93,7 +91,7 @@ class ShopTest {
     void checksTheShopAndNotTheInboxOfTheTest() throws Exception {
         assertEquals("not_exercised", judged("webhook-acknowledged"));
         var server = serve(new ArrayList<>(), new PaymentsEmulator.Endpoint[1]);
-        account.control("PUT", "/scenarios/forged-webhooks/enabled", Map.of("enabled", true));
+        account.useScenario("forged-webhooks");
         account.pay(shop.order("1"));
         assertEquals("passed", judged("webhook-signature"));
         assertEquals("passed", judged("create-idempotent"));
@@ -102,7 +100,7 @@ class ShopTest {
 
     @Test
     void shipsOnceAfterADuplicateWebhook() throws Exception {
-        account.control("PUT", "/scenarios/duplicate-webhooks/enabled", Map.of("enabled", true));
+        account.useScenario("duplicate-webhooks");
         String id = shop.order("1");
         account.pay(id);
         var webhooks = account.newWebhooks();
@@ -118,7 +116,7 @@ class ShopTest {
     void createsOnePaymentWhenAResponseIsLost() throws Exception {
         account.fault("create_payment", Map.of("drop", true, "point", "after_commit"));
         String id = shop.order("1");
-        assertEquals(List.of(true, false), requests().stream().map(each -> ((Map<?, ?>) each).get("replayed")).toList());
+        assertEquals(List.of(false, true), account.requests().stream().map(each -> each.get("replayed")).toList());
         assertEquals(List.of(id), account.webhooks().stream().map(PaymentsEmulator.Webhook::payment).toList());
     }
 
@@ -137,7 +135,7 @@ class ShopTest {
     void refundsAPayment() throws Exception {
         String id = shop.order("1");
         account.pay(id);
-        assertEquals("refunded", account.transition(id, "refunded").get("status"));
+        assertEquals("refunded", account.refund(id).get("status"));
         var webhooks = account.webhooks();
         assertEquals("payment.refunded", webhooks.get(webhooks.size() - 1).type());
     }
@@ -156,7 +154,7 @@ class ShopTest {
         shop.order("1");
         account.newWebhooks();
         account.reset();
-        assertEquals(List.of(List.of(), List.of()), List.of(requests(), account.webhooks()));
+        assertEquals(List.of(List.of(), List.of()), List.of(account.requests(), account.webhooks()));
         String id = shop.order("1");
         var webhooks = account.newWebhooks();
         assertEquals(List.of(id), webhooks.stream().map(PaymentsEmulator.Webhook::payment).toList());

@@ -41,7 +41,7 @@ final class ShopTest extends TestCase
         $payment = $this->account->payment($created['id']);
         self::assertSame(['pending', ['order' => '1']], [$payment['status'], $payment['metadata']]);
         self::assertStringStartsWith(self::$emulator->checkoutUrl, $created['checkout_url']);
-        [$request] = $this->account->control('GET', '/requests')['data'];
+        [$request] = $this->account->requests();
         self::assertSame(['POST', 201], [$request['method'], $request['status']]);
         $live = new Shop($this->account->baseUrl, $this->account->liveKey);
         $this->expectExceptionMessageMatches('/^payment_not_found/');
@@ -98,7 +98,7 @@ final class ShopTest extends TestCase
         try {
             self::assertSame(1, preg_match('/:(\d+)\) started/', fgets($pipes[2]), $match));
             $this->account->deliverTo("http://127.0.0.1:$match[1]/webhooks", $secret);
-            $this->account->control('PUT', '/scenarios/forged-webhooks/enabled', ['enabled' => true]);
+            $this->account->useScenario('forged-webhooks');
             $this->account->pay($this->shop->order('1')['id']);
             self::assertSame('passed', self::judged($this->account, 'webhook-signature'));
         } finally {
@@ -113,7 +113,7 @@ final class ShopTest extends TestCase
 
     public function test_ships_once_after_a_duplicate_webhook(): void
     {
-        $this->account->control('PUT', '/scenarios/duplicate-webhooks/enabled', ['enabled' => true]);
+        $this->account->useScenario('duplicate-webhooks');
         $id = $this->shop->order('1')['id'];
         $this->account->pay($id);
         $webhooks = $this->account->newWebhooks();
@@ -129,8 +129,8 @@ final class ShopTest extends TestCase
     {
         $this->account->fault('create_payment', ['drop' => true, 'point' => 'after_commit']);
         $id = $this->shop->order('1')['id'];
-        $requests = $this->account->control('GET', '/requests')['data'];
-        self::assertSame([true, false], array_column($requests, 'replayed'));
+        $requests = $this->account->requests();
+        self::assertSame([false, true], array_column($requests, 'replayed'));
         self::assertSame([$id], array_column($this->account->webhooks(), 'payment'));
     }
 
@@ -149,7 +149,7 @@ final class ShopTest extends TestCase
     {
         $id = $this->shop->order('1')['id'];
         $this->account->pay($id);
-        self::assertSame('refunded', $this->account->transition($id, 'refunded')['status']);
+        self::assertSame('refunded', $this->account->refund($id)['status']);
         $webhooks = $this->account->webhooks();
         self::assertSame('payment.refunded', end($webhooks)->type);
     }
@@ -169,7 +169,7 @@ final class ShopTest extends TestCase
         $this->shop->order('1');
         $this->account->newWebhooks();
         $this->account->reset();
-        $requests = $this->account->control('GET', '/requests')['data'];
+        $requests = $this->account->requests();
         self::assertSame([[], []], [$requests, $this->account->webhooks()]);
         $id = $this->shop->order('1')['id'];
         $webhooks = $this->account->newWebhooks();

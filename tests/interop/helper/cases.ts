@@ -21,7 +21,7 @@ const cases: Record<string, Case> = {
     const payment = await account.payment(id);
     assert.deepEqual([payment.status, payment.metadata], ["pending", { order: "1" }]);
     assert.match(checkout_url, /^http:\/\/127\.0\.0\.1:\d+\/c\//);
-    const [request] = (await account.control("GET", "/requests")).data;
+    const [request] = await account.requests();
     assert.deepEqual([request.method, request.status], ["POST", 201]);
     const live = new Shop({ baseUrl: account.baseUrl, testKey: account.liveKey });
     await assert.rejects(account.payment((await live.order("1")).id), /payment_not_found/);
@@ -71,7 +71,7 @@ const cases: Record<string, Case> = {
 
   "checks the shop, and not the inbox of the test": async (shop, account, emulator) => {
     const { close } = await serve(shop, account);
-    await account.control("PUT", "/scenarios/forged-webhooks/enabled", { enabled: true });
+    await account.useScenario("forged-webhooks");
     await account.pay((await shop.order("1")).id);
     assert.equal(await judged(account, "webhook-signature"), "passed");
     close();
@@ -83,7 +83,7 @@ const cases: Record<string, Case> = {
   },
 
   "ships once after a duplicate webhook": async (shop, account) => {
-    await account.control("PUT", "/scenarios/duplicate-webhooks/enabled", { enabled: true });
+    await account.useScenario("duplicate-webhooks");
     const { id } = await shop.order("1");
     await account.pay(id);
     const webhooks = await account.newWebhooks();
@@ -98,8 +98,8 @@ const cases: Record<string, Case> = {
   "creates one payment when a response is lost": async (shop, account) => {
     await account.fault("create_payment", { drop: true, point: "after_commit" });
     const { id } = await shop.order("1");
-    const { data } = await account.control("GET", "/requests");
-    assert.deepEqual(data.map((each: any) => each.replayed), [true, false]);
+    const requests = await account.requests();
+    assert.deepEqual(requests.map(({ replayed }) => replayed), [false, true]);
     assert.deepEqual((await account.webhooks()).map(({ payment }) => payment), [id]);
   },
 
@@ -115,7 +115,7 @@ const cases: Record<string, Case> = {
   "refunds a payment": async (shop, account) => {
     const { id } = await shop.order("1");
     await account.pay(id);
-    assert.equal((await account.transition(id, "refunded")).status, "refunded");
+    assert.equal((await account.refund(id)).status, "refunded");
     assert.equal((await account.webhooks()).at(-1)?.type, "payment.refunded");
   },
 
@@ -131,7 +131,7 @@ const cases: Record<string, Case> = {
     await shop.order("1");
     await account.newWebhooks();
     await account.reset();
-    assert.deepEqual([(await account.control("GET", "/requests")).data, await account.webhooks()], [[], []]);
+    assert.deepEqual([await account.requests(), await account.webhooks()], [[], []]);
     const { id } = await shop.order("1");
     const webhooks = await account.newWebhooks();
     assert.deepEqual(webhooks.map(({ payment, isVerified }) => [payment, isVerified]), [[id, true]]);

@@ -63,7 +63,7 @@ func TestCreatesAPayment(t *testing.T) {
 	equal(t, strings.HasPrefix(payment.CheckoutURL, emulator.CheckoutURL), true)
 	equal(t, [2]string{payment.Method, payment.CompletedAt}, [2]string{})
 	equal(t, payment.CreatedAt[:10]+payment.ExpiresAt[10:16], "2026-01-01T00:30")
-	request := requests(account)[0].(paymentsemulator.Object)
+	request := account.Requests()[0]
 	equal(t, []any{request["method"], request["status"]}, []any{"POST", 201.0})
 	live := order(t, &Shop{BaseURL: account.BaseURL, Key: account.LiveKey}, "1")
 	_, err := account.Control("GET", "/payments/"+live, nil)
@@ -113,7 +113,7 @@ func TestChecksTheShopAndNotTheInboxOfTheTest(t *testing.T) {
 	account, shop := open(t)
 	equal(t, judged(account, "webhook-acknowledged"), "not_exercised")
 	serve(t, shop, account)
-	account.Control("PUT", "/scenarios/forged-webhooks/enabled", paymentsemulator.Object{"enabled": true})
+	account.UseScenario("forged-webhooks")
 	account.Pay(order(t, shop, "1"))
 	equal(t, judged(account, "webhook-signature"), "passed")
 	equal(t, judged(account, "create-idempotent"), "passed")
@@ -121,7 +121,7 @@ func TestChecksTheShopAndNotTheInboxOfTheTest(t *testing.T) {
 
 func TestShipsOnceAfterADuplicateWebhook(t *testing.T) {
 	account, shop := open(t)
-	account.Control("PUT", "/scenarios/duplicate-webhooks/enabled", paymentsemulator.Object{"enabled": true})
+	account.UseScenario("duplicate-webhooks")
 	id := order(t, shop, "1")
 	account.Pay(id)
 	webhooks := account.NewWebhooks()
@@ -143,10 +143,10 @@ func TestCreatesOnePaymentWhenAResponseIsLost(t *testing.T) {
 	account.Fault("create_payment", paymentsemulator.Object{"drop": true, "point": "after_commit"})
 	id := order(t, shop, "1")
 	var replayed []any
-	for _, request := range requests(account) {
-		replayed = append(replayed, request.(paymentsemulator.Object)["replayed"])
+	for _, request := range account.Requests() {
+		replayed = append(replayed, request["replayed"])
 	}
-	equal(t, replayed, []any{true, false})
+	equal(t, replayed, []any{false, true})
 	webhooks := account.Webhooks()
 	equal(t, len(webhooks), 1)
 	equal(t, webhooks[0].Payment, id)
@@ -175,7 +175,7 @@ func TestRefundsAPayment(t *testing.T) {
 	account, shop := open(t)
 	id := order(t, shop, "1")
 	account.Pay(id)
-	equal(t, account.Transition(id, "refunded").Status, "refunded")
+	equal(t, account.Refund(id).Status, "refunded")
 	webhooks := account.Webhooks()
 	equal(t, webhooks[len(webhooks)-1].Type, "payment.refunded")
 }
@@ -193,7 +193,7 @@ func TestBeginsAgainAfterAReset(t *testing.T) {
 	order(t, shop, "1")
 	account.NewWebhooks()
 	account.Reset()
-	equal(t, len(requests(account))+len(account.Webhooks()), 0)
+	equal(t, len(account.Requests())+len(account.Webhooks()), 0)
 	id := order(t, shop, "1")
 	webhook := account.NewWebhooks()[0]
 	equal(t, []any{webhook.Payment, webhook.IsVerified}, []any{id, true})
@@ -231,11 +231,6 @@ func serve(t *testing.T, shop *Shop, account *paymentsemulator.Account) (string,
 	t.Cleanup(server.Close)
 	endpoint = account.DeliverTo(server.URL + "/webhooks")
 	return endpoint.Secret, &statuses
-}
-
-func requests(account *paymentsemulator.Account) []any {
-	listed, _ := account.Control("GET", "/requests", nil)
-	return listed["data"].([]any)
 }
 
 func judged(account *paymentsemulator.Account, id string) any {
