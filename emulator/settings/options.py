@@ -129,7 +129,7 @@ class Settings:
     seed: int | None = _option(
         None,
         types.SEED,
-        "Seed that makes ids, tokens, secrets and random choices repeatable; otherwise random.",
+        "Seed of all random values; otherwise random.",
     )
     methods: tuple[str, ...] = _option(
         DEFAULT_METHODS,
