@@ -195,6 +195,14 @@ class TimerKind(StrEnum):
     HANDSET_TIMEOUT = "handset_timeout"
 
 
+# When a scheduled change occurs, in words.
+CONDITIONS = {
+    TimerKind.EXPIRY: "if the customer does not pay",
+    TimerKind.HANDSET_TIMEOUT: "if the customer does not answer",
+    TimerKind.OUTCOME: "according to its scenario",
+}
+
+
 class Timer(NamedTuple):
     """A change of a payment, due at an instant of its account's clock.
 

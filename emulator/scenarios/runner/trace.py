@@ -143,6 +143,7 @@ async def collect_trace(client: EmulatorClient, inbox: WebhookInbox | None, *, s
         (Status(before["status"]), Status(after["status"]))
         for timeline in timelines
         for before, after in pairwise(timeline)
+        if before["status"] != after["status"]
     )
     last_reasons = {
         detail.json["payment"]["id"]: detail.json["reason"]

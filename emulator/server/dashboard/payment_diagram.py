@@ -11,18 +11,13 @@ from emulator.diagrams import CUSTOMER, MIDDLE, SHOP, Diagram, Line, Mark, seque
 from emulator.domain.errors import UnknownRequest
 from emulator.domain.instants import parse_instant
 from emulator.domain.message_text import escape_controls
-from emulator.domain.transitions import ATTEMPT, TimerKind
+from emulator.domain.transitions import ATTEMPT, CONDITIONS
 from emulator.reporting import counted
 from emulator.server.dashboard.view_request import ViewRequest
 
 MAX_URL_CHARACTERS = 80
 MAX_ENTRIES = "100"
 DELETED = "a deleted endpoint"
-_SCHEDULED = {
-    TimerKind.EXPIRY: "if the customer does not pay",
-    TimerKind.HANDSET_TIMEOUT: "if the customer does not answer",
-    TimerKind.OUTCOME: "according to its scenario",
-}
 
 Json = Mapping[str, Any]
 # The instant, the index of the event of the timeline, and the rank among the lines of that event:
@@ -223,7 +218,7 @@ def _scheduled_line(due: Json, url: str) -> Line:
             item=item,
         )
     return Line(
-        text=_SCHEDULED[due["kind"]], at=at, status=due["status"], is_scheduled=True, item=item
+        text=CONDITIONS[due["kind"]], at=at, status=due["status"], is_scheduled=True, item=item
     )
 
 

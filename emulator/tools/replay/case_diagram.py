@@ -161,7 +161,7 @@ def _status_lines(result: CaseResult) -> Iterator[tuple[_Place, Line]]:
         words = [_name(result, event.payment)] if has_several else []
         words += [f"`{event.reason}`"] if event.reason else []
         line = Line(
-            text=", ".join(words), at=_instant(event.at), status=STATUS_OF_EVENT[event.type]
+            text=", ".join(words), at=_instant(event.at), status=STATUS_OF_EVENT.get(event.type, "")
         )
         yield (moment.step, event.at, 1), line
 
