@@ -28,7 +28,9 @@ settings.register_profile(
 )
 settings.load_profile("emulator")
 
-# Files that take seconds. They run first, so that at the end no process waits for one of them.
+# The tests that take a minute and more, and files that take seconds. They run first, so that at the
+# end no process waits for one of them.
+LONG_TESTS = ("[queue-33]", "[laravel]", "[the control API]")
 LONG_FILES = (
     "tests/tools/explore/test_command.py",
     "tests/tools/explore/test_waiting.py",
@@ -52,7 +54,12 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not item.nodeid.startswith(LONG_FILES))
+    items.sort(
+        key=lambda item: (
+            not item.nodeid.endswith(LONG_TESTS),
+            not item.nodeid.startswith(LONG_FILES),
+        )
+    )
 
 
 def pytest_collection_finish() -> None:
