@@ -57,7 +57,7 @@ EventList = page_type(
 async def list_events(call: Call, query: EventListQuery) -> object:
     """List events.
 
-    Lists the events of the account and mode, newest first, as they are sent. The list includes
+    Lists the events of the account and mode, newest first, in the form `standard`. The list includes
     events that no endpoint received.
     """
     limit = query.limit
@@ -69,7 +69,7 @@ async def list_events(call: Call, query: EventListQuery) -> object:
 async def get_event(call: Call, path: EventPath) -> object:
     """Retrieve an event.
 
-    Returns one event, as it is sent.
+    Returns one event, in the form `standard`.
     """
     return msgspec.Raw(await call.engine.history.event(call.owner, path.event_id))
 
