@@ -57,8 +57,8 @@ EventList = page_type(
 async def list_events(call: Call, query: EventListQuery) -> object:
     """List events.
 
-    Lists the events of the account and mode, newest first, in the form `standard`. The list includes
-    events that no endpoint received.
+    Lists the events of the account and mode, newest first, in the form `standard`. The list
+    includes events that no endpoint received.
     """
     limit = query.limit
     found = await call.engine.history.events(call.owner, limit=limit + 1, before=query.before)

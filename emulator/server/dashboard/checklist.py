@@ -7,9 +7,9 @@ from emulator.server.dashboard.payment_diagram import url_text
 from emulator.server.dashboard.sections import payment_shown
 from emulator.server.dashboard.view_request import ViewRequest
 
-# To judge 10,000 requests takes half a second; more than these only on request. Of payments and
-# deliveries each, MAX_JUDGED_RECORDS.
-MAX_JUDGED_REQUESTS, MAX_JUDGED_RECORDS = 500, 100
+# To judge 10,000 requests takes half a second, and 600 deliveries a tenth of a second. More than
+# these are judged only on request; MAX_JUDGED_RECORDS is the limit of payments, and of deliveries.
+MAX_JUDGED_REQUESTS, MAX_JUDGED_RECORDS = 500, 300
 # Of a group of evidence.
 MAX_SHOWN_PAYMENTS = 3
 

@@ -74,12 +74,12 @@ async def test_an_account_with_many_payments_is_judged_on_request(emulator: Worl
     assert 'data-stream=""' in judged
 
 
-async def test_more_than_100_deliveries_are_judged_on_request(emulator: World) -> None:
+async def test_more_than_300_deliveries_are_judged_on_request(emulator: World) -> None:
     await register(emulator, "http://127.0.0.1:9/")
-    copied = {"when": {}, "then": {"copies": 100, "delay": "1h"}, "times": 1}
+    copied = {"when": {}, "then": {"copies": 100, "delay": "1h"}, "times": 3}
     dropped = {"when": {}, "then": {"drop": True}}
     await emulator.done("PUT", "/scenarios/many", {"webhooks": [copied, dropped]})
-    for is_on_request in (False, True):
+    for is_on_request in (False, False, False, True):
         await emulator.create()
         assert count((await get(emulator, "checklist")).text, "judge") == is_on_request
 

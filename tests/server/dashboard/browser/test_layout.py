@@ -142,6 +142,17 @@ async def test_a_failed_delivery_shows_its_cause_and_its_endpoint(
         await tab.is_accessible_and_fits()
 
 
+async def test_the_three_actions_of_a_retried_webhook_are_on_one_line(tab: Tab) -> None:
+    async with tab.endpoint(lambda _: Reply(status=500)):
+        await tab.merchant.create()
+        await tab.merchant.advance(0)
+        await tab.open("webhooks")
+        buttons = tab.page.get_by_test_id("delivery-row").get_by_role("button")
+        await expect(buttons).to_have_count(3)
+        tops = "(buttons) => new Set(buttons.map((each) => each.getBoundingClientRect().top)).size"
+        assert await buttons.evaluate_all(tops) == 1
+
+
 async def test_a_table_has_round_corners(tab: Tab) -> None:
     await tab.merchant.create()
     await tab.open("payments")
