@@ -235,12 +235,11 @@ class Attempts(StateService):
         number = deliveries.add_attempt(tx, stored.position, attempt)
         endpoint = owner.endpoints.get(stored.endpoint)
         response = attempt.result.response
-        is_gone = response is not None and response.status == _GONE
-        is_removed = is_gone and endpoint is not None and endpoint.url == used.url
+        status = None if response is None else response.status
+        is_removed = status == _GONE and endpoint is not None and endpoint.url == used.url
         now = account.clock.now()
         after = self._state_after(stored, None if is_removed else endpoint, attempt, now)
-        response, error = attempt.result.response, attempt.result.error
-        after = after._replace(last_status=response and response.status, last_error=error)
+        after = after._replace(last_status=status, last_error=attempt.result.error)
         deliveries.update(tx, after)
         tx.after_commit.append(partial(self._change_notifier.changed, (owner, stored.payment)))
         if endpoint is not None and is_removed:
