@@ -15,7 +15,7 @@ from emulator.domain.message_text import LINE_BREAK, escape_controls
 from emulator.domain.user_error import UserError
 from emulator.server.app.application import Application
 from emulator.server.app.server import serve as serve_forever
-from emulator.server.storage.batch import Busy
+from emulator.server.storage.batch import reason_of
 from emulator.settings import OPTIONS, Settings, WrongSettings, resolve, start_warnings
 
 logger = logging.getLogger(__name__)
@@ -36,8 +36,8 @@ def serve(**flags: object) -> int:
     try:
         with asyncio.Runner(loop_factory=LOOP_FACTORY) as runner:
             runner.run(serve_forever(settings, announce=announce, warnings=warnings))
-    except (UserError, Busy, sqlite3.DatabaseError) as error:
-        unusable = f"cannot use the database {settings.database}: {error}"
+    except (UserError, sqlite3.DatabaseError) as error:
+        unusable = f"cannot use the database {settings.database}: {reason_of(error)}"
         lines = error.lines if isinstance(error, UserError) else (unusable,)
         return print_errors(*lines, as_json=settings.log_format == "json")
     return 0

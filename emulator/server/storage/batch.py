@@ -199,6 +199,11 @@ def lacks_space(error: BaseException) -> bool:
     return getattr(error, "sqlite_errorcode", None) in _NO_SPACE
 
 
+def reason_of(error: BaseException) -> str:
+    """Why the database cannot be used, for the user: SQLite has several words for a full disk."""
+    return "database or disk is full" if lacks_space(error) else str(error)
+
+
 def is_of_file(error: BaseException | None) -> bool:
     """Whether an error is one of the database file, such as a full disk, and not one in SQL."""
     is_in_sql = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR

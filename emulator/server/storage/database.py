@@ -18,7 +18,7 @@ from emulator.server.storage.batch import (
     Transaction,
     damage_of,
     first_position,
-    lacks_space,
+    reason_of,
 )
 from emulator.server.storage.database_file import FileLock, WriteAheadLog, create_schema, damaged
 
@@ -104,8 +104,7 @@ class Database:
             self._release_lock()
             if damage_of(error) is not None:
                 raise damaged(self._path, error) from None
-            reason = "database or disk is full" if lacks_space(error) else error
-            raise UserError(f"cannot open the database {self._path}: {reason}") from None
+            raise UserError(f"cannot open the database {self._path}: {reason_of(error)}") from None
         except UserError:
             self._release_lock()
             raise
