@@ -27,7 +27,7 @@ from emulator.tools.rehearse.suite import SuiteRun
 from emulator.tools.rehearse.variants import Variant
 from emulator.tools.replay import console as replay
 from emulator.tools.verify.report import comparison_lines
-from tests.cli.processes import run, serving, wait_for
+from tests.cli.processes import FREE_PORTS, run, serving, wait_for
 from tests.tools.replay.sample_results import HERE, failed, failure, played
 from tests.tools.verify.test_report import UNSEEN, comparison
 
@@ -186,5 +186,6 @@ def test_control_characters_in_a_file_name_are_escaped(tmp_path: Path) -> None:
         lines = (ended.stdout + ended.stderr).splitlines()
         assert lines
         assert all(line.startswith(start) for line in lines)
-    assert "/odd\\u001b[31m\\u0007" in run("serve", "--scenarios", str(tmp_path)).stderr
+    command = ("serve", *FREE_PORTS, "--scenarios", str(tmp_path))
+    assert "/odd\\u001b[31m\\u0007" in run(*command).stderr
     assert "\x1b" not in run("nope\x1b[31m").stderr
