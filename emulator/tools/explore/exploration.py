@@ -20,7 +20,7 @@ from emulator.tools.explore.histories import (
     random_histories,
 )
 from emulator.tools.explore.integration import FileMistake, Integration
-from emulator.tools.explore.judgement import HistoryFailure, judge
+from emulator.tools.explore.judgement import HistoryFailure, is_comparable, judge
 from emulator.tools.explore.observation import Observation
 from emulator.tools.explore.session import AnomalyLeftOut, ExploreSession
 from emulator.tools.explore.steps import Capabilities, Steps
@@ -251,13 +251,19 @@ class Exploration:
             session.is_shared, session.patience = is_shared, 1
 
     async def rerun(self, history: History, reference: History | None) -> HistoryFailure | None:
-        """Run a history once more, after the one with whose end its end is compared."""
+        """Run a history once more, after the one with whose end its end is compared.
+
+        Raises UserError, also where the ends differ and a correct application may end so.
+        """
         await self._session.drop_payments()
         other = None if reference is None else await self.observe(reference)
         observation = await self.observe(history)
         failure = judge(observation)
         if failure is None and other is not None:
             failure = await self._ends.difference(observation, other)
+            if failure is not None and not is_comparable(observation, other):
+                title = other.history.title
+                raise UserError(f"the end need not equal that of: {title} ({failure.seen})")
         return failure
 
     async def replay(

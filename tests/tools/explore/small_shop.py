@@ -31,8 +31,9 @@ class SmallShop:
     With `has_race`, two webhooks at once fulfil an order twice; with `repeats`, any two do.
     Webhooks have an effect after `lag_s`, or when orders were read `lag_reads` times, and for a
     copy twice as often, or when `/idle` is requested. With `ignores_refunds`, a refunded order
-    stays paid. It calls the service up to `calls` times, and `on_start` with the number of each
-    order; its pages may have another host. Requests of the path `fails` are answered 500.
+    stays paid. With `sends_mails`, an order lists the e-mails about its changes. It calls the
+    service up to `calls` times, and `on_start` with the number of each order; its pages may have
+    another host. Requests of the path `fails` are answered 500.
     """
 
     port: int
@@ -43,6 +44,7 @@ class SmallShop:
     lag_s: float = 0
     lag_reads: int = 0
     ignores_refunds: bool = False
+    sends_mails: bool = False
     calls: int = 5
     pages: str = ""
     fails: str = "-"
@@ -130,6 +132,7 @@ class SmallShop:
         self.queue = []
 
     def apply(self, order: dict[str, Any], status: str) -> None:
+        before = order["status"]
         if status == "completed" and order["status"] != "refunded":
             order["status"] = "paid"
             order["shipments"] += 1
@@ -137,6 +140,8 @@ class SmallShop:
             order["status"] = "refunded"
         elif status in ("failed", "expired") and order["status"] == "new":
             order["status"] = "cancelled"
+        if self.sends_mails and order["status"] != before:
+            order.setdefault("mails", []).append(status)
 
     def disturbance(self, path: str) -> int | None:
         """The status of an error for a path, if there is one."""

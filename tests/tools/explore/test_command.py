@@ -254,6 +254,25 @@ def test_a_refund_is_judged_only_where_the_file_says_what_refunded_is(
     assert output("explore", "--replay", str(file), *correct.flags)[0] == 0
 
 
+LATE = "[late-success, swapped payment.failed]"
+LATE_SUCCESS = f"""history: {{outcome: failed, anomalies: {LATE}}}
+reference: {{outcome: failed, anomalies: [late-success]}}
+"""
+
+
+@pytest.mark.parametrize("sends_mails", [False, True])
+def test_a_saved_late_success_whose_end_need_not_equal_its_reference_is_not_judged(
+    sends_mails: bool, correct: SmallShop, tmp_path: Path
+) -> None:
+    """The shop does not write about the failure where it learns of the completion first."""
+    correct.sends_mails = sends_mails
+    file = correct.write(tmp_path, LATE_SUCCESS)
+    code, printed = output("explore", "--replay", file, *correct.flags)
+    reason = "the end need not equal that of: failed, late-success ($.mails[0] is 'completed', not"
+    shown = f"NOT JUDGED {file}: {reason}" if sends_mails else f"FIXED {file}"
+    assert (code, unfolded(printed)[: len(shown)]) == (2 * sends_mails, shown)
+
+
 @pytest.mark.parametrize("key", ["paid", "fulfilled", "closed", "refunded"])
 @pytest.mark.deep
 def test_a_path_that_the_state_does_not_have_is_a_mistake_of_the_file(
