@@ -44,6 +44,7 @@ TIME = "docs/guides/time.md"
 FORMAT = "docs/reference/scenario-format.md"
 SCENARIOS = "docs/guides/scenarios.md"
 FAULTS = "docs/guides/faults.md"
+FIDELITY = "docs/reference/fidelity.md"
 REQUESTS = "docs/guides/inspecting-requests.md"
 MAX_CHAPTER_LINES = 400
 # Tables, which are looked up, do not count.
@@ -120,7 +121,7 @@ def test_every_state_of_a_delivery_is_listed() -> None:
 
 RELIABLE = "Responses and limits"
 LIMITS = [
-    (WEBHOOKS, "Retries and time", f"within {MAX_TIMEOUT_MS // 1_000} seconds"),
+    (FIDELITY, None, f"2xx within {MAX_TIMEOUT_MS // 1_000} s"),
     (TIME, "Advance the clock", f"after {MAX_ADVANCE_MS // 1_000} seconds of real time"),
     (WEBHOOKS, RELIABLE, f"reads at most {MAX_BYTES_READ // 1_024} KiB"),
     (WEBHOOKS, RELIABLE, f"the first {MAX_STORED_BYTES // 1_024} KiB"),
