@@ -16,7 +16,7 @@ from emulator.scenarios.loader import check_files
 )
 @click.option(
     "--methods",
-    metavar="NAMES",
+    metavar="METHOD",
     multiple=True,
     help="Payment methods of the service; repeatable or comma-separated."
     f"  [default: {','.join(DEFAULT_METHODS)}]",

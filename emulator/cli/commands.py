@@ -56,7 +56,7 @@ _EXIT_MEANINGS = {
     "helper": ("the text is printed", "", "the language is unknown"),
     "import": (
         "the file is written",
-        "--strict applies: a fact is missing",
+        "--strict applies",
         "a file or an option is wrong, or the files have no payment",
     ),
     "openapi": ("the document is printed", "", "an option is wrong"),
@@ -77,7 +77,7 @@ _EXIT_MEANINGS = {
     ),
     "replay": (
         "each expectation holds",
-        "one does not, or the coverage is below --fail-under",
+        "one does not, or --fail-under applies",
         "a file or an option is wrong, or no emulator responds at --url",
     ),
     "schema": ("the schema is printed", "", "an option is wrong"),
@@ -89,7 +89,7 @@ _EXIT_MEANINGS = {
         "an option is wrong, there is no emulator, or it refuses a request",
     ),
     "verify": (
-        "no clause drifts, except the clauses of --accept",
+        "no clause drifts",
         "a clause drifts",
         "an option is wrong, there is no such service, or rate limits left clauses unchecked",
     ),

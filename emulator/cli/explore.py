@@ -81,7 +81,7 @@ def _number(name: str, within: range, **more: Any) -> Callable[[Command], Comman
     "--require-depth",
     range(MAX_DEPTH + 1),
     show_default="1, or --depth if that is smaller",
-    help="Exit code 0 needs all histories with up to this number of anomalies, 0 to --depth.",
+    help="Number of anomalies, 0 to --depth, up to which all histories must run.",
 )
 @_number("--seed", SEEDS, metavar="INTEGER", default=1, help="Seed of the random histories.")
 @click.option(

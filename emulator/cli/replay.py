@@ -71,7 +71,7 @@ class ReplayOptions:
 @click.option(
     "--url",
     metavar="URL",
-    help="URL of a running emulator; otherwise `replay` starts a private one.",
+    help="URL of a running emulator; otherwise the command starts a private one.",
 )
 @click.option(
     "--key",

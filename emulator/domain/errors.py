@@ -1,6 +1,7 @@
 """Defines every refusal of the program, named for its cause and independent of HTTP.
 
-The first paragraph of each docstring is the cause in docs/reference/error-codes.md.
+The first paragraph of each docstring is the cause in docs/reference/error-codes.md,
+unless a clause names the code.
 
 Refusal
 ├── Unauthenticated

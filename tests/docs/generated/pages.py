@@ -94,7 +94,7 @@ def command_options_table(name: str) -> str:
     rows = [row for row in rows if row not in of_serve]
     if of_serve:
         flags = ", ".join(flag for flag, _ in of_serve)
-        rows.append((flags, "As [`serve`](options.md) has them, also as environment variables."))
+        rows.append((flags, "See [`serve`](options.md)."))
     return table(("option", "meaning"), rows)
 
 

@@ -49,16 +49,16 @@ def numbers_table() -> str:
 
 
 def warnings_table() -> str:
-    """Every warning, with its code under `--strict`."""
+    """Every warning, with its code under `--strict`, and the clause that describes it."""
     rows = [
         (
-            _prose(warning.tolerated),
             f"`{slug}`",
             f"`{warning.strict_code}`" if warning.strict_code else "stays a warning",
+            warning.clause,
         )
         for slug, warning in WARNINGS.items()
     ]
-    return table(("tolerated", "slug in the header", "code under `--strict`"), rows)
+    return table(("slug in the header", "code under `--strict`", "clause"), rows)
 
 
 def variants_table() -> str:
@@ -79,17 +79,18 @@ def fidelity_table() -> str:
             _configured_by(clause),
         )
         for clause in CLAUSES
-        if _has_assumption(clause)
+        if has_assumption(clause)
     ]
     return table(head, rows)
 
 
 def stated_clauses() -> str:
     """The clauses that the emulator follows without an assumption."""
-    return ", ".join(clause.number for clause in CLAUSES if not _has_assumption(clause)) + "\n"
+    return ", ".join(clause.number for clause in CLAUSES if not has_assumption(clause)) + "\n"
 
 
-def _has_assumption(clause: Clause) -> bool:
+def has_assumption(clause: Clause) -> bool:
+    """Whether the table of assumptions has the clause."""
     return clause.basis is Basis.ASSUMED or clause.assumed is not None
 
 

@@ -5,8 +5,10 @@ from typing import Any
 
 import yaml
 
+from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.scenarios.scenario_file import scenario_schema
 from emulator.scenarios.script import RESPONSE_CHECKS
+from emulator.server.control.app import documents
 from tests.docs.generated.scenario_types import WORDS, joined, key_rows, key_table, type_name
 from tests.docs.markdown import table
 
@@ -20,7 +22,13 @@ _STEPS = _SCHEMA["$defs"]["script_step"]["properties"]
 # The page says these once.
 _UNCHECKED = " The value is sent without a check."
 _PARAMETERS = "The parameters of the call, which are sent without a check."
+_SHORT_FORM = " A name alone is the short form of `payment`."
 _OF_RULES = ("from", "until")
+_LISTED_ELSEWHERE = {
+    "method": "a method of [`--methods`](options.md)",
+    "bank": "a [bank](../guides/checkout-page.md#banks)",
+}
+_CONTROL_PAYMENT = "/_emulator/payments/{payment_id}"
 
 
 def _keys(mapping: dict[str, Any], without: Collection[str] = ()) -> Callable[[], str]:
@@ -35,10 +43,9 @@ def _mapping_of(step: dict[str, Any]) -> dict[str, Any]:
 
 
 def words_table() -> str:
-    return table(
-        ("type", "accepted"),
-        [(name, joined(map("`{}`".format, words))) for name, words in WORDS.items()],
-    )
+    """The closed lists; a list that another page has is a link."""
+    accepted = {name: joined(map("`{}`".format, words)) for name, words in WORDS.items()}
+    return table(("type", "accepted"), [*{**accepted, **_LISTED_ELSEWHERE}.items()])
 
 
 def top_level_table() -> str:
@@ -61,10 +68,16 @@ def payment_conditions_table() -> str:
 
 
 def steps_table() -> str:
-    rows = [
-        (f"`{name}`", f"`{_example(name)}`", step["description"]) for name, step in _STEPS.items()
-    ]
+    rows = [(f"`{name}`", f"`{_example(name)}`", _step_meaning(name)) for name in _STEPS]
     return table(("step", "example", "meaning"), rows)
+
+
+def _step_meaning(name: str) -> str:
+    """A step that makes a call of the control API is a link to the call."""
+    if f"{_CONTROL_PAYMENT}/{name}" in documents(DEFAULT_METHODS)["control"]("")["paths"]:
+        return f"The [call](control-api.md#payments) `{name}`."
+    meaning: str = _STEPS[name]["description"]
+    return meaning.replace(_SHORT_FORM, "")
 
 
 def _example(name: str) -> str:
@@ -77,18 +90,22 @@ def step_keys_table() -> str:
     described = {key: _mapping_of(_STEPS[key]) for key in _STEPS if key not in ("fault", "expect")}
     rows = [row for key, keys in described.items() if keys for row in key_rows(keys, f"{key}.")]
     keys = [row for row in rows if not row[0].endswith(".payment`")]
-    # The parameters of the API, which are sent as they are, are one row for each step.
+    # The parameters of the API, which are sent as they are, are one row.
     sent = [row for row in keys if row[-1].endswith(_UNCHECKED)]
-    steps = dict.fromkeys(row[0].partition(".")[0] for row in sent)
-    parameters = {
-        step: ", ".join(row[0] for row in sent if row[0].startswith(f"{step}.")) for step in steps
-    }
+    # So are the keys that an outcome has.
+    of_outcomes = [f"`transition.{key}`" for key in _OUTCOME_STEP["properties"]]
+    shared = [row for row in keys if row[0] in of_outcomes]
     return key_table(
         [
-            *((names, "any value", "none", _PARAMETERS) for names in parameters.values()),
-            *(row for row in keys if row not in sent),
+            (_names(sent), "any value", "none", _PARAMETERS),
+            *(row for row in keys if row not in (*sent, *shared)),
+            (_names(shared), "as in [outcomes](#outcomes)", "none", "The change of the status."),
         ]
     )
+
+
+def _names(rows: list[tuple[str, str, str, str]]) -> str:
+    return ", ".join(name for name, *_ in rows)
 
 
 def expectations_table() -> str:
@@ -114,12 +131,13 @@ def _part(section: str, key: str) -> dict[str, Any]:
     return part
 
 
+_OUTCOME_STEP = _part("outcomes", "then")["anyOf"][1]["items"]
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     (_PAGE, "top level"): top_level_table,
     (_PAGE, "closed lists"): words_table,
     (_PAGE, "rules"): rules_table,
     (_PAGE, "payment conditions"): payment_conditions_table,
-    (_PAGE, "outcome steps"): _keys(_part("outcomes", "then")["anyOf"][1]["items"]),
+    (_PAGE, "outcome steps"): _keys(_OUTCOME_STEP),
     (_PAGE, "expiry"): _keys(_RULES["expiry"], without=("when", "times")),
     (_PAGE, "redirects"): _keys(_part("checkout", "then")),
     (_PAGE, "fault conditions"): _keys(_part("faults", "when"), without=_OF_RULES),

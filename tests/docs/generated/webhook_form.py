@@ -47,7 +47,14 @@ def placeholders_table() -> str:
     names = ["id", "timestamp", "body", "signature", *EVENT_PLACEHOLDERS, "payment"]
     members = [name for name in BODY_PLACEHOLDERS if name.startswith("payment.")]
     known = {name: _in(places, name) for name in [*names, *members]}
-    rows = [(f"`{{{name}}}`", known[name], _MEANINGS[name]) for name in names]
+    values = dict.fromkeys((known[name], _MEANINGS[name]) for name in names)
+    rows = [
+        (
+            ", ".join(f"`{{{name}}}`" for name in names if (known[name], _MEANINGS[name]) == value),
+            *value,
+        )
+        for value in values
+    ]
     plain = [name for name in members if name not in _MEANINGS]
     for where in dict.fromkeys(known[name] for name in plain):
         listed = ", ".join(f"`{{{name}}}`" for name in plain if known[name] == where)
