@@ -268,11 +268,8 @@ TIMES = {
         Duration(),
         "Only from this time on, counted by the account's clock from when the scenario was "
         "enabled; of a fault without a file, from when the fault was added.",
-        field="from_ms",
     ),
-    "until": Key(
-        Duration(at_least=1), "Only before this time, counted as `from`.", field="until_ms"
-    ),
+    "until": Key(Duration(at_least=1), "Only before this time, counted as `from`."),
 }
 WHEN = MappingOf(
     When,
@@ -289,7 +286,6 @@ WHEN = MappingOf(
         "metadata": Key(
             PairsOf(Text()),
             "Metadata with these values. Other keys of the metadata are ignored.",
-            default=(),
         ),
     },
     # A rule that can never match is a mistake that has no other sign.

@@ -5,12 +5,13 @@ entry in TYPES. Reading, writing, the JSON Schema and the coverage follow from i
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
+from inspect import signature
 from typing import Any, TypeVar
 
 from emulator.scenarios.entries import listed
-from emulator.scenarios.kinds import Word
+from emulator.scenarios.kinds import Boolean, Word
 from emulator.scenarios.mappings import (
     DeclaredRule,
     Key,
@@ -60,12 +61,6 @@ class FaultType:
         is_word = isinstance(self.keys[self.name].kind, Word)
         return f"{self.name} {setting}" if is_word else self.name
 
-    def changes(self, settings: Settings) -> Mapping[str, object]:
-        """The fields of the effect that the settings change."""
-        if self.effect is not None:
-            return self.effect(settings)
-        return {self.keys[self.name].field or self.name: settings[self.name]}
-
 
 class FaultMapping(MappingOf[Fault[E]]):
     """The effect of a rule: the keys of all fault types, and keys that they share.
@@ -81,9 +76,12 @@ class FaultMapping(MappingOf[Fault[E]]):
     ) -> None:
         self._types = types
         self._make_effect = make_effect
-        self._shared = shared or {}
-        keys = {name: key for type_ in types for name, key in type_.keys.items()}
-        keys.update(self._shared)
+        self._shared = dict(shared or {})
+        keys = {name: key for type_ in types for name, key in type_.keys.items()} | self._shared
+        parameters = signature(make_effect).parameters
+        for name, key in keys.items():
+            default = False if isinstance(key.kind, Boolean) else None
+            keys[name] = replace(key.made_into(name, parameters), default=default)
         excluded = {type_.name: _excluded(type_, keys) for type_ in types}
         rules = (rule for type_ in types for rule in type_.rules)
         given = {"anyOf": [is_given(type_.name) for type_ in types]}
@@ -108,9 +106,12 @@ class FaultMapping(MappingOf[Fault[E]]):
     def _effect(self, settings: Settings) -> E:
         fields: dict[str, object] = {}
         for type_ in self._types:
-            if type_.name in settings:
-                fields.update(type_.changes(settings))
-        fields.update({key: settings[key] for key in self._shared if key in settings})
+            name = type_.name
+            if name in settings and type_.effect is not None:
+                fields |= type_.effect(settings)
+            elif name in settings:
+                fields[self.keys[name].field or name] = settings[name]
+        fields |= {key: settings[key] for key in self._shared if key in settings}
         return self._make_effect(**fields)
 
     def write(self, value: Fault[E]) -> Json:

@@ -126,7 +126,6 @@ DROP = FaultType(
             Boolean(),
             "The connection is closed without a response. "
             "Not with `status`, `retry_after`, `body` or `truncate`.",
-            default=False,
         )
     },
     effect=lambda _: {"cut": Cut.BEFORE_RESPONSE},
@@ -153,11 +152,7 @@ def _truncation(settings: Settings) -> dict[str, object]:
 
 
 TRUNCATE = FaultType(
-    {
-        "truncate": Key(
-            Boolean(), "The connection is closed in the middle of the body.", default=False
-        )
-    },
+    {"truncate": Key(Boolean(), "The connection is closed in the middle of the body.")},
     effect=_truncation,
     rules=[
         DeclaredRule(
@@ -291,7 +286,7 @@ FAULT_RULE = MappingOf(FaultRule, _KEYS, *_RULES)
 # Where it stands alone, it applies to every request by default.
 LONE_FAULT_RULE = MappingOf(
     FaultRule,
-    {**_KEYS, "when": replace(_KEYS["when"], required=None, default=FaultWhen())},
+    {**_KEYS, "when": replace(_KEYS["when"], required=None)},
     *_RULES,
 )
 FAULTS = list_of_rules(FAULT_RULE, "a fault rule")

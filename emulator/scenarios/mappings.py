@@ -1,7 +1,9 @@
 """Declares mappings: their keys, and the rules about keys that are given together."""
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from inspect import Parameter, signature
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -19,8 +21,9 @@ class Key:
     """A key of a mapping.
 
     `required` is the advice where a required key is missing. `default` is the value of an absent
-    key, and `default_text` describes it in the reference. `field` is the attribute of the value,
-    by default the name of the key; a key with None is read and not written.
+    key, and `default_text` describes it in the reference, if the value itself does not. `field` is
+    the attribute of the value, by default the name of the key, also with `_ms`; a key with None is
+    read and not written. Without `default`, the attribute has the default.
     """
 
     kind: Kind[Any]
@@ -32,11 +35,26 @@ class Key:
     field: str | None = ""
 
     def schema(self) -> JsonSchema:
-        default = f" Default: {self.default_text}." if self.default_text else ""
-        schema = {"description": f"{self.description}{default}", **self.kind.schema()}
+        text = self.default_text
         if isinstance(self.kind, Boolean) and self.default is not None:
-            schema["default"] = self.default
-        return schema
+            return {"description": self.description, **self.kind.schema(), "default": self.default}
+        if not text and self.default is not None and self.required is None:
+            written = self.kind.write(self.default)
+            shown = written if isinstance(written, str) else json.dumps(written)
+            text = f"`{shown}`" if written else "empty"
+        default = f" Default: {text}." if text else ""
+        return {"description": f"{self.description}{default}", **self.kind.schema()}
+
+    def made_into(self, name: str, parameters: Mapping[str, Parameter]) -> "Key":
+        """The key with its field and its default, if values are made of these parameters."""
+        if self.field is None:
+            return self
+        names = (self.field, name, f"{name}_ms")
+        field = next((each for each in names if each in parameters), self.field or name)
+        default = self.default
+        if default is None and self.required is None and field in parameters:
+            default = parameters[field].default
+        return replace(self, field=field, default=None if default is Parameter.empty else default)
 
 
 class Members(Struct, kw_only=True):
@@ -89,12 +107,14 @@ class MappingOf(Kind[T]):
         is_optional: bool = False,
     ) -> None:
         self._make = make
-        self.keys = keys
+        parameters = {} if make is dict else signature(make).parameters
+        self.keys = {name: key.made_into(name, parameters) for name, key in keys.items()}
         self._rules = rules
         self._is_optional = is_optional
-        self._required = {n: key.required for n, key in keys.items() if key.required is not None}
-        self._defaults = {name: key.default for name, key in keys.items()}
-        self._fields = {n: key.field or n for n, key in keys.items() if key.field is not None}
+        given = self.keys.items()
+        self._required = {n: key.required for n, key in given if key.required is not None}
+        self._defaults = {name: key.default for name, key in given}
+        self._fields = {name: key.field for name, key in given if key.field is not None}
 
     def read(self, entry: Entry) -> T | None:
         members = self.members(entry)

@@ -4,7 +4,6 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from emulator.domain.effects import (
-    DEFAULT_REDIRECT_DELAY_MS,
     MAX_REDIRECT_WAIT_MS,
     MAX_SUBMITS,
     CancelEffect,
@@ -60,9 +59,6 @@ STEP = MappingOf(
         "after": Key(
             Duration(),
             "The time since the submit, not less than in the step before.",
-            default=0,
-            default_text="`0s`",
-            field="after_ms",
         ),
         "status": Key(
             Word(Status),
@@ -74,7 +70,6 @@ STEP = MappingOf(
             Boolean(),
             f"{UNUSUAL} A first step with it and without `after` starts from `pending`, not from "
             "`processing`. A step that the present status does not permit is left out.",
-            default=False,
         ),
     },
     REASON_RULE,
@@ -195,7 +190,6 @@ _ADVICE = "a duration such as 5s"
 _AFTER = Key(
     Duration(at_least=1),
     "The time from the creation of the payment to the expiry of its checkout.",
-    field="after_ms",
 )
 
 
@@ -263,9 +257,6 @@ CHECKOUT_EFFECT = MappingOf(
             "For `before_webhook`: the real time from the redirect to the first attempts, "
             f"{_MAX_WAIT} at most. For `before_completed`: the time by the account's clock from "
             "the approval to the completion, by which later steps of the outcome are postponed.",
-            default=DEFAULT_REDIRECT_DELAY_MS,
-            default_text=f"`{DEFAULT_REDIRECT_DELAY_MS // 1_000}s`",
-            field="delay_ms",
         ),
         "attempts": Key(
             WholeNumber(at_most=MAX_SUBMITS),

@@ -8,7 +8,6 @@ value that is written as JSON reads as the same value; keys that have their defa
 import json
 import re
 from dataclasses import replace
-from typing import Any
 
 from emulator.scenarios.entries import Entry, read_text, whole_number
 from emulator.scenarios.faults import FAULT_RULE, FAULTS
@@ -66,17 +65,13 @@ class _NameInAddress(Text):
         return self._name
 
 
-def _section(kind: Kind[Any], description: str) -> Key:
-    return Key(kind, description, default=(), default_text="empty")
-
-
 SECTIONS = {
-    "outcomes": _section(OUTCOMES, "What happens after the customer submits a method."),
-    "expiry": _section(EXPIRY, "How long a checkout stays open."),
-    "checkout": _section(CHECKOUT, "When the customer's browser is redirected after the payment."),
-    "faults": _section(FAULTS, "Which API requests fail, and how."),
-    "webhooks": _section(WEBHOOKS, "Which webhook deliveries misbehave, and how."),
-    "script": _section(SCRIPT, "A complete case for `replay`."),
+    "outcomes": Key(OUTCOMES, "What happens after the customer submits a method."),
+    "expiry": Key(EXPIRY, "How long a checkout stays open."),
+    "checkout": Key(CHECKOUT, "When the customer's browser is redirected after the payment."),
+    "faults": Key(FAULTS, "Which API requests fail, and how."),
+    "webhooks": Key(WEBHOOKS, "Which webhook deliveries misbehave, and how."),
+    "script": Key(SCRIPT, "A complete case for `replay`."),
 }
 VERSION_KEY = Key(
     _Version(), "The version of this format.", required=f"the number {VERSION}", field=None
@@ -88,17 +83,14 @@ FILE_KEYS = {
         "The name of the scenario, unique among the files that are loaded.",
         required="what the scenario is called",
     ),
-    "description": Key(Text(), "The purpose of the scenario.", default="", default_text="empty"),
+    "description": Key(Text(), "The purpose of the scenario."),
     "enabled": Key(
         Boolean(),
         "Whether the scenario is on at start. An account can switch it later.",
-        default=True,
     ),
     "rehearsal": Key(
         Word(VariantKind),
         "What the scenario is for the command `rehearse`.",
-        default=VariantKind.DISTURBANCE,
-        default_text=f"`{VariantKind.DISTURBANCE}`",
     ),
     **SECTIONS,
 }

@@ -56,7 +56,6 @@ CONCURRENT = FaultType(
             Boolean(),
             "The first attempts of all copies begin at the same moment, each on its own connection;"
             f" otherwise one after the other. Needs `copies` of {MIN_CONCURRENT_COPIES} or more.",
-            default=False,
         )
     },
     rules=[
@@ -79,7 +78,6 @@ TIMEOUT = FaultType(
             "Each attempt ends after this real time without a response, so that a slow handler is "
             "retried while it still works.",
             default_text=f"`{MAX_TIMEOUT_MS // 1_000}s`",
-            field="timeout_ms",
         )
     }
 )
@@ -88,7 +86,6 @@ DELAY = FaultType(
         "delay": Key(
             Duration(at_least=1),
             "The first attempt is delayed by this time, on the account's clock.",
-            field="delay_ms",
         )
     }
 )
@@ -129,7 +126,6 @@ DROP = FaultType(
         "drop": Key(
             Boolean(),
             "No attempt is made, and the delivery is listed as dropped. Not with any other key.",
-            default=False,
         )
     },
     excludes_all="what is dropped is never sent",
@@ -140,7 +136,6 @@ HOLD = FaultType(
             Boolean(),
             "Delivered after the payment's next event, "
             f"or after {MAX_POSTPONED_MS // 1_000} s. Not with `delay`.",
-            default=False,
             field="until_next_event",
         )
     },
@@ -166,7 +161,6 @@ BEFORE_RESPONSE = FaultType(
             "Delivered before the create call returns, "
             f"which waits up to {MAX_HEAD_START_MS // 1_000} s of real time. "
             f"Only for `{AWAITED_EVENT}`; not with `delay` or `hold`.",
-            default=False,
         )
     },
     excludes={

@@ -166,31 +166,22 @@ SIGNATURE = MappingOf(
             Word(SecretFormat),
             "How the secret becomes a key: `base64` (without `whsec_`), `hex`, or the UTF-8 bytes"
             " of the whole `text`.",
-            default=SecretFormat.TEXT,
-            default_text="`text`",
         ),
         "content": Key(
             _Template(CONTENT_PLACEHOLDERS),
             "What is signed; a header or the body has each placeholder of it.",
-            default="{body}",
-            default_text="`{body}`",
         ),
         "encoding": Key(
             Word(Encoding),
             "How the bytes of a signature are written.",
-            default=Encoding.HEX,
-            default_text="`hex`",
         ),
         "prefix": Key(
             Text(_PREFIX, expected="at most 32 visible ASCII characters", examples=["v1,"]),
             "What precedes each signature, such as `v1,`.",
-            default="",
-            default_text="empty",
         ),
         "separator": Key(
             Text(_SEPARATOR, expected="at most 8 visible ASCII characters", examples=[","]),
             "What joins the signatures of two secrets after a rotation.",
-            default="",
             default_text="only the new secret signs",
         ),
     },
@@ -210,20 +201,16 @@ FORM = MappingOf(
             _Events(),
             "Our event type, and the type that is sent. `null` is not sent; a type that is left out"
             " keeps its name.",
-            default=(),
             default_text="our types",
         ),
         "content_type": Key(
             Word(ContentType),
             "The media type of the body.",
-            default=ContentType.JSON,
-            default_text=f"`{ContentType.JSON}`",
         ),
         "body": Key(
             _Body(),
             "The body: any JSON, or fields in one flat mapping. A text that is one placeholder"
             " keeps the type of its value.",
-            default=STANDARD.body_json,
             default_text="the body of `standard`",
             field="body_json",
         ),
@@ -236,8 +223,6 @@ FORM = MappingOf(
             PairsOf(_Template(HEADER_PLACEHOLDERS), _HEADER),
             "The headers, beside `content-type` and `user-agent`. One with `{signature}` is left"
             " out where there is none.",
-            default=(),
-            default_text="empty",
         ),
     },
     *FORM_CHECKS,

@@ -6,7 +6,6 @@ order is, and where the application receives webhooks.
 
 import re
 from collections.abc import Collection, Mapping
-from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -112,7 +111,7 @@ VALUE = ValueKind()
 _PLACE, _ONE_PLACE = {"path": PATH_KEY, "match": MATCH_KEY}, needs_one("path", "match")
 _VALUES = ListOf(JsonValue(), "a list of values", "an entry of in")
 _IN_TEXT = "The values for which the condition is true."
-_IN = Key(_VALUES, _IN_TEXT, field="values", default=(True,), default_text="true")
+_IN = Key(_VALUES, _IN_TEXT, field="values", default_text="true")
 CONDITION = MappingOf(
     Condition,
     {**_PLACE, "in": _IN},
@@ -121,7 +120,7 @@ CONDITION = MappingOf(
     lambda each: None if each.values["in"] != () else each.known["in"].note(_NO_VALUES),
 )
 COUNT = MappingOf(Count, _PLACE, _ONE_PLACE)
-UNIT_KEY = Key(Word(Unit), "What the number counts.", default=Unit.CENTS, default_text="cents")
+UNIT_KEY = Key(Word(Unit), "What the number counts.")
 AMOUNT = MappingOf(Amount, {**_PLACE, "unit": UNIT_KEY}, _ONE_PLACE)
 
 _VALUE_NAMES = Text(
@@ -224,8 +223,8 @@ _COUNTS = ListOf(path_kind(), "a list of paths", "an entry of once")
 _ORDER = ValueKind(payment=Key(path_kind(), "The path of the value in the payment."))
 _CONTENT = {
     "json": Key(JsonValue(), "The JSON body.", default_text="no body"),
-    "form": Key(PairsOf(Text()), "The fields of a form.", default=(), default_text="no body"),
-    "headers": Key(PairsOf(Text()), "Headers of the request.", default=(), default_text="none"),
+    "form": Key(PairsOf(Text()), "The fields of a form.", default_text="no body"),
+    "headers": Key(PairsOf(Text()), "Headers of the request.", default_text="none"),
 }
 _ONE_BODY = excludes("form", "json")
 _ONE_CALL = (
@@ -242,7 +241,6 @@ def _call(example: str, description: str, pattern: re.Pattern[str] = _REQUEST) -
     return {"request": request, "command": _COMMAND, **_CONTENT}
 
 
-_list = partial(Key, default=())
 _VALUES_TEXT = "What the response has for later entries, which use it as `{name}`."
 _TAMPER_TEXT = "Members that a dishonest customer replaces: refused, or without effect."
 _ONCE_TEXT = "What happens at most once: numbers, Booleans or lists."
@@ -257,8 +255,8 @@ _START_CALL = MappingOf(
             VALUE, "Where the response has the payment's id.", default_text="the new payment"
         ),
         "checkout_url": Key(VALUE, "Where the response has the checkout URL of the payment."),
-        "values": _list(PairsOf(VALUE, _VALUE_NAMES), _VALUES_TEXT, default_text="none"),
-        "tamper": _list(PairsOf(JsonValue()), _TAMPER_TEXT, default_text="no such customer"),
+        "values": Key(PairsOf(VALUE, _VALUE_NAMES), _VALUES_TEXT, default_text="none"),
+        "tamper": Key(PairsOf(JsonValue()), _TAMPER_TEXT, default_text="no such customer"),
     },
     *_ONE_CALL,
     _needs_members,
@@ -272,11 +270,9 @@ _STATE = MappingOf(
         "closed": Key(CONDITION, "Whether the order is closed, as after `failed` and `expired`."),
         "refunded": Key(CONDITION, "Whether the order is refunded, as after `refunded`."),
         "amount": Key(AMOUNT, "What the order costs; a paid order must have been paid with it."),
-        "once": _list(_COUNTS, _ONCE_TEXT, default_text="nothing"),
-        "ignore": _list(_PATHS, "Values that are not compared.", default_text="none"),
-        "within": Key(
-            Duration(), _WITHIN_TEXT, field="within_ms", default=1_000, default_text="1s"
-        ),
+        "once": Key(_COUNTS, _ONCE_TEXT, default_text="nothing"),
+        "ignore": Key(_PATHS, "Values that are not compared.", default_text="none"),
+        "within": Key(Duration(), _WITHIN_TEXT, default=1_000),
         "idle": Key(_line("POST /idle", may_name=False), _IDLE_TEXT),
     },
     *_ONE_CALL,
@@ -317,15 +313,15 @@ _RUN = MappingOf(
     {
         "command": Key(Text(), "A command of the system's shell.", required="the command to run"),
         "ready": Key(_READY, _READY_TEXT, default_text="a connection to the application's host"),
-        "durable": Key(Boolean(), "Whether `explore` may kill the application.", default=False),
-        "clock": Key(Boolean(), _CLOCK_TEXT, default=False),
+        "durable": Key(Boolean(), "Whether `explore` may kill the application."),
+        "clock": Key(Boolean(), _CLOCK_TEXT),
     },
 )
 _HISTORY = MappingOf(
     HistoryName,
     {
         "outcome": Key(Word(Outcome), "What the customer does.", required="what the customer does"),
-        "anomalies": Key(_ANOMALIES, "The anomalies, by name.", default=(), default_text="none"),
+        "anomalies": Key(_ANOMALIES, "The anomalies, by name.", default_text="none"),
     },
 )
 _PAGE = Word(["success_url"])
@@ -349,11 +345,11 @@ KEYS = {
     "between": Key(_BETWEEN, _BETWEEN_TEXT, default_text="nothing"),
     "account": Key(_ACCOUNT, _ACCOUNT_TEXT, default_text="no such number"),
     "settle": Key(_SETTLE, "A job at the end of each history.", default_text="no job"),
-    "unusual": Key(Boolean(), "Whether payments also change in unusual ways.", default=False),
+    "unusual": Key(Boolean(), "Whether payments also change in unusual ways."),
     "run": Key(_RUN, _RUN_TEXT, default_text="the application is already running"),
     "history": Key(_HISTORY, "The history that `--replay` runs.", default_text="no history"),
     "reference": Key(_HISTORY, _REFERENCE_TEXT, default_text="no history"),
-    "before": Key(_HISTORIES, "The last histories before.", default=(), default_text="none"),
+    "before": Key(_HISTORIES, "The last histories before.", default_text="none"),
 }
 INTEGRATION = MappingOf(Integration, KEYS, _needs_amount)
 
