@@ -25,7 +25,6 @@ from emulator.cli.output import (
     console_paint,
     number_within,
     parsed_by,
-    print_problems,
     write_coloured,
     write_file,
     write_json,
@@ -37,7 +36,7 @@ from emulator.domain.durations import parse_duration_ms
 from emulator.domain.message_text import escape_controls
 from emulator.domain.user_error import UserError
 from emulator.domain.webhooks import STANDARD, WebhookForm
-from emulator.scenarios.entries import Problem, ScenarioError
+from emulator.scenarios.entries import Problem, ScenarioError, noted
 from emulator.scenarios.webhook_form_file import load_webhook_form
 from emulator.tools.explore import report
 from emulator.tools.explore.exploration import Exploration, Limits
@@ -153,10 +152,7 @@ def explore(
     limits = replace(_limits(depth, max_time, require_depth), seed=seed, max_failures=max_failures)
     if len(files) > 1 and not replays:
         cli_error("expected one file of an integration; several are accepted with --replay")
-    try:
-        form, read = load_webhook_form(webhook_format), _read(files)
-    except ScenarioError as error:
-        return print_problems(error.problems)
+    form, read = load_webhook_form(webhook_format), _read(files)
     if webhook_secret is not None and (problem := form.signature.secret_problem(webhook_secret)):
         cli_error(f"flag --webhook-secret: expected {problem}")
     given = ExploreOptions(
@@ -172,11 +168,8 @@ def explore(
     def run() -> Coroutine[object, object, int]:
         return _replay(files, read, given) if replays else _Run(given, files[0], read[0]).run()
 
-    try:
-        # A job that is cancelled, or a terminal that is closed, must end the shop, too.
-        return run_loop(run, ends_on=ENDING_SIGNALS)
-    except ScenarioError as error:
-        return print_problems(error.problems)
+    # A job that is cancelled, or a terminal that is closed, must end the shop, too.
+    return run_loop(run, ends_on=ENDING_SIGNALS)
 
 
 def _limits(depth: int | None, max_time_ms: int | None, required_depth: int | None) -> Limits:
@@ -207,10 +200,8 @@ def _read(files: Sequence[Path]) -> list[Integration]:
     integrations: list[Integration] = []
     problems: list[Problem] = []
     for file in files:
-        try:
+        with noted(problems):
             integrations.append(read_integration(file))
-        except ScenarioError as error:
-            problems += error.problems
     if problems:
         raise ScenarioError(problems)
     return integrations

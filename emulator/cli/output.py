@@ -30,14 +30,14 @@ def cli_error(*lines: str) -> NoReturn:
     raise UserError(*lines) from None
 
 
-def print_errors(*lines: str, as_json: bool = False, code: int = UserError.exit_code) -> int:
-    """Print the lines of an error of the user and return the exit code."""
-    for text in lines:
-        line = " ".join(text.split())
-        shown = _json(line) if as_json else f"{PROGRAM}: {escape_controls(line)}"
+def print_error(error: UserError, *, as_json: bool = False) -> int:
+    """Print an error of the user and return the exit code."""
+    for text in error.lines:
+        line = text if error.has_places else f"{PROGRAM}: {' '.join(text.split())}"
+        shown = _json(" ".join(text.split())) if as_json else escape_controls(line)
         if sys.stderr is not None:
             print(shown, file=sys.stderr, flush=True)  # noqa: T201
-    return code
+    return error.exit_code
 
 
 def _json(line: str) -> str:
@@ -159,13 +159,6 @@ def unprinted(error: OSError) -> str:
 def stop_printing() -> None:
     """Discard all later output, buffered output included."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def print_problems(problems: Iterable[object]) -> int:
-    """Print the mistakes of files and return the exit code; an editor can open their places."""
-    for problem in problems:
-        click.echo(escape_controls(str(problem)), err=True)
-    return UserError.exit_code
 
 
 def write_lines(lines: Iterable[str]) -> None:

@@ -17,7 +17,6 @@ from emulator.cli.output import (
     JSON_OPTION,
     cli_error,
     console_paint,
-    print_problems,
     write_coloured,
     write_json,
     write_lines,
@@ -29,7 +28,6 @@ from emulator.http.addresses import BaseUrl, is_web_url
 from emulator.http.client import EmulatorClient, silent_endpoint
 from emulator.http.emulator_calls import Json
 from emulator.reporting import Paint, verdict_lines
-from emulator.scenarios.entries import ScenarioError
 from emulator.scenarios.webhook_form_file import load_webhook_form, webhook_form_of
 from emulator.server.app.server import private_emulator
 from emulator.tools.json_results import ProbedCase, ProbeResults, ProbeVerdict
@@ -88,10 +86,7 @@ def probe(
     url, key, settings = private_emulator_settings(url, key, private)
     if not is_web_url(handler_url):
         cli_error(f"URL: found {handler_url!r}, expected {ACCEPTED_URL}")
-    try:
-        form = None if webhook_format is None else load_webhook_form(webhook_format)
-    except ScenarioError as error:
-        return print_problems(error.problems)
+    form = None if webhook_format is None else load_webhook_form(webhook_format)
     answers: list[Answer] = []
     paint = console_paint()
 

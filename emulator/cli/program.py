@@ -7,7 +7,7 @@ import sys
 import click
 
 from emulator.cli.commands import cli
-from emulator.cli.output import PROGRAM, print_errors, stop_printing, unprinted
+from emulator.cli.output import PROGRAM, print_error, stop_printing, unprinted
 from emulator.domain.user_error import UserError
 
 _STANDARD_ERROR = 2
@@ -25,15 +25,15 @@ def run() -> int:
         _take_standard_descriptors()
         result = cli.main(prog_name=PROGRAM, standalone_mode=False)
     except UserError as error:
-        return print_errors(*error.lines, code=error.exit_code)
+        return print_error(error)
     except click.ClickException as error:
-        return print_errors(_usage_line(error))
+        return print_error(UserError(_usage_line(error)))
     except OSError as error:
         if error.filename is not None:
             raise
         # From text that click prints itself, such as its help.
         stop_printing()
-        return print_errors(unprinted(error))
+        return print_error(UserError(unprinted(error)))
     except click.Abort:
         raise KeyboardInterrupt from None
     return result if isinstance(result, int) else 0

@@ -19,7 +19,6 @@ from emulator.cli.output import (
     console_paint,
     number_within,
     parsed_by,
-    print_problems,
     write_coloured,
     write_file,
     write_json,
@@ -28,11 +27,11 @@ from emulator.cli.output import (
 from emulator.cli.settings_options import private_settings
 from emulator.clock import RealClock
 from emulator.domain.durations import parse_duration_ms
-from emulator.domain.message_text import nearest_word_hint
+from emulator.domain.message_text import escape_controls, nearest_word_hint
 from emulator.domain.webhooks import STANDARD
 from emulator.http.emulator_calls import program_variables
-from emulator.scenarios.entries import ScenarioError
-from emulator.scenarios.webhook_form_file import load_webhook_form, read_webhook_form
+from emulator.scenarios.entries import Problem, ScenarioError, noted
+from emulator.scenarios.webhook_form_file import load_webhook_form
 from emulator.server.app.server import private_application, silence
 from emulator.settings import Settings
 from emulator.tools.rehearse import report as reports
@@ -102,10 +101,12 @@ def rehearse(
     settings = private_settings({**flags, "allow-http-localhost": True, **_PRIVATE})
     if settings.clock_file is not None and jobs > 1:
         cli_error("flag --jobs: found --clock-file, expected 1: each run has its own clock")
-    form, problems = read_webhook_form(settings.webhook_format)
-    found, more = read_variants(variants, form or STANDARD)
-    if form is None or more:
-        return print_problems([*problems, *more])
+    problems, form = list[Problem](), STANDARD
+    with noted(problems):
+        form = load_webhook_form(settings.webhook_format)
+    found, more = read_variants(variants, form)
+    if problems or more:
+        raise ScenarioError([*problems, *more])
     left_out = {each.name for each in read_variants([])[0]} - {each.name for each in found}
     if left_out:
         names = ", ".join(sorted(left_out))
@@ -129,10 +130,9 @@ def rehearse(
         with silence():
             run_loop(lambda: run.run(jobs), ends_on=ENDING_SIGNALS)
     except RehearsalError as error:
-        print_problems(error.last_lines)
+        for line in error.last_lines:
+            click.echo(escape_controls(line), err=True)
         raise
-    except ScenarioError as error:
-        return print_problems(error.problems)
     finally:
         progress.show()
         if run.results:  # after an interruption too

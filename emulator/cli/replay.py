@@ -25,7 +25,6 @@ from emulator.cli.output import (
     console_paint,
     is_interactive,
     number_within,
-    print_problems,
     write,
     write_file,
     write_unescaped,
@@ -34,13 +33,14 @@ from emulator.cli.settings_options import private_settings
 from emulator.clock import RealClock, SystemClock
 from emulator.domain.message_text import escape_controls
 from emulator.domain.user_error import UserError
-from emulator.domain.webhooks import STANDARD
+from emulator.domain.webhooks import WebhookForm
 from emulator.http.addresses import BaseUrl
 from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import RECORDING
+from emulator.scenarios.entries import Problem, ScenarioError, noted
 from emulator.scenarios.runner.case_runner import ACCOUNT_SETTINGS, RunContext
 from emulator.scenarios.runner.results import Case, CaseResult
-from emulator.scenarios.webhook_form_file import read_webhook_form
+from emulator.scenarios.webhook_form_file import load_webhook_form
 from emulator.server.app.server import private_emulator
 from emulator.settings import Settings
 from emulator.tools.replay import report as reports
@@ -133,11 +133,12 @@ def replay(
         **others,  # type: ignore[arg-type]  # click has validated their types
     )
 
-    form, problems = read_webhook_form(webhook_format or STANDARD.name)
-    forms = frozenset(() if webhook_format is None or form is None else (form,))
+    problems, forms = list[Problem](), frozenset[WebhookForm]()
+    with noted(problems):
+        forms |= {load_webhook_form(webhook_format)} if webhook_format is not None else set()
     found = read_cases([Path(path) for path in paths], forms)
     if problems or found.problems:
-        return print_problems([*problems, *found.problems])
+        raise ScenarioError([*problems, *found.problems])
     return ReplayRun(options, found.cases, skipped=found.skipped).run()
 
 

@@ -9,7 +9,7 @@ import sys
 import click
 
 from emulator.cli.event_loop import LOOP_FACTORY
-from emulator.cli.output import print_errors
+from emulator.cli.output import print_error
 from emulator.cli.settings_options import settings_options
 from emulator.domain.message_text import LINE_BREAK, escape_controls
 from emulator.domain.user_error import UserError
@@ -39,7 +39,7 @@ def serve(**flags: object) -> int:
     except (UserError, sqlite3.DatabaseError) as error:
         unusable = f"cannot use the database {settings.database}: {reason_of(error)}"
         lines = error.lines if isinstance(error, UserError) else (unusable,)
-        return print_errors(*lines, as_json=settings.log_format == "json")
+        return print_error(UserError(*lines), as_json=settings.log_format == "json")
     return 0
 
 

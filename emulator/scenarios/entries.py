@@ -6,10 +6,14 @@ reading goes on and all mistakes of a file are found. A file with a note is refu
 
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from emulator.domain.message_text import escape_controls, nearest_word
 from emulator.domain.payment import Status, status_advice
@@ -48,9 +52,25 @@ class Problem(Struct, frozen=True, kw_only=True):
 class ScenarioError(UserError):
     """One or several scenario files are invalid; `problems` has every problem."""
 
+    has_places = True
+
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__(*map(str, self.problems))
+
+    @classmethod
+    def at(cls, source: object, message: str, line: int = 1, column: int = 1) -> "ScenarioError":
+        """The error of one problem."""
+        return cls([Problem(source=str(source), line=line, column=column, message=message)])
+
+
+@contextmanager
+def noted(problems: list[Problem]) -> Iterator[None]:
+    """Collect the problems in the block, which a ScenarioError ends."""
+    try:
+        yield
+    except ScenarioError as error:
+        problems += error.problems
 
 
 def in_one_line(messages: Sequence[str]) -> str:
@@ -61,9 +81,13 @@ def in_one_line(messages: Sequence[str]) -> str:
 
 
 class Notes:
-    """The problems of one file so far; `problems` has them in the order of the file."""
+    """The problems of one file so far; `problems` has them in the order of the file.
+
+    The keys of the problems are those of `tree`.
+    """
 
     def __init__(self, source: str) -> None:
+        self.tree: Node | None = None
         self._source = source
         self._problems: list[Problem] = []
 
@@ -83,7 +107,21 @@ class Notes:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        return tuple(sorted(self._problems, key=lambda problem: (problem.line, problem.column)))
+        keys = [key for key, _ in self.tree.pairs] if isinstance(self.tree, MapNode) else []
+        # Ascending, although the place of an alias is the place of its anchor.
+        places = [*accumulate(((key.line, key.column) for key in keys), max)]
+
+        def key_above(problem: Problem) -> str | None:
+            place = (problem.line, problem.column)
+            index = bisect_right(places, place) - 1
+            above = keys[index] if index >= 0 else None
+            # A problem of a key, or a key that is missing beside the first one, is at the top.
+            if not isinstance(above, ScalarNode) or (above.line, above.column) == place:
+                return None
+            return above.text
+
+        ordered = sorted(self._problems, key=lambda problem: (problem.line, problem.column))
+        return tuple(replace(problem, key=key_above(problem)) for problem in ordered)
 
 
 # Words of other services, and of the language.

@@ -29,7 +29,7 @@ from emulator.domain.webhooks import (
     WebhookForm,
 )
 from emulator.files import ListNode, MapNode, Node, ScalarNode
-from emulator.files.yaml_tree import read_file_text, read_tree
+from emulator.files.yaml_tree import read_tree
 from emulator.scenarios.entries import (
     Entry,
     FileContext,
@@ -39,10 +39,11 @@ from emulator.scenarios.entries import (
     is_empty,
     listed,
     note_unknown_key,
+    noted,
     read_pairs,
 )
 from emulator.scenarios.kinds import JsonSchema, JsonValue, Kind, PairsOf, Text, Word
-from emulator.scenarios.loader import read_paths, unreadable
+from emulator.scenarios.loader import file_text, read_document, read_files
 from emulator.scenarios.mappings import Key, MappingOf
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION, VERSION_KEY
 from emulator.scenarios.values import Json, Scenario
@@ -244,17 +245,10 @@ def parse_webhook_form(text: str, source: str) -> WebhookForm:
 
     Raises ScenarioError with every problem.
     """
-    context = FileContext(source)
     if len(text) > MAX_FORM_CHARACTERS:
-        context.add(
-            1, 1, f"a webhook format must not be longer than {MAX_FORM_CHARACTERS:,} characters"
-        )
-        raise ScenarioError(context.problems)
-    tree = read_tree(text, context.add, holds="a webhook format")
-    form = tree and FORM.read(Entry(node=tree, label="a webhook format", context=context))
-    if not form or context.problems:
-        raise ScenarioError(context.problems)
-    return form
+        limit = f"must not be longer than {MAX_FORM_CHARACTERS:,} characters"
+        raise ScenarioError.at(source, f"a webhook format {limit}")
+    return read_document(text, FileContext(source), "a webhook format", FORM.read)
 
 
 @lru_cache(MAX_CACHED_FORMS)
@@ -269,23 +263,17 @@ def load_webhook_form(name_or_file: str) -> WebhookForm:
     return shipped_form(name_or_file) if is_shipped else _read_file(Path(name_or_file))
 
 
-def read_webhook_form(name_or_file: str) -> tuple[WebhookForm | None, list[Problem]]:
-    """As `load_webhook_form`, for callers that collect the problems of several files."""
-    try:
-        return load_webhook_form(name_or_file), []
-    except ScenarioError as error:
-        return None, [*error.problems]
-
-
 def read_files_of_settings(
     webhook_format: str, paths: Sequence[str]
 ) -> tuple[WebhookForm | None, list[Scenario], list[Problem]]:
     """The form, None for `standard`, the scenarios, and the problems of all files."""
-    form, problems = read_webhook_form(webhook_format)
+    form, problems = None, list[Problem]()
+    with noted(problems):
+        form = load_webhook_form(webhook_format)
     form = None if form is STANDARD else form
     forms = frozenset(() if form is None else (form,))
-    scenarios, more, _ = read_paths([Path(path) for path in paths], forms)
-    return form, scenarios, problems + more
+    by_file, more = read_files([Path(path) for path in paths], forms)
+    return form, [*filter(None, by_file.values())], problems + more
 
 
 def webhook_form_of(value: Json) -> WebhookForm:
@@ -303,7 +291,7 @@ def webhook_form_of(value: Json) -> WebhookForm:
             paths = dict(_paths(read_tree(text, lambda *_: None)))
             raise ScenarioError(_with_path(each, paths) for each in error.problems) from None
     message = f"must be {listed(SHIPPED_FORMS, 'or')}, or a webhook format as an object"
-    raise ScenarioError([Problem(source="format", message=message)])
+    raise ScenarioError.at("format", message)
 
 
 def _with_path(problem: Problem, paths: Mapping[tuple[int, int], str]) -> Problem:
@@ -343,14 +331,6 @@ def webhook_form_json(form: WebhookForm) -> dict[str, Json]:
 
 
 def _read_file(file: Path) -> WebhookForm:
-    context = FileContext(str(file))
-    try:
-        text = read_file_text(file, context.add)
-    except (OSError, ValueError) as error:
-        problem = unreadable(file, error)
-        expected = f"; expected a file, or {listed(SHIPPED_FORMS, 'or')}"
-        hint = hint_nearest(str(file), SHIPPED_FORMS) or expected
-        raise ScenarioError([replace(problem, message=problem.message + hint)]) from None
-    if text is None:
-        raise ScenarioError(context.problems)
-    return parse_webhook_form(text, str(file))
+    hint = hint_nearest(str(file), SHIPPED_FORMS)
+    hint = hint or f"; expected a file, or {listed(SHIPPED_FORMS, 'or')}"
+    return parse_webhook_form(file_text(file, hint), str(file))

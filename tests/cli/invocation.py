@@ -64,6 +64,14 @@ def error_line(result: Result) -> str:
     return result.exception.format_message()
 
 
+def problem_lines(*arguments: str) -> list[str]:
+    """The mistakes in files of a command that prints nothing and ends with exit code 2."""
+    result = invoke(*arguments)
+    assert isinstance(result.exception, UserError), result.output
+    assert (result.exception.has_places, result.exception.exit_code, result.stdout) == (True, 2, "")
+    return [*result.exception.lines]
+
+
 def run_on_terminal(*arguments: str, variables: dict[str, str] | None = None) -> str:
     """What a new process of the command writes to a terminal."""
     import pty

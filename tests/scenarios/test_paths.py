@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from emulator.scenarios.entries import ScenarioError
-from emulator.scenarios.loader import in_force, load_paths, read_paths
+from emulator.scenarios.loader import in_force, load_paths, read_files
 from emulator.scenarios.values import Scenario
 
 
@@ -21,7 +21,7 @@ def test_a_directory_contains_scenarios_in_order_of_name(tmp_path: Path) -> None
     (tmp_path / "deeper").mkdir()
     write(tmp_path / "deeper" / "d.yaml", "not-read")
     assert [scenario.name for scenario in load_paths([tmp_path])] == ["first", "second"]
-    assert read_paths([tmp_path])[1:] == ([], 2)
+    assert counts([tmp_path]) == (2, 0)
 
 
 def test_scenarios_come_in_the_order_of_the_paths(tmp_path: Path) -> None:
@@ -32,13 +32,13 @@ def test_scenarios_come_in_the_order_of_the_paths(tmp_path: Path) -> None:
 
 def test_without_paths_no_scenarios_are_read() -> None:
     assert load_paths([]) == ()
-    assert read_paths([]) == ([], [], 0)
+    assert counts([]) == (0, 0)
 
 
 def test_a_file_that_is_given_twice_is_read_once(tmp_path: Path) -> None:
     file = write(tmp_path / "a.yaml", "first")
     assert len(load_paths([tmp_path, file])) == 1
-    assert read_paths([file, tmp_path, file])[1:] == ([], 1)
+    assert counts([file, tmp_path, file]) == (1, 0)
 
 
 def test_the_problems_of_all_files_are_collected(tmp_path: Path) -> None:
@@ -55,9 +55,9 @@ def test_the_problems_of_all_files_are_collected(tmp_path: Path) -> None:
         (str(worse), 1),
         (str(missing), 1),
     ]
-    _, problems, files_count = read_paths([good, bad, worse, missing])
+    by_file, problems = read_files([good, bad, worse, missing])
     assert problems == list(raised.value.problems)
-    assert files_count == 4
+    assert [*by_file] == [good, bad, worse, missing]
 
 
 NOT_UTF_8 = "the byte 0xe9 here is not UTF-8; save the file as UTF-8"
@@ -115,9 +115,15 @@ def test_given_scenarios_come_before_the_shipped_ones_and_replace_those_of_their
     assert in_force(given, (Scenario(name="older"), *shipped)) == given + shipped
 
 
+def counts(paths: list[Path]) -> tuple[int, int]:
+    """The number of the files, and of their problems."""
+    by_file, problems = read_files(paths)
+    return len(by_file), len(problems)
+
+
 def problem_lines(paths: list[Path]) -> list[str]:
     with pytest.raises(ScenarioError) as raised:
         load_paths(paths)
-    _, problems, _ = read_paths(paths)
+    _, problems = read_files(paths)
     assert problems == list(raised.value.problems)
     return [str(problem) for problem in problems]

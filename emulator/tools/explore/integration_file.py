@@ -35,7 +35,7 @@ from emulator.scenarios.kinds import (
     WholeNumber,
     Word,
 )
-from emulator.scenarios.loader import file_text
+from emulator.scenarios.loader import file_text, read_document
 from emulator.scenarios.mappings import Key, MappingOf, Members, excludes, needs_one
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION_KEY
 from emulator.scenarios.values import Json
@@ -361,12 +361,7 @@ def read_integration(file: Path) -> Integration:
 
 def parse_integration(text: str, source: str) -> Integration:
     """Parse the text of a file. Raises ScenarioError with every problem of the text."""
-    context = FileContext(source)
-    tree = read_tree(text, context.add, holds="an integration")
-    integration = tree and INTEGRATION.read(Entry(tree, "an integration", context))
-    if not integration or context.problems:
-        raise ScenarioError(context.problems)
-    return integration
+    return read_document(text, FileContext(source), "an integration", INTEGRATION.read)
 
 
 def located(file: Path, mistake: FileMistake) -> ScenarioError:

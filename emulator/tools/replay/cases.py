@@ -11,8 +11,8 @@ from msgspec import Struct
 from emulator.http import emulator_calls as calls
 from emulator.http.client import EmulatorClient
 from emulator.http.received_webhooks import WebhookReceiver
-from emulator.scenarios.entries import Problem
-from emulator.scenarios.loader import Forms, Reading, files_of, name_taken, read_file
+from emulator.scenarios.entries import Problem, ScenarioError, noted
+from emulator.scenarios.loader import Forms, Reading, check_name, files_of_paths, read_file
 from emulator.scenarios.runner.case_runner import RunContext, account_word, expects_webhooks, play
 from emulator.scenarios.runner.results import Case, CaseResult, PlayedStep
 
@@ -34,45 +34,31 @@ def read_cases(paths: Sequence[Path], forms: Forms = frozenset()) -> Cases:
     problems: list[Problem] = []
     cases: dict[str, Case] = {}
     skipped = 0
-    for path, was_named in _files(paths, problems).items():
-        reading = read_file(path, forms)
-        problems += reading.problems
-        scenario = reading.scenario
-        if scenario is None:
-            continue
-        if scenario.script:
-            case = Case(source=str(path), path=path, text=reading.text, scenario=scenario)
-            _add(case, cases, problems, reading)
-        else:
+    named = {path.absolute() for path in paths if not path.is_dir()}
+    for path in files_of_paths(paths, problems):
+        with noted(problems):
+            reading = read_file(path, forms)
+            if reading.scenario.script:
+                _add(path, reading, cases)
+                continue
             skipped += 1
-            if was_named:
-                problems.append(Problem(source=str(path), message="the file has no script"))
+            if path.absolute() in named:
+                raise ScenarioError.at(path, "the file has no script")
     if not (cases or problems):
         sources = ", ".join(map(str, paths))
         problems.append(Problem(source=sources, message="no file has a script"))
     return Cases(cases=tuple(cases.values()), problems=tuple(problems), skipped=skipped)
 
 
-def _add(case: Case, cases: dict[str, Case], problems: list[Problem], reading: Reading) -> None:
+def _add(path: Path, reading: Reading, cases: dict[str, Case]) -> None:
+    """Raises ScenarioError if another case has the name."""
+    scenario = reading.scenario
+    case = Case(source=str(path), path=path, text=reading.text, scenario=scenario)
     other = cases.setdefault(account_word(case.name), case)
     if other is not case:
         alike = "" if other.name == case.name else f", whose '{other.name}' counts as the same"
         taken = {each.name for each in cases.values()}
-        message = name_taken(case.name, f"{other.source}{alike}", case.path, taken)
-        problems.append(
-            Problem(source=case.source, line=reading.line, column=reading.column, message=message)
-        )
-
-
-def _files(paths: Sequence[Path], problems: list[Problem]) -> dict[Path, bool]:
-    """The files of the paths, each once, and whether one of the paths is the file itself."""
-    shown: dict[Path, Path] = {}
-    was_named: dict[Path, bool] = {}
-    for path in paths:
-        for found in files_of(path, problems):
-            file = shown.setdefault(found.absolute(), found)
-            was_named[file] = was_named.get(file, False) or not path.is_dir()
-    return was_named
+        check_name(path, reading, f"{other.source}{alike}", taken)
 
 
 async def play_all(

@@ -10,7 +10,7 @@ import pytest
 from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, parse_webhook_form
 from emulator.tools.explore.anomalies import left_out
 from emulator.tools.explore.steps import Capabilities
-from tests.cli.invocation import invoke, output, usage_error
+from tests.cli.invocation import output, problem_lines, usage_error
 from tests.tools.explore.small_shop import small_shop
 from tests.tools.explore.zoo.exploration import explore, replay
 from tests.tools.explore.zoo.table import PYTHON, Shop
@@ -87,9 +87,8 @@ def test_a_secret_that_does_not_fit_the_form_is_refused(tmp_path: Path) -> None:
 
 def test_a_form_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with small_shop() as small:
-        result = invoke("explore", small.write(tmp_path), "--webhook-format", "hex")
-    assert result.return_value == 2
-    assert [line.partition(":")[0] for line in result.stderr.splitlines()] == ["hex"]
+        problems = problem_lines("explore", small.write(tmp_path), "--webhook-format", "hex")
+    assert [line.partition(":")[0] for line in problems] == ["hex"]
 
 
 def test_the_form_may_be_a_file(tmp_path: Path) -> None:

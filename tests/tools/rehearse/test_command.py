@@ -19,7 +19,7 @@ from emulator.scenarios.webhook_form_file import shipped_form
 from emulator.tools.rehearse.rehearsal import MAX_DELAYS_MS, MAX_DURATION_FACTOR
 from emulator.tools.rehearse.report import table_lines
 from emulator.tools.rehearse.variants import read_variants
-from tests.cli.invocation import invoke, output, usage_error
+from tests.cli.invocation import invoke, output, problem_lines, usage_error
 from tests.cli.processes import HEARS_CTRL_C, REPOSITORY, ended, environment
 from tests.depth import usually
 from tests.tools.rehearse.rehearsals import COMPLETE, HAPPY, SHOP_SUITE, rehearse, shipped
@@ -227,18 +227,16 @@ def test_a_wrong_variant_is_a_mistake_of_its_file(
     lines: tuple[str, ...], message: str, tmp_path: Path
 ) -> None:
     file = scenario(tmp_path, "own", *lines)
-    result = invoke("rehearse", "--variants", str(tmp_path), "--", "true")
-    assert result.return_value == 2
-    assert (result.stderr.startswith(str(file)), message in result.stderr) == (True, True)
+    [problem] = problem_lines("rehearse", "--variants", str(tmp_path), "--", "true")
+    assert (problem.startswith(str(file)), message in problem) == (True, True)
 
 
 def test_a_mistake_in_a_scenario_of_the_configuration_is_printed(tmp_path: Path) -> None:
     file = scenario(tmp_path, "own", "faults: 1")
     config = tmp_path / "config.yaml"
     config.write_text(f"scenarios: [{file}]\n")
-    result = invoke("rehearse", "--config", str(config), "--", "true")
-    assert result.return_value == 2
-    assert result.stderr.startswith(f"{file}:3:9: faults must be a list")
+    [problem] = problem_lines("rehearse", "--config", str(config), "--", "true")
+    assert problem.startswith(f"{file}:3:9: faults must be a list")
 
 
 def test_a_name_of_a_shipped_variant_is_taken(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tests.cli.invocation import (
     invoke,
     other_server,
     output,
+    problem_lines,
     run_on_terminal,
     run_with_closed_pipe,
     unfolded,
@@ -174,9 +175,7 @@ def test_nothing_is_played_if_a_file_is_wrong(tmp_path: Path) -> None:
     write(tmp_path, "b-case", "\n- creat: {}\n")
     write(tmp_path, "c-case", "\n- advance: soon\n")
     rules = write(tmp_path, "rules", None, RULES)
-    ended = invoke("replay", str(tmp_path), rules)
-    assert (ended.return_value, ended.stdout) == (2, "")
-    first, second, third = ended.stderr.splitlines()
+    first, second, third = problem_lines("replay", str(tmp_path), rules)
     assert first.startswith(f"{tmp_path}/b-case.yaml:4:3: ")
     assert second.startswith(f"{tmp_path}/c-case.yaml:4:")
     assert third == f"{rules}:1:1: the file has no script"
@@ -214,9 +213,8 @@ def test_a_usage_error_is_one_line(tmp_path: Path, options: list[str], expected:
 
 def test_an_absent_form_is_a_problem_of_its_file(tmp_path: Path) -> None:
     file = write(tmp_path, "mine", "\n- create: {}\n")
-    result = invoke("replay", file, "--webhook-format", "x.yaml")
-    assert result.return_value == 2
-    assert "x.yaml:1:1: cannot be read: No such file" in result.output
+    [problem] = problem_lines("replay", file, "--webhook-format", "x.yaml")
+    assert problem.startswith("x.yaml:1:1: cannot be read: No such file")
 
 
 @pytest.mark.parametrize(
@@ -371,11 +369,10 @@ FORGED_WEBHOOKS = REPOSITORY / "scenarios" / "forged-webhooks.yaml"
 
 
 def test_a_file_that_the_form_cannot_tamper_with_is_refused_with_its_lines() -> None:
-    result = invoke("replay", str(FORGED_WEBHOOKS), "--webhook-format", "hex-header")
+    problems = problem_lines("replay", str(FORGED_WEBHOOKS), "--webhook-format", "hex-header")
     lines = FORGED_WEBHOOKS.read_text(encoding="utf-8").splitlines()
     problem = "webhooks of the format 'hex-header' have no signed timestamp; use 'tamper: body', "
-    assert (result.return_value, result.stdout) == (2, "")
-    assert [line.partition("'signature'")[0] for line in result.stderr.splitlines()] == [
+    assert [line.partition("'signature'")[0] for line in problems] == [
         f"{FORGED_WEBHOOKS}:{number}:20: tamper must not be {tamper}: {problem}"
         for number, line in enumerate(lines, 1)
         for tamper in ("timestamp", "stale")
