@@ -5,7 +5,6 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from emulator import __version__
 from emulator.domain import errors, payment
 from emulator.domain.accounts import Mode
 from emulator.domain.effects import ApiRequest
@@ -225,7 +224,7 @@ CREATE = Operation(
     id=ApiRequest.CREATE_PAYMENT.value,
     summary="Create a payment",
     description="Then redirect the customer to its `checkout_url`.",
-    body=RequestBody("The payment to create.", CreatePayment),
+    body=RequestBody(CreatePayment, "The payment to create."),
     responses={
         201: SuccessResponse(
             "The new payment; a repeated idempotency key gets the same bytes again.",
@@ -274,29 +273,15 @@ PAYMENTS = Resource(
 
 def build(*, base_url: str, methods: tuple[str, ...], form: WebhookForm = STANDARD) -> JsonObject:
     """The document of an emulator at `base_url` with these payment methods and webhooks."""
-    writer = DocumentWriter((PAYMENTS,), CONVENTIONS, contract_schemas(methods))
+    document = DocumentWriter((PAYMENTS,), CONVENTIONS, contract_schemas(methods)).document(
+        base_url,
+        key={"bearer": {"type": "http", "scheme": "bearer", "description": _BEARER}},
+        headers=_HEADERS,
+        title="ETB payments",
+        summary="The payments API of the sandbox emulator.",
+        description=_DESCRIPTION,
+    )
     events = {"name": "events", "description": "The events of payments, sent to endpoints."}
-    components = {name: part for name, part in writer.components().items() if part}
-    event = example_of(ref("PaymentEvent"), components["schemas"])
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "ETB payments",
-            "version": __version__,
-            "summary": "The payments API of the sandbox emulator.",
-            "description": _DESCRIPTION,
-            "license": {"name": "MIT", "identifier": "MIT"},
-        },
-        "servers": [{"url": base_url, "description": "The emulator."}],
-        "security": [{"bearer": []}],
-        "tags": [*writer.tags(), events],
-        "paths": writer.paths(),
-        "webhooks": webhooks(event, methods[0], form),
-        "components": {
-            "securitySchemes": {
-                "bearer": {"type": "http", "scheme": "bearer", "description": _BEARER}
-            },
-            "headers": _HEADERS,
-            **components,
-        },
-    }
+    document["tags"].append(events)
+    event = example_of(ref("PaymentEvent"), document["components"]["schemas"])
+    return {**document, "webhooks": webhooks(event, methods[0], form)}

@@ -12,8 +12,8 @@ from emulator.domain import errors
 from emulator.domain.accounts import KEY_PATTERN, VARY_OFF, mask_key
 from emulator.domain.instants import format_clock, format_instant
 from emulator.server.control import types
-from emulator.server.control.calls import Call, operation
-from emulator.server.control.resources import Kind, shown
+from emulator.server.control.calls import Call
+from emulator.server.control.resources import Kind, operation, shown
 from emulator.server.engine.accounts.account_registry import NewAccount
 from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS, MAX_SNAPSHOTS_IN_MEMORY
 from emulator.server.engine.state.account import Account
@@ -68,10 +68,6 @@ class Reset(types.Body, frozen=True):
     all: Annotated[bool | None, doc("Resets everything: the first two accounts remain.")] = None
 
 
-class AccountPath(Struct, frozen=True):
-    account_id: Annotated[types.AccountId, types.identifies("an account")]
-
-
 class AccountJson(Struct, frozen=True):
     """An account."""
 
@@ -83,17 +79,17 @@ class AccountJson(Struct, frozen=True):
     vary: Annotated[str, doc("The variants of its responses: names, a seed, or `off`.", "off")]
 
 
-@operation("POST /accounts", "The account.", body="The properties of the account.", status=201)
+@operation("POST /accounts", "The account.", status=201)
 async def create_account(call: Call, body: CreateAccount) -> AccountJson:
     """Create an account.
 
     Creates an account with its own keys, clock, seed, scenarios, faults, journal and webhook
     endpoints. Only this response contains the complete keys. The body may be omitted.
     """
-    return _json(await call.engine.accounts.create(NewAccount(**asdict(body))), shown_key=str)
+    return _json(call, await call.engine.accounts.create(NewAccount(**asdict(body))), shown_key=str)
 
 
-@operation("POST /reset", "The reset is complete.", body="What is reset.")
+@operation("POST /reset", "The reset is complete.")
 async def reset(call: Call, body: Reset) -> None:
     """Reset an account or the whole emulator.
 
@@ -107,7 +103,7 @@ async def reset(call: Call, body: Reset) -> None:
         await call.engine.accounts.reset(call.account)
 
 
-def _json(account: Account, shown_key: Callable[[str], str] = mask_key) -> AccountJson:
+def _json(_: Call, account: Account, shown_key: Callable[[str], str] = mask_key) -> AccountJson:
     profile = account.profile
     return shown(
         AccountJson,
@@ -122,7 +118,7 @@ def _json(account: Account, shown_key: Callable[[str], str] = mask_key) -> Accou
 _ACCOUNT = Kind(
     noun="account",
     path="/accounts/{account_id}",
-    path_type=AccountPath,
+    id=Annotated[types.AccountId, types.identifies("an account")],
     item=AccountJson,
     show=_json,
 )
@@ -156,18 +152,6 @@ NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 SnapshotName = Annotated[str, Meta(pattern=f"^{NAME_PATTERN.pattern}$", examples=["one-order"])]
 
 
-class SnapshotPath(Struct, frozen=True):
-    name: Annotated[
-        SnapshotName,
-        doc("The name of a snapshot."),
-        types.text_parser(
-            types.matched(NAME_PATTERN),
-            "1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or"
-            " a digit",
-        ),
-    ]
-
-
 class SavedClock(Struct, frozen=True):
     """The clock after a restore."""
 
@@ -196,23 +180,6 @@ class RecordingQuery(Struct, frozen=True):
 
 
 @operation(
-    "PUT /snapshots/{name}",
-    {
-        200: SuccessResponse("The snapshot, which replaced an earlier one."),
-        201: SuccessResponse("The new snapshot."),
-    },
-    errors.TooManySnapshots,
-    description="Saves the whole state of the account, including its clock: 201, or 200 if"
-    f" it replaces a snapshot with this name. An account has at most {MAX_SNAPSHOTS}"
-    f" snapshots. The newest {MAX_SNAPSHOTS_IN_MEMORY} include the journal.",
-)
-async def save_snapshot(call: Call, path: SnapshotPath) -> tuple[int, SnapshotJson]:
-    """Save a snapshot."""
-    snapshot, is_new = await call.engine.snapshots.save(call.account, path.name)
-    return 201 if is_new else 200, _snapshot_json(snapshot)
-
-
-@operation(
     "GET /recording",
     {200: SuccessResponse("The file.", "ScenarioFile", media_type=types.YAML)},
     errors.UnknownPayment,
@@ -228,7 +195,7 @@ async def get_recording(call: Call, query: RecordingQuery) -> Response:
     return Response(text, media_type=types.YAML)
 
 
-def _snapshot_json(snapshot: Snapshot) -> SnapshotJson:
+def _snapshot_json(_: Call, snapshot: Snapshot) -> SnapshotJson:
     now = format_instant(snapshot.created_at)
     return shown(
         SnapshotJson,
@@ -241,11 +208,33 @@ def _snapshot_json(snapshot: Snapshot) -> SnapshotJson:
 _SNAPSHOT = Kind(
     noun="snapshot",
     path="/snapshots/{name}",
-    path_type=SnapshotPath,
+    id=Annotated[
+        SnapshotName,
+        doc("The name of a snapshot."),
+        types.text_parser(
+            types.matched(NAME_PATTERN),
+            "1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or"
+            " a digit",
+        ),
+    ],
     item=SnapshotJson,
     show=_snapshot_json,
-    unknown=(errors.UnknownSnapshot,),
+    unknown=errors.UnknownSnapshot,
 )
+
+
+@_SNAPSHOT.operation(
+    "PUT /snapshots/{name}",
+    errors.TooManySnapshots,
+    description="Saves the whole state of the account, including its clock: 201, or 200 if"
+    f" it replaces a snapshot with this name. An account has at most {MAX_SNAPSHOTS}"
+    f" snapshots. The newest {MAX_SNAPSHOTS_IN_MEMORY} include the journal.",
+)
+async def save_snapshot(call: Call, name: str) -> tuple[int, Snapshot]:
+    """Save a snapshot."""
+    snapshot, is_new = await call.engine.snapshots.save(call.account, name)
+    return 201 if is_new else 200, snapshot
+
 
 SNAPSHOTS = Resource(
     tag="Snapshots and recordings",

@@ -1,17 +1,13 @@
 """The routes of all calls of `/_emulator`."""
 
-from collections.abc import Iterable
-
-from starlette.requests import Request
 from starlette.routing import BaseRoute
-from starlette.types import Receive, Scope, Send
 
 from emulator.domain.webhooks import STANDARD, WebhookForm
 from emulator.server.api import document as v1_document
 from emulator.server.api.layers import CallRoute
 from emulator.server.control import document as control_document
 from emulator.server.control.accounts import ACCOUNTS, SNAPSHOTS
-from emulator.server.control.calls import BuildDocument, Services, respond
+from emulator.server.control.calls import BuildDocument, Endpoint, Services
 from emulator.server.control.checklist import CHECKLIST
 from emulator.server.control.clock import CLOCKS
 from emulator.server.control.deliveries import DELIVERIES, DELIVERY_PAUSE
@@ -21,7 +17,7 @@ from emulator.server.control.program import PROGRAM
 from emulator.server.control.requests import REQUESTS
 from emulator.server.control.scenarios import POSTED_FAULTS, SCENARIOS
 from emulator.server.control.webhook_endpoints import WEBHOOK_ENDPOINTS
-from emulator.server.openapi.declarations import JsonObject, Operation
+from emulator.server.openapi.declarations import JsonObject
 
 # In the order of the document.
 RESOURCES = (
@@ -42,8 +38,19 @@ RESOURCES = (
 
 
 def routes(services: Services) -> list[BaseRoute]:
-    """The routes of all calls; they raise refusals."""
-    return routes_of((each for resource in RESOURCES for each in resource.operations), services)
+    """The routes of all calls; a path with a fixed segment precedes one with a parameter there."""
+    calls = [each for resource in RESOURCES for each in resource.operations]
+    calls.sort(key=lambda call: ["{" in segment for segment in call.path.split("/")])
+    return [
+        CallRoute(
+            call.path,
+            Endpoint(call, call.handler, services),
+            methods={"GET", "HEAD"} if call.method == "GET" else {call.method},
+            name=call.id,
+        )
+        for call in calls
+        if call.handler is not None
+    ]
 
 
 def documents(methods: tuple[str, ...], form: WebhookForm = STANDARD) -> dict[str, BuildDocument]:
@@ -56,31 +63,3 @@ def documents(methods: tuple[str, ...], form: WebhookForm = STANDARD) -> dict[st
         return control_document.build(RESOURCES, base_url=base_url, methods=methods)
 
     return {"v1": v1, "control": control}
-
-
-def routes_of(operations: Iterable[Operation], services: Services) -> list[BaseRoute]:
-    """Routes to operations; a path with a fixed segment precedes one with a parameter there."""
-    calls = [operation for operation in operations if operation.handler is not None]
-    calls.sort(key=lambda call: ["{" in segment for segment in call.path.split("/")])
-    return [
-        CallRoute(
-            call.path,
-            _Endpoint(call, services),
-            methods={"GET", "HEAD"} if call.method == "GET" else {call.method},
-            name=call.id,
-        )
-        for call in calls
-    ]
-
-
-class _Endpoint:
-    """An operation as an ASGI application."""
-
-    def __init__(self, operation: Operation, services: Services) -> None:
-        self._operation = operation
-        self._services = services
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        response = await respond(self._services, self._operation, request)
-        await response(scope, receive, send)

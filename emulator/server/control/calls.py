@@ -1,16 +1,15 @@
 """Decodes the requests of declared operations, calls their handlers and encodes the results."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from inspect import cleandoc
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive
+from starlette.types import Receive, Scope, Send
 
 from emulator.domain import errors
 from emulator.domain.accounts import Mode
@@ -21,22 +20,16 @@ from emulator.server.api.exchange import bearer_key
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.payments.payments import CheckoutAddress
 from emulator.server.engine.state.account import OWNER_OF_REQUEST, Account, Owner
-from emulator.server.openapi.declarations import (
-    JSON,
-    NoParameters,
-    Operation,
-    RequestBody,
-    SchemaSource,
-    SuccessResponse,
-    doc,
-)
+from emulator.server.openapi.declarations import JSON, NoParameters, Operation, doc
 from emulator.server.openapi.members import decode, members_of
 
 MAX_SHOWN_NAME_CHARACTERS = 64
 # Stands for the identifier of the newest payment, delivery or request.
 LATEST = "latest"
 
+StructT = TypeVar("StructT", bound=Struct)
 Handler = Callable[..., Awaitable[Any]]
+"""Takes the call, the parameters of the path in their order, and `query` and `body` by name."""
 BuildDocument = Callable[[str], dict[str, Any]]
 """Builds an OpenAPI document for a base URL."""
 
@@ -98,115 +91,46 @@ class AccountQuery(Struct, frozen=True):
     )
 
 
-_REFUSALS_OF_ACCOUNTS: tuple[type[errors.Refusal], ...] = (
-    errors.UnknownParameter,
-    errors.DuplicateParameter,
-    errors.UnknownAccount,
-    errors.MissingApiKey,
-    errors.InvalidApiKey,
-    errors.NotReady,
-)
-_REFUSALS_OF_BODIES: tuple[type[errors.Refusal], ...] = (
-    errors.InvalidJson,
-    errors.UnsupportedContentType,
-    errors.RequestTooLarge,
-)
+class Endpoint:
+    """An operation with a handler as an ASGI application."""
+
+    def __init__(self, operation: Operation, handler: Handler, services: Services) -> None:
+        self._operation = operation
+        self._handler = handler
+        self._services = services
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Raises Unauthenticated, UnknownAccount, InvalidRequest and what the handler raises."""
+        operation, request = self._operation, Request(scope, receive)
+        call: ProgramCall
+        if operation.accepts_key:
+            call, arguments = await _arguments(self._services, operation, request)
+        else:
+            call, arguments = ProgramCall(services=self._services, request=request), {}
+        names: Iterable[Any] = ()
+        if operation.path_type is not NoParameters:
+            parameters = await _with_latest(call, request.path_params)
+            names = astuple(decode(parameters, operation.path_type, max_length=None))
+        result = await self._handler(call, *names, **arguments)
+        status = next(iter(operation.responses))
+        if isinstance(result, tuple):
+            status, result = result
+        if result is None:
+            result = Response(status_code=status)
+        elif not isinstance(result, Response):
+            result = Response(msgspec.json.encode(result), status, media_type=JSON)
+        await result(scope, receive, send)
 
 
-def operation(
-    request_line: str,
-    responses: str | Mapping[int, SuccessResponse],
-    *refusals: type[errors.Refusal],
-    status: int | None = None,
-    content: SchemaSource | None = None,
-    description: str | None = None,
-    body: str | RequestBody | None = None,
-    query: type[Struct] | None = None,
-) -> Callable[[Handler], Operation]:
-    """Declares the call that a function handles: its method and path, and its responses.
-
-    The name of the handler is the operation id, and its docstring the summary and, unless it is
-    given, the description. Its annotations are the types of `path`, `query`, `body` and the
-    result; the first entry of a tuple is the status.
-    For one response its description is enough; `status` and `content` belong to it.
-    With `query`, a handler gets the values of these parameters as they were sent.
-    """
-    method, path = request_line.split(" ")
-
-    def declare(handler: Handler) -> Operation:
-        types = handler.__annotations__
-        has_account = types["call"] is Call
-        summary, _, text = cleandoc(handler.__doc__ or "").partition("\n\n")
-        result = (get_args(types["return"]) or [types["return"]])[-1]
-        successes = responses
-        if isinstance(successes, str):
-            usual = 204 if result is None else 200
-            successes = {status or usual: SuccessResponse(successes)}
-        is_struct = isinstance(result, type) and issubclass(result, Struct)
-        returned = content or (result if is_struct else None)
-        return Operation(
-            method=method,
-            path=f"/_emulator{path}",
-            id=handler.__name__,
-            summary=summary.removesuffix("."),
-            description=description or " ".join(text.split()),
-            responses={
-                code: replace(response, content=response.content or returned)
-                for code, response in successes.items()
-            },
-            path_type=types.get("path", NoParameters),
-            query_type=query or types.get("query", NoParameters),
-            takes_query_texts=query is not None,
-            shared_query_type=AccountQuery if has_account else NoParameters,
-            body=RequestBody(body, types["body"]) if isinstance(body, str) else body,
-            refusals=(
-                *refusals,
-                errors.ForbiddenOrigin,
-                errors.InvalidRequestBody,
-                *(_REFUSALS_OF_ACCOUNTS if has_account else ()),
-                *(_REFUSALS_OF_BODIES if method != "GET" else ()),
-            ),
-            accepts_key=has_account,
-            handler=handler,
-        )
-
-    return declare
-
-
-async def respond(services: Services, operation: Operation, request: Request) -> Response:
-    """The response of an operation.
-
-    Raises Unauthenticated, UnknownAccount, InvalidRequest and what the handler raises.
-    """
-    if operation.handler is None:
-        raise errors.UnknownRoute(request.method, request.scope["path"])
-    if operation.accepts_key:
-        arguments = await _arguments(services, operation, request)
-    else:
-        arguments = {"call": ProgramCall(services=services, request=request)}
-    if operation.path_type is not NoParameters:
-        parameters = request.path_params
-        if LATEST in parameters.values() and operation.accepts_key:
-            parameters = await _with_latest(arguments["call"], parameters)
-        arguments["path"] = decode(parameters, operation.path_type, max_length=None)
-    result = await operation.handler(**arguments)
-    status = next(iter(operation.responses))
-    if isinstance(result, tuple):
-        status, result = result
-    if isinstance(result, Response):
-        return result
-    if result is None:
-        return Response(status_code=status)
-    return Response(msgspec.json.encode(result), status_code=status, media_type=JSON)
-
-
-async def _arguments(services: Services, operation: Operation, request: Request) -> dict[str, Any]:
+async def _arguments(
+    services: Services, operation: Operation, request: Request
+) -> tuple[Call, dict[str, Any]]:
     """The call, its query and its body. A key takes precedence over the query."""
     headers: dict[bytes, bytes] = dict(request.scope["headers"])
     owner: Owner | None = None
     if b"authorization" in headers:
         owner = await services.engine.accounts.owner_of(bearer_key(request.scope["headers"]))
-    values = _query_values(request, [AccountQuery, operation.query_type])
+    values: Mapping[str, str] = _query_values(request, [AccountQuery, operation.query_type])
     # Decoded beside a key as well: an unknown mode is a mistake in any request.
     named = decode(values, AccountQuery, max_length=None)
     if owner is None:
@@ -215,16 +139,15 @@ async def _arguments(services: Services, operation: Operation, request: Request)
         owner = account.owner(named.mode)
     request.scope[OWNER_OF_REQUEST] = owner
     call = Call(owner=owner, services=services, request=request)
-    arguments: dict[str, Any] = {"call": call}
+    arguments: dict[str, Any] = {}
     if operation.method != "GET":
         arguments |= await _body(operation, headers, request.receive)
     if operation.takes_query_texts:
         arguments["query"] = values
     elif operation.query_type is not NoParameters:
-        if LATEST in values.values():
-            values = await _with_latest(call, values)
+        values = await _with_latest(call, values)
         arguments["query"] = decode(values, operation.query_type, max_length=None)
-    return arguments
+    return call, arguments
 
 
 async def _body(
@@ -246,12 +169,20 @@ async def _body(
     return {"body": decode(values, struct)} if struct else {}
 
 
-async def _with_latest(call: Call, values: Mapping[str, str]) -> dict[str, str]:
+async def _with_latest(call: ProgramCall, values: Mapping[str, str]) -> Mapping[str, str]:
     """The parameters with the identifiers that `latest` stands for. Raises UnknownObject."""
+    if LATEST not in values.values() or not isinstance(call, Call):
+        return values
     return {
         name: await call.latest_id(name) if value == LATEST else value
         for name, value in values.items()
     }
+
+
+def query_of(values: Mapping[str, str], struct: type[StructT]) -> StructT:
+    """The query of a list as a struct. Raises UnknownParameter, InvalidField."""
+    check_names(values, [], [member.name for member in members_of(struct)])
+    return decode(values, struct, max_length=None)
 
 
 def _query_values(request: Request, structs: Iterable[type[Struct]]) -> dict[str, str]:

@@ -5,7 +5,8 @@ from typing import Annotated
 from msgspec import Struct
 
 from emulator.domain.errors import UnknownEndpoint
-from emulator.server.control.calls import Call, operation
+from emulator.server.control.calls import Call
+from emulator.server.control.resources import operation
 from emulator.server.control.types import EndpointId
 from emulator.server.engine.accounts.checklist import ItemResult, judge_owner
 from emulator.server.engine.accounts.checklist_items import ITEMS, MAX_EVIDENCE

@@ -6,12 +6,13 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from emulator.domain.errors import InvalidField
-from emulator.domain.instants import LAST_INSTANT, format_instant, rate_number
+from emulator.domain.instants import LAST_INSTANT, rate_number
 from emulator.domain.payment import EVENT_TYPES, Reason, Status
 from emulator.domain.transitions import ATTEMPT, TimerKind
 from emulator.domain.webhooks import DeliveryState
 from emulator.server.control import types
-from emulator.server.control.calls import Call, operation
+from emulator.server.control.calls import Call
+from emulator.server.control.resources import operation, shown
 from emulator.server.engine.accounts import clock_service
 from emulator.server.openapi.declarations import (
     JsonObject,
@@ -152,7 +153,7 @@ async def get_clock(call: Call) -> ClockJson:
     return _json(await call.engine.clock_service.read(call.account))
 
 
-@operation("PUT /clock", "The clock.", body="The new state of the clock.")
+@operation("PUT /clock", "The clock.")
 async def set_clock(call: Call, body: SetClock) -> ClockJson:
     """Set, freeze or unfreeze the clock, or set its rate.
 
@@ -168,7 +169,7 @@ async def set_clock(call: Call, body: SetClock) -> ClockJson:
     return _json(state)
 
 
-@operation("POST /clock/advance", "The clock and the effects.", body="The distance.")
+@operation("POST /clock/advance", "The clock and the effects.")
 async def advance_clock(call: Call, body: AdvanceClock) -> AdvancedJson:
     """Advance the clock.
 
@@ -184,29 +185,24 @@ async def advance_clock(call: Call, body: AdvanceClock) -> AdvancedJson:
         raise InvalidField(given[-1] if given else _DISTANCES[0], message, kind=types.CLOCK)
     target = clock_service.Target(by_ms=body.seconds, until=body.until, waits=body.webhooks is None)
     advanced = await call.engine.clock_service.advance(call.account, target, param=given[0])
-    return AdvancedJson(
-        now=format_instant(advanced.now),
-        effects=[msgspec.Raw(effect) for effect in advanced.effects],
-        settled=advanced.is_settled,
-    )
+    effects = [msgspec.Raw(effect) for effect in advanced.effects]
+    return shown(AdvancedJson, advanced, effects=effects, settled=advanced.is_settled)
 
 
 def _json(state: clock_service.ClockState) -> ClockJson:
-    following = None
-    if state.next is not None:
-        at, kind, payment_id = state.next
-        following = DueJson(at=format_instant(at), kind=kind, payment=payment_id)
-    return ClockJson(
-        now=format_instant(state.now),
+    return shown(
+        ClockJson,
+        state,
         frozen=state.is_frozen,
         rate=None if state.is_frozen else rate_number(state.rate_thousandths),
-        next=following,
+        next=None
+        if state.next is None
+        else shown(DueJson, state.next, payment=state.next.payment_id),
         settled=UNSET if state.is_settled else False,
     )
 
 
 def _schemas() -> dict[str, JsonObject]:
-    changes = dict.fromkeys((kind.value for kind in TimerKind), "PaymentEffect")
     return {
         "AdvanceClock": {
             "examples": [{"seconds": 1800}],
@@ -224,10 +220,9 @@ def _schemas() -> dict[str, JsonObject]:
             "description": "Does not wait for webhooks; they are sent in the background.",
             "enum": [_BACKGROUND],
         },
-        "Effect": {
-            "description": "One effect of an advance.",
-            **types.one_of({**changes, ATTEMPT: "AttemptEffect"}),
-        },
+        "Effect": types.change_or_attempt(
+            "One effect of an advance.", "PaymentEffect", "AttemptEffect"
+        ),
     }
 
 

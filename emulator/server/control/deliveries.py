@@ -1,25 +1,22 @@
 """The calls on deliveries to webhook endpoints, and on their pause."""
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
-from starlette.responses import Response
 
 from emulator.domain import errors
 from emulator.domain.payment import PING, UNKNOWN_EVENT_TYPE
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, Attempt, DeliveryState, Tamper, Trigger
 from emulator.server.api.bodies import unless_disconnected
 from emulator.server.control import types
-from emulator.server.control.calls import Call, check_names, operation
-from emulator.server.control.events import get_event, list_events
-from emulator.server.control.resources import Kind, page_type, shown
+from emulator.server.control.calls import Call, query_of
+from emulator.server.control.events import EVENT_OPERATIONS
+from emulator.server.control.resources import Kind, operation, shown
 from emulator.server.engine.delivery.deliveries import MAX_RESENT, DeliveryDetail
 from emulator.server.engine.delivery.gates import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
-from emulator.server.openapi.declarations import JSON, JsonObject, Resource, doc, refers_to
-from emulator.server.openapi.members import decode, members_of
+from emulator.server.openapi.declarations import JsonObject, Resource, doc, refers_to
 from emulator.server.storage.deliveries import DeliveryFilter
 
 _GivenEventType = Annotated[
@@ -55,10 +52,6 @@ class DeliveryWaitQuery(Struct, frozen=True):
     payment: Annotated[types.PaymentId | None, _OF_PAYMENT] = None
     endpoint: Annotated[types.EndpointId | None, _TO_ENDPOINT] = None
     timeout: types.Timeout = types.DEFAULT_TIMEOUT_S
-
-
-class DeliveryPath(Struct, frozen=True):
-    delivery_id: Annotated[types.DeliveryId, types.identifies("a delivery, or `latest`")]
 
 
 class WebhookRequestJson(Struct, frozen=True):
@@ -106,9 +99,6 @@ class DeliveryJson(Struct, frozen=True):
     attempts: Annotated[list[DeliveryAttempt], doc("Oldest first.")]
 
 
-DeliveryList = page_type("Delivery", DeliveryJson, "The deliveries, newest first.", is_paged=True)
-
-
 class WaitedForDelivery(Struct, frozen=True):
     """The result of the wait."""
 
@@ -131,31 +121,12 @@ class ResentDeliveries(Struct, frozen=True):
     left: Annotated[types.Count, doc("The number of older failing deliveries, not sent again.")]
 
 
-@operation(
-    "GET /deliveries",
-    "The deliveries.",
-    errors.UnknownPayment,
-    errors.UnknownEndpoint,
-    content=DeliveryList,
-)
-async def list_deliveries(call: Call, query: DeliveryListQuery) -> Response:
-    """List deliveries.
-
-    Lists the deliveries of the account and mode with all attempts, newest first.
-    """
-    chosen = msgspec.convert(query, DeliveryFilter, from_attributes=True)
-    deliveries = call.engine.webhooks.deliveries
-    found = await deliveries.newest(call.owner, chosen, limit=query.limit + 1)
-    # On another thread, since the stored responses of endpoints can be large.
-    data = await asyncio.to_thread(_encoded, found[: query.limit])
-    end = msgspec.json.encode(len(found) > query.limit)
-    return Response(b'{"data":[%s],"has_more":%s}' % (data, end), media_type=JSON)
-
-
 def delivery_filter(values: Mapping[str, str]) -> DeliveryFilter:
     """The filter of the query of a list. Raises UnknownParameter, InvalidField."""
-    check_names(values, [], [member.name for member in members_of(DeliveryListQuery)])
-    query = decode(values, DeliveryListQuery, max_length=None)
+    return _filter(query_of(values, DeliveryListQuery))
+
+
+def _filter(query: Struct) -> DeliveryFilter:
     return msgspec.convert(query, DeliveryFilter, from_attributes=True)
 
 
@@ -173,12 +144,11 @@ async def wait_for_delivery(call: Call, query: DeliveryWaitQuery) -> WaitedForDe
     time-out. An attempt without a response, such as a refused connection, does not end the wait
     while a retry is scheduled.
     """
-    chosen = msgspec.convert(query, DeliveryFilter, from_attributes=True)
     waiting = call.engine.webhooks.deliveries.wait(
-        call.owner, chosen, timeout_ms=round(query.timeout * 1000)
+        call.owner, _filter(query), timeout_ms=round(query.timeout * 1000)
     )
     reached, found = await unless_disconnected(call.request.receive, waiting)
-    return WaitedForDelivery(reached, None if found is None else delivery_json(found))
+    return WaitedForDelivery(reached, None if found is None else delivery_json(call, found))
 
 
 @operation(
@@ -189,7 +159,6 @@ async def wait_for_delivery(call: Call, query: DeliveryWaitQuery) -> WaitedForDe
     description=f"Sends the newest {MAX_RESENT} failing deliveries of an endpoint again, as"
     " `resend` does, the deliveries of one payment in turn, waits for the results and counts them."
     " `left` is the number of older ones; another call sends these after the others succeed.",
-    body="The endpoint.",
 )
 async def resend_failing_deliveries(call: Call, body: ResendDeliveries) -> ResentDeliveries:
     """Resend the failing deliveries of an endpoint."""
@@ -199,12 +168,7 @@ async def resend_failing_deliveries(call: Call, body: ResendDeliveries) -> Resen
     return ResentDeliveries(len(resent), answered, len(resent) - answered, left)
 
 
-def _encoded(details: Iterable[DeliveryDetail]) -> bytes:
-    """The deliveries one by one, because encoding stops all other threads."""
-    return b",".join(msgspec.json.encode(delivery_json(detail)) for detail in details)
-
-
-def delivery_json(detail: DeliveryDetail) -> DeliveryJson:
+def delivery_json(_: Call, detail: DeliveryDetail) -> DeliveryJson:
     job, fault = detail.job, detail.job.delivery.fault
     return shown(
         DeliveryJson,
@@ -278,7 +242,6 @@ async def get_delivery_pause(call: Call) -> DeliveryPause:
     f" that is due is sent, after {MAX_PAUSE_MS // 60_000} minutes of real time, with delivery"
     f" {MAX_PAUSED_DELIVERIES + 1} that is due, with an advance of the clock, a reset or the"
     " restore of a snapshot, and when the emulator restarts.",
-    body="Whether deliveries wait.",
 )
 async def set_delivery_pause(call: Call, body: SetDeliveryPause) -> DeliveryPause:
     """Pause deliveries."""
@@ -298,19 +261,26 @@ def _pause(call: Call) -> DeliveryPause:
 DELIVERY = Kind(
     noun="delivery",
     path="/deliveries/{delivery_id}",
-    path_type=DeliveryPath,
+    id=Annotated[types.DeliveryId, types.identifies("a delivery, or `latest`")],
     item=DeliveryJson,
     show=delivery_json,
-    unknown=(errors.UnknownDelivery,),
+    unknown=errors.UnknownDelivery,
 )
 DELIVERIES = Resource(
     tag="Events and deliveries",
     description="The events, and their deliveries to endpoints. Each attempt is stored with its"
     " request and its response or network error.",
     operations=(
-        list_events,
-        get_event,
-        list_deliveries,
+        *EVENT_OPERATIONS,
+        DELIVERY.list(
+            lambda call, query, limit: call.engine.webhooks.deliveries.newest(
+                call.owner, _filter(query), limit=limit
+            ),
+            "Lists the deliveries of the account and mode with all attempts, newest first.",
+            errors.UnknownPayment,
+            errors.UnknownEndpoint,
+            query=DeliveryListQuery,
+        ),
         wait_for_delivery,
         DELIVERY.get(
             lambda call, name: call.engine.webhooks.deliveries.get(call.owner, name),

@@ -6,7 +6,6 @@ These are derived from the JSON Schema of scenario files.
 from collections.abc import Mapping
 from typing import Any
 
-from emulator import __version__
 from emulator.scenarios.faults import LONE_FAULT_RULE
 from emulator.scenarios.scenario_file import scenario_schema
 from emulator.scenarios.script import STEP
@@ -40,7 +39,7 @@ _MEANINGS = {
     409: "The current state does not allow this call.",
     503: "The emulator is starting or stopping.",
 }
-_SECURITY_SCHEMES = {
+_KEY = {
     "bearerKey": {
         "type": "http",
         "scheme": "bearer",
@@ -111,26 +110,15 @@ def build(
     resources: tuple[Resource, ...], *, base_url: str, methods: tuple[str, ...]
 ) -> JsonObject:
     """The document of an emulator at `base_url` with these payment methods."""
-    writer = DocumentWriter(resources, _CONVENTIONS, contract_schemas(methods))
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "ETB payments sandbox emulator: control API",
-            "version": __version__,
-            "summary": "Controls the emulator: customers, clock, webhooks, scenarios and faults.",
-            "description": _DESCRIPTION,
-            "license": {"name": "MIT", "identifier": "MIT"},
-        },
-        "servers": [{"url": base_url, "description": "The emulator."}],
-        "tags": writer.tags(),
-        "security": [{"bearerKey": []}, {}],
-        "paths": writer.paths(),
-        "components": {
-            **writer.components(),
-            "headers": _HEADERS,
-            "securitySchemes": _SECURITY_SCHEMES,
-        },
-    }
+    document = DocumentWriter(resources, _CONVENTIONS, contract_schemas(methods)).document(
+        base_url,
+        key=_KEY,
+        headers=_HEADERS,
+        title="ETB payments sandbox emulator: control API",
+        summary="Controls the emulator: customers, clock, webhooks, scenarios and faults.",
+        description=_DESCRIPTION,
+    )
+    return {**document, "security": [*document["security"], {}]}
 
 
 def scenario_schemas() -> dict[str, JsonObject]:

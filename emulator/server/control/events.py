@@ -12,15 +12,15 @@ from emulator import __version__
 from emulator.domain import errors
 from emulator.server.api.document import PaymentEvent
 from emulator.server.control import types
-from emulator.server.control.calls import Call, operation
-from emulator.server.control.resources import page_type
+from emulator.server.control.calls import Call
+from emulator.server.control.resources import Kind, operation
 from emulator.server.engine.accounts.activity import (
     KINDS,
     MAX_EVENTS_PER_MESSAGE,
     MIN_INTERVAL_MS,
     StreamMessage,
 )
-from emulator.server.openapi.declarations import Resource, SuccessResponse, doc, refers_to
+from emulator.server.openapi.declarations import Resource, SuccessResponse, doc
 
 _EVENT_STREAM = "text/event-stream"
 _RETRY_MS = 1_000
@@ -29,10 +29,6 @@ _RETRY_MS = 1_000
 class EventListQuery(Struct, frozen=True):
     limit: types.Limit = types.DEFAULT_LIMIT
     before: Annotated[types.EventId | None, types.OLDER] = None
-
-
-class EventPath(Struct, frozen=True):
-    event_id: Annotated[types.EventId, types.identifies("an event")]
 
 
 class StreamQuery(Struct, frozen=True):
@@ -45,33 +41,28 @@ class StreamQuery(Struct, frozen=True):
     ] = None
 
 
-EventList = page_type(
-    "Event",
-    Annotated[msgspec.Raw, refers_to("PaymentEvent")],
-    "The events, newest first.",
-    is_paged=True,
+_EVENT = Kind(
+    noun="event",
+    path="/events/{event_id}",
+    id=Annotated[types.EventId, types.identifies("an event")],
+    item=PaymentEvent,
+    show=lambda _, body: msgspec.Raw(body),
+    unknown=errors.UnknownEvent,
 )
-
-
-@operation("GET /events", "The events.", content=EventList)
-async def list_events(call: Call, query: EventListQuery) -> object:
-    """List events.
-
-    Lists the events of the account and mode, newest first, in the form `standard`. The list
-    includes events that no endpoint received.
-    """
-    limit = query.limit
-    found = await call.engine.history.events(call.owner, limit=limit + 1, before=query.before)
-    return EventList([msgspec.Raw(body) for body in found[:limit]], has_more=len(found) > limit)
-
-
-@operation("GET /events/{event_id}", "The event.", errors.UnknownEvent, content=PaymentEvent)
-async def get_event(call: Call, path: EventPath) -> object:
-    """Retrieve an event.
-
-    Returns one event, in the form `standard`.
-    """
-    return msgspec.Raw(await call.engine.history.event(call.owner, path.event_id))
+EVENT_OPERATIONS = (
+    _EVENT.list(
+        lambda call, query, limit: call.engine.history.events(
+            call.owner, limit=limit, before=query.before
+        ),
+        "Lists the events of the account and mode, newest first, in the form `standard`. The list"
+        " includes events that no endpoint received.",
+        query=EventListQuery,
+    ),
+    _EVENT.get(
+        lambda call, name: call.engine.history.event(call.owner, name),
+        "Returns one event, in the form `standard`.",
+    ),
+)
 
 
 @operation(

@@ -16,8 +16,8 @@ from emulator.domain.payment import Event, Payment, Reason, Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, METHODS
 from emulator.domain.transitions import ATTEMPT, ComingAttempt, Timer, TimerKind
 from emulator.server.control import types
-from emulator.server.control.calls import Call, operation
-from emulator.server.control.resources import shown
+from emulator.server.control.calls import Call
+from emulator.server.control.resources import Kind, shown
 from emulator.server.engine.payments.customer import (
     Answered,
     Cancelled,
@@ -29,7 +29,7 @@ from emulator.server.engine.payments.customer import (
 from emulator.server.engine.payments.payment_history import PaymentDetail
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.wire import payment_json
-from emulator.server.openapi.declarations import JsonObject, const, doc, ref, refers_to
+from emulator.server.openapi.declarations import const, doc, ref, refers_to
 
 
 class CauseKind(StrEnum):
@@ -155,10 +155,6 @@ def _place(method: str) -> str:
     return "at the bank" if method == BANK_TRANSFER else "on the phone"
 
 
-class PaymentPath(Struct, frozen=True):
-    payment_id: Annotated[types.PaymentId, types.identifies("a payment, or `latest`")]
-
-
 class TimelineEntry(Struct, frozen=True):
     """A change of the status.
 
@@ -204,7 +200,6 @@ class ScheduledAttempt(Struct, frozen=True):
     event_type: types.EventType
 
 
-# A change or an attempt: msgspec generates no schema of a union whose tags vary.
 Scheduled = Annotated[Any, refers_to("Scheduled")]
 
 
@@ -227,8 +222,22 @@ class PaymentDetailJson(Struct, frozen=True):
     scheduled: Annotated[list[Scheduled], doc("The scheduled changes and attempts, soonest first.")]
 
 
-@operation("GET /payments/{payment_id}", "The payment with its details.", errors.UnknownPayment)
-async def get_payment(call: Call, path: PaymentPath) -> PaymentDetailJson:
+def payment_text(_: Call, payment: Payment) -> types.PaymentText:
+    return msgspec.Raw(payment_json(payment))
+
+
+PAYMENT = Kind(
+    noun="payment",
+    path="/payments/{payment_id}",
+    id=Annotated[types.PaymentId, types.identifies("a payment, or `latest`")],
+    item="Payment",
+    show=payment_text,
+    unknown=errors.UnknownPayment,
+)
+
+
+@PAYMENT.operation("GET /payments/{payment_id}", response="The payment with its details.")
+async def get_payment(call: Call, payment_id: str) -> PaymentDetailJson:
     """Retrieve a payment with its details.
 
     Returns a payment with the data that `/v1` does not return: the failure reason, the phone or
@@ -236,22 +245,15 @@ async def get_payment(call: Call, path: PaymentPath) -> PaymentDetailJson:
     `cause: {by, scenario?, rule?, request?}`; `by` is `request`, `customer`, `control`, `scenario`
     or `schedule`.
     """
-    detail = await call.engine.history.detail(call.owner, path.payment_id)
-    return _detail(call.owner, detail)
-
-
-def payment_text(payment: Payment) -> types.PaymentText:
-    return msgspec.Raw(payment_json(payment))
-
-
-def _detail(owner: Owner, detail: PaymentDetail) -> PaymentDetailJson:
+    owner = call.owner
+    detail = await call.engine.history.detail(owner, payment_id)
     payment = detail.payment
     scheduled = [_scheduled(due, payment) for due in detail.scheduled]
     scenario = owner.account.scenario_of(payment.position)
     return shown(
         PaymentDetailJson,
         payment,
-        payment=payment_text(payment),
+        payment=payment_text(call, payment),
         mode=owner.mode,
         scenario=None if scenario is None else scenario.name,
         redirect=detail.redirect,
@@ -288,14 +290,3 @@ def _scheduled(due: Timer | ComingAttempt, payment: Payment) -> ScheduledChange 
     return ScheduledChange(
         at=at, kind=due.kind, payment=payment.id, status=due.change.to, reason=due.change.reason
     )
-
-
-def detail_schemas() -> dict[str, JsonObject]:
-    """The schema of a union whose tags vary, which msgspec does not generate."""
-    changes = dict.fromkeys((kind.value for kind in TimerKind), "ScheduledChange")
-    return {
-        "Scheduled": {
-            "description": "A scheduled change or attempt.",
-            **types.one_of({**changes, ATTEMPT: "ScheduledAttempt"}),
-        }
-    }

@@ -1,6 +1,6 @@
 """The calls on payments: the customer's actions, changes of the status, details and waiting."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -8,8 +8,7 @@ from msgspec.structs import asdict
 from starlette.responses import Response
 
 from emulator.domain import errors
-from emulator.domain.errors import Refusal
-from emulator.domain.payment import Reason, Status
+from emulator.domain.payment import Payment, Reason, Status
 from emulator.domain.payment_methods import BANKS, PHONE_METHODS
 from emulator.domain.transitions import Change, unreached_note
 from emulator.scenarios.conditions import METHOD, PHONE, REASON_RULE, payer_rule
@@ -17,21 +16,20 @@ from emulator.server.api.bodies import unless_disconnected
 from emulator.server.api.parameter_types import EnumWord, ParameterTable, parameter
 from emulator.server.api.parameters import LIST
 from emulator.server.control import types
-from emulator.server.control.calls import Call, Handler, operation
+from emulator.server.control.calls import Call
 from emulator.server.control.document import as_component
 from emulator.server.control.payment_details import (
-    PaymentPath,
+    PAYMENT,
     ScheduledAttempt,
     ScheduledChange,
-    detail_schemas,
     get_payment,
     payment_text,
 )
+from emulator.server.control.resources import operation
 from emulator.server.engine.payments.customer import PhoneAnswer, Submission
 from emulator.server.openapi.declarations import (
     JSON,
     JsonObject,
-    Operation,
     Resource,
     doc,
     refers_to,
@@ -113,15 +111,6 @@ class WaitedForPayment(Struct, frozen=True):
     ) = UNSET
 
 
-def _change(
-    request_line: str, refusal: type[Refusal], *, body: str | None = None
-) -> Callable[[Handler], Operation]:
-    """Declares a call that changes a payment and returns it."""
-    return operation(
-        request_line, "The payment.", errors.UnknownPayment, refusal, content="Payment", body=body
-    )
-
-
 @operation(
     "GET /payments", "A page of payments.", content="PaymentList", query=ControlListPaymentsQuery
 )
@@ -135,12 +124,8 @@ async def list_payments(call: Call, query: Mapping[str, str]) -> Response:
     return Response(body, media_type=JSON)
 
 
-@_change(
-    "POST /payments/{payment_id}/pay",
-    errors.PaymentNotPayable,
-    body="The method, with a phone or a bank; each is optional.",
-)
-async def pay_payment(call: Call, path: PaymentPath, body: PayPayment) -> object:
+@PAYMENT.operation("POST /payments/{payment_id}/pay", errors.PaymentNotPayable)
+async def pay_payment(call: Call, payment_id: str, body: PayPayment) -> Payment:
     """Submit a payment method.
 
     Submits a method with a phone or a bank, as the customer does on the checkout page. A
@@ -149,16 +134,11 @@ async def pay_payment(call: Call, path: PaymentPath, body: PayPayment) -> object
     first that waits for `answer`.
     """
     submission = Submission(**asdict(body), is_completed=True)
-    pay = call.engine.customer.pay(call.owner, path.payment_id, submission, by_control=True)
-    return payment_text(await pay)
+    return await call.engine.customer.pay(call.owner, payment_id, submission, by_control=True)
 
 
-@_change(
-    "POST /payments/{payment_id}/answer",
-    errors.IllegalTransition,
-    body="The answer of the customer.",
-)
-async def answer_payment(call: Call, path: PaymentPath, body: AnswerPayment) -> object:
+@PAYMENT.operation("POST /payments/{payment_id}/answer", errors.IllegalTransition)
+async def answer_payment(call: Call, payment_id: str, body: AnswerPayment) -> Payment:
     """Answer as the customer.
 
     Answers the confirmation on the phone or on the page of the bank. It returns 409 if the
@@ -166,23 +146,21 @@ async def answer_payment(call: Call, path: PaymentPath, body: AnswerPayment) -> 
     decides the outcome.
     """
     customer = call.engine.customer
-    answer = customer.answer(call.owner, path.payment_id, body.answer, by_control=True)
-    return payment_text(await answer)
+    return await customer.answer(call.owner, payment_id, body.answer, by_control=True)
 
 
-@_change("POST /payments/{payment_id}/cancel", errors.IllegalTransition)
-async def cancel_payment(call: Call, path: PaymentPath) -> object:
+@PAYMENT.operation("POST /payments/{payment_id}/cancel", errors.IllegalTransition)
+async def cancel_payment(call: Call, payment_id: str) -> Payment:
     """Cancel on the checkout page.
 
     Does what the cancel button of the checkout page does. It returns 409 after a method was
     submitted.
     """
-    cancel = call.engine.customer.cancel(call.owner, path.payment_id, by_control=True)
-    return payment_text(await cancel)
+    return await call.engine.customer.cancel(call.owner, payment_id, by_control=True)
 
 
-@_change("POST /payments/{payment_id}/transition", errors.IllegalTransition, body="The new status.")
-async def transition_payment(call: Call, path: PaymentPath, body: TransitionPayment) -> object:
+@PAYMENT.operation("POST /payments/{payment_id}/transition", errors.IllegalTransition)
+async def transition_payment(call: Call, payment_id: str, body: TransitionPayment) -> Payment:
     """Change the status of a payment.
 
     Makes any legal transition, including a refund and an early expiry, and with `unusual: true`
@@ -191,26 +169,22 @@ async def transition_payment(call: Call, path: PaymentPath, body: TransitionPaym
     change = Change(
         to=body.status, method=body.method, reason=body.reason, unusual=body.unusual or False
     )
-    return payment_text(await call.engine.customer.transition(call.owner, path.payment_id, change))
+    return await call.engine.customer.transition(call.owner, payment_id, change)
 
 
-@_change(
-    "PUT /payments/{payment_id}/scenario", errors.UnknownScenario, body="The name of the scenario."
-)
-async def place_scenario(call: Call, path: PaymentPath, body: PlaceScenario) -> object:
+@PAYMENT.operation("PUT /payments/{payment_id}/scenario", errors.UnknownScenario)
+async def place_scenario(call: Call, payment_id: str, body: PlaceScenario) -> Payment:
     """Apply a scenario to a payment.
 
     Applies a scenario to this payment only, even if the scenario is disabled.
     """
-    return payment_text(await call.engine.scenarios.place(call.owner, path.payment_id, body.name))
+    return await call.engine.scenarios.place(call.owner, payment_id, body.name)
 
 
-@operation(
-    "GET /payments/{payment_id}/wait",
-    "Whether the status was reached, and the payment.",
-    errors.UnknownPayment,
+@PAYMENT.operation(
+    "GET /payments/{payment_id}/wait", response="Whether the status was reached, and the payment."
 )
-async def wait_for_payment(call: Call, path: PaymentPath, query: WaitQuery) -> WaitedForPayment:
+async def wait_for_payment(call: Call, payment_id: str, query: WaitQuery) -> WaitedForPayment:
     """Wait for a status.
 
     Returns as soon as the payment has reached `status`, now or earlier, or after `timeout`
@@ -218,11 +192,11 @@ async def wait_for_payment(call: Call, path: PaymentPath, query: WaitQuery) -> W
     can no longer be reached by ordinary means.
     """
     waiting = call.engine.history.wait(
-        call.owner, path.payment_id, query.status, timeout_ms=round(query.timeout * 1000)
+        call.owner, payment_id, query.status, timeout_ms=round(query.timeout * 1000)
     )
     reached, payment = await unless_disconnected(call.request.receive, waiting)
     note = None if reached else unreached_note(payment, query.status)
-    return WaitedForPayment(reached, payment_text(payment), note or UNSET)
+    return WaitedForPayment(reached, payment_text(call, payment), note or UNSET)
 
 
 def _schemas() -> dict[str, JsonObject]:
@@ -236,7 +210,9 @@ def _schemas() -> dict[str, JsonObject]:
             "examples": [{"status": "failed", "reason": "limit_exceeded"}],
             **as_component({"allOf": [*REASON_RULE.schemas]}),
         },
-        **detail_schemas(),
+        "Scheduled": types.change_or_attempt(
+            "A scheduled change or attempt.", "ScheduledChange", "ScheduledAttempt"
+        ),
     }
 
 

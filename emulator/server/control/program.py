@@ -6,7 +6,8 @@ from msgspec import Meta, Struct
 
 from emulator import __version__
 from emulator.domain.errors import InvalidRequestBody, UnknownRoute
-from emulator.server.control.calls import Call, ProgramCall, operation
+from emulator.server.control.calls import Call, ProgramCall
+from emulator.server.control.resources import operation
 from emulator.server.control.types import EXAMPLE_BASE_URL, BaseUrl, Body
 from emulator.server.openapi.declarations import (
     JsonObject,
@@ -47,14 +48,16 @@ class SetCheckoutUrl(Body, frozen=True):
     url: Annotated[BaseUrl, doc("The base of `checkout_url`, without a query or fragment.")]
 
 
-@operation("GET /openapi/{name}", "The document.", UnknownRoute, content="Document")
-async def get_document(call: ProgramCall, path: DocumentPath) -> dict[str, Any]:
+@operation(
+    "GET /openapi/{name}", "The document.", UnknownRoute, content="Document", path=DocumentPath
+)
+async def get_document(call: ProgramCall, name: str) -> dict[str, Any]:
     """Retrieve an OpenAPI document.
 
     Returns an OpenAPI document: `v1` (the payments API) or `control` (this API), also with
     `.json`.
     """
-    build = call.services.documents.get(path.name.removesuffix(".json"))
+    build = call.services.documents.get(name.removesuffix(".json"))
     if build is None:
         raise UnknownRoute(call.request.method, call.request.scope["path"])
     request = call.request
@@ -70,7 +73,7 @@ async def get_checkout_url(call: Call) -> CheckoutUrl:
     return CheckoutUrl(call.services.checkout.base)
 
 
-@operation("PUT /checkout_url", "The address.", body="The address.")
+@operation("PUT /checkout_url", "The address.")
 async def set_checkout_url(call: Call, body: SetCheckoutUrl) -> CheckoutUrl:
     """Set the base of `checkout_url`.
 

@@ -1,15 +1,12 @@
 """The calls on the journal of requests to `/v1`, and on the requests without a valid key."""
 
-import asyncio
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any
 from urllib.parse import unquote_to_bytes
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
-from starlette.responses import Response
 
 from emulator.domain import errors
 from emulator.domain.accounts import mask_key, mask_keys
@@ -18,13 +15,12 @@ from emulator.domain.instants import format_instant
 from emulator.domain.message_text import not_accepted
 from emulator.scenarios.scenario_file import fault_rule_json
 from emulator.server.control import types
-from emulator.server.control.calls import Call, check_names, operation
-from emulator.server.control.resources import shown
+from emulator.server.control.calls import Call, query_of
+from emulator.server.control.resources import Kind, operation, shown
 from emulator.server.engine.state import journal
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.rules import FaultCandidate
-from emulator.server.openapi.declarations import JSON, JsonObject, Resource, doc, refers_to
-from emulator.server.openapi.members import decode, members_of
+from emulator.server.openapi.declarations import JsonObject, Resource, doc, refers_to
 
 STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
 NO_STATUS = "none"
@@ -55,10 +51,6 @@ class CountQuery(Struct, frozen=True):
 class RequestQuery(CountQuery, frozen=True):
     before: Annotated[types.RequestId | None, types.OLDER] = None
     limit: types.Limit = types.DEFAULT_LIMIT
-
-
-class RequestPath(Struct, frozen=True):
-    request_id: Annotated[types.RequestId, types.identifies("a request, or `latest`")]
 
 
 class LoggedError(Struct, frozen=True):
@@ -147,33 +139,12 @@ class UnauthorizedList(Struct, frozen=True):
     count: Annotated[types.Count, doc("All since the start or the last reset of all.")]
 
 
-@operation(
-    "GET /requests",
-    "The requests.",
-    description="Lists the journal of requests to `/v1`, newest first, with masked keys."
-    f" The journal contains at most {journal.MAX_ENTRIES:,} requests and"
-    f" {journal.MAX_JOURNAL_BYTES // 1024**2} MiB.",
-    content=LoggedRequestList,
-)
-async def list_requests(call: Call, query: RequestQuery) -> Response:
-    """List requests."""
-    found = list(islice(_entries(call.owner, query), query.limit + 1))
-    # On another thread, since to mask the keys of a whole journal takes a second.
-    content = b'{"data":[%s],"has_more":%s,"overflowed":%s}' % (
-        await asyncio.to_thread(_all_masked, call, found[: query.limit]),
-        msgspec.json.encode(len(found) > query.limit),
-        msgspec.json.encode(call.owner.journal.has_overflowed),
-    )
-    return Response(content, media_type=JSON)
-
-
 def newest_entries(owner: Owner, values: Mapping[str, str]) -> Iterator[journal.JournalEntry]:
     """The entries that match the query of a list, newest first.
 
     Raises UnknownParameter, InvalidField.
     """
-    check_names(values, [], [member.name for member in members_of(RequestQuery)])
-    return _entries(owner, decode(values, RequestQuery, max_length=None))
+    return _entries(owner, query_of(values, RequestQuery))
 
 
 @operation("GET /requests/count", "The number of requests.")
@@ -183,17 +154,6 @@ async def count_requests(call: Call, query: CountQuery) -> RequestCount:
     Returns the number of requests in the journal that match the filters.
     """
     return RequestCount(call.owner.journal.count(_conditions(query)))
-
-
-@operation(
-    "GET /requests/{request_id}", "The request.", errors.UnknownRequest, content=LoggedRequest
-)
-async def get_request(call: Call, path: RequestPath) -> Response:
-    """Retrieve a request.
-
-    Returns one request of the journal.
-    """
-    return Response(_masked(call, call.owner.journal.entry(path.request_id)), media_type=JSON)
 
 
 @operation("GET /unauthorized", "The requests.")
@@ -219,13 +179,9 @@ async def clear_unauthorized(call: Call) -> None:
     call.engine.accounts.unauthorized.clear()
 
 
-def _all_masked(call: Call, entries: Sequence[journal.JournalEntry]) -> bytes:
-    return b",".join(_masked(call, entry) for entry in entries)
-
-
-def _masked(call: Call, entry: journal.JournalEntry) -> bytes:
+def _masked(call: Call, entry: journal.JournalEntry) -> msgspec.Raw:
     text = msgspec.json.encode(_json(entry, call.owner)).decode()
-    return mask_keys(text, call.engine.accounts.is_known).encode()
+    return msgspec.Raw(mask_keys(text, call.engine.accounts.is_known).encode())
 
 
 def _conditions(query: CountQuery) -> journal.Conditions:
@@ -326,14 +282,33 @@ def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
+_REQUEST = Kind(
+    noun="request",
+    path="/requests/{request_id}",
+    id=Annotated[types.RequestId, types.identifies("a request, or `latest`")],
+    item=LoggedRequest,
+    show=_masked,
+    unknown=errors.UnknownRequest,
+)
 REQUESTS = Resource(
     tag="Requests",
     description="The journal: the requests of the merchant with their responses, errors, warnings"
     " and applied faults.",
     operations=(
-        list_requests,
+        _REQUEST.list(
+            lambda call, query, _: _entries(call.owner, query),
+            "Lists the journal of requests to `/v1`, newest first, with masked keys."
+            f" The journal contains at most {journal.MAX_ENTRIES:,} requests and"
+            f" {journal.MAX_JOURNAL_BYTES // 1024**2} MiB.",
+            query=RequestQuery,
+            page=LoggedRequestList,
+            more=lambda call: {"overflowed": call.owner.journal.has_overflowed},
+        ),
         count_requests,
-        get_request,
+        _REQUEST.get(
+            lambda call, name: call.owner.journal.entry(name),
+            "Returns one request of the journal.",
+        ),
         list_unauthorized,
         clear_unauthorized,
     ),

@@ -17,9 +17,9 @@ from emulator.scenarios.entries import Problem, ScenarioError, in_one_line
 from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.values import RuleSection
 from emulator.server.api.bodies import YamlBody
-from emulator.server.control.calls import Call, check_names, operation
+from emulator.server.control.calls import Call, check_names
 from emulator.server.control.document import scenario_schemas
-from emulator.server.control.resources import Kind, shown
+from emulator.server.control.resources import Kind, operation, shown
 from emulator.server.control.types import (
     YAML,
     AccountId,
@@ -37,7 +37,6 @@ from emulator.server.openapi.declarations import (
     JsonObject,
     RequestBody,
     Resource,
-    SuccessResponse,
     doc,
     ref,
 )
@@ -53,15 +52,6 @@ class SwitchScenario(Body, frozen=True):
     """Whether the scenario is enabled."""
 
     enabled: Annotated[bool, doc("Whether the scenario is enabled.")]
-
-
-class ScenarioPath(Struct, frozen=True):
-    name: Annotated[
-        ScenarioName,
-        Meta(
-            pattern=f"^{scenario_file.NAME_PATTERN.pattern}$", description="The name of a scenario."
-        ),
-    ]
 
 
 class RuleCounts(Struct, frozen=True):
@@ -140,12 +130,23 @@ async def _scenario(call: Call, name: str) -> ScenarioJson:
     )
 
 
-@operation(
+_SCENARIO = Kind(
+    noun="scenario",
+    path="/scenarios/{name}",
+    id=Annotated[
+        ScenarioName,
+        Meta(
+            pattern=f"^{scenario_file.NAME_PATTERN.pattern}$", description="The name of a scenario."
+        ),
+    ],
+    item=ScenarioSummary,
+    unknown=errors.UnknownScenario,
+    order="highest precedence first",
+)
+
+
+@_SCENARIO.operation(
     "PUT /scenarios/{name}",
-    {
-        200: SuccessResponse("The scenario, which replaced an earlier one."),
-        201: SuccessResponse("The new scenario."),
-    },
     errors.InvalidScenario,
     errors.TooManyScenarios,
     description="Stores a scenario, in JSON or YAML, with the name in the path: 201, or"
@@ -153,15 +154,13 @@ async def _scenario(call: Call, name: str) -> ScenarioJson:
     " highest precedence. It is enabled unless it contains `enabled: false`. An error"
     " lists the mistakes with their lines and columns. An account stores at most"
     f" {MAX_SCENARIOS} scenarios.",
-    body=RequestBody("The scenario, in JSON or in YAML.", "PutScenario", media_types=(JSON, YAML)),
+    body=RequestBody("PutScenario", "The scenario, in JSON or in YAML.", (JSON, YAML)),
 )
-async def put_scenario(
-    call: Call, path: ScenarioPath, body: YamlBody
-) -> tuple[int, ScenarioSummary]:
+async def put_scenario(call: Call, name: str, body: YamlBody) -> tuple[int, ScenarioSummary]:
     """Create or replace a scenario."""
     try:
         forms = call.engine.webhooks.forms(call.account)
-        read = partial(parse_scenario, name=path.name, forms=forms)
+        read = partial(parse_scenario, name=name, forms=forms)
         scenario = await read_text(read, body.text)
     except ScenarioError as error:
         raise InvalidScenario(_message(error.problems), param=error.problems[0].key) from None
@@ -169,43 +168,37 @@ async def put_scenario(
     return 201 if is_new else 200, _summary(listed, {})
 
 
-@operation(
-    "PUT /scenarios/{name}/enabled",
-    "The scenario.",
-    errors.UnknownScenario,
-    body="Whether the scenario is enabled.",
-)
-async def switch_scenario(call: Call, path: ScenarioPath, body: SwitchScenario) -> ScenarioSummary:
+@_SCENARIO.operation("PUT /scenarios/{name}/enabled")
+async def switch_scenario(call: Call, name: str, body: SwitchScenario) -> ScenarioSummary:
     """Enable or disable a scenario.
 
     Enables or disables a scenario for this account. Enabling resets the counters of its rules.
     """
     scenarios = call.engine.scenarios
-    listed = await scenarios.switch(call.account, path.name, is_enabled=body.enabled)
+    listed = await scenarios.switch(call.account, name, is_enabled=body.enabled)
     return _summary(listed, await scenarios.uses(call.account))
 
 
-@operation(
+@_SCENARIO.operation(
     "POST /scenarios/{name}/run",
-    "The steps that were played.",
-    errors.UnknownScenario,
     errors.ScenarioWithoutScript,
+    response="The steps that were played.",
     description="Plays the script of a scenario until the first step that fails, as `replay` does,"
     " in a new account with a frozen clock and without webhook endpoints of its own. This account,"
     " `script of NAME`, remains until the next run of the scenario deletes it, so that a scenario"
     " has at most one. A run ends after a minute of real time.",
 )
-async def run_scenario(call: Call, path: ScenarioPath) -> ScriptRun:
+async def run_scenario(call: Call, name: str) -> ScriptRun:
     """Run the script of a scenario."""
     # Only here, because the client needs a tenth of a second to import.
     from emulator.server.control.script_run import run_script, step_result
 
-    scenario = call.account.rules.listed_as(path.name).scenario
+    scenario = call.account.rules.listed_as(name).scenario
     if not scenario.script:
-        raise errors.ScenarioWithoutScript(path.name)
+        raise errors.ScenarioWithoutScript(name)
     server = call.request.scope.get("server") or ("", 80)
-    whole = await _scenario(call, path.name)
-    rules = {name: getattr(whole, name) for name in RuleCounts.__struct_fields__}
+    whole = await _scenario(call, name)
+    rules = {section: getattr(whole, section) for section in RuleCounts.__struct_fields__}
     account, played, failure = await run_script(
         call.request.app,
         port=server[1],
@@ -253,14 +246,6 @@ def _summary(listed: Listed, uses: Mapping[tuple[str, str, int], int]) -> Scenar
     )
 
 
-_SCENARIO = Kind(
-    noun="scenario",
-    path="/scenarios/{name}",
-    path_type=ScenarioPath,
-    item=ScenarioSummary,
-    unknown=(errors.UnknownScenario,),
-    order="highest precedence first",
-)
 SCENARIOS = Resource(
     tag="Scenarios",
     description="Rules that determine the outcomes of payments. An account can enable and disable"
@@ -287,10 +272,6 @@ SCENARIOS = Resource(
     ),
     schemas=scenario_schemas,
 )
-
-
-class FaultPath(Struct, frozen=True):
-    fault_id: Annotated[FaultId, identifies("a fault rule")]
 
 
 class FaultJson(Struct, frozen=True):
@@ -320,7 +301,7 @@ async def _faults(call: Call) -> list[FaultJson]:
     description="Adds a fault rule, without a file, for requests to `/v1` after this"
     f" call. An account has at most {MAX_FAULTS} such rules. A rule that was applied"
     " `times` times does not count.",
-    body=RequestBody("The fault rule.", "AddFault"),
+    body=RequestBody("AddFault", "The fault rule."),
     status=201,
 )
 async def add_fault(call: Call, body: YamlBody) -> FaultJson:
@@ -356,9 +337,9 @@ def _fault_json(fault: PostedFault, uses: int) -> FaultJson:
 _FAULT = Kind(
     noun="fault",
     path="/faults/{fault_id}",
-    path_type=FaultPath,
+    id=Annotated[FaultId, identifies("a fault rule")],
     item=FaultJson,
-    unknown=(errors.UnknownFault,),
+    unknown=errors.UnknownFault,
     order="newest and highest precedence first",
 )
 POSTED_FAULTS = Resource(

@@ -13,7 +13,7 @@ from emulator.domain.accounts import SEEDS, Mode
 from emulator.domain.hosts import ACCEPTED_URL, parse_url
 from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import Reason, Status
-from emulator.domain.transitions import TimerKind
+from emulator.domain.transitions import ATTEMPT, TimerKind
 from emulator.domain.variants import SETTING_PATTERN, UnknownVariant, vary_setting
 from emulator.domain.webhooks import DeliveryState, Profile, Tamper, Trigger
 from emulator.server.engine.accounts.checklist import ItemResult
@@ -173,14 +173,16 @@ def _timeout_s(name: str, value: str) -> float:
     raise not_accepted(name, value, f"a number of seconds from 0 to {MAX_TIMEOUT_S}")
 
 
-def one_of(mapping: dict[str, str]) -> JsonObject:
-    """A schema of objects whose member `kind` decides between schemas."""
+def change_or_attempt(description: str, change: str, attempt: str) -> JsonObject:
+    """The schema of a union, whose member `kind` decides: msgspec generates none of varying tags.
+
+    `change` and `attempt` are the names of the schemas.
+    """
+    mapping = dict.fromkeys([*TimerKind], ref(change)["$ref"]) | {ATTEMPT: ref(attempt)["$ref"]}
     return {
-        "oneOf": [ref(name) for name in dict.fromkeys(mapping.values())],
-        "discriminator": {
-            "propertyName": "kind",
-            "mapping": {kind: ref(name)["$ref"] for kind, name in mapping.items()},
-        },
+        "description": description,
+        "oneOf": [ref(change), ref(attempt)],
+        "discriminator": {"propertyName": "kind", "mapping": mapping},
     }
 
 

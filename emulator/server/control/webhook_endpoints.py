@@ -11,6 +11,7 @@ from emulator.domain.message_text import copied_ends, not_accepted, received
 from emulator.domain.webhooks import (
     MAX_SECRET_CHARACTERS,
     SECRET_PREFIX,
+    RegisteredEndpoint,
     SecretFormat,
     WebhookForm,
 )
@@ -21,7 +22,7 @@ from emulator.scenarios.webhook_form_file import (
     webhook_form_of,
     webhook_form_schema,
 )
-from emulator.server.control.calls import Call, operation
+from emulator.server.control.calls import Call
 from emulator.server.control.deliveries import DeliveryJson, delivery_json
 from emulator.server.control.resources import Kind, shown
 from emulator.server.control.types import EXAMPLE_URL, Body, EndpointId, EventType, Url, identifies
@@ -116,10 +117,6 @@ class RotateWebhookSecret(Body, frozen=True):
     secret: Annotated[Secret | None, doc(f"{_SECRET_MEANING} By default a generated one.")] = None
 
 
-class EndpointPath(Struct, frozen=True):
-    endpoint_id: Annotated[EndpointId, identifies("an endpoint")]
-
-
 class WebhookEndpoint(Struct, frozen=True):
     """An endpoint for the events of one account and mode."""
 
@@ -132,67 +129,7 @@ class WebhookEndpoint(Struct, frozen=True):
     format: Annotated[Any, refers_to("WebhookFormat"), doc("The form of the webhooks.")]
 
 
-@operation(
-    "POST /webhook_endpoints",
-    "The endpoint.",
-    errors.TooManyEndpoints,
-    description="Creates an endpoint and its secret. The endpoint receives events that"
-    f" occur after this call. An account and mode has at most {webhooks.MAX_ENDPOINTS} endpoints.",
-    body="The endpoint.",
-    status=201,
-)
-async def create_webhook_endpoint(call: Call, body: CreateWebhookEndpoint) -> WebhookEndpoint:
-    """Create a webhook endpoint."""
-    terms = msgspec.convert(body, EndpointTerms, from_attributes=True)
-    return _json(await call.engine.webhooks.endpoints.create(call.owner, body.url, terms))
-
-
-@operation(
-    "PATCH /webhook_endpoints/{endpoint_id}",
-    "The endpoint.",
-    errors.UnknownEndpoint,
-    body="The members to change.",
-)
-async def update_webhook_endpoint(
-    call: Call, path: EndpointPath, body: UpdateWebhookEndpoint
-) -> WebhookEndpoint:
-    """Update a webhook endpoint.
-
-    Changes the given members. A new `secret` replaces the old one at once. `"enabled": false`
-    cancels the pending deliveries. An endpoint that is enabled again receives events that occur
-    after this call.
-    """
-    terms = msgspec.convert(body, EndpointTerms, from_attributes=True)
-    endpoints = call.engine.webhooks.endpoints
-    return _json(await endpoints.change(call.owner, path.endpoint_id, terms))
-
-
-@operation(
-    "POST /webhook_endpoints/{endpoint_id}/rotate",
-    "The endpoint.",
-    errors.UnknownEndpoint,
-    description="Sets a new secret: the given one or a generated one. The emulator signs"
-    f" with both secrets for {_ROTATION_OVERLAP_H} hours of the account's clock.",
-    body="The new secret.",
-)
-async def rotate_webhook_secret(
-    call: Call, path: EndpointPath, body: RotateWebhookSecret
-) -> WebhookEndpoint:
-    """Rotate the secret of a webhook endpoint."""
-    endpoints = call.engine.webhooks.endpoints
-    return _json(await endpoints.rotate(call.owner, path.endpoint_id, body.secret))
-
-
-@operation("POST /webhook_endpoints/{endpoint_id}/ping", "The delivery.", errors.UnknownEndpoint)
-async def ping_webhook_endpoint(call: Call, path: EndpointPath) -> DeliveryJson:
-    """Ping a webhook endpoint.
-
-    Sends a signed event of type `ping` once, waits for the result and returns the delivery.
-    """
-    return delivery_json(await call.engine.webhooks.deliveries.ping(call.owner, path.endpoint_id))
-
-
-def _json(endpoint: webhooks.RegisteredEndpoint) -> WebhookEndpoint:
+def _json(_: Call, endpoint: RegisteredEndpoint) -> WebhookEndpoint:
     form = webhook_form_json(endpoint.form)
     return shown(WebhookEndpoint, endpoint, enabled=endpoint.is_enabled, format=form)
 
@@ -200,11 +137,60 @@ def _json(endpoint: webhooks.RegisteredEndpoint) -> WebhookEndpoint:
 _ENDPOINT = Kind(
     noun="webhook endpoint",
     path="/webhook_endpoints/{endpoint_id}",
-    path_type=EndpointPath,
+    id=Annotated[EndpointId, identifies("an endpoint")],
     item=WebhookEndpoint,
     show=_json,
-    unknown=(errors.UnknownEndpoint,),
+    unknown=errors.UnknownEndpoint,
 )
+
+
+@_ENDPOINT.operation(
+    "POST /webhook_endpoints",
+    errors.TooManyEndpoints,
+    description="Creates an endpoint and its secret. The endpoint receives events that"
+    f" occur after this call. An account and mode has at most {webhooks.MAX_ENDPOINTS} endpoints.",
+    status=201,
+)
+async def create_webhook_endpoint(call: Call, body: CreateWebhookEndpoint) -> RegisteredEndpoint:
+    """Create a webhook endpoint."""
+    terms = msgspec.convert(body, EndpointTerms, from_attributes=True)
+    return await call.engine.webhooks.endpoints.create(call.owner, body.url, terms)
+
+
+@_ENDPOINT.operation("PATCH /webhook_endpoints/{endpoint_id}")
+async def update_webhook_endpoint(
+    call: Call, endpoint_id: str, body: UpdateWebhookEndpoint
+) -> RegisteredEndpoint:
+    """Update a webhook endpoint.
+
+    Changes the given members. A new `secret` replaces the old one at once. `"enabled": false`
+    cancels the pending deliveries. An endpoint that is enabled again receives events that occur
+    after this call.
+    """
+    terms = msgspec.convert(body, EndpointTerms, from_attributes=True)
+    return await call.engine.webhooks.endpoints.change(call.owner, endpoint_id, terms)
+
+
+@_ENDPOINT.operation(
+    "POST /webhook_endpoints/{endpoint_id}/rotate",
+    description="Sets a new secret: the given one or a generated one. The emulator signs"
+    f" with both secrets for {_ROTATION_OVERLAP_H} hours of the account's clock.",
+)
+async def rotate_webhook_secret(
+    call: Call, endpoint_id: str, body: RotateWebhookSecret
+) -> RegisteredEndpoint:
+    """Rotate the secret of a webhook endpoint."""
+    return await call.engine.webhooks.endpoints.rotate(call.owner, endpoint_id, body.secret)
+
+
+@_ENDPOINT.operation("POST /webhook_endpoints/{endpoint_id}/ping", response="The delivery.")
+async def ping_webhook_endpoint(call: Call, endpoint_id: str) -> DeliveryJson:
+    """Ping a webhook endpoint.
+
+    Sends a signed event of type `ping` once, waits for the result and returns the delivery.
+    """
+    delivery = await call.engine.webhooks.deliveries.ping(call.owner, endpoint_id)
+    return delivery_json(call, delivery)
 
 
 def _schemas() -> dict[str, JsonObject]:

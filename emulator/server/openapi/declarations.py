@@ -35,10 +35,10 @@ class SuccessResponse(Struct, frozen=True):
 
 
 class RequestBody(Struct, frozen=True):
-    """The body of a request."""
+    """The body of a request; by default its description is the text of its struct."""
 
-    description: str
     content: SchemaSource
+    description: str | None = None
     media_types: tuple[str, ...] = (JSON,)
 
 

@@ -6,6 +6,7 @@ from inspect import cleandoc
 
 from msgspec import Struct
 
+from emulator import __version__
 from emulator.domain.errors import InvalidField, MissingParameter, Refusal
 from emulator.server.openapi.declarations import (
     JSON,
@@ -76,10 +77,27 @@ class DocumentWriter:
                 generated[name] = _merged(generated.get(name, {}), more)
         self._schemas = {**generated, **schemas}
 
-    def tags(self) -> list[JsonObject]:
-        return [{"name": each.tag, "description": each.description} for each in self._resources]
+    def document(
+        self, base_url: str, *, key: JsonObject, headers: JsonObject, **info: str
+    ) -> JsonObject:
+        """The whole document; `key` is the scheme of the keys by its name."""
+        components = {name: part for name, part in self._components().items() if part}
+        tags = [{"name": each.tag, "description": each.description} for each in self._resources]
+        return {
+            "openapi": "3.1.0",
+            "info": {
+                **info,
+                "version": __version__,
+                "license": {"name": "MIT", "identifier": "MIT"},
+            },
+            "servers": [{"url": base_url, "description": "The emulator."}],
+            "security": [{name: [] for name in key}],
+            "tags": tags,
+            "paths": self._paths(),
+            "components": {"securitySchemes": key, "headers": headers, **components},
+        }
 
-    def paths(self) -> JsonObject:
+    def _paths(self) -> JsonObject:
         paths: JsonObject = {}
         for resource in self._resources:
             for operation in resource.operations:
@@ -87,7 +105,7 @@ class DocumentWriter:
                 item[operation.method.lower()] = self._operation(operation, resource.tag)
         return paths
 
-    def components(self) -> JsonObject:
+    def _components(self) -> JsonObject:
         """Schemas, and the parameters and responses that operations share."""
         errors_by_status: dict[int, dict[str, JsonObject]] = {}
         parameters = {}
@@ -161,7 +179,7 @@ class DocumentWriter:
             or any(member.is_required for member in members_of(body.content))
         )
         return {
-            "description": body.description,
+            "description": body.description or cleandoc(body.content.__doc__ or ""),
             "required": is_required,
             "content": {
                 media_type: self._content(body.content, media_type)
