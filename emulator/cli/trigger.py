@@ -73,7 +73,7 @@ def trigger(
         expected = f"expected one of: {', '.join(STATUS_OF_EVENT)}.{hint}".removesuffix(".")
         cli_error(f"EVENT: found {event!r}, {expected}")
     check_key("--key", key)
-    methods = [method] if method else list(DEFAULT_METHODS)
+    methods = list(DEFAULT_METHODS) if method is None else [method]
     order = {"amount": amount_minor, "methods": methods, "metadata": metadata}
     is_accepted = call_emulator(url, key, lambda emulator: _trigger(emulator, event, order))
     return int(not is_accepted)

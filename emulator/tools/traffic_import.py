@@ -132,7 +132,7 @@ class _Writer:
             f" {counted(len(traffic.webhooks), 'webhook')}.",
             f"Ids, keys, phone numbers, names, metadata and URLs are replaced{kept}.",
             "",
-            f"To replay it:  payments-emulator replay {name}.yaml",
+            "To replay it:  payments-emulator replay FILE",
             "To also send its webhooks to your endpoints, add:  --url URL --key KEY",
             *method_lines(importer.offered),
             *(["", "Missing:"] if missing else []),

@@ -83,9 +83,11 @@ def insufficient_lines(exploration: Exploration) -> list[str]:
     missing = sum(exploration.existing[size] - exploration.done[size] for size in range(depth + 1))
     if exploration.is_sufficient:
         return []
+    has_failed = len(exploration.failures) >= exploration.limits.max_failures
+    more = "failures with --max-failures" if has_failed else "time with --max-time"
     return [
         f"not complete: {missing:,} histories up to --require-depth {depth} did not run; allow more"
-        " time with --max-time"
+        f" {more}"
     ]
 
 

@@ -72,6 +72,8 @@ async def play_all(
         url = context.client.base_url
         async with EmulatorClient(url, timeout_s=calls.MAX_IDENTIFICATION_S) as checked:
             await checked.call(calls.HEALTH)
+            if context.key is not None:
+                await replace(checked, key=context.key).call(calls.CLOCK)
         if any(expects_webhooks(case.scenario.script) for case in cases):
             receiver = await stack.enter_async_context(WebhookReceiver())
             await receiver.listen(checked.http.local_address[0])

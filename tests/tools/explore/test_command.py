@@ -82,6 +82,7 @@ def test_a_race_is_found_saved_and_replayed(racy: SmallShop, tmp_path: Path) -> 
     ]
     first, second = ADVICE["fulfilled-twice"]
     assert lines[delivered + 4 :][:2] == [f"  what to do: {first}", f"    {second}"]
+    assert "did not run; allow more failures with --max-failures" in unfolded("\n".join(lines))
     [saved] = (tmp_path / "saved").iterdir()
     assert saved.name == "small-shop-fulfilled-twice-paid-at-once-payment-completed.yaml"
     code, printed = output("explore", "--replay", str(saved), *racy.flags)

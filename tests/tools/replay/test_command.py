@@ -170,6 +170,12 @@ def test_a_running_emulator_keeps_only_the_account_of_a_failure(
     assert server.request("DELETE", f"/_emulator/accounts/{kept}").status == 204
 
 
+def test_nothing_is_played_if_the_key_is_unknown(tmp_path: Path, server: Server) -> None:
+    files = [write(tmp_path, name, PASSES) for name in ("a-case", "b-case")]
+    message = usage_error("replay", *files, "--url", url(server), "--key", "test_unknown_key")
+    assert message.startswith("the emulator refused a request: 401 invalid_api_key: ")
+
+
 def test_nothing_is_played_if_a_file_is_wrong(tmp_path: Path) -> None:
     write(tmp_path, "a-case", PASSES)
     write(tmp_path, "b-case", "\n- creat: {}\n")

@@ -78,7 +78,6 @@ def test_more_than_a_thousand_steps_become_several_files(tmp_path: Path) -> None
     texts = [file.read_text() for file in files]
     for number, text in enumerate(texts, start=1):
         assert f"\nname: large-{number}\n" in text
-        assert f"replay large-{number}.yaml\n" in text
     assert sum(text.count("- create: ") for text in texts) == 300
     # A value has one pseudonym in all files.
     values = [f"value_{n}}}" for n in range(1, 301)]

@@ -64,7 +64,7 @@ def test_a_completed_payment_has_the_statuses_and_distances_of_its_webhooks(
         "# Imported from 1 exchange and 3 webhooks.",
         "# Ids, keys, phone numbers, names, metadata and URLs are replaced.",
         "#",
-        "# To replay it:  payments-emulator replay imported.yaml",
+        "# To replay it:  payments-emulator replay FILE",
         "# To also send its webhooks to your endpoints, add:  --url URL --key KEY",
         "version: 1",
         "name: imported",
