@@ -86,8 +86,8 @@ class VerifyProgress:
     "--har",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Recorded exchanges to compare, instead of a service; the options --base-url and --key"
-    " are then needed only to choose among several.",
+    help="Recorded exchanges to compare, instead of a service; --base-url and --key then choose"
+    " among several.",
 )
 @click.option("--other-key", metavar="KEY", help="A test_ key of another account.")
 @click.option(
