@@ -22,19 +22,6 @@ async def test_an_empty_account_shows_a_command_without_the_key(emulator: World)
     assert "$LIVE_KEY" in await page(emulator, "payments?mode=live")
 
 
-async def test_the_list_shows_25_payments_newest_first_and_links_to_older_ones(
-    emulator: World,
-) -> None:
-    created = [(await emulator.create(amount=100 + n))["id"] for n in range(27)]
-    html = await page(emulator, "payments")
-    rows = texts(html, "payment-row")
-    assert [row.split()[-1] for row in rows] == created[:1:-1]
-    assert "ETB 1.26" in rows[0]
-    older = await page(emulator, f"payments?after={created[2]}")
-    assert [row.split()[-1] for row in texts(older, "payment-row")] == created[1::-1]
-    assert texts(older, "older") == []
-
-
 FILTERS = {
     "status=completed": ["paid"],
     "method=telebirr": ["paid"],
@@ -54,14 +41,6 @@ async def test_the_filters_are_in_the_address(
     await emulator.create(amount=40_000, metadata={"order": "large"})
     rows = texts(await page(emulator, f"payments?{query}"), "payment-row")
     assert [row.split()[0] for row in rows] == found[::-1]
-
-
-@pytest.mark.parametrize("query", ["created_gte=now", "stat=pending"])
-async def test_a_wrong_filter_is_a_clear_page(emulator: World, query: str) -> None:
-    response = await get(emulator, f"payments?{query}")
-    assert response.status_code == 400
-    [problem] = texts(response.text, "problem")
-    assert query.partition("=")[0] in problem
 
 
 async def test_a_story_shows_what_happened_and_what_is_next(emulator: World) -> None:
@@ -102,39 +81,6 @@ async def test_a_story_shows_a_failed_attempt_and_the_cancel_after_it(emulator: 
     assert texts(await page(emulator, path), "status") == ["failed"]
 
 
-async def test_an_unknown_id_is_a_clear_page(emulator: World) -> None:
-    for item in ("pay_1", "latest", "%3Cscript%3E"):
-        response = await get(emulator, f"payments/{item}")
-        assert response.status_code == 404
-        assert "payment" in texts(response.text, "problem")[0]
-        assert "<script>" not in response.text
-    assert (await emulator.api.get(f"{VIEW}/payments/pay_1")).json()["error"]["code"] == (
-        "payment_not_found"
-    )
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("checklist/x", "foo", "foo/<b>", "payments/pay_1/x", "search/x", "webhooks/paused"),
-        "requests/count",
-    ],
-)
-async def test_an_unknown_address_is_a_clear_page(emulator: World, path: str) -> None:
-    response = await get(emulator, path)
-    assert response.status_code == 404
-    [problem] = texts(response.text, "problem")
-    assert path.partition("/")[0] in problem
-    assert "<b>" not in response.text
-    assert 'href="/_emulator/view/webhooks"' in response.text
-
-
-async def test_the_root_of_the_pages_leads_to_the_first(emulator: World) -> None:
-    for path in ("/_emulator/view", f"{VIEW}/", "/_emulator/", "/_emulator", "/"):
-        response = await emulator.api.get(path, headers=BROWSER)
-        assert (response.status_code, response.headers["location"]) == (303, f"{VIEW}/payments")
-
-
 async def test_only_the_answers_that_fit_have_buttons(emulator: World) -> None:
     for method, target, answers in (
         ("telebirr", {"phone": "0911223344"}, ("wrong_pin", "decline")),
@@ -155,7 +101,8 @@ async def test_only_the_answers_that_fit_have_buttons(emulator: World) -> None:
 async def test_the_pages_of_another_mode_and_account_keep_them(emulator: World) -> None:
     payment = await emulator.create(LIVE_KEY)
     html = await page(emulator, "payments?mode=live")
-    assert payment["id"] in texts(html, "payment-row")[0]
+    [row] = texts(html, "payment-row")
+    assert (payment["id"] in row, "ETB 150.00" in row) == (True, True)
     assert f"/payments/{payment['id']}?mode=live" in html
     assert "Live mode of the emulator" in html
     assert (await get(emulator, "payments?account=acct_1")).status_code == 404

@@ -56,25 +56,6 @@ async def test_the_filters_of_the_address_apply(emulator: World, filters: str, r
     assert count(page, "no-match") == (rows == 0)
 
 
-async def test_a_filter_that_is_not_accepted_is_explained(emulator: World) -> None:
-    assert "a status such as 201" in await shown(emulator, "requests?status=20", 400)
-    assert "There is no parameter 'foo'." in await shown(emulator, "requests?foo=1", 400)
-
-
-async def test_a_page_has_25_rows_and_a_link_to_older_ones(emulator: World) -> None:
-    for _ in range(26):
-        await refuse(emulator, amount=1)
-    page = (await get(emulator, "requests?code=invalid_amount&limit=100")).text
-    assert count(page, "request-row") == 25
-    [link] = [line for line in page.splitlines() if 'data-testid="older"' in line]
-    older = link.partition('href="/_emulator/view/')[2].partition('"')[0].replace("&amp;", "&")
-    assert "code=invalid_amount" in older
-    older_page = (await get(emulator, older)).text
-    assert count(older_page, "request-row") == 1
-    # A page of older requests is not live.
-    assert 'data-stream=""' in older_page
-
-
 async def test_a_refusal_is_shown_with_its_sentence_and_its_clauses(emulator: World) -> None:
     request = await refuse(emulator, amount="150.00")
     text = await shown(emulator, f"requests/{request}")
@@ -210,10 +191,7 @@ async def test_texts_of_merchants_do_not_change_the_direction(emulator: World) -
     assert "\\u202e" in page
 
 
-async def test_an_unknown_request_has_a_page_and_an_empty_journal_has_a_command(
-    emulator: World,
-) -> None:
-    assert "There is no request 'req_x'." in await shown(emulator, "requests/req_x", 404)
+async def test_an_empty_journal_has_a_command(emulator: World) -> None:
     assert count((await get(emulator, "requests")).text, "lines") == 4
 
 

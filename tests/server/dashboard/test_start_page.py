@@ -1,9 +1,9 @@
 """`GET /` and `GET /_emulator/`: the dashboard for people, an index for programs."""
 
+from tests.server.dashboard import BROWSER, VIEW
 from tests.world import World, world
 
 PATHS = ["/", "/_emulator", "/_emulator/"]
-BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
 async def test_a_program_gets_the_addresses(emulator: World) -> None:
@@ -26,7 +26,7 @@ async def test_a_program_gets_the_addresses(emulator: World) -> None:
 
 
 async def test_a_browser_is_redirected_to_the_dashboard(emulator: World) -> None:
-    for path in PATHS:
+    for path in (*PATHS, VIEW, f"{VIEW}/"):
         response = await emulator.api.get(path, headers=BROWSER)
         assert response.status_code == 303, path
         assert response.headers["location"] == "/_emulator/view/payments"

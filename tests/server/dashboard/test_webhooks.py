@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, webhook_form_of
-from tests.server.dashboard import get, page, texts
+from tests.server.dashboard import page, texts
 from tests.server.engine.webhook_world import register, webhook_world
 from tests.server.webhooks.receiver import Reply, replies
 from tests.world import World, world
@@ -145,17 +145,6 @@ async def test_a_webhook_whose_resend_failed_in_a_pause_is_failing() -> None:
         assert "pending 500 next now" in row
 
 
-async def test_deliveries_are_filtered_and_paged() -> None:
-    async with webhook_world() as hooks:
-        payments = [await hooks.emulator.create() for _ in range(26)]
-        await hooks.settle()
-        assert len(texts(await page(hooks.emulator, "webhooks"), "delivery-row")) == 25
-        before = (await hooks.deliveries())[1]["id"]
-        older = await page(hooks.emulator, f"webhooks?before={before}")
-        assert [row.split()[0] for row in texts(older, "delivery-row")] == [payments[0]["id"][-8:]]
-        assert len(texts(await page(hooks.emulator, "webhooks?failing=true"), "no-match")) == 1
-
-
 async def test_the_failing_ones_of_all_pages_come_first_with_a_filter() -> None:
     async with webhook_world(replies(Reply(status=500), Reply())) as hooks:
         failing, *_ = [await hooks.emulator.create() for _ in range(27)]
@@ -179,19 +168,6 @@ async def test_equal_results_in_turn_are_counted() -> None:
             [row] = texts(await page(hooks.emulator, "webhooks"), "delivery-row")
             assert f" {results} " in row, seconds
         assert "pending" not in row
-
-
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [("/dlv_1", "dlv_1"), ("/evt_1", "evt_1"), ("/latest", ""), ("?endpoint=we_1", "we_1")],
-)
-async def test_an_unknown_delivery_event_or_endpoint_is_a_clear_page(
-    emulator: World, path: str, name: str
-) -> None:
-    response = await get(emulator, f"webhooks{path}")
-    assert response.status_code == 404
-    [problem] = texts(response.text, "problem")
-    assert name in problem
 
 
 async def test_a_delivery_that_a_scenario_changed_shows_its_fault() -> None:
