@@ -223,6 +223,42 @@ def test_without_a_free_descriptor_the_server_starts_and_ends(tmp_path: Path) ->
     assert "Too many open files" in line
 
 
+A_CLIENT_WAITS = """
+import asyncio, os, signal, socket
+from emulator.cli.event_loop import LOOP_FACTORY
+from emulator.server.app.server import serve
+from emulator.settings import resolve
+port = int(os.environ["PORT"])
+client = socket.socket()
+
+def warnings_of_a_start_while_it_listens():
+    client.connect(("127.0.0.1", port))
+    client.sendall(b"GET /v1 HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
+    yield "a client has sent a request"
+
+def announce_with_the_response(app):
+    client.setblocking(False)
+    print(client.recv(12))
+    os.kill(os.getpid(), signal.SIGTERM)
+
+settings = resolve({"port": port, "checkout-port": 0}, {})
+with asyncio.Runner(loop_factory=LOOP_FACTORY) as runner:
+    runner.run(serve(settings, announce=announce_with_the_response,
+        warnings=warnings_of_a_start_while_it_listens()))
+"""
+
+
+def test_a_request_that_waits_for_the_start_is_answered_before_the_banner_is_made() -> None:
+    process = subprocess.run(
+        [sys.executable, "-c", A_CLIENT_WAITS],
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PORT": str(free_port())},
+        timeout=HANGS_AFTER_S,
+    )
+    assert process.stdout == "b'HTTP/1.1 401'\n", process.stderr
+
+
 def test_the_banner_as_json_has_facts_and_no_words(tmp_path: Path) -> None:
     given = ("--strict", "--rate-limit", "100/s", "--webhook-url", "http://127.0.0.1:9/")
     json_log = ("--log-format", "json", "--clock", "x60", "--seed", "5")

@@ -35,6 +35,8 @@ BACKLOG = 2048
 KEEP_ALIVE_S = 75
 # The time for requests in progress at the end, a part of the 1.5 s in which the program ends.
 LAST_RESPONSES_S = 0.5
+# The event loop needs a few turns to respond to a request that waits; each pause has several.
+FIRST_PAUSES = 4
 
 logger = logging.getLogger(__name__)
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -70,6 +72,9 @@ async def serve(
                 gc.freeze()
 
             async with _serving(app, sockets, log_level=logging.WARNING):
+                # The imports of another thread would delay the requests that wait for the start.
+                for _ in range(FIRST_PAUSES):
+                    await pause(app.engine.wall, 0)
                 announcing = asyncio.get_running_loop().run_in_executor(None, announce_ready)
                 _unblock_signals()
                 await end.wait()
