@@ -159,9 +159,9 @@ class Database:
         # Some builds of SQLite write zeros over all that is deleted, which takes most of a reset.
         connection.execute("PRAGMA secure_delete = OFF")
         if self._path != MEMORY:
-            connection.execute("PRAGMA journal_mode = WAL")
             # Enough for `kill -9`: the operating system has the log when COMMIT returns.
             connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA wal_autocheckpoint = 0")
         if self._lock is not None:
             self._log = WriteAheadLog(connection, self._path)
