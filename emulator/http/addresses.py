@@ -1,9 +1,9 @@
 """Parses and rewrites the addresses of servers, as text and without network access."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from ..domain.hosts import is_ip_literal, parse_url
@@ -11,8 +11,7 @@ from ..domain.hosts import is_ip_literal, parse_url
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaseUrl:
+class BaseUrl(NamedTuple):
     """The address of a server; `path` is the prefix that a proxy adds to all paths."""
 
     scheme: str

@@ -7,9 +7,8 @@ import hmac
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from emulator import __version__
@@ -33,8 +32,7 @@ USER_AGENT = f"etb-payments-emulator/{__version__}"
 TOO_OLD_S = 3_600
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class Message(NamedTuple):
     """The signed content: an event, and the time of this attempt to deliver it."""
 
     event_id: str
@@ -63,16 +61,16 @@ def webhook_request(
     if tamper is not None and (problem := tamper_problem(form, tamper)):
         raise ValueError(problem)
     event = message.body
-    sent = message = replace(message, body=rewrite(render_body(form, event)))
+    sent = message = message._replace(body=rewrite(render_body(form, event)))
     match tamper:
         case Tamper.BODY:
-            sent = replace(message, body=tampered_body(form, event, other_body, rewrite))
+            sent = message._replace(body=tampered_body(form, event, other_body, rewrite))
         case Tamper.SIGNATURE:
             secrets = [foreign_secret(secret, form) for secret in secrets]
         case Tamper.TIMESTAMP:
-            sent = replace(message, timestamp_s=message.timestamp_s - TOO_OLD_S)
+            sent = message._replace(timestamp_s=message.timestamp_s - TOO_OLD_S)
         case Tamper.STALE:
-            sent = message = replace(message, timestamp_s=message.timestamp_s - TOO_OLD_S)
+            sent = message = message._replace(timestamp_s=message.timestamp_s - TOO_OLD_S)
         case Tamper.UNSIGNED:
             secrets = ()
         case None:

@@ -4,9 +4,10 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from emulator.clock import SystemClock
 from emulator.domain.user_error import UserError
@@ -28,8 +29,7 @@ logger = logging.getLogger(__name__)
 _OFF_AT_START = "\nenabled: false\n"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Composition:
+class Composition(Struct, frozen=True, kw_only=True):
     """The engine, and what the settings name beside it: scenarios and forms of webhooks."""
 
     settings: Settings

@@ -17,7 +17,6 @@ thread that may wait. Any other error of the transaction fails all its units.
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from traceback import walk_tb
@@ -146,8 +145,7 @@ def _forget(ordinals: dict[Any, int]) -> None:
         ordinals[_TIMERS] = timers
 
 
-@dataclass(slots=True, eq=False)
-class Job:
+class Job(msgspec.Struct, eq=False):
     """One unit of work: a read, a write, or an item of a bulk write."""
 
     work: Callable[..., Any]

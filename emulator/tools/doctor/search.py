@@ -7,7 +7,7 @@ import struct
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from emulator.clock import SystemClock
 from emulator.domain.hosts import ADD_DOCKER_HOST, DOCKER_HOST, PODMAN_HOST
@@ -167,7 +167,7 @@ async def probe_hosts(
     base_url: BaseUrl, hosts: Iterable[str], timeouts: Timeouts
 ) -> list[ProbeResult]:
     """Probe the same port of several hosts concurrently."""
-    urls = [replace(base_url, host=host) for host in hosts]
+    urls = [base_url._replace(host=host) for host in hosts]
     return await asyncio.gather(*(probe(url, timeouts) for url in urls))
 
 

@@ -3,10 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from emulator.clock import PAUSE_AFTER_FAILURE_MS, pause
 from emulator.domain.errors import NotReady
@@ -37,8 +38,7 @@ MAX_CONCURRENT_ATTEMPTS = 5
 logger = logging.getLogger(__name__)
 
 
-@dataclass(slots=True, eq=False)
-class EndpointQueue:
+class EndpointQueue(Struct, eq=False):
     """The attempts in progress for one endpoint, and when its next delivery is due.
 
     `due_at` is NEVER also where nothing can begin before an attempt in progress ends.

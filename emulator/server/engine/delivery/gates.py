@@ -10,8 +10,10 @@ attempt_slots    all attempts, within a limit on the concurrent ones of all acco
 import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from weakref import WeakSet
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from emulator.clock import SystemClock
 from emulator.domain.effects import MAX_RESPONSE_HOLD_MS
@@ -89,8 +91,7 @@ class Holds(StateService):
         self._change_notifier.changed((account,))
 
 
-@dataclass(slots=True, kw_only=True)
-class Pause:
+class Pause(Struct, kw_only=True):
     """The end of a pause in real time, and the due deliveries of each endpoint."""
 
     until: Instant
@@ -133,8 +134,7 @@ class Pauses:
         return min((pause.until for pause in self._pauses.values()), default=NEVER)
 
 
-@dataclass(frozen=True, slots=True)
-class AwaitedPage:
+class AwaitedPage(Struct, frozen=True):
     """A page of a payment; `event` and `payment` are positions.
 
     The attempts begin `delay_ms` after the page has been served, or at `until`, in real time.
@@ -187,8 +187,7 @@ class AwaitedPages:
         return iter(list(self._pages.values()))
 
 
-@dataclass(frozen=True, slots=True)
-class _HeadStart:
+class _HeadStart(Struct, frozen=True):
     """Deliveries, by position, that have to arrive before the response of a create call."""
 
     awaited: set[int]

@@ -4,7 +4,6 @@ Each action is stored with what a recording needs to reproduce it.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
@@ -152,8 +151,7 @@ ANSWERS_OF_A_PHONE = frozenset(PhoneAnswer) - {PhoneAnswer.DECLINE}
 ANSWERS_OF_A_BANK = frozenset(PhoneAnswer) - {PhoneAnswer.WRONG_PIN}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """The method that the customer submits, with the phone or the bank of the account.
 
     With `is_completed`, what is None is chosen so that the payment succeeds, where possible.

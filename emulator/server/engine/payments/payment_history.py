@@ -1,7 +1,8 @@
 """Reads the events and the scheduled changes of payments, and waits for a status."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from emulator import ids
 from emulator.domain.effects import RedirectMoment
@@ -19,8 +20,7 @@ from emulator.server.storage.payments import PageQuery
 from emulator.summaries import PaymentSummary
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaymentDetail:
+class PaymentDetail(Struct, frozen=True, kw_only=True):
     """A payment with its events and actions, oldest first, and its scheduled changes.
 
     `redirect` is when its page redirects, where a checkout rule determines it.

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 from copy import copy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
@@ -121,8 +121,7 @@ NEVER: Instant = 1 << 62
 FAR_OFF: Instant = NEVER // 2
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class Account:
+class Account(msgspec.Struct, eq=False, kw_only=True):
     """The unit of isolation. Transactions change its clock and `due_at`; any thread reads them.
 
     `due_at` is when the next timer is due, or earlier; NEVER without a timer. `rules`,
@@ -142,15 +141,15 @@ class Account:
     rules: Rules
     vary: str | None = None
     variants: Variants | None = None
-    payment_scenarios: dict[int, str] = field(default_factory=dict)
-    scenario_starts: dict[str, Instant] = field(default_factory=dict)
+    payment_scenarios: dict[int, str] = msgspec.field(default_factory=dict)
+    scenario_starts: dict[str, Instant] = msgspec.field(default_factory=dict)
     owners: tuple["Owner", ...] = ()
     due_at: Instant = NEVER
     is_closed: bool = False
-    advancing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    snapshot_journals: dict[str, tuple[Journal, ...]] = field(default_factory=dict)
+    advancing: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
+    snapshot_journals: dict[str, tuple[Journal, ...]] = msgspec.field(default_factory=dict)
     generation: int = 0
-    advance: Advance = field(default_factory=Advance)
+    advance: Advance = msgspec.field(default_factory=Advance)
 
     @property
     def test(self) -> "Owner":
@@ -307,5 +306,5 @@ class Owner:
 
 
 # All but the parts of the object itself.
-_ACCOUNT_STATE = {item.name for item in fields(Account)} - {"advancing", "is_closed", "owners"}
+_ACCOUNT_STATE = set(Account.__struct_fields__) - {"advancing", "is_closed", "owners"}
 _OWNER_STATE = set(Owner.__slots__) - {"account", "mode", "number"}

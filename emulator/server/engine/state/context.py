@@ -4,8 +4,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from emulator.clock import SystemClock
 from emulator.domain.errors import NotReady
@@ -96,8 +97,7 @@ class ChangeNotifier:
         self._wake(self._waiting)
 
 
-@dataclass(slots=True, eq=False)
-class _Generation:
+class _Generation(Struct, eq=False):
     """Some payments, by position and by id."""
 
     by_position: dict[int, tuple[str, bytes]] = field(default_factory=dict)

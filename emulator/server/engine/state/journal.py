@@ -2,7 +2,6 @@
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -82,8 +81,7 @@ class Departure(NamedTuple):
     system_ms: Instant
 
 
-@dataclass(slots=True)
-class AttemptSpan:
+class AttemptSpan(Struct):
     """When an attempt to deliver an event began and was answered, in monotonic real time."""
 
     payment_id: str | None
