@@ -184,15 +184,6 @@ async def test_a_waiting_reset_does_not_restore_a_deleted_account(emulator: Worl
     assert again["id"] != account["id"]
 
 
-async def test_with_auto_provision_a_new_test_key_is_a_new_account() -> None:
-    async with world(auto_provision=True) as emulator:
-        response = await emulator.control("GET", "/clock", key="test_brand_new")
-        assert response.json()["frozen"] is True
-        assert len(await account_ids(emulator)) == 3
-        response = await emulator.control("GET", "/clock", key="live_brand_new")
-        assert refusal(response) == (401, "invalid_api_key", None)
-
-
 async def test_a_reset_restores_the_initial_state(emulator: World) -> None:
     payment = await emulator.create(idempotency_key="once")
     other = await emulator.create(OTHER_TEST_KEY)

@@ -150,14 +150,6 @@ async def test_the_cancel_button_ends_a_payment_without_a_method(emulator: World
     assert await types(emulator) == [CREATED, FAILED]
 
 
-async def test_a_payment_can_be_cancelled_after_a_failed_attempt(emulator: World) -> None:
-    await rules(emulator, {"then": FAILS}, {"then": AGAIN})
-    payment = await emulator.create()
-    await emulator.pay(payment, NO_BALANCE)
-    assert (await act(emulator, payment, "cancel"))["method"] is None
-    assert await types(emulator) == [CREATED, PROCESSING, FAILED]
-
-
 async def test_an_approved_payment_completes_after_the_delay(emulator: World) -> None:
     await rules(emulator, {"then": EARLY})
     payment = await emulator.create()

@@ -6,7 +6,6 @@ import pytest
 
 from emulator.server.engine.delivery.deliveries import MAX_RESENT
 from emulator.server.engine.delivery.gates import MAX_PAUSE_MS, MAX_PAUSED_DELIVERIES
-from tests.server.control import refusal
 from tests.server.engine.webhook_world import WebhookWorld, register, webhook_world
 from tests.server.webhooks.receiver import Reply, replies
 from tests.world import LIVE_KEY, World
@@ -92,16 +91,6 @@ async def test_a_long_list_has_each_delivery_once_and_in_order() -> None:
         await hooks.settle()
         listed = await hooks.deliveries()
     assert [delivery["payment"] for delivery in listed] == [payment["id"] for payment in payments]
-
-
-@pytest.mark.parametrize(
-    ("query", "code"),
-    [("payment=pay_1", "payment_not_found"), ("endpoint=we_1", "webhook_endpoint_not_found")],
-)
-async def test_a_query_for_what_is_not_there_is_not_found(
-    emulator: World, query: str, code: str
-) -> None:
-    assert refusal(await emulator.control("GET", f"/deliveries?{query}")) == (404, code, None)
 
 
 async def test_a_resend_is_one_more_attempt_of_the_same_event() -> None:
@@ -301,12 +290,3 @@ async def test_a_retry_can_be_released_without_a_pause() -> None:
         [delivery] = await hooks.deliveries()
         assert (await act(hooks, delivery, "release"))["status"] == "succeeded"
         assert await hooks.advance(100) == []
-
-
-@pytest.mark.parametrize("action", ["release", "drop"])
-async def test_only_pending_deliveries_can_be_released_or_dropped(action: str) -> None:
-    async with webhook_world() as hooks:
-        await hooks.create()
-        [delivery] = await hooks.deliveries()
-        response = await hooks.emulator.control("POST", f"/deliveries/{delivery['id']}/{action}")
-        assert refusal(response) == (409, "delivery_not_pending", None)

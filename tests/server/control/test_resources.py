@@ -1,5 +1,6 @@
 """One walk over the declared calls on objects: shown, unknown, of another owner, deleted."""
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 from emulator.server.control.app import RESOURCES
 from tests.server.control import refusal
 from tests.server.engine.webhook_world import WebhookWorld, webhook_world
-from tests.server.openapi.test_control_document import BODY_NEEDED, QUERY_NEEDED
+from tests.server.openapi.conftest import printed
+from tests.server.openapi.navigation import operations
+from tests.server.openapi.test_control_document import BODY_NEEDED, QUERY_NEEDED, validate
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, World
 
 # The noun of the refusals, by the collection.
@@ -89,12 +92,15 @@ async def test_each_object_is_shown_as_in_the_list(hooks: WebhookWorld, kind: st
 @pytest.mark.parametrize("kind", KINDS)
 async def test_no_call_finds_an_unknown_object(hooks: WebhookWorld, kind: str) -> None:
     before = await listed(hooks.emulator, kind)
+    document = json.loads(printed("control"))
+    described = {each.name: each for each in operations(document)}
     for operation in CALLS[kind]:
         # The name of a snapshot is of ASCII.
         for name in [each for each in UNKNOWN if kind != "snapshots" or each.isascii()]:
             response = await call(hooks.emulator, operation, name)
             assert refusal(response) == (404, f"{KINDS[kind]}_not_found", None), operation.id
             assert f"'{name}'" in response.json()["error"]["message"]
+            validate(document, described[operation.id], response)
     assert await listed(hooks.emulator, kind) == before
 
 

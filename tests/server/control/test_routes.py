@@ -33,10 +33,6 @@ async def test_health_needs_no_key(emulator: World) -> None:
     assert response.json()["status"] == "ok"
 
 
-async def test_the_control_api_is_not_on_the_listener_of_the_pages(emulator: World) -> None:
-    assert (await emulator.pages.get("/_emulator/clock")).status_code == 404
-
-
 async def test_a_fixed_path_precedes_a_parameter(emulator: World) -> None:
     assert (await emulator.shown("/deliveries/paused"))["paused"] is False
     assert (await emulator.shown("/requests/count"))["count"] == 0

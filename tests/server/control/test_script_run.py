@@ -7,9 +7,8 @@ import pytest
 
 from emulator.server.app.composition import shipped_scenarios
 from emulator.server.control.script_run import MAX_RUN_MS
-from tests.server.control import refusal
 from tests.server.engine.webhook_world import webhook_world
-from tests.world import LIVE_KEY, OTHER_TEST_KEY, World
+from tests.world import World
 
 ORDER = {"create": {"as": "order", "amount": 15000, "methods": ["telebirr"]}}
 PAY = {"pay": {"payment": "order", "method": "telebirr", "phone": "0900000003"}}
@@ -76,15 +75,6 @@ async def test_a_run_ends_after_a_minute(emulator: World) -> None:
     )
 
 
-async def test_a_run_deletes_the_account_of_the_run_before(emulator: World) -> None:
-    await put(emulator, ORDER)
-    accounts = len((await emulator.shown("/accounts"))["data"])
-    runs = [await run(emulator, "mine", key=key) for key in (LIVE_KEY, LIVE_KEY)]
-    listed = (await emulator.shown("/accounts"))["data"]
-    assert listed[0]["id"] == runs[1]["account"] != runs[0]["account"]
-    assert len(listed) == accounts + 1
-
-
 async def test_one_account_remains_after_runs_at_once(emulator: World) -> None:
     await put(emulator, ORDER)
     runs = (emulator.control("POST", "/scenarios/mine/run") for _ in range(3))
@@ -99,12 +89,3 @@ async def test_the_endpoints_of_the_caller_receive_nothing() -> None:
         *_, last = (await run(hooks.emulator, "mine"))["steps"]
         assert "got payment.processing" in last["result"], "the receiver of the script has both"
         assert hooks.types == []
-
-
-async def test_a_scenario_without_a_script_and_an_unknown_one_are_refused(emulator: World) -> None:
-    await put(emulator)
-    response = await emulator.control("POST", "/scenarios/mine/run")
-    assert refusal(response) == (409, "scenario_has_no_script", None)
-    assert "'mine' has no script" in response.json()["error"]["message"]
-    response = await emulator.control("POST", "/scenarios/mine/run", key=OTHER_TEST_KEY)
-    assert refusal(response) == (404, "scenario_not_found", None)

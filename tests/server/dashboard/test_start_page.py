@@ -55,18 +55,6 @@ async def test_a_foreign_host_is_refused(emulator: World) -> None:
         assert response.json()["error"]["code"] == "forbidden_origin", path
 
 
-async def test_a_link_on_another_site_leads_to_the_page(emulator: World) -> None:
-    navigation = {
-        "Sec-Fetch-Site": "cross-site",
-        "Sec-Fetch-Mode": "navigate",
-        "Sec-Fetch-Dest": "document",
-    }
-    response = await emulator.api.get("/", headers={**BROWSER, **navigation})
-    assert response.status_code == 303
-    script = {**navigation, "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
-    assert (await emulator.api.get("/", headers=script)).status_code == 403
-
-
 async def test_other_methods_are_unknown_routes(emulator: World) -> None:
     for path in PATHS:
         response = await emulator.api.post(path, headers=BROWSER)

@@ -29,7 +29,6 @@ OF_OTHERS = {
 }
 # The call whose response has no end; tests/server/control/test_stream.py reads it.
 ENDLESS = "stream"
-CREATES_IT = {"put_scenario", "save_snapshot"}
 # The required members and parameters.
 QUERY_NEEDED = {
     "wait_for_payment": "?status=completed",
@@ -196,19 +195,3 @@ def refusals(document: Json, operation: Operation) -> list[Json]:
 def codes_of(content: Json) -> list[str]:
     codes: list[str] = content["schema"]["properties"]["error"]["properties"]["code"]["enum"]
     return codes
-
-
-async def test_an_unknown_resource_is_refused_as_described(emulator: World, control: Json) -> None:
-    for operation in operations(control):
-        names = [parameter["name"] for parameter in parameters(control, operation, "path")]
-        if not names or operation.name in CREATES_IT:
-            continue
-        path = operation.path.replace(f"{{{names[0]}}}", "nothing")
-        response = await emulator.api.request(
-            operation.method.upper(),
-            path + QUERY_NEEDED.get(operation.name, ""),
-            json=BODY_NEEDED.get(operation.name),
-            headers=headers(),
-        )
-        assert response.status_code == 404, operation.name
-        validate(control, operation, response)

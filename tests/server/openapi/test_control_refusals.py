@@ -30,6 +30,9 @@ REFUSALS: tuple[tuple[str, str, str, Any], ...] = (
     ("advance_clock", "request_too_large", "/clock/advance", {"until": "x" * 262_144}),
     ("list_payments", "invalid_cursor", "/payments?after=pay_unknown", None),
     ("release_delivery", "delivery_not_pending", "{ping}/release", None),
+    ("drop_delivery", "delivery_not_pending", "{ping}/drop", None),
+    ("list_deliveries", "payment_not_found", "/deliveries?payment=pay_1", None),
+    ("list_deliveries", "webhook_endpoint_not_found", "/deliveries?endpoint=we_1", None),
     ("resend_failing_deliveries", "missing_parameter", "/deliveries/resend", {}),
     ("resend_failing_deliveries", "invalid_endpoint", "/deliveries/resend", {"endpoint": 1}),
     (
@@ -151,7 +154,7 @@ def test_every_code_of_the_document_is_tested(control: dict[str, Any]) -> None:
     }
     tables = (REFUSALS, OF_EVERY_CALL, TOO_MANY)
     tested = {code for table in tables for _, code, *_ in table}
-    # Unknown resources: test_an_unknown_resource_is_refused_as_described.
+    # Unknown resources: tests/server/control/test_resources.py.
     tested |= {code for code in described if code.endswith("_not_found")}
     tested |= {f"invalid_{name}" for _, name in QUERIES}
     for call, (_, bodies) in BODIES.items():
