@@ -23,6 +23,8 @@ _STEPS = _SCHEMA["$defs"]["script_step"]["properties"]
 _UNCHECKED = " The value is sent without a check."
 _PARAMETERS = "The parameters of the call, which are sent without a check."
 _SHORT_FORM = " A name alone is the short form of `payment`."
+# Another page, to which the type is a link, says this.
+_ANSWERS_OF = " `wrong_pin` is only for phones, `decline` only for banks."
 _OF_RULES = ("from", "until")
 _LISTED_ELSEWHERE = {
     "method": "a method of [`--methods`](options.md)",
@@ -89,7 +91,11 @@ def _example(name: str) -> str:
 def step_keys_table() -> str:
     described = {key: _mapping_of(_STEPS[key]) for key in _STEPS if key not in ("fault", "expect")}
     rows = [row for key, keys in described.items() if keys for row in key_rows(keys, f"{key}.")]
-    keys = [row for row in rows if not row[0].endswith(".payment`")]
+    keys = [
+        (*row[:-1], row[-1].replace(_ANSWERS_OF, ""))
+        for row in rows
+        if not row[0].endswith(".payment`")
+    ]
     # The parameters of the API, which are sent as they are, are one row.
     sent = [row for row in keys if row[-1].endswith(_UNCHECKED)]
     # So are the keys that an outcome has.
