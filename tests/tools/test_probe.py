@@ -212,7 +212,7 @@ async def test_a_line_that_a_form_cannot_show_is_not_applicable(
     without = [name for name, answer in found.items() if answer.verdict == "not_applicable"]
     assert without == missing
     for name in missing:
-        assert str(found[name].reason).startswith(f"webhooks of the form {form} have ")
+        assert str(found[name].reason).startswith(f"webhooks in the form {form} ")
 
 
 async def test_a_token_signs_no_body(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ async def test_a_token_signs_no_body(tmp_path: Path) -> None:
         'headers: {verif-hash: "{signature}"}\n'
     )
     found = await answers(lambda _: Reply(), load_webhook_form(str(file)), "secret")
-    assert found["changed body"].reason == "webhooks of the form token have no signed amount"
+    assert found["changed body"].reason == "webhooks in the form token have no signed amount"
     assert found["wrong secret"].verdict == "wrong"
 
 
@@ -259,7 +259,7 @@ def test_the_command_ends_with_0_if_each_answer_is_right(tmp_path: Path) -> None
         "result": "not_applicable",
         "answered": "",
         "expected": "4xx",
-        "reason": "webhooks of the form unsigned have no signature",
+        "reason": "webhooks in the form unsigned have no signature",
         "what_to_do": None,
     }
 

@@ -164,7 +164,7 @@ class AnomalyKind(Struct, frozen=True, eq=False):
 
     def problem(self, can: Capabilities) -> str:
         """Why the anomaly is left out for an application; empty where it is not."""
-        return next(filter(None, (need(can) for need in self.needs)), "")
+        return has.missing(self.needs, can)
 
 
 _ALL = tuple(EVENT_TYPES.values())

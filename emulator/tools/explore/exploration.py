@@ -196,20 +196,23 @@ class Exploration:
             if self._contains_failure(history):
                 continue
             self._concurrency.add(observation.settled_ms)
-            result = await self.judge(observation)
-            if result.failure is not None:
+            failure = await self.failure_of(observation)
+            if failure is not None:
                 await asyncio.gather(*running, return_exceptions=True)
-                result = await self._confirmed(result, result.failure)
-            self.results.append(result)
-            self.failures += [] if result.failure is None else [result.failure]
+                failure = await self._confirmed(failure)
+            failed = observation if failure is None else failure.observation
+            self.results.append(
+                Result(history=failed.history, duration_ms=failed.duration_ms, failure=failure)
+            )
+            self.failures += [] if failure is None else [failure]
             self.ran += 1
             self.done[len(history.anomalies)] += 1
             if history.title in USUAL:
                 self.usual[history.title] = observation
             self._progress(self)
 
-    async def _confirmed(self, result: Result, failure: HistoryFailure) -> Result:
-        """A failed history after it ran alone: passed where only its end was late before."""
+    async def _confirmed(self, failure: HistoryFailure) -> HistoryFailure | None:
+        """A failure after its history ran alone; None where only its end was late before."""
         before = tuple(each.history.name for each in self.results[-MAX_BEFORE:])
         again: HistoryFailure | None = failure
         self.failed_once += 1
@@ -219,27 +222,25 @@ class Exploration:
                 if self._session.lag_ms:  # A queue first ends what the histories have sent.
                     await pause(self._session.wall, PATIENCE * self._session.max_wait_ms)
                 with self._alone():
-                    result, again = await self._repeated(result, failure)
+                    again = await self._repeated(failure)
         except UserError as error:
             again = replace(failure, runs=f"not repeated: {error.lines[0]}")
         self.failed_once -= 1
         if again is None:
             self.held_alone += 1
             self._concurrency.end()
-        return replace(result, failure=again and replace(again, before=before))
+        return again and replace(again, before=before)
 
-    async def _repeated(
-        self, result: Result, failure: HistoryFailure
-    ) -> tuple[Result, HistoryFailure | None]:
+    async def _repeated(self, failure: HistoryFailure) -> HistoryFailure | None:
         """Run the smallest part of a history that fails once more. Raises UserError."""
-        if len(result.history.anomalies) > self.limits.depth:
-            result = await self._reduced(result)
-        failure = result.failure or failure
-        again = await self.rerun(result.history, failure.reference)
+        if len(failure.observation.history.anomalies) > self.limits.depth:
+            failure = await self._reduced(failure)
+        history = failure.observation.history
+        again = await self.rerun(history, failure.reference)
         if again is None and failure.is_seen_fact:
-            third = await self.rerun(result.history, failure.reference)
+            third = await self.rerun(history, failure.reference)
             again = replace(failure, runs=f"seen in {1 + (third is not None)} of 3 runs")
-        return result, again
+        return again
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -344,21 +345,17 @@ class Exploration:
             names += (each for each in history.name.anomalies if each not in names)
         return problems
 
-    async def judge(self, observation: Observation) -> Result:
-        """Judge a history, also by the ends of earlier ones."""
-        failure = judge(observation)
-        if failure is None:
-            failure = await self._ends.compare(observation)
-        history, duration_ms = observation.history, observation.duration_ms
-        return Result(history=history, duration_ms=duration_ms, failure=failure)
+    async def failure_of(self, observation: Observation) -> HistoryFailure | None:
+        """The failure of a history, also by the ends of earlier ones."""
+        return judge(observation) or await self._ends.compare(observation)
 
-    async def _reduced(self, result: Result) -> Result:
-        """The smallest part of a history that still fails."""
-        outcome, anomalies = result.history.outcome, result.history.anomalies
-        for one in anomalies:
-            others = [each for each in anomalies if each is not one]
-            part = build_history(outcome, others, self.can)
-            smaller = part and await self.judge(await self.observe(part))
-            if smaller and smaller.failure:
+    async def _reduced(self, failure: HistoryFailure) -> HistoryFailure:
+        """The failure of the smallest part of a history that still fails."""
+        history = failure.observation.history
+        for one in history.anomalies:
+            others = [each for each in history.anomalies if each is not one]
+            part = build_history(history.outcome, others, self.can)
+            smaller = part and await self.failure_of(await self.observe(part))
+            if smaller:
                 return await self._reduced(smaller)
-        return result
+        return failure

@@ -1,13 +1,18 @@
-"""Says what an application must have for an anomaly, and what is missing otherwise."""
+"""Says what an application or its webhooks must have for a test, and what is missing otherwise."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 
 from emulator.domain.webhooks import ContentType, WebhookForm
 from emulator.tools.explore.steps import Capabilities
 
 Need = Callable[[Capabilities], str]
-"""What an application must have for an anomaly: why it is left out, or an empty text."""
+"""What an application must have: why a test is left out, or an empty text."""
+
+
+def missing(needs: Iterable[Need], can: Capabilities) -> str:
+    """Why a test is left out for an application; empty where it is not."""
+    return next(filter(None, (need(can) for need in needs)), "")
 
 
 def _key(key: str, text: str = "") -> Need:

@@ -222,7 +222,7 @@ async def test_nothing_waits_where_the_expected_state_is_there_at_once(tmp_path:
         async with exploring(shop, tmp_path, clock) as exploration:
             for outcome, *anomalies in TITLES:
                 observation = await exploration.observe(history(outcome, *anomalies))
-                assert (await exploration.judge(observation)).failure is None
+                assert await exploration.failure_of(observation) is None
     assert clock.waited_ms == 0
 
 
@@ -235,8 +235,8 @@ async def test_nothing_waits_for_a_failed_read_where_the_shop_reads_before_it_re
             await exploration.run()
             waited_ms = clock.waited_ms
             observation = await exploration.observe(history("paid", "read-500 payment.completed"))
-            result = await exploration.judge(observation)
-    assert (result.failure, clock.waited_ms - waited_ms) == (None, 0)
+            failure = await exploration.failure_of(observation)
+    assert (failure, clock.waited_ms - waited_ms) == (None, 0)
     assert waited_ms == OBSERVED_MS * sum(
         step.action is StepAction.DELIVER
         for each in exploration.results
