@@ -2,14 +2,13 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from msgspec.structs import replace
 
 from emulator.cli.emulator_options import private_emulator_options, private_emulator_settings
 from emulator.cli.event_loop import ENDING_SIGNALS, run_loop
@@ -41,8 +40,8 @@ from emulator.scenarios.webhook_form_file import load_webhook_form
 from emulator.tools.explore import report
 from emulator.tools.explore.exploration import Exploration, Limits
 from emulator.tools.explore.histories import History
-from emulator.tools.explore.integration import FileMistake, Integration
-from emulator.tools.explore.integration_file import located, read_integration
+from emulator.tools.explore.integration import Integration
+from emulator.tools.explore.integration_file import read_integration
 from emulator.tools.explore.judgement import HistoryFailure
 from emulator.tools.json_results import ExploredHistory
 
@@ -149,7 +148,7 @@ def explore(
     """
     files_written = {name: others.pop(name) for name in ("save", "json", "junit", "report")}
     url, key, settings = private_emulator_settings(url, key, others)
-    limits = replace(_limits(depth, max_time, require_depth), seed=seed, max_failures=max_failures)
+    limits = _limits(depth, max_time, require_depth, seed=seed, max_failures=max_failures)
     if len(files) > 1 and not replays:
         cli_error("expected one file of an integration; several are accepted with --replay")
     form, read = load_webhook_form(webhook_format), _read(files)
@@ -172,7 +171,9 @@ def explore(
     return run_loop(run, ends_on=ENDING_SIGNALS)
 
 
-def _limits(depth: int | None, max_time_ms: int | None, required_depth: int | None) -> Limits:
+def _limits(
+    depth: int | None, max_time_ms: int | None, required_depth: int | None, **others: int
+) -> Limits:
     """The limits of the run; without a depth, random histories follow until the time is over."""
     is_default, largest = depth is max_time_ms is None, DEFAULT_DEPTH if depth is None else depth
     required = min(DEFAULT_REQUIRED_DEPTH, largest) if required_depth is None else required_depth
@@ -181,11 +182,10 @@ def _limits(depth: int | None, max_time_ms: int | None, required_depth: int | No
     return Limits(
         depth=largest,
         required_depth=required,
-        seed=1,
-        max_failures=1,
         max_time_ms=DEFAULT_MAX_TIME_MS if is_default else max_time_ms,
         max_required_time_ms=DEFAULT_MAX_REQUIRED_TIME_MS if is_default else max_time_ms,
         draws=depth is None,
+        **others,
     )
 
 
@@ -205,15 +205,6 @@ def _read(files: Sequence[Path]) -> list[Integration]:
     if problems:
         raise ScenarioError(problems)
     return integrations
-
-
-@asynccontextmanager
-async def _locating(file: Path) -> AsyncIterator[None]:
-    """Add the place to the error of a mistake in the file."""
-    try:
-        yield
-    except FileMistake as error:
-        raise located(file, error) from None
 
 
 async def _replay(
@@ -243,7 +234,7 @@ async def _replay_file(
     """Run the history of a saved file, and print whether it is fixed."""
     paint = console_paint()
     try:
-        async with _locating(file), explore_session(options, integration) as session:
+        async with explore_session(options, file, integration) as session:
             form = session.shop.form
             history = _saved_history(file, integration, form)
             names = (integration.reference, *integration.before)
@@ -290,9 +281,8 @@ class _Run:
         try:
             with suppress(TimeoutError):
                 async with (
-                    _locating(self._file),
                     asyncio.timeout(timeout_s),
-                    explore_session(options, self._integration) as session,
+                    explore_session(options, self._file, self._integration) as session,
                 ):
                     limits = options.limits
                     exploration = Exploration(session, limits, self._show, started_ms=started_ms)

@@ -19,7 +19,8 @@ from emulator.scenarios.webhook_form_file import webhook_form_of
 from emulator.server.app.server import private_application
 from emulator.settings import Settings
 from emulator.tools.explore.exploration import Limits
-from emulator.tools.explore.integration import Integration
+from emulator.tools.explore.integration import FileMistake, Integration
+from emulator.tools.explore.integration_file import located
 from emulator.tools.explore.service import MAX_CALL_S, Service
 from emulator.tools.explore.session import ExploreSession
 from emulator.tools.explore.shop import Shop
@@ -46,9 +47,12 @@ class ExploreOptions:
 
 @asynccontextmanager
 async def explore_session(
-    options: ExploreOptions, integration: Integration
+    options: ExploreOptions, file: Path, integration: Integration
 ) -> AsyncIterator[ExploreSession]:
-    """The emulator and the shop, both running. Raises UserError."""
+    """The emulator and the shop, both running.
+
+    Raises UserError; ScenarioError where the shop shows a mistake of the file.
+    """
     wall = RealClock()
     async with AsyncExitStack() as stack:
         url, http = options.url, HttpClient()
@@ -89,7 +93,10 @@ async def explore_session(
             process = ShopProcess(run, shop_url, variables, shop_client, wall)
             await stack.enter_async_context(process.running())
             session.restart = process.restart
-        yield session
+        try:
+            yield session
+        except FileMistake as error:
+            raise located(file, error) from None
 
 
 def _clock_of(options: ExploreOptions, integration: Integration) -> tuple[Path | None, str]:

@@ -31,7 +31,7 @@ from emulator.reporting import Paint, verdict_lines
 from emulator.scenarios.webhook_form_file import load_webhook_form, webhook_form_of
 from emulator.server.app.server import private_emulator
 from emulator.tools.json_results import ProbedCase, ProbeResults, ProbeVerdict
-from emulator.tools.probe import CASES, Answer, Probe
+from emulator.tools.probe import CASES, Probe
 
 _COLOURS: dict[ProbeVerdict, str] = {
     "right": "green",
@@ -87,10 +87,10 @@ def probe(
     if not is_web_url(handler_url):
         cli_error(f"URL: found {handler_url!r}, expected {ACCEPTED_URL}")
     form = None if webhook_format is None else load_webhook_form(webhook_format)
-    answers: list[Answer] = []
+    answers: list[ProbedCase] = []
     paint = console_paint()
 
-    def show(answer: Answer) -> None:
+    def show(answer: ProbedCase) -> None:
         answers.append(answer)
         write_coloured(_lines(answer, paint))
 
@@ -114,9 +114,11 @@ def probe(
         run_loop(run)
     finally:
         if answers:  # after an interruption too
-            write_json(json, lambda: _results(handler_url, answers).encode())
+            is_complete = len(answers) == len(CASES)
+            found = ProbeResults(is_complete=is_complete, url=handler_url, results=answers)
+            write_json(json, found.encode)
     write_lines(["", _summary(answers), *_LIMITS])
-    return int(any(answer.verdict in {"wrong", "not_judged"} for answer in answers))
+    return int(any(answer.result in {"wrong", "not_judged"} for answer in answers))
 
 
 def _signing(
@@ -135,37 +137,19 @@ def _signing(
     return form, secret or ""
 
 
-def _lines(answer: Answer, paint: Paint) -> list[str]:
+def _lines(answer: ProbedCase, paint: Paint) -> list[str]:
     """The lines of an answer: what was answered and what is right, and below it the fix."""
-    case = answer.case
-    right = f"right is {case.expected}" if answer.verdict == "wrong" else None
+    right = f"right is {answer.expected}" if answer.result == "wrong" else None
     text = "; ".join(filter(None, (answer.answered, right, answer.reason)))
-    rows = [f"{case.name:<{_NAME_WIDTH}}{text}", *([answer.fix] if answer.fix else [])]
-    verdict = (_COLOURS[answer.verdict], answer.verdict.replace("_", " "))
-    return verdict_lines(paint, verdict, rows, width=_WIDTH)
+    rows = filter(None, (f"{answer.case:<{_NAME_WIDTH}}{text}", answer.what_to_do))
+    verdict = (_COLOURS[answer.result], answer.result.replace("_", " "))
+    return verdict_lines(paint, verdict, [*rows], width=_WIDTH)
 
 
-def _summary(answers: list[Answer]) -> str:
+def _summary(answers: list[ProbedCase]) -> str:
     """How many of the answers that apply are right."""
-    count = Counter(answer.verdict for answer in answers)
+    count = Counter(answer.result for answer in answers)
     parts = [f"{count['right']} of {len(answers) - count['not_applicable']} right"]
     parts += [f"{count['not_judged']} not judged"] * (count["not_judged"] > 0)
     parts += [f"{count['not_applicable']} not applicable"] * (count["not_applicable"] > 0)
     return ", ".join(parts)
-
-
-def _results(handler_url: str, answers: list[Answer]) -> ProbeResults:
-    """All answers, for `--json`."""
-    results = [
-        ProbedCase(
-            case=answer.case.name,
-            result=answer.verdict,
-            answered=answer.answered,
-            expected=answer.case.expected,
-            reason=answer.reason,
-            what_to_do=answer.fix,
-        )
-        for answer in answers
-    ]
-    is_complete = len(answers) == len(CASES)
-    return ProbeResults(is_complete=is_complete, url=handler_url, results=results)

@@ -22,12 +22,13 @@ from emulator.http.webhook_messages import Message, foreign_secret, webhook_requ
 from emulator.tools.explore import needs as has
 from emulator.tools.explore.service import Service
 from emulator.tools.explore.steps import COMPLETED, Capabilities
-from emulator.tools.json_results import ProbeVerdict
+from emulator.tools.json_results import ProbedCase, ProbeVerdict
 
-UNKNOWN_ORDER = (
-    "unknown order, use `--metadata`",
-    "Name an order of yours, such as `--metadata order=17`; or no handler serves this path.",
-)
+UNKNOWN_ORDER = {
+    "reason": "unknown order, use `--metadata`",
+    "what_to_do": "Name an order of yours, such as `--metadata order=17`;"
+    " or no handler serves this path.",
+}
 _UNKNOWN_ORDER_STATUSES = {404, 422}
 
 
@@ -44,9 +45,13 @@ class Case(NamedTuple):
     tamper: Tamper | None = None
     rewrite: Callable[[bytes], bytes] = bytes
 
-    @property
-    def expected(self) -> str:
-        return "2xx" if self.accepted else "4xx"
+    def result(self, result: ProbeVerdict, answered: str = "", **more: str) -> ProbedCase:
+        """The result, with the `reason` why there is no verdict, or with `what_to_do`."""
+        expected = "2xx" if self.accepted else "4xx"
+        texts = {"reason": None, "what_to_do": None, **more}
+        return ProbedCase(
+            case=self.name, result=result, answered=answered, expected=expected, **texts
+        )
 
 
 def _other_serialisation(body: bytes) -> bytes:
@@ -123,16 +128,6 @@ CASES = (
 )
 
 
-class Answer(NamedTuple):
-    """What the handler answered in a case; `reason` is why there is no verdict."""
-
-    case: Case
-    verdict: ProbeVerdict
-    answered: str = ""
-    reason: str | None = None
-    fix: str | None = None
-
-
 class Probe(Struct, kw_only=True):
     """The probe of a handler at `url`; `client` is the emulator that has the payments."""
 
@@ -143,7 +138,7 @@ class Probe(Struct, kw_only=True):
     client: EmulatorClient
     wall: SystemClock
 
-    async def run(self, show: Callable[[Answer], None]) -> None:
+    async def run(self, show: Callable[[ProbedCase], None]) -> None:
         """Show each answer. Raises UserError when the handler or the emulator is unreachable."""
         can = Capabilities(frozenset(), self.form)
         first = await self._event()
@@ -153,21 +148,21 @@ class Probe(Struct, kw_only=True):
         show(self._genuine(genuine))
         for case in CASES[1:]:
             if problem := has.missing(case.needs, can):
-                show(Answer(case, "not_applicable", reason=problem))
+                show(case.result("not_applicable", reason=problem))
             elif genuine.failure is not None:
-                show(Answer(case, "not_judged", reason="the genuine webhook has no answer"))
+                show(case.result("not_judged", reason="the genuine webhook has no answer"))
             else:
                 event = first if case is TWICE else await self._event()
                 sending = (self._send(case, event) for _ in range(1 + (case is AT_ONCE)))
                 show(_judged(case, await asyncio.gather(*sending), genuine))
 
-    def _genuine(self, response: HttpResponse) -> Answer:
+    def _genuine(self, response: HttpResponse) -> ProbedCase:
         if response.is_success:
-            return Answer(GENUINE, "right", response.text)
+            return GENUINE.result("right", response.text)
         if response.status in _UNKNOWN_ORDER_STATUSES:
-            return Answer(GENUINE, "not_judged", response.text, *UNKNOWN_ORDER)
+            return GENUINE.result("not_judged", response.text, **UNKNOWN_ORDER)
         fix = cause_of(response, self.url) or GENUINE.fix
-        return Answer(GENUINE, "wrong", response.text, fix=fix)
+        return GENUINE.result("wrong", response.text, what_to_do=fix)
 
     async def _event(self) -> bytes:
         """The event of a new payment that is completed."""
@@ -196,19 +191,19 @@ class Probe(Struct, kw_only=True):
         return await send("POST", self.url, dict(request.headers), request.body)
 
 
-def _judged(case: Case, responses: list[HttpResponse], genuine: HttpResponse) -> Answer:
+def _judged(case: Case, responses: list[HttpResponse], genuine: HttpResponse) -> ProbedCase:
     """The verdict on a case; the answer to all webhooks that are not genuine says nothing."""
     answered = " and ".join(response.text for response in responses)
     if not genuine.is_success and all(each.status == genuine.status for each in responses):
         reason = "the genuine webhook has the same answer"
-        return Answer(case, "not_judged", answered, reason)
+        return case.result("not_judged", answered, reason=reason)
     if case.accepted:
         is_right = all(response.is_success for response in responses)
     else:
         is_right = all(400 <= response.status < 500 for response in responses)
     if is_right:
-        return Answer(case, "right", answered)
-    return Answer(case, "wrong", answered, fix=case.fix)
+        return case.result("right", answered)
+    return case.result("wrong", answered, what_to_do=case.fix)
 
 
 def _encoded(event: object) -> bytes:

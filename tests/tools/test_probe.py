@@ -18,7 +18,8 @@ from emulator.http import emulator_calls as calls
 from emulator.http.addresses import BaseUrl
 from emulator.http.client import EmulatorClient
 from emulator.scenarios.webhook_form_file import load_webhook_form, shipped_form
-from emulator.tools.probe import CASES, Answer, Probe
+from emulator.tools.json_results import ProbedCase
+from emulator.tools.probe import CASES, Probe
 from tests.cli.invocation import error_line, invoke, other_server, output, usage_error
 from tests.cli.processes import FREE_PORTS, free_port
 from tests.server.webhooks.receiver import HANG_UP, Received, Reply, Response, receiving
@@ -92,12 +93,12 @@ async def answers(
     form: WebhookForm = STANDARD,
     secret: str = SECRET,
     client: EmulatorClient | None = None,
-) -> dict[str, Answer]:
+) -> dict[str, ProbedCase]:
     """The answers of a handler, by the name of the case; the payments have the metadata `order`."""
     if client is None:
         async with emulator() as url, EmulatorClient(BaseUrl.parse(url), TEST_KEY) as client:
             return await answers(handler, form, secret, client)
-    found: list[Answer] = []
+    found: list[ProbedCase] = []
     async with receiving(handler) as receiver:
         await Probe(
             url=receiver.url,
@@ -107,8 +108,8 @@ async def answers(
             client=client,
             wall=RealClock(),
         ).run(found.append)
-    assert [answer.case.name for answer in found] == NAMES
-    return {answer.case.name: answer for answer in found}
+    assert [answer.case for answer in found] == NAMES
+    return {answer.case: answer for answer in found}
 
 
 @pytest.mark.parametrize(
@@ -128,10 +129,10 @@ async def answers(
 )
 async def test_each_mistake_is_found(mistake: str, wrong: tuple[str, ...]) -> None:
     found = await answers(Handler(mistake))
-    assert [name for name, answer in found.items() if answer.verdict == "wrong"] == [*wrong]
-    assert {answer.verdict for answer in found.values()} <= {"right", "wrong"}
+    assert [name for name, answer in found.items() if answer.result == "wrong"] == [*wrong]
+    assert {answer.result for answer in found.values()} <= {"right", "wrong"}
     for answer in found.values():
-        assert (answer.fix is not None) == (answer.verdict == "wrong")
+        assert (answer.what_to_do is not None) == (answer.result == "wrong")
 
 
 async def test_the_payment_of_each_webhook_can_be_retrieved_and_has_the_metadata() -> None:
@@ -147,16 +148,16 @@ async def test_the_payment_of_each_webhook_can_be_retrieved_and_has_the_metadata
             return Reply(status=status)
 
         found = await answers(retrieve, client=client)
-    assert {answer.verdict for answer in found.values()} == {"right"}
+    assert {answer.result for answer in found.values()} == {"right"}
 
 
 @pytest.mark.parametrize("status", [404, 422])
 async def test_an_unknown_order_is_not_judged(status: int) -> None:
     found = await answers(lambda _: Reply(status=status))
-    assert {answer.verdict for answer in found.values()} == {"not_judged"}
+    assert {answer.result for answer in found.values()} == {"not_judged"}
     genuine = found["genuine"]
     assert genuine.reason == "unknown order, use `--metadata`"
-    assert "--metadata order=17" in str(genuine.fix)
+    assert "--metadata order=17" in str(genuine.what_to_do)
     assert found["no signature"].reason == "the genuine webhook has the same answer"
 
 
@@ -168,15 +169,15 @@ async def test_a_refusal_of_an_unknown_order_differs_from_a_refusal_of_the_signa
         return Reply(status=404) if reply.status == 200 else reply
 
     found = await answers(without_orders)
-    right = [name for name, answer in found.items() if answer.verdict == "right"]
+    right = [name for name, answer in found.items() if answer.result == "right"]
     assert right == [*REFUSED, "broken body", "empty body"]
 
 
 async def test_a_refused_genuine_webhook_is_wrong_and_has_its_cause() -> None:
     found = await answers(lambda _: Reply(status=401))
-    assert found["genuine"].verdict == "wrong"
-    assert "does it use the secret" in str(found["genuine"].fix)
-    assert {found[name].verdict for name in NAMES[1:]} == {"not_judged"}
+    assert found["genuine"].result == "wrong"
+    assert "does it use the secret" in str(found["genuine"].what_to_do)
+    assert {found[name].result for name in NAMES[1:]} == {"not_judged"}
 
 
 async def test_after_a_genuine_webhook_without_an_answer_nothing_more_is_sent() -> None:
@@ -188,7 +189,7 @@ async def test_after_a_genuine_webhook_without_an_answer_nothing_more_is_sent() 
 
     found = await answers(hang_up)
     assert len(received) == 1
-    assert found["genuine"].verdict == "wrong"
+    assert found["genuine"].result == "wrong"
     assert found["empty body"].reason == "the genuine webhook has no answer"
 
 
@@ -209,7 +210,7 @@ async def test_a_line_that_a_form_cannot_show_is_not_applicable(
     form: str, secret: str, missing: list[str]
 ) -> None:
     found = await answers(lambda _: Reply(), shipped_form(form), secret)
-    without = [name for name, answer in found.items() if answer.verdict == "not_applicable"]
+    without = [name for name, answer in found.items() if answer.result == "not_applicable"]
     assert without == missing
     for name in missing:
         assert str(found[name].reason).startswith(f"webhooks in the form {form} ")
@@ -223,7 +224,7 @@ async def test_a_token_signs_no_body(tmp_path: Path) -> None:
     )
     found = await answers(lambda _: Reply(), load_webhook_form(str(file)), "secret")
     assert found["changed body"].reason == "webhooks in the form token have no signed amount"
-    assert found["wrong secret"].verdict == "wrong"
+    assert found["wrong secret"].result == "wrong"
 
 
 def test_the_command_prints_the_answers_and_their_number() -> None:

@@ -351,7 +351,7 @@ def mistake_in(file: Path, shop: SmallShop) -> str:
 def test_without_a_depth_the_default_maximum_time_is_two_minutes(
     depth: int | None, max_time_ms: int | None, used_ms: tuple[int | None, int | None], draws: bool
 ) -> None:
-    limits = _limits(depth, max_time_ms, None)
+    limits = _limits(depth, max_time_ms, None, seed=1, max_failures=1)
     assert (limits.max_time_ms, limits.max_required_time_ms) == used_ms
     assert (limits.draws, limits.depth, limits.required_depth) == (draws, 2, 1)
 
