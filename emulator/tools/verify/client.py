@@ -1,10 +1,9 @@
 """HTTP client with retries, a limit on waiting after 429, and a limit on lost responses.
 
-    UserError       the service has no connection, or loses its responses again and again
-    CheckStopped    a request has no complete response: its check cannot continue
-      RateLimited   the service refuses requests with 429 for longer than the client waits
-
-A transport, which sends each request once, raises NoConnection and LostResponse instead.
+UserError       the service has no connection, or loses its responses again and again
+CheckStopped    a request has no complete response: its check cannot continue
+  LostResponse  the connection returned no complete response
+  RateLimited   the service refuses requests with 429 for longer than the client waits
 """
 
 import asyncio
@@ -48,12 +47,8 @@ class RateLimited(CheckStopped):
     """The service refuses requests with 429, and the maximum wait is used up."""
 
 
-class NoConnection(Exception):
-    """No connection to the service is possible; the message is the reason."""
-
-
-class LostResponse(Exception):
-    """The connection returned no complete response; the message is the reason."""
+class LostResponse(CheckStopped):
+    """The connection returned no complete response."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +227,7 @@ class Transport(Protocol):
     base_url: str
 
     async def send(self, request: ServiceRequest) -> ServiceResponse:
-        """Send a request once. Raises NoConnection, LostResponse."""
+        """Send a request once. Raises UserError without a connection, and LostResponse."""
 
 
 class HttpTransport:
@@ -259,9 +254,10 @@ class HttpTransport:
         response = await self._http.send(
             request.method, url, request.headers, request.body or b"", timeout_s=MAX_RESPONSE_S
         )
+        if response.is_refused:
+            raise UserError(f"cannot reach {self.base_url}: {response.failure}")
         if response.failure is not None:
-            error = NoConnection if response.is_refused else LostResponse
-            raise error(response.failure)
+            raise LostResponse(response.failure)
         return ServiceResponse(
             request=request,
             status=response.status,
@@ -352,12 +348,10 @@ class ServiceClient:
     async def _send_once(self, request: ServiceRequest) -> ServiceResponse:
         try:
             return await self._transport.send(request)
-        except NoConnection as error:
-            raise UserError(f"cannot reach {self.base_url}: {error}") from None
         except LostResponse as error:
             self.lost_count += 1
             if self.lost_count >= MAX_LOST_RESPONSES:
                 raise UserError(
                     f"{self.base_url} does not respond: {error}, {MAX_LOST_RESPONSES} times"
                 ) from None
-            raise CheckStopped(str(error)) from None
+            raise

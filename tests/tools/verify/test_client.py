@@ -12,7 +12,6 @@ from emulator.tools.verify.client import (
     CheckStopped,
     HttpTransport,
     LostResponse,
-    NoConnection,
     RateLimited,
     ServiceClient,
     ServiceRequest,
@@ -150,7 +149,7 @@ async def test_a_lost_response_stops_its_check_and_several_end_the_run() -> None
 
 
 async def test_a_missing_connection_is_not_retried() -> None:
-    requests = Requests(NoConnection("refused"))
+    requests = Requests(UserError("cannot reach http://service.test: refused"))
     with pytest.raises(UserError) as raised:
         await requests.status()
     assert str(raised.value) == "cannot reach http://service.test: refused"
@@ -180,9 +179,11 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 async def connection_failure(base_url: str) -> str:
     async with HttpTransport(base_url) as transport:
-        with pytest.raises(NoConnection) as raised:
+        with pytest.raises(UserError) as raised:
             await transport.send(REQUEST)
-    return str(raised.value)
+    reached, _, failure = str(raised.value).partition(f"cannot reach {transport.base_url}: ")
+    assert reached == ""
+    return failure
 
 
 async def test_a_request_has_the_key_and_the_name_of_the_program() -> None:
@@ -221,7 +222,11 @@ LATE = "timed out after 20 s"
         (httpx.ReadError("x"), LostResponse, CUT),
         (httpx.RemoteProtocolError("x"), LostResponse, CUT),
         (TimeoutError(), LostResponse, LATE),
-        (httpx.ConnectTimeout("x"), NoConnection, "no connection within 10 s"),
+        (
+            httpx.ConnectTimeout("x"),
+            UserError,
+            "cannot reach http://service.test: no connection within 10 s",
+        ),
     ],
 )
 async def test_a_failure_is_explained(

@@ -18,7 +18,6 @@ from emulator.tools.verify.checks import CHECKS
 from emulator.tools.verify.client import (
     HttpTransport,
     LostResponse,
-    NoConnection,
     ServiceClient,
     printable,
 )
@@ -316,7 +315,7 @@ async def test_an_error_may_name_a_field_within_a_field(runs: Runs) -> None:
 async def test_a_service_without_a_connection_ends_the_run(runs: Runs) -> None:
     async def going(request: Request, serve: Serve) -> Reply:
         if request.method == "POST":
-            raise NoConnection("gone")
+            raise UserError(f"cannot reach {BASE_URL}: gone")
         return await serve(request)
 
     with pytest.raises(UserError, match=f"cannot reach {BASE_URL}: gone"):
