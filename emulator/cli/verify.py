@@ -1,9 +1,7 @@
 """The command `verify`, which compares a service with the contract."""
 
 import re
-import shutil
 import signal
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +18,6 @@ from emulator.cli.output import (
     ProgressLine,
     cli_error,
     console_paint,
-    is_terminal,
     write_coloured,
     write_file,
     write_json,
@@ -31,7 +28,6 @@ from emulator.tools.recorded_traffic import read_traffic
 from emulator.tools.verify.client import HttpTransport, ServiceClient
 from emulator.tools.verify.comparison import Comparison, compare, compare_recording
 from emulator.tools.verify.report import (
-    DEFAULT_WIDTH,
     comparison_html,
     comparison_json,
     comparison_lines,
@@ -177,7 +173,7 @@ def _end(comparison: Comparison, *, json: Path | None, report: Path | None) -> i
     """Write the results, and return the exit code; an incomplete comparison is also reported on
     standard error."""
     if json != STDOUT:
-        write_coloured(_table(comparison))
+        write_coloured(comparison_lines(comparison, console_paint()))
     write_json(json, lambda: comparison_json(comparison))
     write_file("--report", report, lambda: comparison_html(comparison))
     message = incompleteness(comparison)
@@ -188,11 +184,6 @@ def _end(comparison: Comparison, *, json: Path | None, report: Path | None) -> i
     if comparison.has_drifted:
         return _HAS_DRIFTED
     return 0 if message is None else _IS_INCOMPLETE
-
-
-def _table(comparison: Comparison) -> list[str]:
-    width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else DEFAULT_WIDTH
-    return comparison_lines(comparison, console_paint(), width)
 
 
 def _check_service_key(option: str, key: str) -> None:

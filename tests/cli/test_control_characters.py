@@ -162,7 +162,7 @@ def lines_of_reports(paint: Paint) -> dict[str, list[str]]:
         ],
         "rehearse": [*rehearse.table_lines(rehearsal, paint)],
         "explore": explore.failure_lines(history, paint),
-        "verify": comparison_lines(seen, paint, 2_000),
+        "verify": comparison_lines(seen, paint),
         "doctor": [*section_lines(Perspective.BROWSER, [problem(EVIL, EVIL)], paint)],
     }
 

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
-from textwrap import wrap
 from typing import Any
 
 from emulator.domain.clauses import SECTIONS, Basis
@@ -14,42 +13,35 @@ from emulator.reporting import Paint, counted, html_report, verdict_lines
 from emulator.tools.verify.comparison import Comparison
 from emulator.tools.verify.findings import ClauseResult, Verdict
 
-DEFAULT_WIDTH = 100
-# A narrower terminal shows the two columns of text below each other.
-MIN_TWO_COLUMN_WIDTH = 76
 FORMAT = 1
 """The version of the JSON document; later versions only add members."""
 
-_INDENT = "  "
+_INDENT = 2
 _VERDICT_WIDTH = 10
 _NUMBER_WIDTH = 8
-_GAP = "  "
-_MARGIN = len(_INDENT) + _VERDICT_WIDTH + _NUMBER_WIDTH
 _TITLE_WIDTH = max(map(len, SECTIONS.values())) + 7
 _COUNT_WIDTH = 8
-# The minimum width of the text, also on a narrower terminal.
-_MIN_TEXT_WIDTH = 16
 
 
-def comparison_lines(comparison: Comparison, paint: Paint, width: int) -> list[str]:
+def comparison_lines(comparison: Comparison, paint: Paint) -> list[str]:
     """A table of the sections of the contract, the drifts, the clauses by section, a summary."""
     keys = f"key {comparison.key}"
     if comparison.other_key is not None:
         keys = f"keys {comparison.key} and {comparison.other_key}"
-    lines = wrap(f"Comparison of {comparison.base_url} with the contract ({keys})", width)
-    lines = [*map(escape_controls, lines), "", paint("bold", _row("Sections", *Verdict))]
+    title = f"Comparison of {comparison.base_url} with the contract ({keys})"
+    lines = [escape_controls(title), "", paint("bold", _row("Sections", *Verdict))]
     for section in _sections(comparison):
-        lines += _section_lines(section, width)
+        lines += _section_lines(section)
     if comparison.drifts:
         lines += ["", paint("bold", "Drifts")]
         for result in comparison.drifts:
-            lines += _lines(result, wrap(_seen(result), _text_width(width)), paint)
+            lines += _lines(result, [_seen(result)], paint)
     for section in _sections(comparison):
         seen = [result for result in section.results if result.verdict is not Verdict.UNSEEN]
         lines += ["", paint("bold", f"{section.number}  {section.title}")] if seen else []
         for result in seen:
-            lines += _lines(result, _columns(result, width), paint)
-    return [*lines, "", *wrap(summary_line(comparison), width)]
+            lines += _lines(result, [result.clause.says, f"→ {_seen(result)}"], paint)
+    return [*lines, "", summary_line(comparison)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,29 +77,11 @@ def _row(title: str, *counts: object) -> str:
     return f"{title:<{_TITLE_WIDTH}}{''.join(f'{count!s:>{_COUNT_WIDTH}}' for count in counts)}"
 
 
-def _section_lines(section: Section, width: int) -> list[str]:
+def _section_lines(section: Section) -> list[str]:
     row = _row(f"  {section.number:<5}{section.title}", *map(section.count, Verdict))
-    margin = len(row) + len(_GAP)
-    if width - margin < _MIN_TEXT_WIDTH:
-        margin = len(_INDENT) * 2
-    reasons = [
-        line
-        for reason, numbers in section.unseen.items()
-        for line in wrap(f"{reason}: {numbers}", width - margin, subsequent_indent=_INDENT)
-    ]
-    first = [row] if margin < len(row) or not reasons else [f"{row}{_GAP}{reasons.pop(0)}"]
-    return list(map(escape_controls, [*first, *(f"{'':{margin}}{line}" for line in reasons)]))
-
-
-def _columns(result: ClauseResult, width: int) -> list[str]:
-    """What the contract says, and what was seen beside it, or below it on a narrow terminal."""
-    text_width = _text_width(width)
-    says, seen = result.clause.says, _seen(result)
-    if width < MIN_TWO_COLUMN_WIDTH:
-        return [*wrap(says, text_width), *wrap(f"→ {seen}", text_width, subsequent_indent="  ")]
-    left = (text_width - len(_GAP)) * 9 // 20
-    pairs = zip_longest(wrap(says, left), wrap(seen, text_width - left - len(_GAP)), fillvalue="")
-    return [f"{one:<{left}}{_GAP}{other}".rstrip() for one, other in pairs]
+    reasons = [f"  {reason}: {numbers}" for reason, numbers in section.unseen.items()]
+    pairs = zip_longest([row], reasons, fillvalue="")
+    return [escape_controls(f"{first:<{len(row)}}{reason}") for first, reason in pairs]
 
 
 def _lines(result: ClauseResult, rows: list[str], paint: Paint) -> list[str]:
@@ -117,11 +91,7 @@ def _lines(result: ClauseResult, rows: list[str], paint: Paint) -> list[str]:
     numbered = zip_longest([result.clause.number], rows, fillvalue="")
     rows = [f"{number:<{_NUMBER_WIDTH}}{row}" for number, row in numbered]
     verdict = colour, verdict_word(result)
-    return verdict_lines(paint, verdict, rows, indent=len(_INDENT), width=_VERDICT_WIDTH)
-
-
-def _text_width(width: int) -> int:
-    return max(width - _MARGIN, _MIN_TEXT_WIDTH)
+    return verdict_lines(paint, verdict, rows, indent=_INDENT, width=_VERDICT_WIDTH)
 
 
 def _seen(result: ClauseResult) -> str:
