@@ -8,8 +8,8 @@ response: other programs do not matter, and a server that works for the flood on
 import asyncio
 import gc
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from statistics import median, quantiles
 from time import process_time  # noqa: TID251 - processor time, whatever else runs
@@ -111,35 +111,21 @@ class Flood(asyncio.Protocol):
         self._ended.set()
 
 
-@asynccontextmanager
-async def flooded(flood: Flood) -> AsyncIterator[None]:
-    running = asyncio.create_task(flood.run())
-    try:
-        yield
-    finally:
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
+async def p99_s(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> float:
+    """The 99th percentile of the processor time until a response.
 
-
-class Client:
-    """Creates one payment after the other on one connection."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
-
-    async def p99_s(self) -> float:
-        """The 99th percentile of the processor time until a response."""
-        return quantiles([await self._latency_s() for _ in range(REQUESTS)], n=100)[-1]
-
-    async def _latency_s(self) -> float:
+    The client creates one payment after the other on one connection.
+    """
+    latencies_s = []
+    for _ in range(REQUESTS):
         sent_at = process_time()
-        self._writer.write(CREATE)
-        head = await self._reader.readuntil(b"\r\n\r\n")
+        writer.write(CREATE)
+        head = await reader.readuntil(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 201 ")
         length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
-        await self._reader.readexactly(int(length))
-        return process_time() - sent_at
+        await reader.readexactly(int(length))
+        latencies_s.append(process_time() - sent_at)
+    return quantiles(latencies_s, n=100)[-1]
 
 
 @contextmanager
@@ -161,22 +147,23 @@ async def measure(sent: bytes, way: Way) -> tuple[float, float]:
     settings = Settings(port=0, checkout_port=0)
     async with private_application(settings, max_journal_bytes=JOURNAL_BYTES) as app:
         port = app.settings.port
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        client = Client(reader, writer)
+        client = await asyncio.open_connection("127.0.0.1", port)
         ratios, memory_mib = [], []
         with frozen_garbage():
-            await client.p99_s()
+            await p99_s(*client)
             for _ in range(PAIRS):
-                quiet_s, flood = await client.p99_s(), Flood(port, sent, way)
-                async with flooded(flood):
-                    ratios.append(await client.p99_s() / quiet_s)
-                    memory_mib.append(sample("self").memory_mib)
+                quiet_s, flood = await p99_s(*client), Flood(port, sent, way)
+                running = asyncio.create_task(flood.run())
+                ratios.append(await p99_s(*client) / quiet_s)
+                memory_mib.append(sample("self").memory_mib)
+                running.cancel()
+                await asyncio.wait([running])
                 if way is Way.READS:
                     assert flood.connections == 1
                     assert flood.responses > REQUESTS
                 else:
                     assert flood.connections > 1
-        writer.close()
+        client[1].close()
     return median(ratios), max(memory_mib) - memory_mib[0]
 
 

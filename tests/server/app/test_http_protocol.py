@@ -131,18 +131,14 @@ SENT = {"GET": READ, "POST": create(), "Java": create(more=JAVA)}
 
 
 @pytest.mark.parametrize("name", SENT)
-async def test_64_requests_may_wait_behind_the_first(name: str) -> None:
+async def test_64_requests_may_wait_and_a_client_with_more_is_disconnected(name: str) -> None:
+    sent = SENT[name]
+    in_a_piece = 1 + PIECE_BYTES // len(sent)
     async with connection() as client:
-        await client.send(SENT[name] * (1 + MAX_WAITING_REQUESTS))
+        await client.send(sent * (1 + MAX_WAITING_REQUESTS))
         await client.ended()
         assert len(statuses(client)) == 1 + MAX_WAITING_REQUESTS
         assert not client.is_closed
-
-
-@pytest.mark.parametrize("name", SENT)
-async def test_a_client_with_more_waiting_requests_is_disconnected(name: str) -> None:
-    sent = SENT[name]
-    in_a_piece = 1 + PIECE_BYTES // len(sent)
     async with connection() as client:
         client.protocol.data_received(sent * 2 * (1 + MAX_WAITING_REQUESTS))
         assert client.is_closed
@@ -192,10 +188,11 @@ async def test_no_request_that_waits_is_processed_after_its_client_has_disconnec
         assert await journal(client) == [201]
 
 
-async def test_a_stream_ends_with_its_client() -> None:
+@pytest.mark.parametrize("times", [1, 2], ids=["alone", "with a request behind it"])
+async def test_a_stream_ends_with_its_client(times: int) -> None:
     async with connection() as client:
         stream = request(method="GET", target="/_emulator/stream", framing="")
-        client.protocol.data_received(stream)
+        client.protocol.data_received(stream * times)
         await client.quiet()
         assert client.is_answering
         client.transport.close()
@@ -211,14 +208,3 @@ async def test_a_long_body_is_refused_before_it_has_arrived(target: str) -> None
         [response] = client.responses()
         assert response.status == 400
         assert b"request_too_large" in response.body
-
-
-async def test_a_stream_with_a_request_behind_it_ends_with_its_client() -> None:
-    async with connection() as client:
-        stream = request(method="GET", target="/_emulator/stream", framing="")
-        client.protocol.data_received(stream * 2)
-        await client.quiet()
-        assert client.is_answering
-        client.transport.close()
-        await client.ended()
-        assert not client.is_answering

@@ -15,14 +15,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from emulator.server.app.log import LogStream, standard_error
-from tests.cli.processes import (
-    ask,
-    free_port,
-    serving,
-    wait_for,
-)
+from tests.cli.processes import ask, free_port, serving, wait_for
 from tests.server.api.calls import get, post
-from tests.world import LIVE_KEY, TEST_KEY, order, world
+from tests.world import LIVE_KEY, TEST_KEY, World, order, world
 
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 PIPE_BYTES = 4_096
@@ -70,13 +65,7 @@ def test_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
     port = free_port()
     options = ("--log-format", "json", "--methods", "telebir", "--webhook-url")
     with serving(*options, f"http://127.0.0.1:{port}/", logs=tmp_path) as server:
-        order = {
-            "methods": ["telebir"],
-            "success_url": "https://a.et",
-            "cancel_url": "https://a.et",
-        }
-        sent = {"amount": 100, "currency": "ETB", **order}
-        payment = server.request("POST", "/v1/payments", sent).json
+        payment = server.request("POST", "/v1/payments", order(methods=["telebir"])).json
         wait_for(server.process, lambda: "connection refused" in server.stderr)
         created = server.request("GET", "/v1/payments", key=LIVE_KEY)
         unknown = server.request("GET", "/v1/payments", key="test_unknown")
@@ -114,6 +103,11 @@ def test_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
     assert [line["code"] for line in requests if "code" in line] == codes
 
 
+def shown(emulator: World) -> list[str]:
+    """The lines of the requests, without their instants and durations."""
+    return re.findall(r"^[0-9:.]{12} (.*) [0-9.]+ ms$", "".join(emulator.log), re.MULTILINE)
+
+
 async def test_a_health_check_has_no_line_unless_it_fails() -> None:
     async with world() as emulator:
         for method in ("GET", "HEAD"):
@@ -121,10 +115,8 @@ async def test_a_health_check_has_no_line_unless_it_fails() -> None:
             assert response.status_code == 200
         await emulator.api.post("/_emulator/health")
         await emulator.pages.get("/_emulator/health")
-    shown = re.findall(r"^[0-9:.]{12} (.*) [0-9.]+ ms$", "".join(emulator.log), re.MULTILINE)
-    assert [line.split()[:3] for line in shown] == [
-        ["POST", "/_emulator/health", "404"],
-        ["GET", "/_emulator/health", "404"],
+    assert [line.split()[:3] for line in shown(emulator)] == [
+        [method, "/_emulator/health", "404"] for method in ("POST", "GET")
     ]
 
 
@@ -139,8 +131,7 @@ async def test_the_line_of_a_refused_request_has_its_code(times: int) -> None:
         await emulator.control("POST", "/faults", busy)
         await get(emulator, "/v1/payments")
         await emulator.pages.get("/c/unknown", headers={"Accept": "text/html"})
-    shown = re.findall(r"^[0-9:.]{12} (.*) [0-9.]+ ms$", "".join(emulator.log), re.MULTILINE)
-    assert shown == [
+    assert shown(emulator) == [
         *times
         * [
             "POST /v1/payments 400 invalid_amount",
@@ -177,8 +168,7 @@ def message_of(line: str, *, as_json: bool) -> str:
     if not as_json:
         return line.removeprefix("(").removesuffix(")\n")
     entry = json.loads(line)
-    assert list(entry) == ["at", "level", "message"]
-    assert entry["level"] == "warning"
+    assert (list(entry), entry["level"]) == (["at", "level", "message"], "warning")
     return str(entry["message"])
 
 
@@ -223,9 +213,8 @@ def test_the_log_goes_on_when_a_full_disk_has_space_again(tmp_path: Path, as_jso
 def test_a_line_that_a_full_disk_has_cut_is_ended(tmp_path: Path) -> None:
     """A file may have 4 bytes; then it may grow."""
     script = """
-import os, resource, signal, sys
+import os, resource, sys
 from emulator.server.app.log import LogStream
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 usual = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4, usual[1]))
 log = LogStream(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT))

@@ -34,27 +34,24 @@ def test_it_describes_a_server_that_responds_and_is_removed_at_exit(tmp_path: Pa
         assert server.stderr == ""
 
 
-def test_a_file_that_another_process_has_written_since_is_kept(tmp_path: Path) -> None:
+def test_only_its_user_can_read_it_and_the_file_of_another_process_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "ready.json"
     path.write_bytes(b"")  # as by mktemp
-    with serving("--ready-file", str(path), logs=tmp_path) as server:
-        wait_for(server.process, path.read_bytes)
-        path.write_text("another")
-        assert server.stop() == 0
-    assert path.read_text() == "another"
-
-
-def test_only_its_user_can_read_it_and_it_is_written_through_no_link(tmp_path: Path) -> None:
-    path, foreign = tmp_path / "ready.json", tmp_path / "foreign"
-    foreign.write_text("of the user")
     before = os.umask(0)
     try:
         with serving("--ready-file", str(path), logs=tmp_path) as server:
             wait_for(server.process, path.read_bytes)
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
+            path.write_text("another")
+            assert server.stop() == 0
     finally:
         os.umask(before)
-    link = tmp_path / "link"
+    assert path.read_text() == "another"
+
+
+def test_a_file_is_written_through_no_link(tmp_path: Path) -> None:
+    link, foreign = tmp_path / "link", tmp_path / "foreign"
+    foreign.write_text("of the user")
     link.symlink_to(foreign)
     create_file(link, b"new", mode=0o600)
     assert (link.read_bytes(), link.is_symlink()) == (b"new", False)

@@ -17,12 +17,10 @@ def write(path: Path, status: int, times: int, name: str = "", more: str = "") -
     path.write_text(f"version: 1\nname: {name or path.stem}\nfaults:\n  - {rule}\n{more}")
 
 
-def spoil(path: Path) -> None:
-    path.write_text("version: 1\nname: first\nfaults: 1\n")
-
-
-def delete(path: Path) -> None:
+def replace(path: Path, text: str | None) -> None:
     path.unlink()
+    if text is not None:
+        path.write_text(text)
 
 
 @pytest.fixture
@@ -50,17 +48,20 @@ async def status(emulator: World, key: str = "test_demo_key") -> int:
     return response.status_code
 
 
-async def test_an_edited_file_is_used_by_all_accounts(emulator: World, file: Path) -> None:
-    body = {"test_key": "test_second_shop"}
-    await emulator.control("POST", "/accounts", body)
+async def test_all_accounts_use_an_edited_file_also_after_a_reset_or_a_restore(
+    emulator: World, file: Path
+) -> None:
+    await emulator.control("POST", "/accounts", {"test_key": "test_second_shop"})
+    await emulator.control("PUT", "/snapshots/before")
     assert [await status(emulator) for _ in range(3)] == [503, 503, 200]
     write(file, 500, 10)
     await reload(emulator)
     await emulator.control("POST", "/accounts", {"test_key": "test_third_shop"})
     for key in ("test_demo_key", "test_second_shop", "test_third_shop", "live_demo_key"):
         assert await status(emulator, key) == 500
-    await emulator.control("POST", "/reset")
-    assert await status(emulator) == 500
+    for change in ("/snapshots/before/restore", "/reset"):
+        assert (await emulator.control("POST", change)).is_success
+        assert await status(emulator) == 500
 
 
 async def test_the_uses_of_rules_in_other_files_remain(emulator: World, file: Path) -> None:
@@ -78,7 +79,7 @@ async def test_a_file_with_a_mistake_keeps_its_last_valid_version(
     emulator: World, file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     other = file.with_name("other.yaml")
-    spoil(file)
+    replace(file, "version: 1\nname: first\nfaults: 1\n")
     write(other, 500, 1)
     with caplog.at_level(logging.INFO):
         await reload(emulator)
@@ -96,7 +97,7 @@ async def test_a_deleted_file_disappears_and_returns(
     emulator: World, file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     await status(emulator)
-    delete(file)
+    replace(file, None)
     await reload(emulator)
     assert caplog.records[-1].getMessage() == "scenarios removed: first"
     assert await status(emulator) == 200
@@ -104,14 +105,6 @@ async def test_a_deleted_file_disappears_and_returns(
     write(file, 503, 2)
     await reload(emulator)
     assert [await status(emulator) for _ in range(3)] == [503, 503, 200]
-
-
-async def test_a_restored_snapshot_uses_the_edited_file(emulator: World, file: Path) -> None:
-    await emulator.control("PUT", "/snapshots/before")
-    write(file, 500, 10)
-    await reload(emulator)
-    await emulator.control("POST", "/snapshots/before/restore")
-    assert await status(emulator) == 500
 
 
 async def test_an_own_scenario_of_an_account_precedes_the_edited_file(
@@ -132,7 +125,7 @@ async def test_shipped_scenarios_can_be_watched_and_deleted(tmp_path: Path) -> N
         copy(path, tmp_path)
     async with world(Settings(seed=1, scenarios=(str(tmp_path),), watch=True)) as emulator:
         await emulator.wall.waited_for()
-        delete(tmp_path / "refund.yaml")
+        (tmp_path / "refund.yaml").unlink()
         await reload(emulator)
         response = await emulator.control("GET", "/scenarios/refund")
         assert response.json()["origin"] == "shipped"

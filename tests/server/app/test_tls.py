@@ -3,14 +3,13 @@
 import json
 import socket
 import ssl
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from emulator.http.tls import MAX_PEM_BYTES, check_pair
-from tests.cli.processes import FREE_PORTS, HANGS_AFTER_S, Server, run, serving
+from emulator.http.tls import MAX_PEM_BYTES
+from tests.cli.processes import FREE_PORTS, HANGS_AFTER_S, run, serving
 from tests.server.webhooks.receiver import SELF_SIGNED
 from tests.world import headers, order
 
@@ -29,40 +28,25 @@ qvn9INpFuYTqtUvh9v2rABnyuT0l7XYEjEwzijeGnRd49AtnYU1jrawR
 BEGIN = "-----BEGIN CERTIFICATE-----\n"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    logs = tmp_path_factory.mktemp("logs")
-    with serving(*TLS, "--ready-file", str(logs / "ready.json"), logs=logs) as server:
-        yield server
-
-
-@pytest.fixture
-def client() -> Iterator[httpx.Client]:
-    with httpx.Client(verify=TRUSTED, timeout=HANGS_AFTER_S) as client:
-        yield client
-
-
-def api_url(server: Server) -> str:
-    return f"https://localhost:{server.api_port}"
-
-
 # ---- Both listeners
 
 
-def test_every_address_is_https_and_a_client_that_verifies_reaches_it(
-    server: Server, client: httpx.Client
-) -> None:
-    api, checkout = api_url(server), f"https://localhost:{server.checkout_port}"
-    for line in (f"API         {api}\n", f"Checkout    {checkout}\n", f"{api}/_emulator\n"):
-        assert line in server.banner
-    [ready] = server.stderr_path.parent.glob("ready.json")
-    assert json.loads(ready.read_text())["api"] == api
-    assert json.loads(ready.read_text())["checkout"] == checkout
-    created = client.post(f"{api}/v1/payments", json=order(), headers=headers())
-    assert created.status_code == 201
-    assert created.json()["checkout_url"].startswith(f"{checkout}/c/")
-    assert 'data-testid="simulation"' in client.get(created.json()["checkout_url"]).text
-    assert client.get(f"{api}/_emulator/").json()["api"] == f"{api}/v1"
+def test_every_address_is_https_and_a_client_that_verifies_reaches_it(tmp_path: Path) -> None:
+    ready = tmp_path / "ready.json"
+    with (
+        serving(*TLS, "--ready-file", str(ready), logs=tmp_path) as server,
+        httpx.Client(verify=TRUSTED, timeout=HANGS_AFTER_S) as client,
+    ):
+        api, checkout = (f"https://localhost:{p}" for p in (server.api_port, server.checkout_port))
+        for line in (f"API         {api}\n", f"Checkout    {checkout}\n", f"{api}/_emulator\n"):
+            assert line in server.banner
+        assert json.loads(ready.read_text())["api"] == api
+        assert json.loads(ready.read_text())["checkout"] == checkout
+        created = client.post(f"{api}/v1/payments", json=order(), headers=headers())
+        assert created.status_code == 201
+        assert created.json()["checkout_url"].startswith(f"{checkout}/c/")
+        assert 'data-testid="simulation"' in client.get(created.json()["checkout_url"]).text
+        assert client.get(f"{api}/_emulator/").json()["api"] == f"{api}/v1"
 
 
 def plain(port: int) -> socket.socket:
@@ -71,7 +55,6 @@ def plain(port: int) -> socket.socket:
 
 
 def encrypted(port: int) -> ssl.SSLSocket:
-    """A connection that has verified the certificate."""
     return TRUSTED.wrap_socket(plain(port), server_hostname="localhost")
 
 
@@ -114,7 +97,11 @@ MISTAKES = [
     ("--tls-cert good --tls-key none", "--tls-key: cannot read '{}': No such file or directory"),
     ("--tls-cert good --tls-key text", f"--tls-key: {NO_PEM}PRIVATE KEY-----"),
     ("--tls-cert good --tls-key encrypted.key", "--tls-key: the key in '{}' has a passphrase"),
-    ("--tls-cert good --tls-key other.key", "--tls-key: the key in '{}' does not fit the certifi"),
+    (
+        "--tls-cert good --tls-key other.key",
+        f"--tls-key: the key in '{{}}' does not fit the certificate in '{CERTIFICATE}' (key values"
+        " mismatch); name a certificate and its",
+    ),
     ("--webhook-ca none", "--webhook-ca: cannot read '{}': No such file or directory"),
     ("--webhook-ca text", f"--webhook-ca: {NO_PEM}CERTIFICATE-----"),
     ("--webhook-ca broken", "--webhook-ca: found an invalid certificate in '{}'"),
@@ -129,8 +116,3 @@ def test_a_mistake_is_one_line(arguments: str, message: str, files: Path) -> Non
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith(f"payments-emulator: {message.format(options[-1])}")
     assert ended.stderr.count("\n") == 1
-
-
-def test_an_unfitting_pair_is_explained_with_both_files(files: Path) -> None:
-    with pytest.raises(Exception, match=r"\(key values mismatch\); name a certificate and its"):
-        check_pair(CERTIFICATE, str(files / "other.key"))
