@@ -23,7 +23,7 @@ from emulator.scenarios.payment_rules import (
 )
 from emulator.scenarios.script import SCRIPT, SCRIPT_STEP, STEP, step_schema
 from emulator.scenarios.values import Json, List, Scenario, Step, VariantKind
-from emulator.scenarios.webhook_faults import WEBHOOK_RULE, WEBHOOK_THEN, WEBHOOKS
+from emulator.scenarios.webhook_faults import WEBHOOK_THEN, WEBHOOKS
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./:@?=&%+-]*(?<!:)|[0-9.]+(?:ms|s|m|h|d)", re.ASCII)
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
@@ -122,7 +122,6 @@ outcome_rule_json = OUTCOME_RULE.write
 expiry_rule_json = EXPIRY_RULE.write
 checkout_rule_json = CHECKOUT_RULE.write
 fault_rule_json = FAULT_RULE.write
-webhook_rule_json = WEBHOOK_RULE.write
 delivery_fault_json = WEBHOOK_THEN.write
 step_json = SCRIPT_STEP.write
 

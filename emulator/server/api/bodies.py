@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -87,19 +87,12 @@ async def read_source(
     Raises ClientDisconnect, InvalidRequest.
     """
     raw = await read_body(headers, receive)
-    declared = headers.get(b"content-type", b"").decode("latin-1").lower()
-    media_type, *parameters = declared.split(";")
-    if takes_yaml and media_type.strip() in YAML_TYPES:
-        check_charset(parameters)
+    declared = headers.get(b"content-type", b"" if takes_yaml else None)
+    if check_content_type(declared, takes_yaml=takes_yaml) in YAML_TYPES:
         try:
             return YamlBody(text=raw.decode())
         except UnicodeDecodeError:
             raise errors.InvalidRequestBody("The request body is not UTF-8.") from None
-    if takes_yaml and media_type.strip() != _JSON_TYPE:
-        raise errors.UnsupportedContentType(
-            f"The Content-Type must be application/yaml or {_JSON_TYPE} (got {received(declared)})."
-        )
-    check_content_type(headers.get(b"content-type"))
     members, repeated = decode_body(raw, headers)
     return YamlBody(text=_as_yaml(raw.decode()), members=members, repeated=repeated)
 
@@ -138,29 +131,32 @@ async def read_body(
         message = await receive()
 
 
-def check_content_type(value: bytes | None) -> None:
-    """Raises UnsupportedContentType unless it is JSON in UTF-8 (contract, section 4)."""
+def check_content_type(value: bytes | None, *, takes_yaml: bool = False) -> str:
+    """The media type: JSON in UTF-8 (contract, section 4), or YAML if `takes_yaml`.
+
+    Raises UnsupportedContentType.
+    """
     if value == b"application/json":
-        return
+        return _JSON_TYPE
     if value is None:
         raise errors.UnsupportedContentType(
             "The request needs the header 'Content-Type: application/json'."
         )
-    media_type, *parameters = value.decode("latin-1").lower().split(";")
-    if media_type.strip() != _JSON_TYPE:
+    declared = value.decode("latin-1")
+    media_type, *parameters = (part.strip() for part in declared.lower().split(";"))
+    if media_type != _JSON_TYPE and not (takes_yaml and media_type in YAML_TYPES):
+        accepted = f"application/yaml or {_JSON_TYPE}" if takes_yaml else _JSON_TYPE
         raise errors.UnsupportedContentType(
-            f"The Content-Type must be application/json (got {received(value.decode('latin-1'))})."
+            f"The Content-Type must be {accepted} (got {received(declared)})."
         )
-    check_charset(parameters)
-
-
-def check_charset(parameters: Iterable[str]) -> None:
-    """Raises UnsupportedContentType for the parameter of another charset than UTF-8."""
     for parameter in parameters:
-        name, _, charset = parameter.strip().partition("=")
-        if name.strip() == "charset" and charset.strip().strip('"') not in ("utf-8", "utf8"):
-            shown = received(charset.strip().strip('"'))
-            raise errors.UnsupportedContentType(f"The charset must be UTF-8 (got {shown}).")
+        name, _, charset = parameter.partition("=")
+        charset = charset.strip().strip('"')
+        if name.strip() == "charset" and charset not in ("utf-8", "utf8"):
+            raise errors.UnsupportedContentType(
+                f"The charset must be UTF-8 (got {received(charset)})."
+            )
+    return media_type
 
 
 def check_size(length: int, max_bytes: int = MAX_BODY_BYTES) -> None:

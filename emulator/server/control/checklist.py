@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from emulator.domain.errors import UnknownEndpoint
 from emulator.server.control.calls import Call
-from emulator.server.control.resources import operation
+from emulator.server.control.resources import operation, shown
 from emulator.server.control.types import EndpointId
 from emulator.server.engine.accounts.checklist import ItemResult, judge_owner
 from emulator.server.engine.accounts.checklist_items import ITEMS, MAX_EVIDENCE
@@ -24,7 +24,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
     """What shows the result of an item."""
 
     ids: Annotated[
-        list[str],
+        tuple[str, ...],
         doc(
             "The identifiers of requests and deliveries; of a payment where there are none.",
             ["req_hpcSRFDABu6WYquXIXwoYGit"],
@@ -70,12 +70,11 @@ async def get_checklist(call: Call, query: ChecklistQuery) -> Checklist:
     )
     return Checklist(
         [
-            ChecklistItem(
-                id=item.id,
-                title=item.title,
+            shown(
+                ChecklistItem,
+                item,
                 result=result,
-                evidence=[Evidence(ids=list(ids), seen=seen) for _, ids, seen in findings],
-                exercise=item.exercise,
+                evidence=[shown(Evidence, finding) for finding in findings],
             )
             for item, result, findings in judged
         ]

@@ -56,105 +56,6 @@ class Cause(Struct, frozen=True):
     request: Annotated[types.RequestId, doc("The request.")] | UnsetType = UNSET
 
 
-def customer_actions(detail: PaymentDetail) -> Iterator[tuple[Instant, str, Event | None]]:
-    """The actions of the customer, each with the first event that it caused."""
-    submitted = ""
-    for each in detail.actions:
-        event = _first_event(detail, each)
-        match each.detail:
-            case Paid(method=submitted, phone=phone, bank=bank):
-                account = phone or BANKS.get(bank or "", bank)
-                text = f"pays with {_title(submitted)} {account or ''}".rstrip()
-            case Answered(answer=answer):
-                words = answer.replace("_", " ").replace("pin", "PIN")
-                text = f"answers {_place(submitted)}: {words}"
-            case Cancelled(fails=fails):
-                text = "cancels on the page"
-                event = event if fails else None
-            case _:
-                continue
-        yield each.at, text, event
-
-
-def _first_event(detail: PaymentDetail, action: PerformedAction) -> Event | None:
-    """The first event of the payment that the action caused, or the next one."""
-    return next((event for event in detail.timeline if event.position >= action.event), None)
-
-
-def causes(detail: PaymentDetail) -> Iterator[tuple[Cause, str]]:
-    """The cause of each event of the timeline, also in words."""
-    actions: dict[int, tuple[PaymentAction, Instant]] = {}
-    for each in detail.actions:
-        done, caused = each.detail, _first_event(detail, each)
-        # After a cancel that did not fail the payment, it stayed pending.
-        if caused is not None and not (isinstance(done, Cancelled) and not done.fails):
-            actions[caused.position] = done, each.at
-    submitted: tuple[Paid, Instant] | None = None
-    is_pending = False
-    for event in detail.timeline:
-        action, at = actions.get(event.position, (None, event.at))
-        if isinstance(action, Paid):
-            submitted = action, at
-        if action is not None:
-            by = CauseKind.CONTROL if action.by_control else CauseKind.CUSTOMER
-            yield Cause(by), _action_text(action, submitted[0].method if submitted else "")
-        elif event.is_creation:
-            yield Cause(CauseKind.REQUEST, request=event.request_id or UNSET), "the shop created it"
-        else:
-            has_expired = is_pending and event.status is Status.EXPIRED
-            is_step = submitted is not None and _has_step(*submitted, event)
-            cause = _scheduled_cause(
-                detail, event, None if has_expired and not is_step else submitted
-            )
-            yield cause
-        if event.is_failed_attempt or isinstance(action, Transitioned):
-            submitted = None
-        is_pending = event.status is Status.PENDING
-
-
-def _has_step(paid: Paid, at: Instant, event: Event) -> bool:
-    """Whether the outcome of a submit has this expiry as a step."""
-    steps = paid.steps or ()
-    return any((at + step.after_ms, step.status) == (event.at, event.status) for step in steps)
-
-
-def _action_text(action: PaymentAction, method: str) -> str:
-    match action:
-        case Paid():
-            return f"the customer submitted {_title(method)}"
-        case Answered():
-            return f"the customer answered {_place(method)}"
-        case Cancelled():
-            return "the customer cancelled on the page"
-        case Transitioned():
-            return "a call of the control API"
-
-
-def _scheduled_cause(
-    detail: PaymentDetail, event: Event, submitted: tuple[Paid, Instant] | None
-) -> tuple[Cause, str]:
-    """The cause of an event after which time or a rule decided."""
-    schedule, payment = Cause(CauseKind.SCHEDULE), detail.payment
-    if submitted is None and event.status is not Status.EXPIRED:
-        return Cause(CauseKind.CUSTOMER), "the customer of another client"
-    if submitted is None:
-        return schedule, f"no payment within {span_text(payment.expires_at - payment.created_at)}"
-    paid, at = submitted
-    if paid.steps is None:
-        return schedule, f"no answer for {span_text(event.at - at)}"
-    scenario, rule = paid.scenario or UNSET, paid.number or UNSET
-    text = f"scenario {scenario}, rule {rule}" if scenario else "a scenario"
-    return Cause(CauseKind.SCENARIO, scenario=scenario, rule=rule), text
-
-
-def _title(method: str) -> str:
-    return METHODS[method].title if method in METHODS else method
-
-
-def _place(method: str) -> str:
-    return "at the bank" if method == BANK_TRANSFER else "on the phone"
-
-
 class TimelineEntry(Struct, frozen=True):
     """A change of the status.
 
@@ -222,6 +123,104 @@ class PaymentDetailJson(Struct, frozen=True):
     scheduled: Annotated[list[Scheduled], doc("The scheduled changes and attempts, soonest first.")]
 
 
+def customer_actions(owner: Owner, detail: PaymentDetail) -> Iterator[CustomerAction]:
+    """The actions of the customer, each with the first event that it caused."""
+    submitted = ""
+    for each in detail.actions:
+        event = _first_event(detail, each)
+        match each.detail:
+            case Paid(method=submitted, phone=phone, bank=bank):
+                account = phone or BANKS.get(bank or "", bank)
+                text = f"pays with {_title(submitted)} {account or ''}".rstrip()
+            case Answered(answer=answer):
+                words = answer.replace("_", " ").replace("pin", "PIN")
+                text = f"answers {_place(submitted)}: {words}"
+            case Cancelled(fails=fails):
+                text = "cancels on the page"
+                event = event if fails else None
+            case _:
+                continue
+        yield shown(CustomerAction, each, text=text, event=event and owner.event_id(event))
+
+
+def _first_event(detail: PaymentDetail, action: PerformedAction) -> Event | None:
+    """The first event of the payment that the action caused, or the next one."""
+    return next((event for event in detail.timeline if event.position >= action.event), None)
+
+
+def causes(detail: PaymentDetail) -> Iterator[tuple[Cause, str]]:
+    """The cause of each event of the timeline, also in words."""
+    actions: dict[int, tuple[PaymentAction, Instant]] = {}
+    for each in detail.actions:
+        done, caused = each.detail, _first_event(detail, each)
+        # After a cancel that did not fail the payment, it stayed pending.
+        if caused is not None and not (isinstance(done, Cancelled) and not done.fails):
+            actions[caused.position] = done, each.at
+    submitted: tuple[Paid, Instant] | None = None
+    is_pending = False
+    for event in detail.timeline:
+        action, at = actions.get(event.position, (None, event.at))
+        if isinstance(action, Paid):
+            submitted = action, at
+        if action is not None:
+            by = CauseKind.CONTROL if action.by_control else CauseKind.CUSTOMER
+            yield Cause(by), _action_text(action, submitted[0].method if submitted else "")
+        elif event.is_creation:
+            yield Cause(CauseKind.REQUEST, request=event.request_id or UNSET), "the shop created it"
+        else:
+            has_expired = is_pending and event.status is Status.EXPIRED
+            is_step = submitted is not None and _has_step(*submitted, event)
+            yield _scheduled_cause(
+                detail, event, None if has_expired and not is_step else submitted
+            )
+        if event.is_failed_attempt or isinstance(action, Transitioned):
+            submitted = None
+        is_pending = event.status is Status.PENDING
+
+
+def _has_step(paid: Paid, at: Instant, event: Event) -> bool:
+    """Whether the outcome of a submit has this expiry as a step."""
+    steps = paid.steps or ()
+    return any((at + step.after_ms, step.status) == (event.at, event.status) for step in steps)
+
+
+def _action_text(action: PaymentAction, method: str) -> str:
+    match action:
+        case Paid():
+            return f"the customer submitted {_title(method)}"
+        case Answered():
+            return f"the customer answered {_place(method)}"
+        case Cancelled():
+            return "the customer cancelled on the page"
+        case Transitioned():
+            return "a call of the control API"
+
+
+def _scheduled_cause(
+    detail: PaymentDetail, event: Event, submitted: tuple[Paid, Instant] | None
+) -> tuple[Cause, str]:
+    """The cause of an event after which time or a rule decided."""
+    schedule, payment = Cause(CauseKind.SCHEDULE), detail.payment
+    if submitted is None and event.status is not Status.EXPIRED:
+        return Cause(CauseKind.CUSTOMER), "the customer of another client"
+    if submitted is None:
+        return schedule, f"no payment within {span_text(payment.expires_at - payment.created_at)}"
+    paid, at = submitted
+    if paid.steps is None:
+        return schedule, f"no answer for {span_text(event.at - at)}"
+    scenario, rule = paid.scenario or UNSET, paid.number or UNSET
+    text = f"scenario {scenario}, rule {rule}" if scenario else "a scenario"
+    return Cause(CauseKind.SCENARIO, scenario=scenario, rule=rule), text
+
+
+def _title(method: str) -> str:
+    return METHODS[method].title if method in METHODS else method
+
+
+def _place(method: str) -> str:
+    return "at the bank" if method == BANK_TRANSFER else "on the phone"
+
+
 def payment_text(_: Call, payment: Payment) -> types.PaymentText:
     return msgspec.Raw(payment_json(payment))
 
@@ -241,14 +240,12 @@ async def get_payment(call: Call, payment_id: str) -> PaymentDetailJson:
     """Retrieve a payment with its details.
 
     Returns a payment with the data that `/v1` does not return: the failure reason, the phone or
-    bank, the scheduled changes, and the timeline. Each change in `timeline` has
-    `cause: {by, scenario?, rule?, request?}`; `by` is `request`, `customer`, `control`, `scenario`
-    or `schedule`.
+    bank, the scheduled changes, and the timeline, each of whose changes has a `cause`.
     """
     owner = call.owner
     detail = await call.engine.history.detail(owner, payment_id)
     payment = detail.payment
-    scheduled = [_scheduled(due, payment) for due in detail.scheduled]
+    scheduled = [_scheduled(due, payment.id) for due in detail.scheduled]
     scenario = owner.account.scenario_of(payment.position)
     return shown(
         PaymentDetailJson,
@@ -261,10 +258,7 @@ async def get_payment(call: Call, payment_id: str) -> PaymentDetailJson:
             _timeline_entry(owner, event, *cause)
             for event, cause in zip(detail.timeline, causes(detail), strict=True)
         ],
-        actions=[
-            CustomerAction(at=format_instant(at), text=text, event=event and owner.event_id(event))
-            for at, text, event in customer_actions(detail)
-        ],
+        actions=[*customer_actions(owner, detail)],
         next=scheduled[0] if scheduled else None,
         scheduled=scheduled,
     )
@@ -277,16 +271,12 @@ def _timeline_entry(owner: Owner, event: Event, cause: Cause, text: str) -> Time
     )
 
 
-def _scheduled(due: Timer | ComingAttempt, payment: Payment) -> ScheduledChange | ScheduledAttempt:
+def _scheduled(due: Timer | ComingAttempt, payment: str) -> ScheduledChange | ScheduledAttempt:
     at = format_instant(due.due_at)
     if isinstance(due, ComingAttempt):
-        return ScheduledAttempt(
-            at=at,
-            kind=ATTEMPT,
-            payment=payment.id,
-            delivery=due.delivery_id,
-            event_type=due.event_type,
-        )
-    return ScheduledChange(
-        at=at, kind=due.kind, payment=payment.id, status=due.change.to, reason=due.change.reason
+        named = {"kind": ATTEMPT, "payment": payment, "delivery": due.delivery_id}
+        return shown(ScheduledAttempt, due, at=at, **named)
+    change = due.change
+    return shown(
+        ScheduledChange, due, at=at, payment=payment, status=change.to, reason=change.reason
     )

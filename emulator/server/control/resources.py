@@ -247,7 +247,7 @@ def _page_type(name: str, item: Any, text: str, *, is_paged: bool) -> Any:
     return defstruct(name, members, frozen=True, namespace={"__doc__": text})
 
 
-def shown(kind: type[StructT], source: object, **others: object) -> StructT:
+def shown(kind: type[StructT], source: object, /, **others: object) -> StructT:
     """A struct of the attributes of a value, except its `others`; instants become texts."""
     for name in kind.__struct_fields__:
         if name not in others:

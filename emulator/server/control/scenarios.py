@@ -118,16 +118,12 @@ async def _summaries(call: Call) -> list[ScenarioSummary]:
 
 async def _scenario(call: Call, name: str) -> ScenarioJson:
     listed = call.account.rules.listed_as(name)
-    scenario = listed.scenario
-    return ScenarioJson(
-        **asdict(_summary(listed, await call.engine.scenarios.uses(call.account))),
-        outcomes=[scenario_file.outcome_rule_json(rule) for rule in scenario.outcomes],
-        expiry=[scenario_file.expiry_rule_json(rule) for rule in scenario.expiry],
-        checkout=[scenario_file.checkout_rule_json(rule) for rule in scenario.checkout],
-        faults=[scenario_file.fault_rule_json(rule) for rule in scenario.faults],
-        webhooks=[scenario_file.webhook_rule_json(rule) for rule in scenario.webhooks],
-        script=[scenario_file.step_json(step) for step in scenario.script],
-    )
+    written = {
+        section: key.kind.write(getattr(listed.scenario, section))
+        for section, key in scenario_file.SECTIONS.items()
+    }
+    summary = _summary(listed, await call.engine.scenarios.uses(call.account))
+    return ScenarioJson(**asdict(summary), **written)
 
 
 _SCENARIO = Kind(
