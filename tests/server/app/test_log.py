@@ -20,7 +20,6 @@ from tests.server.api.calls import get, post
 from tests.world import LIVE_KEY, TEST_KEY, World, order, world
 
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-PIPE_BYTES = 4_096
 # Their lines of some 50 characters are more than the pipe holds.
 REQUESTS = 300
 
@@ -29,7 +28,7 @@ def test_a_server_whose_log_is_not_read_responds_and_ends(tmp_path: Path) -> Non
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDWR)
-    fcntl.fcntl(reading, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    fcntl.fcntl(reading, fcntl.F_SETPIPE_SZ, 4_096)
     command = ("/bin/sh", "-c", f'exec "$@" 2>"{pipe}"', "sh", sys.executable, "-m", "emulator")
     with serving(logs=tmp_path, command=command) as server:
         with closing(server.connection()) as connection:
