@@ -40,16 +40,8 @@ def banner(app: Application) -> str:
         members = {line.name.lower().replace(" ", "_"): line.value for line in lines}
         at_ms = app.engine.wall.system_ms()
         return json_line(at_ms, "info", title, **members, test_numbers=numbers) + "\n"
-    return _blocks(
-        [title],
-        _named(addresses),
-        _named(keys),
-        _test_numbers(numbers, settings),
-        _named(state),
-    )
-
-
-def _blocks(*blocks: list[str]) -> str:
+    numbered = _test_numbers(numbers, settings)
+    blocks = [[title], _named(addresses), _named(keys), numbered, _named(state)]
     return "".join("\n".join(block) + "\n\n" for block in blocks if block)
 
 
@@ -60,13 +52,10 @@ def _named(lines: Iterable[Fact]) -> list[str]:
 def _addresses(settings: Settings) -> list[Fact]:
     api = settings.local_url(settings.port)
     checkout, public = settings.local_url(settings.checkout_port), settings.checkout_url
+    pages = f"{public}  (listens at {checkout})" if public else checkout
     return [
         Fact("API", api, api),
-        Fact(
-            "Checkout",
-            f"{public}  (listens at {checkout})" if public else checkout,
-            public or checkout,
-        ),
+        Fact("Checkout", pages, public or checkout),
         Fact("Control API", f"{api}/_emulator", f"{api}/_emulator"),
         Fact("Open", f"{api}/  in a browser", f"{api}/"),
     ]
@@ -74,10 +63,8 @@ def _addresses(settings: Settings) -> list[Fact]:
 
 def _keys(account: Account) -> list[Fact]:
     test_key, live_key = _shown(account.profile.test_key), _shown(account.profile.live_key)
-    return [
-        Fact("Test key", test_key, test_key),
-        Fact("Live key", f"{live_key}  (its payments are also simulated)", live_key),
-    ]
+    live = f"{live_key}  (its payments are also simulated)"
+    return [Fact("Test key", test_key, test_key), Fact("Live key", live, live_key)]
 
 
 def _shown(key: str) -> str:
@@ -88,21 +75,18 @@ def _test_numbers(numbers: Mapping[str, Mapping[str, str]], settings: Settings) 
     """A line for each outcome, with the numbers of the methods."""
     if not numbers:
         return []
-    methods = [
-        method
-        for method in settings.methods
-        if any(method in phones for phones in numbers.values())
-    ]
+    used = {method for phones in numbers.values() for method in phones}
+    methods = [method for method in settings.methods if method in used]
     width = max(map(len, numbers))
-    head = "  ".join(f"{method:<13}" for method in methods)
-    return [
-        f"  {'Test numbers':<{width + 2}}  {head}".rstrip(),
-        *(
-            f"    {outcome:<{width}}  "
-            + "  ".join(f"{phones.get(method, ''):<13}" for method in methods).rstrip()
-            for outcome, phones in numbers.items()
-        ),
-    ]
+
+    def row(title: str, cells: Iterable[str]) -> str:
+        return f"{title}  {'  '.join(f'{cell:<13}' for cell in cells)}".rstrip()
+
+    rows = (
+        row(f"    {outcome:<{width}}", [phones.get(method, "") for method in methods])
+        for outcome, phones in numbers.items()
+    )
+    return [row(f"  {'Test numbers':<{width + 2}}", methods), *rows]
 
 
 def _state(account: Account, settings: Settings) -> list[Fact]:
@@ -116,16 +100,14 @@ def _state(account: Account, settings: Settings) -> list[Fact]:
         clock_text = f"{now} and running at {rate} times the speed of real time"
     else:
         clock_text = f"{now} and running, not the real time" if clock.offset_ms else "real"
-    has_variants = settings.vary != VARY_OFF
+    variants = [] if settings.vary == VARY_OFF else [settings.vary]
+    database = settings.database
+    kept = "in memory, lost at the end" if database == IN_MEMORY else database
     return [
         Fact("Clock", clock_text, {"now": now, "frozen": clock.is_frozen, "rate": rate}),
         Fact("Seed", "random" if account.seed is None else str(account.seed), account.seed),
-        *([Fact("Variants", settings.vary, settings.vary)] if has_variants else []),
-        Fact(
-            "Database",
-            "in memory, lost at the end" if settings.database == IN_MEMORY else settings.database,
-            settings.database,
-        ),
+        *(Fact("Variants", vary, vary) for vary in variants),
+        Fact("Database", kept, database),
     ]
 
 
@@ -147,23 +129,18 @@ def _webhooks(account: Account, settings: Settings) -> list[Fact]:
 def _switched_on(settings: Settings) -> list[Fact]:
     """The options that are not at their defaults; a value that is false is left out."""
     limit, form = settings.rate_limit, settings.webhook_format
+    files = ", ".join(settings.scenarios)
+    rate = (
+        ""
+        if limit is None
+        else f"{limit.requests} requests in {whole_duration_text(limit.period_ms)}"
+    )
     lines = [
-        Fact(
-            "Scenarios",
-            f"{', '.join(settings.scenarios)}, before the built-in ones",
-            settings.scenarios,
-        ),
+        Fact("Scenarios", f"{files}, before the built-in ones", settings.scenarios),
         Fact("Format", f"{form}, of new webhook endpoints", form != STANDARD_WEBHOOKS and form),
         Fact("Strict", "refuses what is otherwise tolerated with a warning", settings.strict),
         Fact("Accounts", "an unknown test_ key becomes a new one", settings.auto_provision),
         Fact("Redirects", "http:// is accepted on local names", settings.allow_http_localhost),
-        Fact(
-            "Rate limit",
-            ""
-            if limit is None
-            else f"{limit.requests} requests in {whole_duration_text(limit.period_ms)},"
-            " per account and mode",
-            limit and limit._asdict(),
-        ),
+        Fact("Rate limit", rate, limit and limit._asdict()),
     ]
     return [line for line in lines if line.value]

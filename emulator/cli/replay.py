@@ -1,9 +1,7 @@
 """The commands `replay`, which plays scripts, and `record`, which creates them."""
 
 import sys
-from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from shutil import get_terminal_size
 
@@ -39,31 +37,16 @@ from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import RECORDING
 from emulator.scenarios.entries import Problem, ScenarioError, noted
 from emulator.scenarios.runner.case_runner import ACCOUNT_SETTINGS, RunContext
-from emulator.scenarios.runner.results import Case, CaseResult
 from emulator.scenarios.webhook_form_file import load_webhook_form
 from emulator.server.app.server import private_emulator
 from emulator.settings import Settings
 from emulator.tools.replay import report as reports
-from emulator.tools.replay.cases import play_all, read_cases
+from emulator.tools.replay.cases import Cases, play_all, read_cases
 from emulator.tools.replay.console import Printer, coverage_lines, note_lines, summary_line
 from emulator.tools.replay.coverage import coverage_of
 
 # The beginning of every checkout_url of a private emulator, whatever its real port.
 _CHECKOUT_URL = "http://127.0.0.1:8081"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayOptions:
-    """The options of a run; without a URL it starts a private emulator."""
-
-    url: str | None
-    key: str | None
-    settings: Settings
-    is_verbose: bool
-    junit: Path | None
-    report: Path | None
-    shows_coverage: bool
-    fail_under: float | None
 
 
 @click.command()
@@ -112,7 +95,10 @@ def replay(
     webhook_format: str | None,
     coverage: bool,
     fail_under: float | None,
-    **others: object,
+    *,
+    junit: Path | None,
+    report: Path | None,
+    is_verbose: bool,
 ) -> int:
     """Run the scripts of scenario files.
 
@@ -122,24 +108,33 @@ def replay(
     if key is not None and url is None:
         cli_error("flag --key: expected --url")
     check_key("--key", key)
-    options = ReplayOptions(
-        url=None if url is None else base_url("--url", url),
-        key=key,
-        settings=_settings(url, webhook_format),
-        shows_coverage=(
-            coverage or fail_under is not None or any(Path(path).is_dir() for path in paths)
-        ),
-        fail_under=fail_under,
-        **others,  # type: ignore[arg-type]  # click has validated their types
-    )
-
+    given = None if url is None else base_url("--url", url)
+    settings = _settings(url, webhook_format)
     problems, forms = list[Problem](), frozenset[WebhookForm]()
     with noted(problems):
         forms |= {load_webhook_form(webhook_format)} if webhook_format is not None else set()
     found = read_cases([Path(path) for path in paths], forms)
     if problems or found.problems:
         raise ScenarioError([*problems, *found.problems])
-    return ReplayRun(options, found.cases, skipped=found.skipped).run()
+    run = _Run(found, shows_steps=is_verbose or len(found.cases) == 1)
+    shows_coverage = coverage or any(Path(path).is_dir() for path in paths)
+
+    def end() -> int:
+        """Print and write the results of the cases that have ended."""
+        code = run.print_results(fail_under, shows_coverage=shows_coverage)
+        write_file("--junit", junit, run.junit)
+        write_file("--report", report, run.report)
+        if run.print_error is not None:
+            raise run.print_error
+        return code
+
+    try:
+        run_loop(lambda: run.play(given, key, settings))
+    except KeyboardInterrupt:
+        if run.printer.results:
+            end()
+        raise
+    return end()
 
 
 @click.command()
@@ -154,85 +149,55 @@ def record(url: str, key: str | None) -> None:
     write(call_emulator(url, key, lambda emulator: emulator.call(RECORDING)))
 
 
-class ReplayRun:
-    """A run of `replay`, from the first case to the exit code."""
+class _Run:
+    """The cases of a run, and what is printed and written of them."""
 
-    def __init__(self, options: ReplayOptions, cases: Sequence[Case], *, skipped: int) -> None:
-        self._options = options
-        self._print_error: UserError | None = None
-        self._cases = cases
-        self._skipped = skipped
+    def __init__(self, found: Cases, *, shows_steps: bool) -> None:
+        self.print_error: UserError | None = None
+        self._found = found
         self._wall: SystemClock = RealClock()
+        self._started_ms = self._wall.monotonic_ms()
         self._paint = console_paint()
-        self._printer = Printer(
-            self._print,
-            self._paint,
-            shows_steps=options.is_verbose or len(cases) == 1,
-            width=get_terminal_size().columns if is_interactive(sys.stdout) else None,
-        )
+        width = get_terminal_size().columns if is_interactive(sys.stdout) else None
+        self.printer = Printer(self._print, self._paint, shows_steps=shows_steps, width=width)
 
-    def run(self) -> int:
-        started_ms = self._wall.monotonic_ms()
-        try:
-            run_loop(self._play)
-        except KeyboardInterrupt:
-            if self._printer.results:
-                self._end(started_ms)
-            raise
-        return self._end(started_ms)
-
-    def _end(self, started_ms: float) -> int:
-        """Print and write the results of the cases that have ended; return the exit code."""
-        results = self._printer.results
-        duration_ms = self._wall.monotonic_ms() - started_ms
-        code = self._print_results(results)
-        self._write_files(results, duration_ms)
-        if self._print_error is not None:
-            raise self._print_error
-        return code
-
-    def _print(self, text: str) -> None:
-        """Print, and keep an error until the files, which may be all the user needs, exist."""
-        try:
-            write_unescaped(as_printed(text))
-        except UserError as error:
-            self._print_error = error
-
-    async def _play(self) -> None:
-        options = self._options
-        given = None if options.url is None else nullcontext(options.url)
+    async def play(self, url: str | None, key: str | None, settings: Settings) -> None:
         async with (
-            given or private_emulator(options.settings) as url,
-            EmulatorClient(BaseUrl.parse(url)) as client,
+            private_emulator(settings) if url is None else nullcontext(url) as address,
+            EmulatorClient(BaseUrl.parse(address)) as client,
         ):
-            context = RunContext(
-                client=client,
-                is_private=options.url is None,
-                wall=self._wall,
-                key=options.key,
-            )
-            printer = self._printer
-            await play_all(self._cases, context, printer.step_played, printer.case_ended)
+            context = RunContext(client=client, is_private=url is None, wall=self._wall, key=key)
+            printer = self.printer
+            await play_all(self._found.cases, context, printer.step_played, printer.case_ended)
 
-    def _print_results(self, results: Sequence[CaseResult]) -> int:
+    def print_results(self, minimum: float | None, *, shows_coverage: bool) -> int:
         """Return the exit code."""
-        self._printer.print_failures()
+        results = self.printer.results
+        self.printer.print_failures()
         coverage = coverage_of(result.trace for result in results)
-        summary = summary_line(results, self._skipped, len(self._cases) - len(results))
+        summary = summary_line(results, self._found.skipped, len(self._found.cases) - len(results))
         lines = ["", summary, *map(escape_controls, note_lines(results))]
-        if self._options.shows_coverage:
+        if shows_coverage or minimum is not None:
             lines += ["", *coverage_lines(coverage, self._paint)]
-        minimum = self._options.fail_under
         is_too_low = minimum is not None and coverage.percent < minimum
         if is_too_low:
             lines += ["", f"The coverage is under the {minimum:g} % that --fail-under asks for."]
         self._print("".join(f"{line}\n" for line in lines))
         return int(is_too_low or not all(result.has_passed for result in results))
 
-    def _write_files(self, results: Sequence[CaseResult], duration_ms: float) -> None:
-        junit, report = self._options.junit, self._options.report
-        write_file("--junit", junit, lambda: reports.junit(results, duration_ms=duration_ms))
-        write_file("--report", report, lambda: reports.report(results, skipped=self._skipped))
+    def junit(self) -> bytes:
+        duration_ms = self._wall.monotonic_ms() - self._started_ms
+        return reports.junit(self.printer.results, duration_ms=duration_ms)
+
+    def report(self) -> bytes:
+        return reports.report(self.printer.results, skipped=self._found.skipped)
+
+    def _print(self, text: str) -> None:
+        """Print, and keep an error until the files, which may be all the user needs, exist."""
+        try:
+            write_unescaped(as_printed(text))
+        except UserError as error:
+            self.print_error = error
 
 
 def _settings(url: str | None, webhook_format: str | None) -> Settings:

@@ -3,7 +3,6 @@
 import re
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -41,36 +40,6 @@ _HAS_DRIFTED = 1
 _IS_INCOMPLETE = 2
 # The paths of the contract begin with it: a base URL that ends with it contains it twice.
 _VERSION = re.compile(r"/v1(?:/payments)?/*$", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyOptions:
-    """The options of a run."""
-
-    base_url: str
-    key: str
-    other_key: str | None
-    accepted: frozenset[str]
-
-
-class VerifyProgress:
-    """A line of a terminal that shows the current check, or that the command waits after a 429."""
-
-    def __init__(self, show: Callable[[str], None]) -> None:
-        self._show = show
-        self._check = ""
-
-    def checked(self, done: int, total: int) -> None:
-        self._check = f"check {done} of {total}" if done < total else ""
-        self._show(self._check)
-
-    def waiting(self, seconds: int) -> None:
-        """Show the length of a wait; 0 ends it."""
-        self._show(f"waiting {seconds} s: the service said 429" if seconds else self._check)
-
-    def end(self) -> None:
-        """Leave an empty line for the next output."""
-        self._show("")
 
 
 @click.command()
@@ -122,17 +91,13 @@ def verify(
     _check_service_key("--key", key)
     if other_key is not None:
         _check_service_key("--other-key", other_key)
-    options = VerifyOptions(
-        base_url=base,
-        key=key,
-        other_key=other_key,
-        accepted=_accepted(accepted),
-    )
+    clauses = _accepted(accepted)
     if key == other_key:
         cli_error("flag --other-key: this is the key of --key; expected one of another account")
-
-    progress = VerifyProgress(ProgressLine().show)
-    return _end(run_comparison(options, wall=RealClock(), progress=progress), **files)
+    comparison = run_comparison(
+        base, (key, other_key), clauses, wall=RealClock(), show=ProgressLine().show
+    )
+    return _end(comparison, **files)
 
 
 def _recorded_comparison(
@@ -149,24 +114,40 @@ def _recorded_comparison(
 
 
 def run_comparison(
-    options: VerifyOptions, *, wall: SystemClock, progress: VerifyProgress
+    url: str,
+    keys: tuple[str, str | None],
+    accepted: frozenset[str],
+    *,
+    wall: SystemClock,
+    show: Callable[[str], None],
 ) -> Comparison:
-    """Run all checks. Raises UserError if the server cannot be compared."""
+    """Run all checks; show the current one, and waits after a 429.
+
+    Raises UserError if the server cannot be compared.
+    """
+    check = ""
+
+    def checked(done: int, total: int) -> None:
+        nonlocal check
+        check = f"check {done} of {total}" if done < total else ""
+        show(check)
+
+    def waiting(seconds: int) -> None:
+        show(f"waiting {seconds} s: the service said 429" if seconds else check)
 
     async def run() -> Comparison:
-        async with HttpTransport(options.base_url) as transport:
-            client = ServiceClient(transport, wall=wall, report_wait=progress.waiting)
+        async with HttpTransport(url) as transport:
+            client = ServiceClient(transport, wall=wall, report_wait=waiting)
+            session = Session(client, key=keys[0], other_key=keys[1])
+            began_at = wall.now_ms()
             return await compare(
-                Session(client, key=options.key, other_key=options.other_key),
-                began_at=wall.now_ms(),
-                accepted=options.accepted,
-                report_progress=progress.checked,
+                session, began_at=began_at, accepted=accepted, report_progress=checked
             )
 
     try:
         return run_loop(run)
     finally:
-        progress.end()
+        show("")
 
 
 def _end(comparison: Comparison, *, json: Path | None, report: Path | None) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.cli.verify import VerifyOptions, VerifyProgress, run_comparison
+from emulator.cli.verify import run_comparison
 from emulator.domain.clauses import CLAUSES
 from tests.cli.invocation import (
     invoke,
@@ -124,14 +124,9 @@ def test_a_drift_counts_also_in_an_incomplete_comparison(server: Server) -> None
 @pytest.mark.deep
 def test_the_progress_shows_checks_and_waits(server: Server) -> None:
     written: list[str] = []
-    options = VerifyOptions(
-        base_url=url(server),
-        key=limited_key(server, nth=5, retry_after_s=12),
-        other_key=None,
-        accepted=frozenset(),
-    )
+    keys = limited_key(server, nth=5, retry_after_s=12), None
     clock = ImpatientClock(ManualClock())
-    comparison = run_comparison(options, wall=clock, progress=VerifyProgress(written.append))
+    comparison = run_comparison(url(server), keys, frozenset(), wall=clock, show=written.append)
     assert comparison.refusal is None
     lines = [text.removeprefix("\r\x1b[K") for text in written]
     place = lines.index("waiting 12 s: the service said 429")
