@@ -130,17 +130,13 @@ def _switched_on(settings: Settings) -> list[Fact]:
     """The options that are not at their defaults; a value that is false is left out."""
     limit, form = settings.rate_limit, settings.webhook_format
     files = ", ".join(settings.scenarios)
-    rate = (
-        ""
-        if limit is None
-        else f"{limit.requests} requests in {whole_duration_text(limit.period_ms)}"
-    )
+    rate = limit and f"{limit.requests} requests in {whole_duration_text(limit.period_ms)}"
     lines = [
         Fact("Scenarios", f"{files}, before the built-in ones", settings.scenarios),
         Fact("Format", f"{form}, of new webhook endpoints", form != STANDARD_WEBHOOKS and form),
         Fact("Strict", "refuses what is otherwise tolerated with a warning", settings.strict),
         Fact("Accounts", "an unknown test_ key becomes a new one", settings.auto_provision),
         Fact("Redirects", "http:// is accepted on local names", settings.allow_http_localhost),
-        Fact("Rate limit", rate, limit and limit._asdict()),
+        Fact("Rate limit", f"{rate}, per account and mode", limit and limit._asdict()),
     ]
     return [line for line in lines if line.value]

@@ -23,8 +23,7 @@ from emulator.domain.payment_methods import (
     methods_of_phone,
     normalise_phone,
 )
-from emulator.files import MapNode
-from emulator.scenarios.entries import Entry, listed, read_text, whole_number
+from emulator.scenarios.entries import Entry, hint_nearest, listed, read_text, text_of
 from emulator.scenarios.kinds import (
     Duration,
     JsonSchema,
@@ -42,17 +41,20 @@ from emulator.scenarios.mappings import (
     Key,
     MappingOf,
     Members,
+    OrMapping,
     implies,
     is_given,
     is_one_of,
     needs_one,
 )
-from emulator.scenarios.values import AmountRange, Json, When
+from emulator.scenarios.values import AmountRange, When
 
 # Any identifier: which methods exist is configuration, so an unknown one is no mistake here.
 METHOD_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 PAYMENT_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]{0,63}", re.ASCII)
 MAX_TIMES = 1_000_000
+# Each comparison takes as long as a thousand look-ups.
+_MAX_COMPARED_NAMES = 50
 
 R = TypeVar("R")
 
@@ -94,40 +96,32 @@ class Phone(Kind[str]):
 PHONE = Phone()
 
 
-class PaymentName(Kind[str]):
+class PaymentName(Text):
     """The name of a payment that a step before has created."""
 
     def read(self, entry: Entry) -> str | None:
-        name = read_text(entry)
-        if name is None:
-            return None
-        context = entry.context
-        problem = context.names.problem_with(name, has_hint=not context.are_many)
-        if problem is not None:
-            entry.note(problem)
-            return None
-        return name
-
-    def schema(self) -> JsonSchema:
-        return {"type": "string", "pattern": f"^{PAYMENT_NAME_PATTERN.pattern}$"}
-
-
-class NewPaymentName(PaymentName):
-    """The name that later steps use for a payment."""
-
-    def read(self, entry: Entry) -> str | None:
-        name = read_text(entry)
-        if name is None:
-            return None
-        # A malformed name too, so that the steps that use it are not noted as well.
-        entry.context.names.add(name)
-        if PAYMENT_NAME_PATTERN.fullmatch(name):
+        name, context = read_text(entry, self.expected), entry.context
+        if name is None or name in context.names:
             return name
-        entry.refuse("1 to 64 lower-case letters, digits, - and _, a letter first")
+        hint = "" if context.names else "; 'create: {as: …}' gives a name"
+        if not context.are_many:
+            hint = hint or hint_nearest(name, sorted(context.names)[:_MAX_COMPARED_NAMES])
+        entry.note(f"no payment is called {name!r} before this step{hint}")
         return None
 
 
-PAYMENT_NAME = PaymentName()
+class NewPaymentName(Text):
+    """The name that later steps use for a payment."""
+
+    def read(self, entry: Entry) -> str | None:
+        # A malformed name too, so that the steps that use it are not noted as well.
+        entry.context.names.update(filter(None, [text_of(entry)]))
+        return super().read(entry)
+
+
+_NAME_FORM = "1 to 64 lower-case letters, digits, - and _, a letter first"
+NEW_PAYMENT_NAME = NewPaymentName(PAYMENT_NAME_PATTERN, expected=_NAME_FORM)
+PAYMENT_NAME = PaymentName(PAYMENT_NAME_PATTERN, expected="the name of a payment")
 
 
 TEXT_OR_NULL = OrNull(Text())
@@ -233,24 +227,12 @@ AMOUNT_RANGE = MappingOf(
 )
 
 
-class _Amount(Kind[AmountRange]):
-    """An amount, or a range of amounts."""
-
-    def read(self, entry: Entry) -> AmountRange | None:
-        if isinstance(entry.node, MapNode):
-            return AMOUNT_RANGE.read(entry)
-        # The message for a list or a text has both forms; that for a number has the limits.
-        if whole_number(entry.node) is None:
-            entry.refuse("an amount in ETB cents, or {gte: …, lte: …}")
-            return None
-        amount_minor = AMOUNT_MINOR.read(entry)
-        return None if amount_minor is None else AmountRange(gte=amount_minor, lte=amount_minor)
-
-    def schema(self) -> JsonSchema:
-        return {"anyOf": [AMOUNT_MINOR.schema(), AMOUNT_RANGE.schema()]}
-
-    def write(self, value: AmountRange) -> Json:
-        return value.gte if value.gte == value.lte else AMOUNT_RANGE.write(value)
+_AMOUNT = OrMapping(
+    AMOUNT_RANGE,
+    WholeNumber(at_most=MAX_AMOUNT_MINOR, or_else=" in ETB cents, or {gte: …, lte: …}"),
+    lambda amount_minor: AmountRange(gte=amount_minor, lte=amount_minor),
+    lambda amounts: amounts.gte if amounts.gte == amounts.lte else None,
+)
 
 
 def mode_key(description: str) -> Key:
@@ -281,7 +263,7 @@ WHEN = MappingOf(
         "phone": Key(PHONE, "The submitted phone number, in any form; never matches in `expiry`."),
         "bank": Key(BANK, "The chosen bank; never matches in `expiry`."),
         "amount": Key(
-            _Amount(), "The amount, or a range of amounts. A range has `gte`, `lte` or both."
+            _AMOUNT, "The amount, or a range of amounts. A range has `gte`, `lte` or both."
         ),
         "metadata": Key(
             PairsOf(Text()),

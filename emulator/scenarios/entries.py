@@ -25,8 +25,6 @@ _WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,20})", re.ASCII)
 _DECIMAL_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _MAX_LABEL_CHARACTERS = 64
 _BOOLEANS = {"true": True, "false": False}
-# Each comparison takes as long as a thousand look-ups.
-_MAX_COMPARED_NAMES = 50
 _MAX_MESSAGE_CHARACTERS = 300
 # The search for the nearest word takes as long as reading a hundred lines.
 MAX_WITH_HINTS = 200
@@ -157,41 +155,23 @@ def hint_nearest(word: str, known: Iterable[str]) -> str:
     return "" if nearest is None else f"; did you mean '{nearest}'?"
 
 
-class PaymentNames:
-    """The names that steps can use; a later payment of a name replaces the earlier one."""
-
-    def __init__(self) -> None:
-        self._names: set[str] = set()
-
-    def add(self, name: str) -> None:
-        self._names.add(name)
-
-    def add_from(self, node: Node) -> None:
-        """Add the names that a step would have given if it could be read."""
-        for key, value in node.pairs if isinstance(node, MapNode) else ():
-            if isinstance(key, ScalarNode) and key.text == "as" and isinstance(value, ScalarNode):
-                self.add(value.text)
-
-    def problem_with(self, name: str, *, has_hint: bool) -> str | None:
-        """Why no payment has this name, or None where one has it."""
-        if name in self._names:
-            return None
-        hint = "" if self._names else "; 'create: {as: …}' gives a name"
-        if has_hint:
-            hint = hint or hint_nearest(name, sorted(self._names)[:_MAX_COMPARED_NAMES])
-        return f"no payment is called {name!r} before this step{hint}"
-
-
 class FileContext(Notes):
     """The problems of one file, and the state of its script up to the step that is being read.
 
-    Its webhook faults must be possible in each of `forms`.
+    Its webhook faults must be possible in each of `forms`. `names` are the payments that steps can
+    use; a later payment of a name replaces the earlier one.
     """
 
     def __init__(self, source: str, forms: Collection[WebhookForm] = ()) -> None:
         super().__init__(source)
         self.forms = forms
-        self.names = PaymentNames()
+        self.names: set[str] = set()
+
+    def add_names_of(self, node: Node) -> None:
+        """Add the names that a step would have given if it could be read."""
+        for key, value in node.pairs if isinstance(node, MapNode) else ():
+            if isinstance(key, ScalarNode) and key.text == "as" and isinstance(value, ScalarNode):
+                self.names.add(value.text)
 
 
 class Entry(NamedTuple):
@@ -308,12 +288,12 @@ def read_items(entry: Entry, expected: str, item_label: str) -> list[Entry] | No
     return [Entry(node=node, label=item_label, context=entry.context) for node in entry.node.items]
 
 
-def read_text(entry: Entry) -> str | None:
+def read_text(entry: Entry, expected: str = "text") -> str | None:
     node = entry.node
     if isinstance(node, ScalarNode) and node.kind is ScalarKind.TEXT:
         return node.text
     if not isinstance(node, ScalarNode) or node.kind is ScalarKind.NULL:
-        entry.refuse("text")
+        entry.refuse(expected)
         return None
     kind = "octal number" if re.fullmatch("0[0-7_]+", node.text) else node.kind.name.lower()
     text = node.text[:_MAX_LABEL_CHARACTERS]

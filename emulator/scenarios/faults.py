@@ -5,6 +5,7 @@ A fault type is a FaultType here and an entry in TYPES.
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 
@@ -23,7 +24,7 @@ from emulator.files import ScalarNode
 from emulator.scenarios.conditions import TIMES, check_times, list_of_rules, mode_key, rule_keys
 from emulator.scenarios.entries import Entry, decimal_number, listed, whole_number
 from emulator.scenarios.fault_types import FaultMapping, FaultType, Settings
-from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, Text, WholeNumber, Word
+from emulator.scenarios.kinds import Boolean, Duration, Scalar, Text, WholeNumber, Word
 from emulator.scenarios.mappings import (
     DeclaredRule,
     Key,
@@ -48,29 +49,21 @@ ANY_REQUEST = "any"
 _AFTER_COMMIT = {"properties": {"point": {"const": Point.AFTER_COMMIT.value}}}
 
 
-class RetryAfter(Kind[int]):
+def _retry_after_s(node: ScalarNode) -> int | None:
     """Seconds, as a number or as a duration."""
-
-    def read(self, entry: Entry) -> int | None:
-        seconds = whole_number(entry.node)
-        if seconds is None and isinstance(entry.node, ScalarNode):
-            seconds = _whole_seconds(entry.node.text)
-        if seconds is not None and 1 <= seconds <= MAX_RETRY_AFTER_S:
-            return seconds
-        entry.refuse(f"whole seconds from 1 to {MAX_RETRY_AFTER_S:,}, such as 30 or 30s")
-        return None
-
-    def schema(self) -> JsonSchema:
-        duration = Duration(at_least=1_000, at_most=MAX_RETRY_AFTER_S * 1_000, in_seconds=True)
-        return {"anyOf": [WholeNumber(at_most=MAX_RETRY_AFTER_S).schema(), duration.schema()]}
+    seconds, rest_ms = whole_number(node), 0
+    if seconds is None:
+        with suppress(ValueError):
+            seconds, rest_ms = divmod(parse_duration_ms(node.text), 1_000)
+    return seconds if seconds in range(1, MAX_RETRY_AFTER_S + 1) and rest_ms == 0 else None
 
 
-def _whole_seconds(text: str) -> int | None:
-    try:
-        seconds, rest_ms = divmod(parse_duration_ms(text), 1_000)
-    except ValueError:
-        return None
-    return seconds if rest_ms == 0 else None
+_SECONDS = Duration(at_least=1_000, at_most=MAX_RETRY_AFTER_S * 1_000, in_seconds=True)
+RETRY_AFTER = Scalar(
+    _retry_after_s,
+    f"whole seconds from 1 to {MAX_RETRY_AFTER_S:,}, such as 30 or 30s",
+    {"anyOf": [WholeNumber(at_most=MAX_RETRY_AFTER_S).schema(), _SECONDS.schema()]},
+)
 
 
 def _error_response(settings: Settings) -> dict[str, object]:
@@ -86,7 +79,7 @@ STATUS = FaultType(
             "The response has this status, and the contract's error object for it.",
         ),
         "retry_after": Key(
-            RetryAfter(),
+            RETRY_AFTER,
             "The seconds of the header `Retry-After`; needs `status`.",
             default_text=f"{RETRY_AFTER_S} for {RATE_LIMITED}, else none",
         ),
@@ -218,17 +211,10 @@ class _Request(Word[str]):
         return None if word == ANY_REQUEST else word
 
 
-class _Chance(Kind[float]):
-    def read(self, entry: Entry) -> float | None:
-        whole = whole_number(entry.node)
-        chance = decimal_number(entry.node) if whole is None else float(whole)
-        if chance is not None and 0 < chance <= 1:
-            return chance
-        entry.refuse("a number above 0 and at most 1, such as 0.3")
-        return None
-
-    def schema(self) -> JsonSchema:
-        return {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+def _chance(node: ScalarNode) -> float | None:
+    whole = whole_number(node)
+    chance = decimal_number(node) if whole is None else float(whole)
+    return chance if chance is not None and 0 < chance <= 1 else None
 
 
 def _check_counts(members: Members) -> None:
@@ -241,6 +227,11 @@ def _check_counts(members: Members) -> None:
 
 
 _COUNT = WholeNumber(at_most=MAX_REQUESTS)
+_CHANCE = Scalar(
+    _chance,
+    "a number above 0 and at most 1, such as 0.3",
+    {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+)
 FAULT_WHEN = MappingOf(
     FaultWhen,
     {
@@ -254,7 +245,7 @@ FAULT_WHEN = MappingOf(
         "every": Key(
             _COUNT, "Every nth request: `every: 3` matches the third request, the sixth and so on."
         ),
-        "chance": Key(_Chance(), "Each request with this probability. The seed decides."),
+        "chance": Key(_CHANCE, "Each request with this probability. The seed decides."),
         **TIMES,
     },
     check_times,

@@ -77,7 +77,7 @@ class Text(Kind[str]):
         accepts: Callable[[str], bool] | None = None,
     ) -> None:
         self._pattern = pattern
-        self._expected = expected
+        self.expected = expected
         self._examples = examples
         self._accepts = accepts
 
@@ -88,7 +88,7 @@ class Text(Kind[str]):
         is_of_form = self._pattern is None or self._pattern.fullmatch(text) is not None
         if is_of_form and (self._accepts is None or self._accepts(text)):
             return text
-        entry.refuse(self._expected, "" if self._accepts else hint_nearest(text, self._examples))
+        entry.refuse(self.expected, "" if self._accepts else hint_nearest(text, self._examples))
         return None
 
     def schema(self) -> JsonSchema:
@@ -117,6 +117,26 @@ def _is_pattern(text: str) -> bool:
     return len(text) <= MAX_PATTERN_CHARACTERS and not pattern.search("")
 
 
+class Scalar(Kind[T]):
+    """A scalar for which `parse` returns a value; `expected` describes those in messages."""
+
+    def __init__(
+        self, parse: Callable[[ScalarNode], T | None], expected: str, schema: JsonSchema
+    ) -> None:
+        self._parse = parse
+        self._expected = expected
+        self._schema = schema
+
+    def read(self, entry: Entry) -> T | None:
+        value = self._parse(entry.node) if isinstance(entry.node, ScalarNode) else None
+        if value is None:
+            entry.refuse(self._expected)
+        return value
+
+    def schema(self) -> JsonSchema:
+        return self._schema
+
+
 class Boolean(Kind[bool]):
     def read(self, entry: Entry) -> bool | None:
         value = boolean(entry.node)
@@ -129,9 +149,12 @@ class Boolean(Kind[bool]):
 
 
 class WholeNumber(Kind[int]):
-    def __init__(self, *, at_least: int = 1, at_most: int) -> None:
+    """A whole number within limits; `or_else` says in messages what else is accepted."""
+
+    def __init__(self, *, at_least: int = 1, at_most: int, or_else: str = "") -> None:
         self.at_least = at_least
         self.at_most = at_most
+        self._expected = f"a whole number from {at_least:,} to {at_most:,}{or_else}"
 
     def read(self, entry: Entry) -> int | None:
         number = whole_number(entry.node)
@@ -139,7 +162,7 @@ class WholeNumber(Kind[int]):
             return number
         digits = text_of(entry) or ""
         hint = _unquoted(entry, digits) if digits.isdecimal() else ""
-        entry.refuse(f"a whole number from {self.at_least:,} to {self.at_most:,}", hint)
+        entry.refuse(self._expected, hint)
         return None
 
     def schema(self) -> JsonSchema:

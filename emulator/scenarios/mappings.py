@@ -13,6 +13,7 @@ from emulator.scenarios.entries import Entry, is_empty, listed, note_unknown_key
 from emulator.scenarios.kinds import Boolean, JsonSchema, Kind
 from emulator.scenarios.values import Json
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -175,6 +176,38 @@ class MappingOf(Kind[T]):
             if name in self._required or member != self._defaults[name]:
                 written[name] = self.keys[name].kind.write(member)
         return written
+
+
+class OrMapping(Kind[T]):
+    """A mapping, or its short form.
+
+    `make` is the value of a short form, and `shorten` the short form of a value, if it has one.
+    """
+
+    def __init__(
+        self,
+        mapping: MappingOf[T],
+        short: Kind[S],
+        make: Callable[[S], T],
+        shorten: Callable[[T], S | None],
+    ) -> None:
+        self._mapping = mapping
+        self._short = short
+        self._make = make
+        self._shorten = shorten
+
+    def read(self, entry: Entry) -> T | None:
+        if isinstance(entry.node, MapNode):
+            return self._mapping.read(entry)
+        short = self._short.read(entry)
+        return None if short is None else self._make(short)
+
+    def schema(self) -> JsonSchema:
+        return {"anyOf": [self._short.schema(), self._mapping.schema()]}
+
+    def write(self, value: T) -> Json:
+        short = self._shorten(value)
+        return self._mapping.write(value) if short is None else self._short.write(short)
 
 
 def is_given(key: str) -> JsonSchema:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from emulator.scenarios.entries import Entry, read_text, whole_number
 from emulator.scenarios.faults import FAULT_RULE, FAULTS
-from emulator.scenarios.kinds import Boolean, JsonSchema, Kind, Text, Word
+from emulator.scenarios.kinds import Boolean, JsonSchema, Scalar, Text, Word
 from emulator.scenarios.mappings import Key, MappingOf
 from emulator.scenarios.payment_rules import (
     CHECKOUT,
@@ -39,16 +39,11 @@ def is_scenario_name(text: str) -> bool:
     return NAME_PATTERN.fullmatch(text) is not None
 
 
-class _Version(Kind[int]):
-    def read(self, entry: Entry) -> int | None:
-        version = whole_number(entry.node)
-        if version == VERSION:
-            return version
-        entry.refuse(f"{VERSION}")
-        return None
-
-    def schema(self) -> JsonSchema:
-        return {"const": VERSION}
+_VERSION = Scalar(
+    lambda node: whole_number(node) if whole_number(node) == VERSION else None,
+    f"{VERSION}",
+    {"const": VERSION},
+)
 
 
 class _NameInAddress(Text):
@@ -74,7 +69,7 @@ SECTIONS = {
     "script": Key(SCRIPT, "A complete case for `replay`."),
 }
 VERSION_KEY = Key(
-    _Version(), "The version of this format.", required=f"the number {VERSION}", field=None
+    _VERSION, "The version of this format.", required=f"the number {VERSION}", field=None
 )
 FILE_KEYS = {
     "version": VERSION_KEY,

@@ -177,7 +177,7 @@ def _read_named(entry: Entry, name: str, key_entry: Entry, value: Entry) -> Step
         return None if fields is None else step_type.make(place=place, **fields)
     hint = hint_nearest(name, SCRIPT_STEPS) or f"; there are {listed(SCRIPT_STEPS, 'and')}"
     key_entry.note(f"there is no step {name!r}{hint}")
-    entry.context.names.add_from(value.node)
+    entry.context.add_names_of(value.node)
     return None
 
 
@@ -199,7 +199,7 @@ def _read_several(entry: Entry, pairs: Pairs) -> None:
             f"a step must have one name; if {stray!r} belongs to '{first}', indent it deeper"
         )
     for node in (entry.node, *(value.node for _, value in pairs.values())):
-        entry.context.names.add_from(node)
+        entry.context.add_names_of(node)
 
 
 SCRIPT_STEP = _ScriptStep()

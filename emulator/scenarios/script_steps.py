@@ -3,31 +3,44 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS, methods_of_phone
-from emulator.files import MapNode, ScalarNode
+from emulator.files import ScalarKind
 from emulator.scenarios import values
 from emulator.scenarios.conditions import (
     BANK,
     CREATE_MEMBERS,
     METHOD,
+    NEW_PAYMENT_NAME,
     PAYMENT_NAME,
+    PAYMENT_NAME_PATTERN,
     PHONE,
     REASON_RULE,
-    NewPaymentName,
+    PaymentName,
     as_given,
     payer_rule,
 )
-from emulator.scenarios.entries import Entry, hint_nearest, is_empty, listed, read_pairs, text_of
+from emulator.scenarios.entries import Entry, hint_nearest, listed, read_pairs, text_of
 from emulator.scenarios.faults import FAULT_RULE, LONE_FAULT_RULE
-from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, JsonValue, Kind, Text, Word
+from emulator.scenarios.kinds import (
+    Boolean,
+    Duration,
+    JsonSchema,
+    JsonValue,
+    Kind,
+    Scalar,
+    Text,
+    Word,
+)
 from emulator.scenarios.mappings import (
     DeclaredRule,
     Key,
     MappingOf,
     Members,
+    OrMapping,
     excludes,
     implies,
     is_one_of,
@@ -56,26 +69,10 @@ class StepType:
         return {"description": self.description, **self.kind.schema(), "examples": [self.example]}
 
 
-class NameOrMapping(Kind[Fields]):
+def name_or(mapping: MappingOf[Fields], or_else: str = "") -> Kind[Fields]:
     """The name of a payment alone is the short form of a mapping with the key `payment`."""
-
-    def __init__(self, mapping: MappingOf[Fields], expected: str) -> None:
-        self._mapping = mapping
-        self._expected = expected
-
-    def read(self, entry: Entry) -> Fields | None:
-        if isinstance(entry.node, MapNode):
-            return self._mapping.read(entry)
-        if text_of(entry) is None:
-            entry.refuse(self._expected)
-            return None
-        return {"payment": PAYMENT_NAME.read(entry)}
-
-    def schema(self) -> JsonSchema:
-        return {"anyOf": [PAYMENT_NAME.schema(), self._mapping.schema()]}
-
-    def write(self, value: Any) -> Json:
-        return value.payment or self._mapping.write(value)
+    kind = PaymentName(PAYMENT_NAME_PATTERN, expected=f"{PAYMENT_NAME.expected}{or_else}")
+    return OrMapping(mapping, kind, lambda name: {"payment": name}, attrgetter("payment"))
 
 
 NAMED = "The name that `create` gave the payment with `as`."
@@ -117,7 +114,7 @@ CREATE = _Create(
     dict,
     {
         "as": Key(
-            NewPaymentName(),
+            NEW_PAYMENT_NAME,
             "The name of the payment in later steps. A later `create` can use the name again.",
         ),
         **CREATE_MEMBERS,
@@ -141,22 +138,16 @@ RETRIEVE = MappingOf[Fields](
 )
 
 
-class _QueryValue(Kind[str]):
-    """Any scalar as it is written, since a script must be able to send wrong ones."""
-
-    def read(self, entry: Entry) -> str | None:
-        if isinstance(entry.node, ScalarNode) and not is_empty(entry):
-            return entry.node.text
-        hint = '; an empty text is written ""' if is_empty(entry) else ""
-        entry.refuse("text or a number", hint)
-        return None
-
-    def schema(self) -> JsonSchema:
-        return {"type": ["string", "number", "boolean"]}
+# As they are written, since a script must be able to send wrong ones.
+_QUERY_VALUE = Scalar[str](
+    lambda node: None if node.kind is ScalarKind.NULL else node.text,
+    'text or a number; an empty text is written ""',
+    {"type": ["string", "number", "boolean"]},
+)
 
 
 def _query(description: str) -> Key:
-    return as_given(description, _QueryValue())
+    return as_given(description, _QUERY_VALUE)
 
 
 class _List(MappingOf[Fields]):
@@ -189,7 +180,7 @@ REQUEST_STEPS = {
     ),
     "retrieve": StepType(
         values.Retrieve,
-        NameOrMapping(RETRIEVE, "the name of a payment, or {id: …}"),
+        name_or(RETRIEVE, ", or {id: …}"),
         "Retrieves a payment. A name alone is the short form of `payment`.",
         "order",
     ),
@@ -326,7 +317,7 @@ ACTION_STEPS = {
     ),
     "cancel": StepType(
         values.Cancel,
-        NameOrMapping(MappingOf(dict, {"payment": PAYMENT}), "the name of a payment"),
+        name_or(MappingOf(dict, {"payment": PAYMENT})),
         "Presses the cancel button of the page. A name alone is the short form of `payment`.",
         "order",
     ),

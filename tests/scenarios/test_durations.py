@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jsonschema_rs import Draft202012Validator
 
 from emulator.domain.durations import MAX_DURATION_MS, UNIT_MS, parse_duration_ms
-from emulator.scenarios.faults import RetryAfter
+from emulator.scenarios.faults import RETRY_AFTER
 from emulator.scenarios.kinds import Duration
 
 LIMITS = [
@@ -52,7 +52,7 @@ def test_the_schema_has_the_limits_of_the_reader(low_ms: int, high_ms: int) -> N
 
 
 def test_a_schema_of_whole_seconds_permits_only_these() -> None:
-    schema: dict[str, Any] = RetryAfter().schema()["anyOf"][1]
+    schema: dict[str, Any] = RETRY_AFTER.schema()["anyOf"][1]
     validator = Draft202012Validator(schema)
     for text in [
         *texts(1_000, 86_400_000),

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from emulator.domain.hosts import ACCEPTED_URL
-from emulator.files import ListNode, MapNode
+from emulator.files import ListNode
 from emulator.files.yaml_tree import read_tree
 from emulator.http.addresses import is_web_url
 from emulator.scenarios.entries import (
@@ -36,7 +36,7 @@ from emulator.scenarios.kinds import (
     Word,
 )
 from emulator.scenarios.loader import file_text, read_document
-from emulator.scenarios.mappings import Key, MappingOf, Members, excludes, needs_one
+from emulator.scenarios.mappings import Key, MappingOf, Members, OrMapping, excludes, needs_one
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION_KEY
 from emulator.scenarios.values import Json
 from emulator.tools.explore.anomalies import ANOMALY_BY_NAME
@@ -77,26 +77,15 @@ def path_kind(or_else: str = "") -> Text:
     return Text(JSON_PATH, expected=expected, examples=["$.id"], accepts=bool)
 
 
-class ValueKind(Kind[ResponseValue]):
+def value_kind(**more: Key) -> Kind[ResponseValue]:
     """A path, or a mapping that says where a response has a value."""
-
-    def __init__(self, **more: Key) -> None:
-        keys = {"path": PATH_KEY, "header": _HEADER_KEY, "match": MATCH_KEY, **more}
-        rules = (needs_one(*keys), excludes("header", "path"))
-        self._mapping = MappingOf(ResponseValue, keys, *rules)
-        self._path = path_kind(f", or a mapping with {listed(map(repr, [*keys][1:]), 'or')}")
-
-    def read(self, entry: Entry) -> ResponseValue | None:
-        if isinstance(entry.node, MapNode):
-            return self._mapping.read(entry)
-        path = self._path.read(entry)
-        return None if path is None else ResponseValue(path=path)
-
-    def schema(self) -> JsonSchema:
-        return {"anyOf": [self._path.schema(), self._mapping.schema()]}
-
-    def write(self, value: ResponseValue) -> Json:
-        return value.path if value == ResponseValue(path=value.path) else self._mapping.write(value)
+    keys = {"path": PATH_KEY, "header": _HEADER_KEY, "match": MATCH_KEY, **more}
+    return OrMapping(
+        MappingOf(ResponseValue, keys, needs_one(*keys), excludes("header", "path")),
+        path_kind(f", or a mapping with {listed(map(repr, [*keys][1:]), 'or')}"),
+        lambda path: ResponseValue(path=path),
+        lambda value: value.path if value == ResponseValue(path=value.path) else None,
+    )
 
 
 _HEADER_NAME = Text(
@@ -107,7 +96,7 @@ _HEADER_NAME = Text(
 PATH_KEY = Key(path_kind(), "The path of the value in the JSON of the response.")
 _HEADER_KEY = Key(_HEADER_NAME, "The header that has the value.")
 MATCH_KEY = Key(Pattern(), "A regular expression; its first group, if it has one, is the value.")
-VALUE = ValueKind()
+VALUE = value_kind()
 _PLACE, _ONE_PLACE = {"path": PATH_KEY, "match": MATCH_KEY}, needs_one("path", "match")
 _VALUES = ListOf(JsonValue(), "a list of values", "an entry of in")
 _IN_TEXT = "The values for which the condition is true."
@@ -220,7 +209,7 @@ _ANOMALY = Text(
 _ANOMALIES = ListOf(_ANOMALY, "a list of anomalies", "an entry of anomalies")
 _PATHS = ListOf(path_kind(), "a list of paths", "an entry of ignore")
 _COUNTS = ListOf(path_kind(), "a list of paths", "an entry of once")
-_ORDER = ValueKind(payment=Key(path_kind(), "The path of the value in the payment."))
+_ORDER = value_kind(payment=Key(path_kind(), "The path of the value in the payment."))
 _CONTENT = {
     "json": Key(JsonValue(), "The JSON body.", default_text="no body"),
     "form": Key(PairsOf(Text()), "The fields of a form.", default_text="no body"),
