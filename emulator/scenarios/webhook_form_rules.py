@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from string import ascii_letters, digits, hexdigits, printable, punctuation
 
+from emulator.domain.payment import ORDER_TERMS
 from emulator.domain.webhooks import (
     BODY_PLACEHOLDERS,
     METADATA_PREFIX,
@@ -24,10 +25,10 @@ _CHARACTERS = {
     "timestamp": digits,
     "event.timestamp": f"{_WORD}-:.+",
     **{name: f"{_WORD}-:.+" for name in BODY_PLACEHOLDERS if name.endswith("_at")},
+    **{f"payment.{name}": printable for name in ORDER_TERMS},
     **{name: _WORD + punctuation for name in BODY_PLACEHOLDERS if name.endswith("_url")},
     "payment.amount_birr": f"{digits}.",
     "payment": printable,
-    "payment.metadata": printable,
 }
 
 

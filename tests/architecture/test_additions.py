@@ -66,6 +66,6 @@ def test_a_payment_method_takes_four_files_and_may_share_its_first_digit(tmp_pat
     )
     replayed = run("replay", str(script), command=main)
     assert replayed.returncode == 0, replayed.stdout
-    sent = "from emulator.tools.verify.session import METHODS; print(*METHODS)"
+    sent = "from emulator.tools.verify.contract import METHODS; print(*METHODS)"
     verified = run(command=(sys.executable, "-c", f"{program}{sent}"))
     assert verified.stdout.split() == ["telebirr", "mpesa", "bank_transfer"]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from emulator.domain.payment import ORDER_TERMS
 from emulator.scenarios.conditions import WHEN
 from emulator.scenarios.faults import FAULT_THEN, FAULT_WHEN
 from emulator.scenarios.script import EXPECT, SCRIPT_STEPS
@@ -34,7 +35,7 @@ def test_the_cases_use_every_key_of_the_format(keys: Any) -> None:
 
 
 # Of the object, where any field stands for all.
-_FIELDS_LEFT_OUT = {"checkout_url", "success_url", "cancel_url"}
+_FIELDS_LEFT_OUT = {"checkout_url", *ORDER_TERMS}
 
 
 def _keys(value: Any) -> set[str]:

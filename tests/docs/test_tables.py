@@ -37,6 +37,7 @@ from emulator.settings import data_directory
 from tests.docs.document import CONTRIBUTING, README, REPOSITORY, pages, part, rows, text_of
 from tests.docs.generated import TABLES, generated, index
 from tests.docs.generated.action import with_versions
+from tests.docs.generated.helpers import HELPERS, with_texts
 from tests.server.engine.webhook_world import webhook_world
 
 WEBHOOKS = "docs/guides/webhooks.md"
@@ -55,6 +56,13 @@ def test_the_generated_tables_are_up_to_date() -> None:
     for (page, name), table in TABLES.items():
         message = f"{page}, {name}: run `python -m tests.docs`"
         assert generated(name, text_of(page)) == table(), message
+
+
+def test_the_helpers_have_the_texts_of_the_payment() -> None:
+    for page in HELPERS:
+        assert with_texts(page, text_of(page)) == text_of(page), (
+            f"{page}: run `python -m tests.docs`"
+        )
 
 
 def test_the_recipes_name_the_present_version() -> None:

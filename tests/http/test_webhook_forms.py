@@ -43,7 +43,7 @@ SECRETS = {
     SecretFormat.HEX: bytes(range(32)).hex(),
     SecretFormat.TEXT: "correct horse ባትሪ",
 }
-PAYMENT = {
+PAYMENT = dict.fromkeys(PAYMENT_MEMBERS, "a text") | {
     "id": "pay_1",
     "object": "payment",
     "amount": 15_000,

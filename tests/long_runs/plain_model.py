@@ -10,16 +10,13 @@ from typing import Any
 import yaml
 
 from emulator.domain.instants import format_instant
+from emulator.domain.payment import ORDER_TERMS
 from tests.cli.processes import REPOSITORY
 from tests.world import START_MS
 
 Json = dict[str, Any]
 METHODS = ("telebirr", "mpesa", "bank_transfer")
 STATUSES = ("pending", "processing", "completed", "failed", "expired", "refunded")
-MEMBERS = (
-    *("id", "object", "amount", "currency", "status", "method", "checkout_url", "success_url"),
-    *("cancel_url", "metadata", "created_at", "expires_at", "completed_at"),
-)
 ENABLED = ("banks", "mpesa-test-numbers", "telebirr-test-numbers")
 BANKS = ("walia_test", "gelada_test", "semien_test", "fidel_test")
 MINUTE_MS = 60_000
@@ -100,10 +97,19 @@ class Payment:
 
     def shown(self) -> Json:
         """The payment object."""
-        order, at = self.order, (self.created_at, self.expires_at, self.completed_at)
-        values = (self.id, "payment", order["amount"], "ETB", self.status, self.method, self.url)
-        urls = (order["success_url"], order["cancel_url"], order.get("metadata") or {})
-        return dict(zip(MEMBERS, (*values, *urls, *map(text, at)), strict=True))
+        return {
+            "id": self.id,
+            "object": "payment",
+            "amount": self.order["amount"],
+            "currency": "ETB",
+            "status": self.status,
+            "method": self.method,
+            "checkout_url": self.url,
+            **terms_of(self.order),
+            "created_at": text(self.created_at),
+            "expires_at": text(self.expires_at),
+            "completed_at": text(self.completed_at),
+        }
 
 
 @dataclass
@@ -292,10 +298,17 @@ def span_ms(duration: str) -> int:
 
 def fingerprint(order: Json) -> Json:
     """The parameters that a second request with an idempotency key must repeat."""
-    compared = {name: order[name] for name in ("amount", "success_url", "cancel_url")}
-    lasts = {"metadata": order.get("metadata") or {}, "expires_in": order.get("expires_in") or 1800}
-    compared |= {"colour": order.get("colour")}
-    return {**compared, **lasts, "methods": list(dict.fromkeys(order["methods"]))}
+    compared = {"amount": order["amount"], **terms_of(order), "colour": order.get("colour")}
+    compared |= {"expires_in": order.get("expires_in") or 1800}
+    return {**compared, "methods": list(dict.fromkeys(order["methods"]))}
+
+
+def terms_of(order: Json) -> Json:
+    """The members of a payment that its create call sets."""
+    return {
+        **{name: order.get(name) for name in ORDER_TERMS},
+        "metadata": order.get("metadata") or {},
+    }
 
 
 def normalised(phone: str | None, method: str | None = None) -> str:

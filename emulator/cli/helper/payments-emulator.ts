@@ -17,7 +17,9 @@ import { setTimeout as delay } from "node:timers/promises";
 export interface Payment {
   id: string; object: "payment"; amount: number; currency: string;
   status: "pending" | "processing" | "completed" | "failed" | "expired" | "refunded";
-  method: string | null; checkout_url: string; success_url: string; cancel_url: string;
+  method: string | null; checkout_url: string;
+  success_url: string;
+  cancel_url: string;
   metadata: Record<string, string>; created_at: string; expires_at: string; completed_at: string | null;
 }
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from emulator import ids
 from emulator.domain.accounts import mask_key
-from emulator.domain.instants import Instant, format_instant, parse_timestamp
+from emulator.domain.instants import Instant, format_instant
 from emulator.tools.verify.client import (
     JSON,
     CheckStopped,
@@ -21,48 +21,23 @@ from emulator.tools.verify.client import (
     ServiceRequest,
     ServiceResponse,
 )
-
-# The limits that the contract states, independent of the limits of the emulator.
-MIN_AMOUNT = 100
-CURRENCY = "ETB"
-# A real service need not know other methods of the emulator.
-METHODS = ("telebirr", "mpesa", "bank_transfer")
-MAX_PAIRS = 20
-DEFAULT_EXPIRES_IN_S = 1_800
-MAX_LIMIT = 100
-DEFAULT_LIMIT = 10
-# The contract does not show which parameters are required: these are, in the emulator.
-REQUIRED = ("amount", "currency", "methods", "success_url", "cancel_url")
-
+from emulator.tools.verify.contract import (
+    EXPIRES_IN_S,
+    MADE_BY,
+    MAX_LIMIT,
+    METHODS,
+    MIN_AMOUNT,
+    TEXTS,
+    Payment,
+    parse_instant,
+)
 
 PAYMENTS = "/v1/payments"
 _ROOT = "/v1/"
-# For a service that refuses the smallest amount of the contract.
-LARGER_AMOUNT = 1_000
-EXPIRES_IN_S = 600
-# For a service that refuses such a short expiry; different from the default.
-LONGER_EXPIRES_IN_S = 2_700
-MADE_BY = "payments-emulator verify"
 # The margin around the payments of this run: the rounding of bounds does not matter.
 MARGIN_MS = 2_000
 # A repeated beginning of a key is masked if it has at least this length.
 MIN_MASKED_CHARACTERS = 10
-
-# Addresses of a reserved domain, which name the program that created the payment.
-_SUCCESS_URL = "https://example.com/made-by-payments-emulator-verify?order=1&paid=yes"
-_CANCEL_URL = "https://example.com/made-by-payments-emulator-verify?order=1&paid=no"
-
-Payment = Mapping[str, Any]
-
-
-def parse_instant(value: object) -> Instant | None:
-    """Milliseconds since 1970; None for anything but an ISO 8601 timestamp with a time of day."""
-    if not isinstance(value, str) or "T" not in value.upper():
-        return None
-    try:
-        return parse_timestamp(value).floor
-    except ValueError:
-        return None
 
 
 def between(since: Instant, until: Instant) -> dict[str, str]:
@@ -199,8 +174,7 @@ class Session:
             "amount": self.amount,
             "currency": "ETB",
             "methods": [self.method],
-            "success_url": _SUCCESS_URL,
-            "cancel_url": _CANCEL_URL,
+            **TEXTS,
             "metadata": self.metadata(2),
             "expires_in": self.expires_in_s,
             **changes,

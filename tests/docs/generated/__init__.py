@@ -38,7 +38,10 @@ def generated(name: str, text: str) -> str:
 
 
 def regenerate() -> None:
-    """Write all tables into their pages, and the version into the recipes."""
+    """Write all tables into their pages, texts into the helpers, the version into the recipes."""
+    for page in helpers.HELPERS:
+        path = REPOSITORY / page
+        path.write_text(helpers.with_texts(page, path.read_text("utf-8")), encoding="utf-8")
     for (page, name), table in TABLES.items():
         path = REPOSITORY / page
         before, _, after = _parts(name, path.read_text(encoding="utf-8"))

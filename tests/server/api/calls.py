@@ -7,15 +7,13 @@ from typing import Any
 
 import httpx
 
+from emulator.tools.verify.contract import PARAMETERS
 from tests.world import TEST_KEY, World, headers, order
 
 PAYMENTS = "/v1/payments"
 JSON = "application/json"
 
-CREATE_PARAMS = (
-    *("amount", "currency", "methods", "success_url", "cancel_url"),
-    *("metadata", "idempotency_key", "expires_in"),
-)
+CREATE_PARAMS = tuple(PARAMETERS)
 QUERY_PARAMS = ("limit", "after", "status", "method", "created_gte", "created_lte")
 PARAMS = {*CREATE_PARAMS, *QUERY_PARAMS}
 # The codes of `/v1`, and the status of each.

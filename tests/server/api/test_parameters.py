@@ -8,10 +8,10 @@ import httpx
 import pytest
 
 from emulator.domain.clauses import CLAUSES, WARNINGS, clauses_of_code, tolerance_of
-from emulator.domain.payment import DEFAULT_EXPIRES_IN_S
+from emulator.domain.payment import DEFAULT_EXPIRES_IN_S, PAYMENT_MEMBERS
 from emulator.server.api.parameter_types import Parameter
 from emulator.server.api.parameters import CREATE, LIST
-from emulator.tools.verify import session as contract
+from emulator.tools.verify import contract
 from tests.server.api.calls import CODES, PAYMENTS, WARNING, ids, order_with, post, refusal, refused
 from tests.server.api.parameter_values import SLUGS, WRONG, values_of
 from tests.world import METHODS, World, headers, order, world
@@ -203,6 +203,8 @@ def test_the_tables_have_the_limits_that_the_contract_states() -> None:
     assert DEFAULT_EXPIRES_IN_S == contract.DEFAULT_EXPIRES_IN_S
     assert contract.METHODS == METHODS
     assert tuple(row.name for row in CREATE.rows if row.is_required) == contract.REQUIRED
+    assert tuple(contract.PARAMETERS) == CREATE.names
+    assert tuple(PAYMENT_MEMBERS) == contract.FIELDS
 
 
 def test_the_table_of_warnings_has_each_unusual_value() -> None:

@@ -1,7 +1,7 @@
 """Payments, events and effects as JSON (contract, section 2.1)."""
 
 import json
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -12,6 +12,7 @@ from emulator.domain.payment import (
     EVENT_TYPES,
     PAYMENT_MEMBERS,
     Event,
+    OrderTerms,
     Payment,
     Reason,
     Status,
@@ -22,16 +23,12 @@ from emulator.server.engine.state.wire import effect_json, event_json, payment_j
 from tests.domain.sample_payments import sample_payment
 from tests.world import METHODS, START_MS
 
-TEXT = st.text()
-
 
 @st.composite
 def payments(draw: st.DrawFn) -> tuple[Payment, dict[str, Any]]:
     terms = {
         "checkout_url": "http://127.0.0.1:8081/c/x",
-        "success_url": draw(TEXT),
-        "cancel_url": draw(TEXT),
-        "metadata": draw(st.dictionaries(TEXT, TEXT, max_size=20)),
+        **{name: draw(st.from_type(kind)) for name, kind in get_type_hints(OrderTerms).items()},
     }
     payment = sample_payment(
         draw(st.sampled_from(Status)),

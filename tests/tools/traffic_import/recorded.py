@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.domain.instants import format_instant
+from emulator.domain.payment import PAYMENT_MEMBERS
 from tests.world import START_MS, order
 
 HOST = "https://api.service.example"
@@ -18,20 +19,18 @@ def at(seconds: float) -> str:
 def payment(number: int = 1, **changes: Any) -> dict[str, Any]:
     """A payment as a service returns it; a member that is `...` is left out."""
     body = order()
-    members = {
+    members = dict.fromkeys(PAYMENT_MEMBERS) | {
         "id": f"pay_{number:024}",
         "object": "payment",
         "amount": body["amount"],
         "currency": "ETB",
         "status": "pending",
-        "method": None,
         "checkout_url": f"https://pay.service.example/c/{number}",
         "success_url": body["success_url"],
         "cancel_url": body["cancel_url"],
         "metadata": {},
         "created_at": at(0),
         "expires_at": at(1_800),
-        "completed_at": None,
         **changes,
     }
     return {name: value for name, value in members.items() if value is not ...}

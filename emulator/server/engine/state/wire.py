@@ -3,7 +3,7 @@
 `PaymentJson` is also the schema of the payment in the OpenAPI document.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -18,6 +18,7 @@ from emulator.domain.payment import (
     PAYMENT_MEMBERS,
     RETURN,
     Event,
+    OrderTerms,
     Payment,
     Reason,
     Status,
@@ -27,6 +28,7 @@ from emulator.server.openapi.declarations import doc, int64, refers_to
 
 SUCCESS_URL = "https://shop.example/orders/1042"
 CANCEL_URL = "https://shop.example/cart"
+_EXAMPLES = {"success_url": SUCCESS_URL, "cancel_url": CANCEL_URL}
 _CHECKOUT_URL = "http://127.0.0.1:8081/c/000001FXnjOasxbc3T6lG61rwPZf0Pqm"
 
 # Of any length: the contract names the prefix only.
@@ -37,9 +39,7 @@ AmountMinor = Annotated[int, int64(MIN_AMOUNT_MINOR, MAX_AMOUNT_MINOR, 15_000)]
 InstantText = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 
-class PaymentJson(Struct, frozen=True, kw_only=True):
-    """A single customer checkout."""
-
+class _Checkout(Struct, frozen=True):
     id: Annotated[PaymentId, doc(PAYMENT_MEMBERS["id"])]
     object: Annotated[str, doc(PAYMENT_MEMBERS["object"], enum=["payment"])]
     amount: Annotated[AmountMinor, doc(PAYMENT_MEMBERS["amount"])]
@@ -47,9 +47,26 @@ class PaymentJson(Struct, frozen=True, kw_only=True):
     status: Status
     method: str | None
     checkout_url: Annotated[str, doc(PAYMENT_MEMBERS["checkout_url"], _CHECKOUT_URL)]
-    success_url: Annotated[str, doc(PAYMENT_MEMBERS["success_url"], SUCCESS_URL)]
-    cancel_url: Annotated[str, doc(PAYMENT_MEMBERS["cancel_url"], CANCEL_URL)]
-    metadata: Annotated[Any, refers_to("Metadata")]
+
+
+def _term(name: str, kind: Any) -> tuple[str, Any]:
+    """The field of a member that a create call sets."""
+    if name == "metadata":
+        return name, Annotated[Any, refers_to("Metadata")]
+    return name, Annotated[kind, doc(PAYMENT_MEMBERS[name], _EXAMPLES.get(name))]
+
+
+_WithTerms: Any = msgspec.defstruct(
+    "_WithTerms",
+    [_term(*each) for each in get_type_hints(OrderTerms).items()],
+    bases=(_Checkout,),
+)
+
+
+# The members follow the order of the contract.
+class PaymentJson(_WithTerms):  # type: ignore[misc]
+    """A single customer checkout."""
+
     created_at: Annotated[InstantText, doc(PAYMENT_MEMBERS["created_at"])]
     expires_at: Annotated[
         InstantText, doc(PAYMENT_MEMBERS["expires_at"], "2026-01-01T00:30:00.000Z")

@@ -8,7 +8,6 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from emulator.domain.payment import PAYMENT_MEMBERS
 from emulator.tools.verify.checks.refusals import (
     ExpectedRefusal,
     expectation,
@@ -17,15 +16,9 @@ from emulator.tools.verify.checks.refusals import (
     unauthorised,
 )
 from emulator.tools.verify.client import CheckStopped, ServiceResponse, member_text
+from emulator.tools.verify.contract import FIELDS, MADE_BY, Payment, parse_instant
 from emulator.tools.verify.findings import Check, Findings, assumed, stated
-from emulator.tools.verify.session import (
-    MADE_BY,
-    MARGIN_MS,
-    Payment,
-    Session,
-    between,
-    parse_instant,
-)
+from emulator.tools.verify.session import MARGIN_MS, Session, between
 
 CHANGING_FIELDS = ("status", "method", "completed_at")
 """The fields that a customer, or time, may change between two requests.
@@ -58,7 +51,7 @@ class Views:
 
     @property
     def changing_fields(self) -> Sequence[str]:
-        return [*PAYMENT_MEMBERS] if self.created is None else CHANGING_FIELDS
+        return [*FIELDS] if self.created is None else CHANGING_FIELDS
 
 
 async def _each_view(session: Session) -> Findings:
@@ -117,10 +110,10 @@ async def _differences(
     changing = views.changing_fields
     before = views.listed if views.created is None else [views.created]
     if all(_are_same(changing, payment, views.retrieved) for payment in before):
-        return list(differences(views, [*PAYMENT_MEMBERS]))
+        return list(differences(views, [*FIELDS]))
     settled = await _settled(session, payment_id, views)
     found = [] if settled is None else list(differences(settled, changing))
-    return [*differences(views, [name for name in PAYMENT_MEMBERS if name not in changing]), *found]
+    return [*differences(views, [name for name in FIELDS if name not in changing]), *found]
 
 
 async def _settled(session: Session, payment_id: str, views: Views) -> Views | None:

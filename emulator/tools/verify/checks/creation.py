@@ -6,31 +6,28 @@ from collections.abc import Collection, Mapping
 from functools import partial
 
 from emulator.tools.verify.checks.objects import (
-    RETURNED_FIELDS,
     created,
     requested_fields,
     retried,
     returned_as_given,
     separate_checkouts,
 )
-from emulator.tools.verify.checks.refusals import (
-    ExpectedRefusal,
-    created_with,
-    expectation,
-)
+from emulator.tools.verify.checks.refusals import ExpectedRefusal, created_with, expectation
 from emulator.tools.verify.client import CheckStopped, ServiceResponse
-from emulator.tools.verify.findings import Check, Findings, assumed, stated
-from emulator.tools.verify.session import (
+from emulator.tools.verify.contract import (
     EXPIRES_IN_S,
     LARGER_AMOUNT,
     LONGER_EXPIRES_IN_S,
-    MADE_BY,
     MAX_PAIRS,
     METHODS,
     MIN_AMOUNT,
-    OwnPayment,
-    Session,
+    OTHER_VALUES,
+    PARAMETERS,
+    REQUIRED,
+    RETURNED_FIELDS,
 )
+from emulator.tools.verify.findings import Check, Findings, assumed, stated
+from emulator.tools.verify.session import OwnPayment, Session
 
 FEW_PAIRS = 2
 _KEY = "idempotency_key"
@@ -153,9 +150,10 @@ async def _difficult_values(session: Session) -> Findings:
 async def _required_parameters(session: Session) -> Findings:
     """Create a payment with only the parameters that we assume to be required."""
     earlier = list(session.created)
-    body = session.order(metadata=..., expires_in=...)
+    optional = [name for name in PARAMETERS if name not in REQUIRED]
+    body = session.order(**dict.fromkeys(optional, ...))
     response = await session.create(body)
-    what = "without `metadata`, `idempotency_key` and `expires_in`"
+    what = f"without {', '.join(f'`{name}`' for name in optional)}"
     findings = assumed(response.is_success, f"{what}: {response.summary}", "4.1.13")
     if not response.is_success:
         return findings
@@ -198,15 +196,6 @@ async def _a_retry(session: Session) -> Findings:
     # The first response is a replay itself if its request failed and was retried.
     is_first = sum(each.request is first.response.request for each in session.responses) == 1
     return retried(first.response, response, is_first=is_first)
-
-
-_OTHER_VALUES: dict[str, object] = {
-    "amount": LARGER_AMOUNT + 1,
-    "success_url": "https://example.com/made-by-payments-emulator-verify",
-    "cancel_url": "https://example.com/made-by-payments-emulator-verify",
-    "metadata": {"made_by": MADE_BY},
-    "expires_in": LONGER_EXPIRES_IN_S + 1,
-}
 
 
 async def _create_again(session: Session, changes: Mapping[str, object]) -> ServiceResponse:
@@ -303,7 +292,7 @@ CHECKS = (
     ),
     Check(run=_unknown_parameter, assumes=("4.1.14",)),
     Check(run=_a_retry, states=("4.1.10",), assumes=("4.1.20",)),
-    *(reused_key(name, value).check for name, value in _OTHER_VALUES.items()),
+    *(reused_key(name, value).check for name, value in OTHER_VALUES.items()),
     expectation(
         "the members in another order",
         _create_in_reverse,

@@ -6,8 +6,9 @@ from emulator.domain.instants import DAY_MS, Instant, format_instant
 from emulator.domain.payment import Status
 from emulator.tools.verify.checks.refusals import wrong_query
 from emulator.tools.verify.client import CheckStopped
+from emulator.tools.verify.contract import METHODS, parse_instant
 from emulator.tools.verify.findings import Check, Findings, assumed, stated
-from emulator.tools.verify.session import METHODS, Session, between, parse_instant
+from emulator.tools.verify.session import Session, between
 
 _FEW = 2
 _OFFSET_MS = 3 * 3_600_000

@@ -3,100 +3,28 @@
 Judges the responses to create calls (section 4.1) for the checks that send them.
 """
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from emulator.domain.payment import PAYMENT_MEMBERS, Status
 from emulator.reporting import counted
 from emulator.tools.verify.client import CheckStopped, ServiceResponse, json_text, member_text
-from emulator.tools.verify.findings import Check, Findings, Verdict, assumed, none, stated, unseen
-from emulator.tools.verify.session import (
-    CURRENCY,
+from emulator.tools.verify.contract import (
     DEFAULT_EXPIRES_IN_S,
     DEFAULT_LIMIT,
+    FIELDS,
     MAX_LIMIT,
     MAX_PAIRS,
     METHODS,
-    PAYMENTS,
+    RETURNED_FIELDS,
+    RULES,
+    FieldRule,
     Payment,
-    Session,
+    is_url,
     parse_instant,
 )
-
-_OUR_ID = re.compile(r"pay_[A-Za-z0-9]{24}", re.ASCII)
-# The contract asks for ISO 8601 and for no particular form of it.
-_OUR_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class FieldRule:
-    """The valid values of a field; `...` is an absent field.
-
-    `our_form` is the form that we assume where the contract leaves it open. A field that
-    `is_given` has the value of the create call.
-    """
-
-    field: str
-    numbers: tuple[str, ...]
-    is_valid: Callable[[Any], bool]
-    our_form: re.Pattern[str] | None = None
-    is_given: bool = False
-
-    def allows(self, payment: Payment) -> bool:
-        value, status = payment.get(self.field, ...), payment.get("status")
-        # A completed payment has a `completed_at`, and a pending payment has none.
-        fits_status = status != ("completed" if value is None else "pending")
-        return self.is_valid(value) and (self.field != "completed_at" or fits_status)
-
-
-def _is_id(value: object) -> bool:
-    return isinstance(value, str) and value.startswith("pay_")
-
-
-def _is_amount(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
-
-
-def _is_url(value: object) -> bool:
-    if not isinstance(value, str):
-        return False
-    try:
-        parts = urlsplit(value)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.netloc)
-
-
-def _is_metadata(value: object) -> bool:
-    return (
-        isinstance(value, dict)
-        and len(value) <= MAX_PAIRS
-        and all(isinstance(item, str) for item in value.values())
-    )
-
-
-def _is_instant(value: object) -> bool:
-    return parse_instant(value) is not None
-
-
-RULES = (
-    FieldRule("id", ("2.1.1",), _is_id, _OUR_ID),
-    FieldRule("object", ("2.1.2",), lambda value: value == "payment"),
-    FieldRule("amount", ("2.1.3",), _is_amount),
-    FieldRule("currency", ("2.1.4", "9.2"), lambda value: value == CURRENCY),
-    FieldRule("status", ("2.1.5", "3.1"), lambda value: value in list(Status)),
-    FieldRule("method", ("2.1.6",), lambda value: value is None or isinstance(value, str)),
-    FieldRule("checkout_url", ("2.1.7",), _is_url),
-    FieldRule("success_url", ("2.1.9",), _is_url, is_given=True),
-    FieldRule("cancel_url", ("2.1.10",), _is_url, is_given=True),
-    FieldRule("metadata", ("2.1.11",), _is_metadata, is_given=True),
-    FieldRule("created_at", ("2.1.12",), _is_instant, _OUR_TIMESTAMP),
-    FieldRule("expires_at", ("2.1.13",), _is_instant, _OUR_TIMESTAMP),
-    FieldRule("completed_at", ("2.1.14",), lambda value: value is None or _is_instant(value)),
-)
+from emulator.tools.verify.findings import Check, Findings, Verdict, assumed, none, stated, unseen
+from emulator.tools.verify.session import PAYMENTS, Session
 
 
 def _payments(session: Session) -> list[Payment]:
@@ -208,20 +136,20 @@ async def _each_list(session: Session) -> Findings:
 
 async def _all_fields(session: Session) -> Findings:
     payments = _payments(session)
-    strange = next((name for one in payments for name in one if name not in PAYMENT_MEMBERS), None)
-    missing = next((name for name in PAYMENT_MEMBERS for one in payments if name not in one), None)
+    strange = next((name for one in payments for name in one if name not in FIELDS), None)
+    missing = next((name for name in FIELDS for one in payments if name not in one), None)
     if missing is not None:
         return stated(False, f"without `{missing}`", "2.1.15")
     if strange is not None:
         return assumed(False, f"also {json_text(strange)}", "2.1.15")
-    is_in_order = all([*payment] == [*PAYMENT_MEMBERS] for payment in payments)
+    is_in_order = all([*payment] == [*FIELDS] for payment in payments)
     findings = stated(True, "all fields", "2.1.15")
     return findings + assumed(is_in_order, "in this order", "2.1.15", otherwise="in another order")
 
 
 async def _separate_address(session: Session) -> Findings:
     url = session.first.payment.get("checkout_url")
-    if not _is_url(url):
+    if not is_url(url):
         raise CheckStopped("there is no `checkout_url`")
     ours, theirs = urlsplit(session.client.base_url), urlsplit(str(url))
     is_separate = (ours.scheme, ours.netloc) != (theirs.scheme, theirs.netloc)
@@ -246,7 +174,6 @@ CHECKS = (
 
 # A service may determine the two instants one after the other.
 _SLACK_MS = 1_000
-RETURNED_FIELDS = {rule.field: rule.numbers[0] for rule in RULES if rule.is_given}
 
 
 def created(response: ServiceResponse) -> Findings:

@@ -8,14 +8,11 @@ from itertools import pairwise
 
 from emulator.domain.instants import format_instant
 from emulator.reporting import counted
-from emulator.tools.verify.checks.refusals import (
-    ExpectedRefusal,
-    expectation,
-    wrong_query,
-)
+from emulator.tools.verify.checks.refusals import ExpectedRefusal, expectation, wrong_query
 from emulator.tools.verify.client import CheckStopped, ServiceResponse, json_text, member_text
+from emulator.tools.verify.contract import DEFAULT_LIMIT, MAX_LIMIT, METHODS
 from emulator.tools.verify.findings import Check, Findings, assumed, stated, unseen
-from emulator.tools.verify.session import DEFAULT_LIMIT, MAX_LIMIT, METHODS, Session
+from emulator.tools.verify.session import Session
 
 PAGE = 5
 MAX_PAGES = 20

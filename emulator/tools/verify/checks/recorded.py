@@ -10,25 +10,26 @@ from itertools import pairwise
 from urllib.parse import unquote
 
 from emulator.domain.instants import DAY_MS
-from emulator.domain.payment import PAYMENT_MEMBERS, Status
+from emulator.domain.payment import Status
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.reporting import counted
 from emulator.tools.verify.checks import consistency, creation, objects, pages, refusals
 from emulator.tools.verify.client import ServiceResponse, json_text, member_text, printable
-from emulator.tools.verify.findings import Check, Findings, assumed, stated
-from emulator.tools.verify.session import (
+from emulator.tools.verify.contract import (
     DEFAULT_LIMIT,
+    FIELDS,
     MAX_LIMIT,
-    PAYMENTS,
+    PARAMETERS,
     Payment,
-    Session,
     parse_instant,
 )
+from emulator.tools.verify.findings import Check, Findings, assumed, stated
+from emulator.tools.verify.session import PAYMENTS, Session
 
 # The precision of the instants of a service.
 _SLACK_MS = 1_000
 _KEY = "idempotency_key"
-_UNCHANGING = [name for name in PAYMENT_MEMBERS if name not in consistency.CHANGING_FIELDS]
+_UNCHANGING = [name for name in FIELDS if name not in consistency.CHANGING_FIELDS]
 # The clauses of the filters.
 _FILTERS = {"status": "4.3.5", "method": "4.3.6", "created_gte": "4.3.7", "created_lte": "4.3.8"}
 # The clauses by which a call returns a payment.
@@ -69,7 +70,7 @@ async def _refused(session: Session) -> Findings:
             # The contract leaves open what these may be, and what else is accepted.
             is_open = str(response.param).startswith(("methods", "expires_in"))
             body, seen = response.request.value, f"correct parameters: {response.summary}"
-            if not is_open and isinstance(body, dict) and body.keys() <= {*refusals.PARAMETERS}:
+            if not is_open and isinstance(body, dict) and body.keys() <= {*PARAMETERS}:
                 findings += stated(response.is_success, seen, "4.1.1")
     return findings
 
@@ -87,7 +88,7 @@ def _expected_refusal(
         return next((refusals.wrong_query(*each) for each in wrong), None)
     if call == "create" and isinstance(body, dict):
         # Of several wrong fields, the service may name any. A key that is null is none.
-        given = {name: body.get(name, ...) for name in refusals.PARAMETERS}
+        given = {name: body.get(name, ...) for name in PARAMETERS}
         found = [
             each.refusal
             for name, value in given.items()

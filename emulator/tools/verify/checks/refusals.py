@@ -4,10 +4,9 @@ The contract states some statuses, the named field and one error code; the rest 
 """
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import Any
 
 from emulator.tools.verify.client import (
     JSON,
@@ -16,16 +15,9 @@ from emulator.tools.verify.client import (
     member_text,
     printable,
 )
+from emulator.tools.verify.contract import MIN_AMOUNT, PARAMETERS, REQUIRED, WRONG_VALUES
 from emulator.tools.verify.findings import Check, Findings, assumed, stated
-from emulator.tools.verify.session import (
-    CURRENCY,
-    MAX_PAIRS,
-    MIN_AMOUNT,
-    PAYMENTS,
-    REQUIRED,
-    Session,
-    basic_credentials,
-)
+from emulator.tools.verify.session import PAYMENTS, Session, basic_credentials
 
 FIELD = "7.7"
 """The clause that a 400 names the field."""
@@ -223,91 +215,18 @@ class WrongParameter:
         )
 
 
-class _Rule(NamedTuple):
-    """What makes a value of a parameter wrong, with the clauses that state or assume it."""
-
-    is_broken: Callable[[Any], bool]
-    states: tuple[str, ...] = ()
-    assumes: tuple[str, ...] = ()
-
-
-def _is_no_integer(value: object) -> bool:
-    return not isinstance(value, int) or isinstance(value, bool)
-
-
-def _is_not_https(value: object) -> bool:
-    try:
-        scheme, host, *_ = urlsplit(value) if isinstance(value, str) else ("", "")
-    except ValueError:
-        return True
-    return scheme != "https" or not host
-
-
-# The first rule that a value breaks determines the clauses.
-_RULES: Mapping[str, tuple[_Rule, ...]] = {
-    "amount": (
-        _Rule(lambda value: isinstance(value, float) and value.is_integer(), (), ("4.1.2",)),
-        _Rule(_is_no_integer, ("4.1.2",)),
-        _Rule(lambda value: value < MIN_AMOUNT, ("4.1.3", "8.1")),
-    ),
-    "currency": (
-        _Rule(lambda value: value != CURRENCY == str(value).upper(), (), ("4.1.4",)),
-        _Rule(lambda value: value != CURRENCY, ("4.1.4", "9.2")),
-    ),
-    "methods": (_Rule(lambda value: not (value and isinstance(value, list)), ("4.1.5",)),),
-    "success_url": (_Rule(_is_not_https, ("4.1.6",)),),
-    "cancel_url": (_Rule(_is_not_https, ("4.1.7",)),),
-    "metadata": (
-        _Rule(lambda value: not isinstance(value, dict), ("2.1.11", "4.1.8")),
-        _Rule(lambda value: len(value) > MAX_PAIRS, ("2.1.11", "4.1.8", "8.2")),
-        _Rule(
-            lambda value: not all(isinstance(text, str) for text in value.values()),
-            ("2.1.11", "4.1.9", "8.2"),
-        ),
-    ),
-    "idempotency_key": (
-        _Rule(lambda value: not isinstance(value, str), ("4.1.10",)),
-        _Rule(lambda value: not value, (), ("4.1.10",)),
-    ),
-    "expires_in": (
-        _Rule(_is_no_integer, ("4.1.11",)),
-        _Rule(lambda value: value <= 0, (), ("8.9",)),
-    ),
-}
-PARAMETERS = tuple(_RULES)
-
-
 def wrong_parameter(param: str, value: object, note: str = "") -> WrongParameter | None:
     """A value that breaks a rule; None for one that breaks none."""
     if value is ...:
         stated_clauses = ("4.1.5",) if param == "methods" else ()
         absent = WrongParameter(param, value, stated_clauses, () if stated_clauses else ("4.1.13",))
         return absent if param in REQUIRED else None
-    rule = next((rule for rule in _RULES[param] if rule.is_broken(value)), None)
+    rule = next((rule for rule in PARAMETERS[param] if rule.is_broken(value)), None)
     return None if rule is None else WrongParameter(param, value, rule.states, rule.assumes, note)
 
 
-_NOT_HTTPS = "http://example.com/made-by-payments-emulator-verify"
-_TOO_MANY_PAIRS = {f"pair_{number}": "" for number in range(MAX_PAIRS + 1)}
-_WRONG_VALUES: tuple[tuple[str, object] | tuple[str, object, str], ...] = (
-    *(("amount", value) for value in (MIN_AMOUNT - 1, 0, -100, 100.5, "100", 100.0)),
-    *(("currency", value) for value in ("USD", "etb")),
-    ("methods", ...),
-    ("methods", []),
-    ("methods", "telebirr"),
-    ("success_url", _NOT_HTTPS, "`success_url` with http"),
-    ("success_url", "/paid"),
-    ("cancel_url", _NOT_HTTPS, "`cancel_url` with http"),
-    ("cancel_url", "/cancelled"),
-    ("metadata", _TOO_MANY_PAIRS, f"{len(_TOO_MANY_PAIRS)} pairs of metadata"),
-    ("metadata", {"pair": 1}, "a number in metadata"),
-    *(("metadata", value) for value in ({"pair": None}, {"pair": {"a": "b"}}, ["pair"])),
-    *(("idempotency_key", value) for value in (5, "")),
-    *(("expires_in", value) for value in ("600", 600.5, -600, 0)),
-    *((param, ...) for param in ("amount", "currency", "success_url", "cancel_url")),
-)
 WRONG_PARAMETERS = (
-    *filter(None, (wrong_parameter(*row) for row in _WRONG_VALUES)),
+    *filter(None, (wrong_parameter(*row) for row in WRONG_VALUES)),
     WrongParameter("methods", ["no_such_method"], assumes=("2.1.17",), note="an unknown method"),
 )
 

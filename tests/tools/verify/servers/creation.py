@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from emulator.tools.verify.contract import OTHER_VALUES
 from tests.tools.verify.wrong import (
     AT_UNKNOWN_PATH,
     NO_ROUTE,
@@ -222,10 +223,7 @@ IDEMPOTENCY = {
         REUSED,
         lambda request: any(each.key != request.key for each, _ in request.earlier_with_key(201)),
     ),
-    **{
-        f"compares no {name}: 4.1.19 7.10": comparing(name.__ne__)
-        for name in ("amount", "success_url", "cancel_url", "metadata", "expires_in")
-    },
+    **{f"compares no {name}: 4.1.19 7.10": comparing(name.__ne__) for name in OTHER_VALUES},
     "compares only the amount: 4.1.19 7.10": comparing("amount".__eq__),
     "cuts keys: 4.1.10": with_edited_key(lambda key: key[:64]),
     "refuses null: (4.1.13)": refusing(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from emulator.tools.verify.checks.refusals import WRONG_PARAMETERS
+from emulator.tools.verify.contract import TEXTS
 from tests.tools.verify.wrong import (
     AT_UNKNOWN_PATH,
     PAYMENTS,
@@ -32,8 +33,7 @@ RIGHT: dict[str, Any] = {
     "amount": 100,
     "currency": "ETB",
     "methods": ["telebirr"],
-    "success_url": "https://example.com/ok",
-    "cancel_url": "https://example.com/no",
+    **TEXTS,
     "metadata": {},
     "expires_in": 600,
     "idempotency_key": None,
