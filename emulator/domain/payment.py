@@ -195,6 +195,11 @@ class Event(NamedTuple):
         return self.type == RETURN
 
     @property
+    def is_change(self) -> bool:
+        """Whether the status of the payment changes."""
+        return self.is_return or self.type in STATUS_OF_EVENT
+
+    @property
     def is_failed_attempt(self) -> bool:
         """Whether it is pending again after an attempt to pay that was not the last."""
         return self.is_return and self.reason is not None

@@ -4,11 +4,9 @@ import re
 from pathlib import Path
 
 from emulator.domain.durations import UNIT_MS
-from emulator.domain.payment import PING
 from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.domain.transitions import TRANSITIONS, Edge
 from emulator.domain.webhooks import (
-    EVENT_TYPES_IN_ORDER,
     MAX_TIMEOUT_MS,
     ROTATION_OVERLAP_MS,
     DeliveryState,
@@ -101,11 +99,6 @@ async def test_a_delivery_is_as_documented() -> None:
     assert re.findall(r'"(\w+)":', body.partition('"data"')[0]) == [*arrived.json][:-1]
     of_data = re.findall(r'"(\w+)":', body.partition('"data":')[2])
     assert of_data == [*arrived.json["data"]][: len(of_data)]
-
-
-def test_every_type_of_event_is_listed() -> None:
-    text = part(WEBHOOKS, "What arrives").partition("**`type`** is")[2].partition("- **")[0]
-    assert re.findall(r"`([a-z._]+)`", text) == [*EVENT_TYPES_IN_ORDER, PING]
 
 
 def test_every_retry_is_listed() -> None:

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
 from emulator.files.yaml_tree import read_tree
 from emulator.scenarios.entries import Notes
 from tests.cli.processes import run
 
+TYPES = f"{', '.join(EVENT_TYPES_IN_ORDER[:-1])} or {EVENT_TYPES_IN_ORDER[-1]}"
 HEAD = "version: 1\nname: case\n"
 SECTIONS = re.findall(
     r"^\[(.+)\]\n((?:.*\n)+?)-> (.+)$",
@@ -44,7 +46,8 @@ def test_check_explains_each_mistake_at_its_position(tmp_path: Path) -> None:
         text, place = text_and_place(section)
         name = f"{number:02}.yaml"
         (tmp_path / name).write_text(text.replace("name: case", f"name: case-{number}"))
-        expected[title] = f"{tmp_path / name}:{place}: {message}"
+        text = message.replace("{types of events}", TYPES)
+        expected[title] = f"{tmp_path / name}:{place}: {text}"
     completed = run("check", str(tmp_path))
     assert completed.stdout.splitlines() == list(expected.values())
     assert completed.returncode == 2

@@ -1,7 +1,8 @@
-"""The tables of docs/reference/webhook-format.md."""
+"""The tables of docs/reference/webhook-format.md, and the types of events."""
 
 from collections.abc import Collection
 
+from emulator.domain.payment import EVENTS
 from emulator.domain.webhooks import (
     BODY_PLACEHOLDERS,
     CONTENT_PLACEHOLDERS,
@@ -64,11 +65,16 @@ def placeholders_table() -> str:
     return table(("placeholder", "in", "value"), rows)
 
 
+def types_table() -> str:
+    return table(("type", "event"), [(f"`{kind.type}`", kind.meaning) for kind in EVENTS])
+
+
 def _in(places: dict[str, Collection[str]], name: str) -> str:
     return ", ".join(key for key, known in places.items() if name in known)
 
 
 TABLES = {
+    ("docs/guides/webhooks.md", "types of events"): types_table,
     (_PAGE, "webhook format"): keys_table,
     (_PAGE, "signature"): signature_table,
     (_PAGE, "placeholders"): placeholders_table,

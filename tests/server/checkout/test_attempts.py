@@ -58,11 +58,11 @@ async def test_the_cancel_button_that_fails_the_payment_returns_to_the_merchant(
     assert page.refresh is None
     assert page.name == "result-failed"
     assert await buyer.outcome() == ("failed", "user_cancelled")
-    [_, cancelled] = (await emulator.shown(f"/payments/{buyer.payment_id}"))["timeline"]
+    *_, cancelled = (await emulator.shown(f"/payments/{buyer.payment_id}"))["timeline"]
     assert cancelled["cause"] == {"by": "customer"}
     other = await ruled(emulator, {"cancel": "fails"})
     await emulator.done("POST", f"/payments/{other.payment_id}/cancel")
-    [_, cancelled] = (await emulator.shown(f"/payments/{other.payment_id}"))["timeline"]
+    *_, cancelled = (await emulator.shown(f"/payments/{other.payment_id}"))["timeline"]
     assert cancelled["cause"] == {"by": "control"}
 
 

@@ -70,7 +70,8 @@ class Customer(Payer):
 
     async def statuses(self) -> list[str]:
         """The statuses of the payment, in order."""
-        return [event.status.value for event in (await self.detail()).timeline]
+        changes = [event for event in (await self.detail()).timeline if event.is_change]
+        return [event.status.value for event in changes]
 
 
 async def customer(world: World, key: str = TEST_KEY, **order: Any) -> Customer:

@@ -118,9 +118,11 @@ class Recorder(EngineService):
         if only is None:
             _check_extent(tx, number)
         of_payments = events.actions_of_owner(tx, number)
+        happened = events.of_owner(tx, number) if only is None else events.of_payment(tx, only)
         return AccountHistory(
             payments=payments.of_owner(tx, number, only=only),
-            events=events.of_owner(tx, number) if only is None else events.of_payment(tx, only),
+            # No step causes another event.
+            events=[event for event in happened if event.is_change],
             actions=performed_actions(a for a in of_payments if only in (None, a.payment)),
             # A flowing clock may have passed a timer that `fire_due` did not fire.
             now=min(account.clock.now(), account.due_at - 1),
