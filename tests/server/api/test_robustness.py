@@ -57,7 +57,7 @@ USUAL = {
 def bodies(draw: st.DrawFn) -> bytes:
     """Mostly right orders, with anything in the place of some members, written in any way."""
     changed = draw(st.lists(st.sampled_from(CREATE_PARAMS), max_size=3))
-    members = [*ORDER.items(), *((name, draw(USUAL[name] | VALUES)) for name in changed)]
+    members = [*ORDER.items(), *((name, draw(USUAL.get(name, TEXT) | VALUES)) for name in changed)]
     if draw(st.booleans()):
         members.append((draw(TEXT), draw(VALUES)))
     members = draw(st.permutations(members))
