@@ -160,7 +160,11 @@ FIELDS = {
     "has its pages at the API: 1.10": payments(
         lambda one: {**one, "checkout_url": f"http://127.0.0.1:8080/{one['id']}"}
     ),
-    "has no success URL: 2.1.9": fields(success_url=None),
+    **{
+        f"has a number as {name}: {number}": fields(**{name: 5})
+        for name, number in contract.RETURNED_FIELDS.items()
+        if name != "metadata"
+    },
     "appends to the success URL: 2.1.9": fields(success_url="{}&payment=1".format),
     "has no cancel URL: 2.1.10 2.1.15": fields(cancel_url=...),
     "has metadata as a list: 2.1.11 4.1.8 8.2": fields(metadata=[]),
