@@ -46,18 +46,7 @@ _AMOUNT = Markup('<span class="money up-to-{}">{}</span>')
 _REFERENCE_LENGTH = 8
 # Values that most pages do not set.
 _ABSENT: Mapping[str, object] = MappingProxyType(
-    {
-        "mode": None,
-        "status": None,
-        "is_watched": False,
-        "is_reloaded": False,
-        "destination": None,
-        "has_others": False,
-        "failure": None,
-        "open_left": None,
-        "left": None,
-        "bank_answers": (),
-    }
+    {"destination": None, "has_others": False, "left_ms": None, "bank_answers": ()}
 )
 # A merchant's name may be written from right to left; the sentence around it is not.
 _MERCHANT = Markup("<bdi>{}</bdi>")
@@ -217,6 +206,9 @@ class Renderer:
                 other_language=texts.other_language,
                 asset=assets.path,
                 banks=BANKS,
+                minutes=minutes,
+                time_of_day=time_of_day,
+                open_ms=open_ms,
             )
             for texts in self._catalogues.values()
         }
@@ -250,65 +242,37 @@ class Renderer:
         query = urlencode(request.kept)
         values: dict[str, object] = {
             **_ABSENT,
-            "root": request.root,
-            "kept": request.kept,
+            "request": request,
+            "view": view,
+            "checkout": checkout,
+            "is_watched": checkout is not None and view.leaf is not None,
+            # A reload of the same address keeps the place to which the bar has scrolled.
+            "is_reloaded": handset is Screen.ASKING and request.path.endswith("/wait"),
             "only_query": f"?{query}" if query else "",
             "query": f"?{query}&" if query else "?",
-            "stays": DASHBOARD in request.kept,
-            "page": view.page,
-            "heading": view.heading,
             "handset": handset,
             "numbers": [offered(number) for number in view.numbers],
             "refresh_s": ANSWERING_REFRESH_S if handset is Screen.ASKING else view.refresh_s,
             **view.values,
+            **({} if checkout is None else _of_checkout(request, checkout)),
         }
-        if isinstance(left_ms := values.get("left_ms"), int):
-            values["left"] = minutes(left_ms)
-        if checkout is not None:
-            # A reload of the same address keeps the place to which the bar has scrolled.
-            is_reloaded = handset is Screen.ASKING and request.path.endswith("/wait")
-            values |= {**_of_checkout(request, checkout), "is_reloaded": is_reloaded}
-            if view.leaf is not None:
-                values |= _watched(request, view, checkout, view.leaf)
         template = self._environments[request.texts.language].get_template(f"{view.page}.html")
         return HTMLResponse(template.render(values), view.status)
 
 
 def _of_checkout(request: PageRequest, checkout: Checkout) -> dict[str, object]:
-    """The variables of the payment, the merchant and the clock."""
+    """The texts of a payment, and its address."""
     payment = checkout.payment
     money = request.texts.money(payment.amount_minor)
     length = next(each for each in _AMOUNT_LENGTHS if len(money) <= each)
     has_failed = payment.status is Status.PENDING and checkout.failed_attempts
-    left_ms = open_ms(checkout)
     return {
-        "mode": checkout.mode.value,
-        "status": checkout.status,
         "failure": TEXTS_OF_REASON[checkout.failed_attempts[-1]][0] if has_failed else None,
-        "checkout": f"{request.root}c/{checkout.token}",
-        "form_token": checkout.form_token,
+        "url": f"{request.root}c/{checkout.token}",
         "merchant": _MERCHANT.format(checkout.merchant),
-        "monogram": checkout.merchant.strip()[:1],
         "amount": _AMOUNT.format(length, money),
         "reference": payment.id[-_REFERENCE_LENGTH:],
         "rate": rate_number(checkout.rate_thousandths),
-        "now_ms": checkout.now,
-        "time_of_day": time_of_day(checkout.now),
-        "open_ms": left_ms,
-        "open_left": None if left_ms is None else minutes(left_ms),
-    }
-
-
-def _watched(
-    request: PageRequest, view: PageView, checkout: Checkout, leaf: str
-) -> dict[str, object]:
-    """The address of this page in both languages, and the state that it shows."""
-    other = {**view.query, "lang": request.texts.other_language}
-    return {
-        "is_watched": True,
-        "here": request.address(checkout.token, leaf, **view.query),
-        "switch": request.address(checkout.token, leaf, **other),
-        "moment": checkout.moment,
     }
 
 

@@ -214,7 +214,6 @@ def _offer(payment: Payment, query: Mapping[str, str], numbers: tuple[TestNumber
     return PageView(
         page="choose",
         heading="choose_method",
-        values={"methods": payment.methods},
         handset=Screen.IDLE if takes_phone else None,
     )
 
@@ -245,7 +244,6 @@ def _method_form(
         values={
             **common,
             "takes_phone": takes_phone,
-            "hint": f"phone_hint_{method}" if takes_phone else None,
             "problem": problem if is_refused else None,
             "phone_method": _phone_method_of(phone, payment) if is_refused else None,
             "is_filled": is_filled,
@@ -284,7 +282,6 @@ def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:
             "masked_phone": None if payment.phone is None else mask_phone(payment.phone),
             "bank": _bank_name(payment) if asks and not is_on_phone else None,
             "left_ms": left,
-            "is_frozen": checkout.rate_thousandths == 0,
         },
         refresh_s=WAITING_REFRESH_S,
         handset=screen if is_on_phone and payment.phone is not None else None,
