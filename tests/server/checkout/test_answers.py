@@ -176,8 +176,3 @@ async def test_unknown_and_second_answers_and_those_of_a_phone_change_nothing(
     await visitor.answer(bank, "decline")
     page = await visitor.answer(bank, "approve")
     assert page.text("reason") == "The bank declined the payment."
-
-
-async def test_the_bank_that_is_out_of_order_fails_the_payment_at_once(emulator: World) -> None:
-    page = await (await customer(emulator)).pay("bank_transfer", bank="fidel_test")
-    assert page.text("reason") == "The payment service is not available at the moment."

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from emulator.domain.payment import Status
-from emulator.server.engine.payments.customer import PhoneAnswer
 from emulator.settings import Settings
 from tests.server.checkout.reading import Page
 from tests.server.checkout.visiting import CANCEL_URL, SUCCESS_URL, customer
@@ -66,17 +65,6 @@ async def test_the_waiting_page_masks_the_number_after_a_refresh_too(emulator: W
         assert page.refresh_without_script is not None
         address = page.response.url.join(page.refresh_without_script.partition("url=")[2])
         page = Page(await emulator.pages.get(address))
-
-
-async def test_the_waiting_page_leaves_when_the_phone_has_answered(emulator: World) -> None:
-    visitor = await customer(emulator)
-    assert (await visitor.pay("telebirr", phone="0911223344")).name == "waiting"
-    operations = emulator.app.engine.customer
-    await operations.answer(visitor.owner, visitor.payment_id, PhoneAnswer.APPROVE)
-    assert (await visitor.open("/wait")).refresh == f"0;url={SUCCESS_URL}"
-    for leaf in ("", "?method=telebirr"):
-        page = await visitor.open(leaf)
-        assert (page.name, page.refresh) == ("result-completed", None), leaf
 
 
 WRONG_NUMBERS = [

@@ -162,12 +162,6 @@ async def test_the_page_of_a_customer_who_closes_the_tab_does_not_redirect() -> 
         await hooks.receiver.wait_for(1)
 
 
-async def test_a_rule_with_times_becomes_inactive(emulator: World) -> None:
-    await redirecting(emulator, {"redirect": "never"}, times=1)
-    pages = [await (await paid(emulator)).open("/wait") for _ in range(2)]
-    assert [page.refresh for page in pages] == [None, REDIRECTS]
-
-
 async def test_a_redirect_survives_a_restart_and_belongs_to_a_snapshot(tmp_path: Path) -> None:
     settings = Settings(database=str(tmp_path / "shop.db"), seed=1)
     async with world(settings) as emulator:

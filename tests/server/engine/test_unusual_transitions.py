@@ -70,28 +70,6 @@ async def test_an_outcome_makes_every_change(emulator: World) -> None:
         assert (paid["completed_at"] is None) == ("completed" not in changes)
 
 
-async def test_a_call_makes_every_change(emulator: World) -> None:
-    for before, after in PAIRS:
-        payment = await emulator.create()
-        if before != "pending":
-            await emulator.transition(payment, before, unusual=True)
-        path = f"/payments/{payment['id']}/transition"
-        changed = await emulator.done("POST", path, {"status": after, "unusual": True})
-        assert changed["status"] == after, (before, after)
-        assert changed["method"] == (
-            None if (before, after) == ("pending", "expired") else "telebirr"
-        )
-        assert await types(emulator, payment) == ["created", *shown(steps(before, after))]
-
-
-async def test_the_first_confirmation_is_kept(emulator: World) -> None:
-    payment = await emulator.create()
-    await emulator.transition(payment, "completed", unusual=True)
-    await emulator.advance(5)
-    await emulator.transition(payment, "failed", "completed", unusual=True)
-    assert (await emulator.retrieve(payment["id"]))["completed_at"] == payment["created_at"]
-
-
 async def test_a_payment_that_is_pending_again_later_gets_a_new_expiry(emulator: World) -> None:
     """Of the same length; it can be paid, and a replay returns the first response."""
     first = await emulator.create(expires_in=600, idempotency_key="k")
