@@ -302,6 +302,7 @@ def _templates(templates: Path) -> tuple[Assets, jinja2.Environment]:
         templates / "dashboard",
         templates,
         filters={
+            "utc": format_instant,
             "instant": _instant,
             "exact": _exact,
             "ago": _ago,

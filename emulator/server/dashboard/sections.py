@@ -2,17 +2,16 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from emulator.domain.accounts import mask_keys
 from emulator.domain.clauses import clauses_of_code, tolerance_of
 from emulator.domain.errors import UnknownPayment
-from emulator.domain.instants import format_instant
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.transitions import TRANSITIONS, Edge, TimerKind
@@ -32,9 +31,7 @@ from emulator.server.engine.payments.customer import (
     ANSWERS_OF_A_PHONE,
     PhoneAnswer,
 )
-from emulator.server.engine.state.journal import JournalEntry
 from emulator.server.storage.payments import MAX_COMPARED_PAYMENTS
-from emulator.summaries import PaymentSummary
 
 # A page shows an instant with a blank between date and time.
 _TIME_FILTERS = ("created_gte", "created_lte")
@@ -173,9 +170,10 @@ async def request_list(page: ViewRequest) -> Mapping[str, Any]:
     mask = partial(mask_keys, is_known=page.engine.accounts.is_known)
     return {
         "requests": [
-            _request_row(each, payments.get(name), mask)
+            (each, payments.get(name), _error(mask(each.error.decode())))
             for each, name in zip(entries, names, strict=True)
         ],
+        "mask": mask,
         "next_cursor": entries[-1].id.decode() if len(found) > ROWS_PER_PAGE else None,
         "curl": page.curl("/requests", **page.query),
         "overflowed": page.owner.journal.has_overflowed,
@@ -187,39 +185,8 @@ async def request_list(page: ViewRequest) -> Mapping[str, Any]:
     }
 
 
-class ListedRequest(NamedTuple):
-    """The row of a request; a note is a chip with a further class."""
-
-    id: str
-    method: str
-    path: str
-    query: str
-    status: int | None
-    payment: PaymentSummary | None
-    error: Mapping[str, str] | None
-    notes: Sequence[tuple[str, str]]
-    at: str
-    duration_ms: float
-
-
-def _request_row(
-    entry: JournalEntry, payment: PaymentSummary | None, mask: Callable[[str], str]
-) -> ListedRequest:
-    """What a list shows of a request; as in the control API, keys are masked."""
-    error = msgspec.json.decode(mask(entry.error.decode()))["error"] if entry.error else None
-    notes = [("", "fault")] * (entry.fault is not None) + [("", "replayed")] * entry.is_replay
-    return ListedRequest(
-        id=entry.id.decode(),
-        method=mask(entry.method),
-        path=mask(entry.path.decode("utf-8", "replace")),
-        query=mask(entry.query.decode("utf-8", "replace")),
-        status=entry.status or None,
-        payment=payment,
-        error=error,
-        notes=[*notes, *((" wrap", mask(slug)) for slug in entry.warnings)],
-        at=format_instant(entry.at),
-        duration_ms=entry.duration_ms,
-    )
+def _error(body: str) -> Mapping[str, str] | None:
+    return msgspec.json.decode(body)["error"] if body else None
 
 
 async def request_details(page: ViewRequest) -> Mapping[str, Any]:

@@ -13,7 +13,6 @@ import msgspec
 from starlette.types import ASGIApp, Message, Scope
 
 from emulator.domain.accounts import Mode
-from emulator.domain.instants import format_instant
 from emulator.domain.webhooks import RegisteredEndpoint
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.state.account import Owner
@@ -113,9 +112,7 @@ class ViewRequest:
     def unauthorized(self, limit: int) -> Mapping[str, Any]:
         """The number of requests without a valid key, and the newest ones."""
         found = self.engine.accounts.unauthorized
-        newest = islice(reversed(found.newest), limit)
-        rows = [{**each._asdict(), "at": format_instant(each.at)} for each in newest]
-        return {"count": found.count, "data": rows}
+        return {"count": found.count, "newest": [*islice(reversed(found.newest), limit)]}
 
     def address(self, section: str, item: str | None = None, /, **query: str | None) -> str:
         """The address of a page of the same account and mode; None leaves a parameter out."""
