@@ -158,6 +158,15 @@ def test_a_problem_has_the_top_level_key_above_it(text: str, keys: list[str | No
     assert [problem.key for problem in problems_of(text)] == keys
 
 
+def test_the_error_has_a_line_for_each_problem() -> None:
+    with pytest.raises(ScenarioError) as raised:
+        parse_scenario("version: 3\nname: ['multi\n\n  line']\n", "dir/case.yaml")
+    assert str(raised.value) == (
+        "dir/case.yaml:1:10: version must be 1, not 3\n"
+        "dir/case.yaml:2:7: name must be text, not a list"
+    )
+
+
 def test_a_problem_is_one_short_line() -> None:
     long = "\\n" * 10_000
     (problem,) = problems_of(f'{HEAD}outcomes: [{{when: {{phone: "{long}"}}, then: []}}]\n')
