@@ -167,10 +167,19 @@ async def request_list(page: ViewRequest) -> Mapping[str, Any]:
     entries = found[:ROWS_PER_PAGE]
     names = [payment_shown(each.response_body) for each in entries]
     payments = await page.summaries(names)
+    # As in the control API.
     mask = partial(mask_keys, is_known=page.engine.accounts.is_known)
     return {
         "requests": [
-            (each, payments.get(name), _error(mask(each.error.decode())))
+            (
+                each,
+                each.id.decode(),
+                mask(each.method),
+                mask(each.path.decode("utf-8", "replace")),
+                each.query and mask(each.query.decode("utf-8", "replace")),
+                payments.get(name),
+                each.error and msgspec.json.decode(mask(each.error.decode()))["error"],
+            )
             for each, name in zip(entries, names, strict=True)
         ],
         "mask": mask,
@@ -183,10 +192,6 @@ async def request_list(page: ViewRequest) -> Mapping[str, Any]:
         "filters": {name: page.query.get(name, "") for name in REQUEST_FILTERS},
         "http_methods": HTTP_METHODS,
     }
-
-
-def _error(body: str) -> Mapping[str, str] | None:
-    return msgspec.json.decode(body)["error"] if body else None
 
 
 async def request_details(page: ViewRequest) -> Mapping[str, Any]:
