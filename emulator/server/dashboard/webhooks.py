@@ -12,6 +12,8 @@ from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryState, Profil
 from emulator.server.dashboard.payment_diagram import url_text
 from emulator.server.dashboard.verification import attempt_commands
 from emulator.server.dashboard.view_request import ROWS_PER_PAGE, ViewRequest
+from emulator.server.engine.delivery.deliveries import DeliveryDetail
+from emulator.summaries import PaymentSummary
 
 _EVENT = "evt_"
 
@@ -26,13 +28,15 @@ async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
     if query.get("payment") == "latest":
         query["payment"] = await page.engine.history.latest_id(owner)
     selection = page.control.delivery_filter(query)
-    newest = await service.rows(owner, selection, limit=ROWS_PER_PAGE + 1)
+    newest = await service.newest(owner, selection, limit=ROWS_PER_PAGE + 1)
     has_more, newest = len(newest) > ROWS_PER_PAGE, newest[:ROWS_PER_PAGE]
     rows = newest
     if query and not selection.failing and selection.before is None:
-        failing = await service.rows(owner, replace(selection, failing=True), limit=ROWS_PER_PAGE)
+        only_failing = replace(selection, failing=True)
+        failing = await service.newest(owner, only_failing, limit=ROWS_PER_PAGE)
         known = {each.id for each in failing}
         rows = [*failing, *(each for each in newest if each.id not in known)]
+    summaries = await page.summaries(each.job.payment_id for each in rows)
     endpoints = page.endpoints
     urls = {name: endpoint.url for name, endpoint in endpoints.items()}
     states: Counter[str] = Counter()
@@ -46,7 +50,7 @@ async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
         "failures": [(name, each, format_instant(each.since)) for name, each in failures],
         "states": states.most_common(),
         "counts": counts.most_common(),
-        "deliveries": rows,
+        "deliveries": [_row(each, summaries) for each in rows],
         "next_cursor": newest[-1].id if has_more else None,
         "curl": page.curl("/deliveries", **page.query),
         "endpoints": endpoints,
@@ -55,6 +59,22 @@ async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
         "delivery_states": [state.value for state in DeliveryState],
         "profiles": [profile.value for profile in Profile],
     }
+
+
+def _row(each: DeliveryDetail, summaries: Mapping[str, PaymentSummary]) -> tuple[Any, ...]:
+    """What the list shows of a delivery; its time is the next attempt, else its creation."""
+    delivery = each.job.delivery
+    responses = [attempt.result.response for attempt in each.attempts]
+    return (
+        each.id,
+        summaries.get(each.job.payment_id or ""),
+        each.job.event_type,
+        each.endpoint_id,
+        delivery.state.value,
+        ",".join(str(response.status if response else 0) for response in responses),
+        format_instant(delivery.due_at or delivery.created_at),
+        delivery.due_at is not None,
+    )
 
 
 async def delivery_details(page: ViewRequest) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from emulator.server.dashboard.buttons import NEXT_PAYMENT, NEXT_REQUEST
+from emulator.server.dashboard.sections import NEXT_PAYMENT, NEXT_REQUEST
 from tests.server.dashboard import BROWSER, VIEW, get, page, shown, texts
 from tests.world import LIVE_KEY, TEST_KEY, World, world
 

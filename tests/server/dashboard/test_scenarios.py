@@ -5,8 +5,7 @@ import json
 import pytest
 
 from emulator.scenarios.loader import parse_scenario
-from emulator.server.dashboard.buttons import ONE_CLICK_FAULTS
-from emulator.server.dashboard.sections import EXAMPLE
+from emulator.server.dashboard.sections import EXAMPLE, ONE_CLICK_FAULTS
 from tests.server.dashboard import count, get, shown
 from tests.world import World, headers, order
 

@@ -2,7 +2,7 @@
 
 from playwright.async_api import expect
 
-from emulator.server.dashboard.buttons import ONE_CLICK_FAULTS
+from emulator.server.dashboard.sections import ONE_CLICK_FAULTS
 from tests.server.dashboard.browser.tabs import HOSTILE, OpenTab, Tab, in_every_look
 
 
