@@ -183,6 +183,11 @@ _IS_UNATTEMPTED = (
     " AND state = 'pending' AND attempts = 0 AND event IN (SELECT position FROM events"
     " WHERE payment = ?1 AND status = 'completed'))"
 )
+_PRECEDES_RESPONSE = (
+    "SELECT EXISTS (SELECT 1 FROM payments JOIN deliveries INDEXED BY deliveries_by_payment"
+    " ON payment = payments.position WHERE payments.id = ? AND state = 'pending' AND attempts = 0"
+    " AND json_extract(fault, '$.before_response'))"
+)
 
 
 class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -348,6 +353,12 @@ def is_unattempted(tx: Transaction, payment: int) -> bool:
     """Whether a delivery of the payment's completion waits for its first attempt."""
     (is_unattempted,) = tx.execute(_IS_UNATTEMPTED, (payment,)).fetchone()
     return bool(is_unattempted)
+
+
+def precedes_response(tx: Transaction, payment_id: str) -> bool:
+    """Whether a delivery that comes before the response of a create call was not attempted yet."""
+    (is_awaited,) = tx.execute(_PRECEDES_RESPONSE, (payment_id,)).fetchone()
+    return bool(is_awaited)
 
 
 def _marks(values: Collection[object]) -> str:

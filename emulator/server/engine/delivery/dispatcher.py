@@ -19,7 +19,6 @@ from emulator.server.engine.delivery.attempts import Attempts, DeliveryJob, deli
 from emulator.server.engine.delivery.gates import (
     MAX_PAUSED_DELIVERIES,
     AwaitedPages,
-    HeadStarts,
     Holds,
     Pauses,
     attempt_slots,
@@ -78,7 +77,6 @@ class Dispatcher(StateService):
         self._to_wake: set[Owner] = set()
         self._woken = asyncio.Event()
         self._waiting: dict[Account, asyncio.Event] = {}
-        self.head_starts = HeadStarts(self._wall)
         self._tasks: set[asyncio.Task[None]] = set()
         self._unread = FailureLog(logger, "the webhooks of an endpoint could not be read")
         self._unattempted = FailureLog(logger, "a webhook could not be attempted")
@@ -286,7 +284,6 @@ class Dispatcher(StateService):
             self._read_soon(queue)  # Which notifies the waiting task when nothing is in progress.
         else:
             self._notify_waiting(queue)
-        self.head_starts.end(queue.owner, job.payment_id, position)
 
     async def wait_for_due(self, account: Account, deadline_ms: float) -> bool:
         """Wait until all due attempts of an account have been made, or for monotonic time.
@@ -353,7 +350,6 @@ class Dispatcher(StateService):
             for task in queue.tasks:
                 task.cancel()
         self.awaited_pages.release(account)
-        self.head_starts.drop(account)
         for owner in account.owners:
             self.pauses.end(owner)
             # There may have been new events meanwhile.

@@ -3,12 +3,11 @@
 Holds            responses of the API, until a delivery of their payment has been answered
 Pauses           all deliveries of owners; a restart of the program releases them
 AwaitedPages     first attempts, until the page of their payment has redirected
-HeadStarts       responses of create calls, until the webhook of the creation has arrived
 attempt_slots    all attempts, within a limit on the concurrent ones of all accounts together
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from weakref import WeakSet
 
@@ -19,7 +18,6 @@ from emulator.clock import SystemClock
 from emulator.domain.effects import MAX_RESPONSE_HOLD_MS
 from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
-from emulator.domain.webhooks import MAX_HEAD_START_MS
 from emulator.server.engine.state.account import NEVER, Account, Owner
 from emulator.server.engine.state.context import StateContext, StateService
 
@@ -185,52 +183,6 @@ class AwaitedPages:
 
     def _all(self) -> Iterator[AwaitedPage]:
         return iter(list(self._pages.values()))
-
-
-class _HeadStart(Struct, frozen=True):
-    """Deliveries, by position, that have to arrive before the response of a create call."""
-
-    awaited: set[int]
-    has_arrived: asyncio.Event = field(default_factory=asyncio.Event)
-
-
-class HeadStarts:
-    """The responses of create calls that wait, by owner and payment."""
-
-    def __init__(self, wall: SystemClock) -> None:
-        self._wall = wall
-        self._waiting: dict[tuple[Owner, str], _HeadStart] = {}
-
-    def give(self, owner: Owner, payment_id: str, awaited: Iterable[int]) -> None:
-        self._waiting[owner, payment_id] = _HeadStart(set(awaited))
-
-    async def wait(self, owner: Owner, payment_id: str) -> None:
-        """Wait for the deliveries that have to arrive before the response.
-
-        During an advance this returns at once: the advance makes their attempts after the
-        receiver of another event, which may be this caller, has responded.
-        """
-        head_start = self._waiting.get((owner, payment_id))
-        if head_start is None:
-            return
-        try:
-            if owner.account.advance.horizon is None:
-                until = self._wall.now_ms() + MAX_HEAD_START_MS
-                await self._wall.wait(head_start.has_arrived, until=until)
-        finally:
-            self._waiting.pop((owner, payment_id), None)
-
-    def end(self, owner: Owner, payment_id: str | None, delivery: int) -> None:
-        """An attempt of a delivery has ended."""
-        head_start = self._waiting.get((owner, payment_id or ""))
-        if head_start is not None:
-            head_start.awaited.discard(delivery)
-            if not head_start.awaited:
-                head_start.has_arrived.set()
-
-    def drop(self, account: Account) -> None:
-        for key in [key for key in self._waiting if key[0].account is account]:
-            self._waiting.pop(key).has_arrived.set()
 
 
 def attempt_slots(descriptors: int) -> asyncio.Semaphore:

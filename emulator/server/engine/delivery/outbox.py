@@ -61,7 +61,7 @@ class Outbox:
         postponed = deliveries.postponed(tx, {new_event.payment for new_event in new_events})
         rows: list[Delivery] = []
         for new_event in new_events:
-            new = [row for row, _ in self._rows(tx, owner, new_event)]
+            new = list(self._rows(tx, owner, new_event))
             # After the event that they were waiting for.
             waiting = postponed.pop(new_event.payment, ())
             rows += [_released(tx, row, new_event, new) for row in waiting]
@@ -78,13 +78,7 @@ class Outbox:
         for payment, event in created:
             event_type, at = EVENT_TYPES[payment.status], payment.created_at
             new_event = _NewEvent(event, payment.position, event_type, at)
-            new = list(self._rows(tx, owner, new_event))
-            rows += [row for row, _ in new]
-            awaited = [row.position for row, effect in new if effect.before_response]
-            if awaited:
-                tx.after_commit.append(
-                    partial(self._dispatcher.head_starts.give, owner, payment.id, awaited)
-                )
+            rows += self._rows(tx, owner, new_event)
         self._put(tx, owner, rows)
 
     def _put(self, tx: Transaction, owner: Owner, rows: list[Delivery]) -> None:
@@ -104,9 +98,7 @@ class Outbox:
             or any(endpoint.receives(event_type) for endpoint in owner.endpoints.values())
         )
 
-    def _rows(
-        self, tx: Transaction, owner: Owner, new_event: _NewEvent
-    ) -> Iterable[tuple[Delivery, DeliveryEffect]]:
+    def _rows(self, tx: Transaction, owner: Owner, new_event: _NewEvent) -> Iterable[Delivery]:
         """The deliveries of one event, with the fault that a scenario adds to them."""
         endpoints = owner.endpoints.values()
         subscribed = [endpoint for endpoint in endpoints if endpoint.receives(new_event.type)]
@@ -119,10 +111,10 @@ class Outbox:
         for endpoint in subscribed:
             if has_unknown and endpoint.form.shows_type:
                 row = _row(tx, owner, endpoint, new_event, None)
-                yield row._replace(event=None), _NO_EFFECT
+                yield row._replace(event=None)
             applied = _applied(fault, endpoint)
             for copy in range(1 if effect.drop else effect.copies):
-                yield _row(tx, owner, endpoint, new_event, applied, copy=copy), effect
+                yield _row(tx, owner, endpoint, new_event, applied, copy=copy)
 
 
 def _applied(

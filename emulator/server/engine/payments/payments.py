@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -9,7 +10,13 @@ from hashlib import blake2b
 import msgspec
 
 from emulator import ids
-from emulator.domain.errors import IdempotencyKeyInUse, IdempotencyKeyReused, InvalidField, Refusal
+from emulator.domain.errors import (
+    IdempotencyKeyInUse,
+    IdempotencyKeyReused,
+    InvalidField,
+    NotReady,
+    Refusal,
+)
 from emulator.domain.instants import Instant
 from emulator.domain.payment import (
     DEFAULT_EXPIRES_IN_S,
@@ -23,11 +30,12 @@ from emulator.domain.payment import (
 from emulator.domain.transitions import Change
 from emulator.domain.variant_effects import UNKNOWN_METHOD
 from emulator.domain.variants import Variants
+from emulator.domain.webhooks import MAX_HEAD_START_MS
 from emulator.server.engine.payments.scheduler import EngineContext, EngineService
 from emulator.server.engine.state.account import Owner
-from emulator.server.engine.state.rule_choice import expiry_ms
+from emulator.server.engine.state.rule_choice import expiry_ms, may_have_delivery_faults
 from emulator.server.engine.state.wire import payment_json
-from emulator.server.storage import payments
+from emulator.server.storage import deliveries, payments
 from emulator.server.storage.batch import LAST_ORDINAL, Transaction
 from emulator.server.storage.database import reads
 from emulator.server.storage.payments import NewPayment, PageQuery, UnknownCursor, UsedKey
@@ -137,8 +145,26 @@ class Payments(EngineService):
                     released.set()
         self._scheduler.reschedule(owner.account)
         if owner.endpoints and not created.is_replay:
-            await self._webhooks.dispatcher.head_starts.wait(owner, created.id)
+            await self._wait_for_webhook(owner, created.id)
         return created
+
+    async def _wait_for_webhook(self, owner: Owner, payment_id: str) -> None:
+        """Wait for the first attempts of the deliveries that come before the response.
+
+        During an advance this returns at once: the advance makes them after the receiver of another
+        event, which may be this caller, has responded.
+        """
+        if not may_have_delivery_faults(owner) or owner.account.advance.horizon is not None:
+            return
+        awaited = partial(deliveries.precedes_response, payment_id=payment_id)
+
+        async def query() -> tuple[bool, None]:
+            return not await self._database.read(awaited), None
+
+        until = self._wall.now_ms() + MAX_HEAD_START_MS
+        # When the program stops, the response is sent as well.
+        with suppress(NotReady):
+            await self._change_notifier.watch((owner,), query, until=until)
 
     async def _wait_for_key(self, key: _Key) -> None:
         deadline = self._wall.now_ms() + MAX_WAIT_FOR_KEY_MS
