@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from emulator.cli.emulator_options import DEFAULT_URL
-from emulator.cli.output import FILES_ARGUMENT, cli_error, write
+from emulator.cli.output import FILES_ARGUMENT, cli_error, webhook_format_option, write
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.scenarios.scenario_file import scenario_schema
 from emulator.scenarios.webhook_form_file import load_webhook_form, webhook_form_schema
@@ -25,13 +25,7 @@ from emulator.tools.json_results import results_schema, summary_tables
     is_flag=True,
     help="Leave out the webhooks, which some generators cannot read.",
 )
-@click.option(
-    "--webhook-format",
-    metavar="NAME_OR_FILE",
-    default="standard",
-    show_default=True,
-    help="Form of the webhooks that the document describes.",
-)
+@webhook_format_option("Form of the webhooks that the document describes.")
 def openapi(*, is_control: bool, is_without_webhooks: bool, webhook_format: str) -> None:
     """Print the OpenAPI 3.1 document of /v1 as JSON.
 

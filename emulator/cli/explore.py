@@ -2,11 +2,11 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -22,8 +22,9 @@ from emulator.cli.output import (
     ProgressLine,
     cli_error,
     console_paint,
-    number_within,
-    parsed_by,
+    max_time_option,
+    number_option,
+    webhook_format_option,
     write_coloured,
     write_file,
     write_json,
@@ -31,10 +32,9 @@ from emulator.cli.output import (
 )
 from emulator.clock import RealClock
 from emulator.domain.accounts import SEEDS
-from emulator.domain.durations import parse_duration_ms
 from emulator.domain.message_text import escape_controls
 from emulator.domain.user_error import UserError
-from emulator.domain.webhooks import STANDARD, WebhookForm
+from emulator.domain.webhooks import WebhookForm
 from emulator.scenarios.entries import Problem, ScenarioError, noted
 from emulator.scenarios.webhook_form_file import load_webhook_form
 from emulator.tools.explore import report
@@ -57,41 +57,36 @@ MAX_FAILURES = 1_000
 INSUFFICIENT = 3
 MAX_OVERRUN_S = 2  # for a failed history to be reduced after --max-time
 DEFAULT_SAVE_DIRECTORY = Path("explore")
-Command = TypeVar("Command", bound=Callable[..., object])
-
-
-def _number(name: str, within: range, **more: Any) -> Callable[[Command], Command]:
-    """An option with a whole number."""
-    callback = number_within(int, within.start, within.stop - 1)
-    usual: dict[str, Any] = {"metavar": "N", "type": str, "show_default": True}
-    return click.option(name, callback=callback, **usual | more)
 
 
 @click.command()
 @FILES_ARGUMENT
-@_number(
+@number_option(
     "--depth",
-    range(MAX_DEPTH + 1),
+    limits=(0, MAX_DEPTH),
     show_default="random larger ones follow those with 2",
     help=f"Run all histories with up to this number of anomalies, 0 to {MAX_DEPTH}, and no others.",
 )
-@_number(
+@number_option(
     "--require-depth",
-    range(MAX_DEPTH + 1),
+    limits=(0, MAX_DEPTH),
     show_default="1, or --depth if that is smaller",
     help="Number of anomalies, 0 to --depth, up to which all histories must run.",
 )
-@_number("--seed", SEEDS, metavar="INTEGER", default=1, help="Seed of the random histories.")
-@click.option(
-    "--max-time",
-    metavar="DURATION",
-    callback=parsed_by(parse_duration_ms),
-    show_default="2m without --depth, or until those with one anomaly ran, up to 10m",
-    help="Maximum time of the whole run, such as 60s.",
+@number_option(
+    "--seed",
+    limits=(SEEDS.start, SEEDS.stop - 1),
+    metavar="INTEGER",
+    default=1,
+    help="Seed of the random histories.",
 )
-@_number(
+@max_time_option(
+    "Maximum time of the whole run, such as 60s.",
+    default="2m without --depth, or until those with one anomaly ran, up to 10m",
+)
+@number_option(
     "--max-failures",
-    range(1, MAX_FAILURES + 1),
+    limits=(1, MAX_FAILURES),
     default=1,
     help=f"End after this number of failed histories, 1 to {MAX_FAILURES}.",
 )
@@ -119,12 +114,8 @@ def _number(name: str, within: range, **more: Any) -> Callable[[Command], Comman
     metavar="SECRET",
     help="Secret that signs webhooks; otherwise generated from the seed and printed.",
 )
-@click.option(
-    "--webhook-format",
-    metavar="FORMAT",
-    default=STANDARD.name,
-    show_default=True,
-    help="Form of webhooks: the name of a shipped form, or a file; with --url, the form of the"
+@webhook_format_option(
+    "Form of webhooks: the name of a shipped form, or a file; with --url, the form of the"
     " endpoint with the URL of the webhook, if there is one.",
 )
 def explore(

@@ -6,15 +6,17 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import click
 
+from emulator.domain.durations import parse_duration_ms
 from emulator.domain.message_text import LINE_BREAK, escape_controls, json_line
 from emulator.domain.user_error import UserError
 from emulator.reporting import ERASE_LINE, Paint, folded
+from emulator.settings.options import STANDARD_WEBHOOKS
 
-T = TypeVar("T")
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 PROGRAM = "payments-emulator"
 # A pipe whose reader has closed it; on Windows the error is EINVAL.
 _READER_CLOSED = {errno.EPIPE, errno.EINVAL}
@@ -57,11 +59,12 @@ class _OutputFile(click.Path):
         return file
 
 
-def number_within(
-    kind: type[int] | type[float], minimum: int, maximum: int
-) -> Callable[[click.Context, click.Parameter, str | None], float | None]:
-    """A callback of an option, which parses a number and compares it with its limits."""
-    expected = f"{'an integer' if kind is int else 'a number'} from {minimum} to {maximum}"
+def number_option(
+    *names: str, limits: tuple[int, int], kind: Callable[[str], float] = int, **more: Any
+) -> Decorator:
+    """An option with a number within its limits."""
+    minimum, maximum = limits
+    expected = f"{'a number' if kind is float else 'an integer'} from {minimum} to {maximum}"
 
     def parse(_: click.Context, param: click.Parameter, value: str | None) -> float | None:
         if value is None:
@@ -71,21 +74,27 @@ def number_within(
                 return number
         return cli_error(f"flag {param.opts[-1]}: found '{value}', expected {expected}")
 
-    return parse
+    usual: dict[str, Any] = {"metavar": "N", "type": str, "show_default": True}
+    return click.option(*names, callback=parse, **usual | more)
 
 
-def parsed_by(
-    parse: Callable[[str], T],
-) -> Callable[[click.Context, click.Parameter, str | None], T | None]:
-    """A callback of an option that reports the ValueError of its parser."""
+def max_time_option(text: str, *, default: str) -> Decorator:
+    """The option `--max-time`, a duration in milliseconds."""
 
-    def parsed(_: click.Context, param: click.Parameter, text: str | None) -> T | None:
+    def parse(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
         try:
-            return None if text is None else parse(text)
+            return None if value is None else parse_duration_ms(value)
         except ValueError as error:
-            cli_error(f"flag {param.opts[0]}: {error}")
+            cli_error(f"flag --max-time: {error}")
 
-    return parsed
+    usual: dict[str, Any] = {"metavar": "DURATION", "callback": parse, "show_default": default}
+    return click.option("--max-time", help=text, **usual)
+
+
+def webhook_format_option(text: str, default: str | None = STANDARD_WEBHOOKS) -> Decorator:
+    """The option `--webhook-format`: the name of a shipped form, or a file."""
+    usual: dict[str, Any] = {"metavar": "NAME_OR_FILE", "default": default, "show_default": True}
+    return click.option("--webhook-format", help=text, **usual)
 
 
 OUTPUT_FILE = _OutputFile(dir_okay=False)

@@ -17,6 +17,7 @@ from emulator.cli.output import (
     JSON_OPTION,
     cli_error,
     console_paint,
+    webhook_format_option,
     write_coloured,
     write_json,
     write_lines,
@@ -57,12 +58,10 @@ _LIMITS = (
     help="Secret that signs webhooks; otherwise the secret of the endpoint of --url with this URL,"
     " or a generated one, the same in each run, which is printed.",
 )
-@click.option(
-    "--webhook-format",
-    metavar="FORMAT",
-    show_default=STANDARD.name,
-    help="Form of webhooks: the name of a shipped form, or a file; otherwise the form of the"
-    " endpoint of --url with this URL, if there is one.",
+@webhook_format_option(
+    "Form of webhooks: the name of a shipped form, or a file; otherwise the form of the"
+    " endpoint of --url with this URL, if there is one, or standard.",
+    None,
 )
 @METADATA_OPTION
 @private_emulator_options

@@ -17,8 +17,8 @@ from emulator.cli.output import (
     ProgressLine,
     cli_error,
     console_paint,
-    number_within,
-    parsed_by,
+    max_time_option,
+    number_option,
     write_coloured,
     write_file,
     write_json,
@@ -26,7 +26,6 @@ from emulator.cli.output import (
 )
 from emulator.cli.settings_options import private_settings
 from emulator.clock import RealClock
-from emulator.domain.durations import parse_duration_ms
 from emulator.domain.message_text import escape_controls, nearest_word_hint
 from emulator.domain.webhooks import STANDARD
 from emulator.http.emulator_calls import program_variables
@@ -59,22 +58,14 @@ _PRIVATE = {"port": 0, "checkout-port": 0, "database": ":memory:", "log-format":
     multiple=True,
     help="Run only the variant with this name; repeatable.",
 )
-@click.option(
+@number_option(
     "-j",
     "--jobs",
-    metavar="N",
-    type=str,
-    callback=number_within(int, 1, MAX_JOBS),
+    limits=(1, MAX_JOBS),
     default=1,
-    show_default=True,
     help=f"Number of runs at the same time, 1 to {MAX_JOBS}; the tables are the same.",
 )
-@click.option(
-    "--max-time",
-    metavar="DURATION",
-    callback=parsed_by(parse_duration_ms),
-    help="Maximum time of each run, such as 5m.  [default: 10 times the first run, and 30s]",
-)
+@max_time_option("Maximum time of each run, such as 5m.", default="10 times the first run, and 30s")
 @click.option("--webhook-url", metavar="URL", help="URL of the shop that receives webhooks.")
 @CLOCK_FILE_OPTION
 @click.option("--config", metavar="FILE", help="YAML file with options of `serve` for each run.")

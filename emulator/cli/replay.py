@@ -22,7 +22,8 @@ from emulator.cli.output import (
     cli_error,
     console_paint,
     is_interactive,
-    number_within,
+    number_option,
+    webhook_format_option,
     write,
     write_file,
     write_unescaped,
@@ -69,18 +70,14 @@ _CHECKOUT_URL = "http://127.0.0.1:8081"
     is_flag=True,
     help="Print the coverage, as for a directory and with --fail-under.",
 )
-@click.option(
+@number_option(
     "--fail-under",
+    limits=(0, 100),
+    kind=float,
     metavar="PERCENT",
-    type=str,
-    callback=number_within(float, 0, 100),
     help="Exit with code 1 when the coverage is below this percentage, 0 to 100.",
 )
-@click.option(
-    "--webhook-format",
-    metavar="NAME_OR_FILE",
-    help="Form of the webhooks of the private emulator, as for `serve`.",
-)
+@webhook_format_option("Form of the webhooks of the private emulator, as for `serve`.", None)
 @click.option(
     "-v",
     "--verbose",

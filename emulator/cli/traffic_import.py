@@ -7,7 +7,15 @@ from pathlib import Path
 import click
 
 from emulator.cli.emulator_options import base_url
-from emulator.cli.output import FILES_ARGUMENT, OUTPUT_FILE, STDOUT, cli_error, write, write_file
+from emulator.cli.output import (
+    FILES_ARGUMENT,
+    OUTPUT_FILE,
+    STDOUT,
+    cli_error,
+    webhook_format_option,
+    write,
+    write_file,
+)
 from emulator.scenarios.scenario_file import NAME_FORM, is_scenario_name
 from emulator.scenarios.webhook_form_file import load_webhook_form, webhook_form_json
 from emulator.tools.recorded_traffic import read_traffic
@@ -37,13 +45,7 @@ _METADATA = "metadata."
 @click.option(
     "--base-url", "url", metavar="URL", help="URL of the service, to choose among several."
 )
-@click.option(
-    "--webhook-format",
-    metavar="NAME_OR_FILE",
-    default="standard",
-    show_default=True,
-    help="Form of the recorded webhooks.",
-)
+@webhook_format_option("Form of the recorded webhooks.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @click.option("--strict", "is_strict", is_flag=True, help="Exit with code 1 if a fact is missing.")
 def import_(

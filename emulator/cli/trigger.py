@@ -4,8 +4,13 @@ from typing import Any
 
 import click
 
-from emulator.cli.emulator_options import METADATA_OPTION, URL_OPTION, call_emulator, check_key
-from emulator.cli.output import cli_error, number_within, write
+from emulator.cli.emulator_options import (
+    METADATA_OPTION,
+    URL_OPTION,
+    call_emulator,
+    check_key,
+)
+from emulator.cli.output import cli_error, number_option, write
 from emulator.domain.accounts import DEMO_TEST_KEY
 from emulator.domain.message_text import nearest_word_hint
 from emulator.domain.payment import MAX_AMOUNT_MINOR, MIN_AMOUNT_MINOR, STATUS_OF_EVENT, Status
@@ -31,14 +36,12 @@ _NOT_SENT = {
 
 @click.command()
 @click.argument("event", metavar="EVENT")
-@click.option(
+@number_option(
     "--amount",
     "amount_minor",
+    limits=(MIN_AMOUNT_MINOR, MAX_AMOUNT_MINOR),
     metavar="CENTS",
-    type=str,
-    callback=number_within(int, MIN_AMOUNT_MINOR, MAX_AMOUNT_MINOR),
     default=DEFAULT_ORDER["amount"],
-    show_default=True,
     help=f"Amount in ETB cents, {MIN_AMOUNT_MINOR} to {MAX_AMOUNT_MINOR}.",
 )
 @click.option(

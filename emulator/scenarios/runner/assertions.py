@@ -16,11 +16,11 @@ WEBHOOK_CHECKS = frozenset({"webhooks", "forged"})
 REFUSAL_CHECKS = frozenset({"http_status", "code", "param", "retry_after", "lost"})
 """Checks that accept a refusal of the step before."""
 
-_NO_REQUEST = Explanation("there is no earlier request")
 _ABSENT = Explanation("not there")
-_NO_LIST = Explanation("the last response is not a list")
-_NO_OBJECT = Explanation("the last response is not an object")
-_NO_PAYMENT = Explanation("the last response is not a payment")
+
+
+class _NoValue(Exception):
+    """There is no value to compare; the message says why."""
 
 
 class Assertions:
@@ -35,19 +35,22 @@ class Assertions:
         self._client = client
         self._names = names
         self._inbox = inbox
+        # Of the step that is evaluated, by the payment's id.
+        self._details: dict[str, HttpResponse] = {}
         self.last: HttpResponse | None = None
 
     async def failure(self, step: Expect) -> Failure | None:
         """All mismatches of a step; None if there are none. Raises PaymentsEmulatorError."""
-        detail: Mapping[str, Json] | Explanation = {}
-        if step.payment is not None:
-            detail = await self._named_detail(step.payment)
+        self._details.clear()
         mismatches = []
         for check in step.checks:
-            seen = await self._seen(check, step.payment, detail)
+            seen = await self._seen(check, step.payment)
             if not is_same(check.expected, seen):
-                note = await self._note(check, seen, step.payment, detail)
-                mismatches.append(_mismatch(check, seen, note))
+                note = await self._note(check, seen, step.payment)
+                rows = side_by_side(check.expected, seen)
+                mismatches.append(
+                    Mismatch(place=check.place, subject=check.key, rows=rows, note=note)
+                )
         if not mismatches:
             return None
         return Failure(
@@ -56,135 +59,104 @@ class Assertions:
             mismatches=tuple(mismatches),
         )
 
-    async def _note(
-        self,
-        check: FieldCheck,
-        seen: Json,
-        payment: str | None,
-        detail: Mapping[str, Json] | Explanation,
-    ) -> str | None:
+    async def _note(self, check: FieldCheck, seen: Json, payment: str | None) -> str | None:
         """Why a value is another one than expected, if that is known."""
         if check.key in WEBHOOK_CHECKS and self._inbox is not None:
             return self._inbox.delivery_failure()
         if (check.key, check.expected, seen) != ("status", Status.EXPIRED, Status.FAILED):
             return None
         reason = FieldCheck(key="reason", expected=Reason.TIMEOUT, place=check.place)
-        return TIMED_OUT if await self._seen(reason, payment, detail) == Reason.TIMEOUT else None
+        return TIMED_OUT if await self._seen(reason, payment) == Reason.TIMEOUT else None
 
-    async def _seen(
-        self, check: FieldCheck, payment: str | None, detail: Mapping[str, Json] | Explanation
-    ) -> Json:
-        if check.key in WEBHOOK_CHECKS:
-            return await self._received(payment, is_genuine=check.key == "webhooks")
-        if payment is not None:
-            if isinstance(detail, Explanation):
-                return detail
-            return self._of_payment(check, payment, detail)
-        if check.key == "events":
-            return await self._events()
-        if self.last is None:
-            return _NO_REQUEST
-        if self.last.failure is None and check.key == "reason":
-            return await self._reason(self.last)
-        return self._of_response(check, self.last)
-
-    async def _named_detail(self, payment: str) -> Mapping[str, Json] | Explanation:
+    async def _seen(self, check: FieldCheck, payment: str | None) -> Json:
+        """The value, or why there is none."""
         try:
-            return await self._detail(self._names.id_of(payment))
-        except UnknownPaymentName as unknown:
-            return Explanation(unknown)
+            if check.key in WEBHOOK_CHECKS:
+                return await self._received(payment, is_genuine=check.key == "webhooks")
+            if payment is not None:
+                return await self._of_payment(check, payment)
+            if check.key == "events":
+                response = await self._client.send(EVENTS(limit=MAX_ENTRIES))
+                return [event["type"] for event in reversed(response.member("data") or ())]
+            return await self._of_response(check)
+        except (_NoValue, UnknownPaymentName) as reason:
+            return Explanation(reason)
 
-    async def _reason(self, last: HttpResponse) -> Json:
-        """The reason of the last response's payment; the contract's object does not have it."""
-        payment_id = last.member("id")
-        if last.member("object") != "payment" or not isinstance(payment_id, str):
-            return _NO_PAYMENT
-        detail = await self._detail(payment_id)
-        return detail if isinstance(detail, Explanation) else detail.get("reason")
-
-    async def _detail(self, payment_id: str) -> Mapping[str, Json] | Explanation:
-        """A payment in the control API, or why it is not available."""
-        response = await self._client.send(PAYMENT(payment_id))
+    async def _detail(self, payment_id: str) -> Mapping[str, Json]:
+        """A payment in the control API. Raises _NoValue."""
+        if payment_id not in self._details:
+            self._details[payment_id] = await self._client.send(PAYMENT(payment_id))
+        response = self._details[payment_id]
         if response.is_error or not isinstance(response.json, dict):
             message = response.error.get("message") or response.failure
-            return Explanation(message or f"status {response.status}")
+            raise _NoValue(message or f"status {response.status}")
         return response.json
 
-    def _of_payment(self, check: FieldCheck, payment: str, detail: Mapping[str, Json]) -> Json:
+    async def _of_payment(self, check: FieldCheck, payment: str) -> Json:
+        payment_id = self._names.id_of(payment)
+        detail = await self._detail(payment_id)
         match check.key:
             case "reason":
                 return detail.get("reason")
             case "events":
                 return [event["type"] for event in detail["timeline"] if event["type"]]
             case "same_as":
-                return self._same(payment, check.expected)
+                other, other_id = check.expected, self._names.id_of(check.expected)
+                if payment_id != other_id:
+                    raise _NoValue(f"{payment} is {payment_id}, {other} is {other_id}")
+                return other
             case key:
                 return detail["payment"].get(key, _ABSENT)
-
-    def _same(self, payment: str, other: str) -> Json:
-        """The other name if it stands for the same payment, otherwise the two ids."""
-        try:
-            payment_id, other_id = self._names.id_of(payment), self._names.id_of(other)
-        except UnknownPaymentName as unknown:
-            return Explanation(unknown)
-        if payment_id == other_id:
-            return other
-        return Explanation(f"{payment} is {payment_id}, {other} is {other_id}")
-
-    async def _events(self) -> Json:
-        response = await self._client.send(EVENTS(limit=MAX_ENTRIES))
-        return [event["type"] for event in reversed(response.member("data") or ())]
 
     async def _received(self, payment: str | None, *, is_genuine: bool) -> Json:
         if self._inbox is None:
             raise AssertionError("a script that expects webhooks has an inbox")
-        payment_id = None
-        if payment is not None:
-            try:
-                payment_id = self._names.id_of(payment)
-            except UnknownPaymentName as unknown:
-                return Explanation(unknown)
+        payment_id = None if payment is None else self._names.id_of(payment)
         return [
             webhook.type
             for webhook in await self._inbox.webhooks()
             if webhook.is_genuine is is_genuine and payment_id in (None, webhook.payment)
         ]
 
-    def _of_response(self, check: FieldCheck, last: HttpResponse) -> Json:
-        key = check.key
+    async def _of_response(self, check: FieldCheck) -> Json:
+        key, last = check.key, self.last
+        if last is None:
+            raise _NoValue("there is no earlier request")
         if key == "lost":
             return last.failure is not None
         if last.failure is not None:
-            return Explanation(f"no complete response: {last.failure}")
-        match key:
-            case "http_status":
-                return last.status
-            case "code" | "param":
-                return last.error.get(key)
-            case "retry_after":
-                return _retry_after(last.header("retry-after"))
-            case "replayed":
-                return last.is_replay
-            case "payments":
-                return self._listed(last.member("data"), check.expected)
-            case "has_more":
-                is_list = isinstance(last.member("data"), list)
-                return last.json.get(key, _ABSENT) if is_list else _NO_LIST
-            case _:
-                return last.json.get(key, _ABSENT) if isinstance(last.json, dict) else _NO_OBJECT
+            raise _NoValue(f"no complete response: {last.failure}")
+        values = {
+            "http_status": last.status,
+            "code": last.error.get("code"),
+            "param": last.error.get("param"),
+            "retry_after": _retry_after(last.header("retry-after")),
+            "replayed": last.is_replay,
+        }
+        if key in values:
+            return values[key]
+        if key == "reason":
+            # The contract's object does not have it.
+            payment_id = last.member("id")
+            if last.member("object") != "payment" or not isinstance(payment_id, str):
+                raise _NoValue("the last response is not a payment")
+            return (await self._detail(payment_id)).get("reason")
+        data, is_of_list = last.member("data"), key in {"payments", "has_more"}
+        if is_of_list and not isinstance(data, list):
+            raise _NoValue("the last response is not a list")
+        return self._listed(data, check.expected) if key == "payments" else self._member(key, last)
 
-    def _listed(self, data: Json, expected: Json) -> Json:
+    @staticmethod
+    def _member(key: str, last: HttpResponse) -> Json:
+        if not isinstance(last.json, dict):
+            raise _NoValue("the last response is not an object")
+        return last.json.get(key, _ABSENT)
+
+    def _listed(self, data: Sequence[Json], expected: Json) -> Json:
         """The names of listed payments; of several names of a payment, the expected one."""
-        if not isinstance(data, list):
-            return _NO_LIST
         expected_names = {self._names.ids.get(name): name for name in expected}
         payment_ids = [str(payment.get("id")) for payment in data]
         return [expected_names.get(id_) or self._names.name_of(id_) for id_ in payment_ids]
-
-
-def _mismatch(check: FieldCheck, seen: Json, note: str | None) -> Mismatch:
-    rows = side_by_side(check.expected, seen)
-    return Mismatch(place=check.place, subject=check.key, rows=rows, note=note)
 
 
 def _mismatch_message(mismatches: Sequence[Mismatch], payment: str | None) -> str:
