@@ -1,7 +1,7 @@
 """Declares payment data, conditions on it, and the keys that all rules have."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from emulator.domain.accounts import Mode
@@ -39,6 +39,7 @@ from emulator.scenarios.kinds import (
 from emulator.scenarios.mappings import (
     DeclaredRule,
     Key,
+    KeyRule,
     MappingOf,
     Members,
     OrMapping,
@@ -278,21 +279,25 @@ OUTCOME_WHEN = MappingOf(
 )
 
 
-def rule_keys(when: Kind[Any], **effect: Key) -> dict[str, Key]:
-    """The keys of a rule: its condition, its effect, and how often it applies."""
-    return {
+def rule_of(
+    make: Callable[..., R], when: Kind[Any], then: Key, *rules: KeyRule, **more: Key
+) -> MappingOf[R]:
+    """A rule: its condition, its effect, and how often it applies."""
+    keys = {
         "when": Key(
             when,
             "The condition. All keys must match; `{}` matches everything.",
             required="what must match; {} matches everything",
         ),
-        **effect,
+        **more,
+        "then": then,
         "times": Key(
             WholeNumber(at_most=MAX_TIMES),
             "After this number of uses, the rule is inactive and the next matching rule applies.",
             default_text="unlimited",
         ),
     }
+    return MappingOf(make, keys, *rules)
 
 
 def list_of_rules(rule: Kind[R], label: str) -> ListOf[R]:

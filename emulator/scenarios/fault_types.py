@@ -5,13 +5,14 @@ entry in TYPES. Reading, writing, the JSON Schema and the coverage follow from i
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from inspect import signature
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from emulator.scenarios.entries import listed
-from emulator.scenarios.kinds import Boolean, Word
+from emulator.scenarios.kinds import Boolean, Kind, Word
 from emulator.scenarios.mappings import (
     DeclaredRule,
     Key,
@@ -28,38 +29,41 @@ Settings = Mapping[str, Any]
 """The keys of a fault that are given, without those that are false, and their values."""
 
 
-@dataclass(frozen=True)
-class FaultType:
-    """A type of fault; it applies where its first key is given.
+class FaultType(Struct, frozen=True):
+    """A type of fault; it applies where its key is given.
 
-    `effect` returns the fields of the effect that the settings change; without it, the first key
-    changes its own field. `excludes` are the keys that make no sense beside the first key, and why;
-    `excludes_all` is the reason if these are all other keys. `rules` are about the effect, and
-    `rule_rules` about the rule that it is in.
+    The second to the fifth attribute are those of its Key, and `more` are other keys. `effect`
+    returns the fields of the effect that the settings change; without it, the key changes its own
+    field. `excludes` are the keys that make no sense beside the key, and why; `excludes_all` is the
+    reason if these are all other keys. `rules` are about the effect, and `rule_rules` about the
+    rule that it is in.
     """
 
-    keys: Mapping[str, Key]
-    _: KW_ONLY
+    name: str
+    kind: Kind[Any]
+    description: str
+    default_text: str = ""
+    field: str = ""
+    more: Mapping[str, Key] = {}
     effect: Callable[[Settings], Mapping[str, object]] | None = None
-    excludes: Mapping[str, str] = field(default_factory=dict)
+    excludes: Mapping[str, str] = {}
     excludes_all: str = ""
     rules: Sequence[KeyRule] = ()
     rule_rules: Sequence[KeyRule] = ()
 
-    @cached_property
-    def name(self) -> str:
-        return next(iter(self.keys))
+    @property
+    def keys(self) -> Mapping[str, Key]:
+        own = Key(self.kind, self.description, default_text=self.default_text, field=self.field)
+        return {self.name: own, **self.more}
 
     @property
     def coverage_names(self) -> tuple[str, ...]:
         """What a run can exercise of it: each of its words, if it takes words."""
-        kind = self.keys[self.name].kind
-        words = kind.offered if isinstance(kind, Word) else [True]
+        words = self.kind.offered if isinstance(self.kind, Word) else [True]
         return tuple(self.coverage_name(word) for word in words)
 
     def coverage_name(self, setting: Json) -> str:
-        is_word = isinstance(self.keys[self.name].kind, Word)
-        return f"{self.name} {setting}" if is_word else self.name
+        return f"{self.name} {setting}" if isinstance(self.kind, Word) else self.name
 
 
 class FaultMapping(MappingOf[Fault[E]]):

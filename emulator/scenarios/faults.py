@@ -21,7 +21,7 @@ from emulator.domain.effects import (
     RequestEffect,
 )
 from emulator.files import ScalarNode
-from emulator.scenarios.conditions import TIMES, check_times, list_of_rules, mode_key, rule_keys
+from emulator.scenarios.conditions import TIMES, check_times, list_of_rules, mode_key, rule_of
 from emulator.scenarios.entries import Entry, decimal_number, listed, whole_number
 from emulator.scenarios.fault_types import FaultMapping, FaultType, Settings
 from emulator.scenarios.kinds import Boolean, Duration, Scalar, Text, WholeNumber, Word
@@ -73,54 +73,44 @@ def _error_response(settings: Settings) -> dict[str, object]:
 
 
 STATUS = FaultType(
-    {
-        "status": Key(
-            WholeNumber(at_least=MIN_FAULT_STATUS, at_most=MAX_FAULT_STATUS),
-            "The response has this status, and the contract's error object for it.",
-        ),
+    "status",
+    WholeNumber(at_least=MIN_FAULT_STATUS, at_most=MAX_FAULT_STATUS),
+    "The response has this status, and the contract's error object for it.",
+    more={
         "retry_after": Key(
             RETRY_AFTER,
             "The seconds of the header `Retry-After`; needs `status`.",
             default_text=f"{RETRY_AFTER_S} for {RATE_LIMITED}, else none",
-        ),
+        )
     },
     effect=_error_response,
     rules=[needs("retry_after", "status")],
 )
 BODY = FaultType(
-    {
-        "body": Key(
-            Text(
-                re.compile(rf"[\s\S]{{1,{MAX_BODY_CHARACTERS}}}"),
-                expected=f"html, empty, or a text of 1 to {MAX_BODY_CHARACTERS:,} characters",
-                examples=[*map(str, GatewayBody), "upstream unavailable"],
-                accepts=bool,
-            ),
-            "The error comes from a gateway in front of the service, and does not have the "
-            f"contract's error object: `{GatewayBody.HTML}` (a page), `{GatewayBody.EMPTY}`, or a "
-            "text. Needs `status`, usually 502, 503 or 504.",
-        )
-    },
+    "body",
+    Text(
+        re.compile(rf"[\s\S]{{1,{MAX_BODY_CHARACTERS}}}"),
+        expected=f"html, empty, or a text of 1 to {MAX_BODY_CHARACTERS:,} characters",
+        examples=[*map(str, GatewayBody), "upstream unavailable"],
+        accepts=bool,
+    ),
+    "The error comes from a gateway in front of the service, and does not have the "
+    f"contract's error object: `{GatewayBody.HTML}` (a page), `{GatewayBody.EMPTY}`, or a "
+    "text. Needs `status`, usually 502, 503 or 504.",
     rules=[needs("body", "status")],
 )
 LATENCY = FaultType(
-    {
-        "latency": Key(
-            Duration(at_least=1, at_most=MAX_LATENCY_MS),
-            "The response is delayed by this time, in real time. "
-            "Without another key, the normal response follows.",
-            field="delay_ms",
-        )
-    }
+    "latency",
+    Duration(at_least=1, at_most=MAX_LATENCY_MS),
+    "The response is delayed by this time, in real time. "
+    "Without another key, the normal response follows.",
+    field="delay_ms",
 )
 DROP = FaultType(
-    {
-        "drop": Key(
-            Boolean(),
-            "The connection is closed without a response. "
-            "Not with `status`, `retry_after`, `body` or `truncate`.",
-        )
-    },
+    "drop",
+    Boolean(),
+    "The connection is closed without a response. "
+    "Not with `status`, `retry_after`, `body` or `truncate`.",
     effect=lambda _: {"cut": Cut.BEFORE_RESPONSE},
     excludes=dict.fromkeys(
         ("status", "retry_after", "body", "truncate"), "a closed connection has no response"
@@ -145,7 +135,9 @@ def _truncation(settings: Settings) -> dict[str, object]:
 
 
 TRUNCATE = FaultType(
-    {"truncate": Key(Boolean(), "The connection is closed in the middle of the body.")},
+    "truncate",
+    Boolean(),
+    "The connection is closed in the middle of the body.",
     effect=_truncation,
     rules=[
         DeclaredRule(
@@ -176,15 +168,12 @@ def _check_held_request(members: Members) -> None:
 
 
 HOLD = FaultType(
-    {
-        "hold": Key(
-            Word(["delivery"]),
-            "The response is computed when the request arrives. It is sent when an endpoint has "
-            "since answered a delivery of the payment (for a list: of any payment), after "
-            f"{MAX_RESPONSE_HOLD_MS // 1_000} s of real time, or with the next `advance`. "
-            f"Only for {' and '.join(f'`{request}`' for request in _HELD_REQUESTS)}.",
-        )
-    },
+    "hold",
+    Word(["delivery"]),
+    "The response is computed when the request arrives. It is sent when an endpoint has "
+    "since answered a delivery of the payment (for a list: of any payment), after "
+    f"{MAX_RESPONSE_HOLD_MS // 1_000} s of real time, or with the next `advance`. "
+    f"Only for {' and '.join(f'`{request}`' for request in _HELD_REQUESTS)}.",
     effect=lambda _: {"until_delivery": True, "point": Point.AFTER_COMMIT},
     rules=[DeclaredRule(_check_hold, implies({"required": ["hold"]}, _AFTER_COMMIT))],
     rule_rules=[
@@ -266,20 +255,18 @@ FAULT_THEN = FaultMapping(
         )
     },
 )
-_KEYS = rule_keys(
+_RULES = [rule for type_ in TYPES for rule in type_.rule_rules]
+FAULT_RULE = rule_of(
+    FaultRule,
     FAULT_WHEN,
-    then=Key(
+    Key(
         FAULT_THEN, "The effect on the request.", required="what goes wrong, such as {status: 500}"
     ),
-)
-_RULES = [rule for type_ in TYPES for rule in type_.rule_rules]
-FAULT_RULE = MappingOf(FaultRule, _KEYS, *_RULES)
-# Where it stands alone, it applies to every request by default.
-LONE_FAULT_RULE = MappingOf(
-    FaultRule,
-    {**_KEYS, "when": replace(_KEYS["when"], required=None)},
     *_RULES,
 )
+# Where it stands alone, it applies to every request by default.
+_ANY_WHEN = replace(FAULT_RULE.keys["when"], required=None)
+LONE_FAULT_RULE = MappingOf(FaultRule, {**FAULT_RULE.keys, "when": _ANY_WHEN}, *_RULES)
 FAULTS = list_of_rules(FAULT_RULE, "a fault rule")
 
 COVERAGE_NAMES = tuple(

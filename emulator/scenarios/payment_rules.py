@@ -24,7 +24,7 @@ from emulator.scenarios.conditions import (
     REASON_RULE,
     WHEN,
     list_of_rules,
-    rule_keys,
+    rule_of,
 )
 from emulator.scenarios.entries import Entry, listed, read_items
 from emulator.scenarios.kinds import Boolean, Duration, JsonSchema, Kind, WholeNumber, Word
@@ -123,15 +123,13 @@ def _ordinary_or_unusual(ordinary: Collection[Status]) -> JsonSchema:
 
 
 OUTCOME = _Outcome()
-OUTCOME_RULE = MappingOf(
+OUTCOME_RULE = rule_of(
     OutcomeRule,
-    rule_keys(
-        OUTCOME_WHEN,
-        then=Key(
-            OUTCOME,
-            f"A list of steps, or `{HANDSET}`: the customer or a test answers.",
-            required=_EXPECTED,
-        ),
+    OUTCOME_WHEN,
+    Key(
+        OUTCOME,
+        f"A list of steps, or `{HANDSET}`: the customer or a test answers.",
+        required=_EXPECTED,
     ),
 )
 OUTCOMES = list_of_rules(OUTCOME_RULE, "an outcome rule")
@@ -202,20 +200,18 @@ def _use_form(members: Members) -> None:
         members.values["after"] = members.values["then"]
 
 
-EXPIRY_RULE = MappingOf(
+EXPIRY_RULE = rule_of(
     ExpiryRule,
-    rule_keys(
-        WHEN,
-        after=_AFTER,
-        then=Key(
-            MappingOf(_after_ms, {"after": replace(_AFTER, required=_ADVICE)}),
-            "The same as `after`, in another form: `then: {after: 5s}`.",
-            field=None,
-        ),
+    WHEN,
+    Key(
+        MappingOf(_after_ms, {"after": replace(_AFTER, required=_ADVICE)}),
+        "The same as `after`, in another form: `then: {after: 5s}`.",
+        field=None,
     ),
     needs_one("after", "then"),
     excludes("after", "then"),
     _use_form,
+    after=_AFTER,
 )
 EXPIRY = list_of_rules(EXPIRY_RULE, "an expiry rule")
 
@@ -284,15 +280,13 @@ CHECKOUT_EFFECT = MappingOf(
         ),
     ),
 )
-CHECKOUT_RULE = MappingOf(
+CHECKOUT_RULE = rule_of(
     CheckoutRule,
-    rule_keys(
-        WHEN,
-        then=Key(
-            CHECKOUT_EFFECT,
-            "What the page does: one of `redirect`, `attempts` and `cancel`.",
-            required="what the page does, such as {redirect: after_webhook}",
-        ),
+    WHEN,
+    Key(
+        CHECKOUT_EFFECT,
+        "What the page does: one of `redirect`, `attempts` and `cancel`.",
+        required="what the page does, such as {redirect: after_webhook}",
     ),
 )
 CHECKOUT = list_of_rules(CHECKOUT_RULE, "a checkout rule")

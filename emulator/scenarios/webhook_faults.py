@@ -15,7 +15,7 @@ from emulator.domain.webhooks import (
     Tamper,
     tamper_problem,
 )
-from emulator.scenarios.conditions import list_of_rules, mode_key, rule_keys
+from emulator.scenarios.conditions import list_of_rules, mode_key, rule_of
 from emulator.scenarios.entries import Entry, listed
 from emulator.scenarios.fault_types import FaultMapping, FaultType
 from emulator.scenarios.kinds import Boolean, Duration, ListOf, WholeNumber, Word
@@ -29,13 +29,10 @@ MIN_TIMEOUT_MS = 50
 AWAITED_EVENT = EVENT_TYPES[Status.PENDING]
 
 COPIES = FaultType(
-    {
-        "copies": Key(
-            WholeNumber(at_most=MAX_COPIES),
-            "The total number of deliveries to each endpoint, all of the same event.",
-            default_text="1",
-        )
-    }
+    "copies",
+    WholeNumber(at_most=MAX_COPIES),
+    "The total number of deliveries to each endpoint, all of the same event.",
+    default_text="1",
 )
 
 
@@ -51,13 +48,10 @@ def _need_copies(members: Members) -> None:
 
 
 CONCURRENT = FaultType(
-    {
-        "concurrent": Key(
-            Boolean(),
-            "The first attempts of all copies begin at the same moment, each on its own connection;"
-            f" otherwise one after the other. Needs `copies` of {MIN_CONCURRENT_COPIES} or more.",
-        )
-    },
+    "concurrent",
+    Boolean(),
+    "The first attempts of all copies begin at the same moment, each on its own connection;"
+    f" otherwise one after the other. Needs `copies` of {MIN_CONCURRENT_COPIES} or more.",
     rules=[
         DeclaredRule(
             _need_copies,
@@ -72,22 +66,16 @@ CONCURRENT = FaultType(
     ],
 )
 TIMEOUT = FaultType(
-    {
-        "timeout": Key(
-            Duration(at_least=MIN_TIMEOUT_MS, at_most=MAX_TIMEOUT_MS),
-            "Each attempt ends after this real time without a response, so that a slow handler is "
-            "retried while it still works.",
-            default_text=f"`{MAX_TIMEOUT_MS // 1_000}s`",
-        )
-    }
+    "timeout",
+    Duration(at_least=MIN_TIMEOUT_MS, at_most=MAX_TIMEOUT_MS),
+    "Each attempt ends after this real time without a response, so that a slow handler is "
+    "retried while it still works.",
+    default_text=f"`{MAX_TIMEOUT_MS // 1_000}s`",
 )
 DELAY = FaultType(
-    {
-        "delay": Key(
-            Duration(at_least=1),
-            "The first attempt is delayed by this time, on the account's clock.",
-        )
-    }
+    "delay",
+    Duration(at_least=1),
+    "The first attempt is delayed by this time, on the account's clock.",
 )
 
 
@@ -101,19 +89,16 @@ def _check_delays(members: Members) -> None:
 
 _WITHOUT_DELAYS = ("delay", "concurrent", "hold", "before_response")
 DELAYS = FaultType(
-    {
-        "delays": Key(
-            ListOf(
-                Duration(),
-                "a list of durations, one for each copy",
-                "a delay",
-                at_least=1,
-                at_most=MAX_COPIES,
-            ),
-            "The delay of each copy, as `[0s, 3h]`; instead of `copies`, or with as many. Not with "
-            f"{listed([f'`{key}`' for key in _WITHOUT_DELAYS], 'or')}.",
-        )
-    },
+    "delays",
+    ListOf(
+        Duration(),
+        "a list of durations, one for each copy",
+        "a delay",
+        at_least=1,
+        at_most=MAX_COPIES,
+    ),
+    "The delay of each copy, as `[0s, 3h]`; instead of `copies`, or with as many. Not with "
+    f"{listed([f'`{key}`' for key in _WITHOUT_DELAYS], 'or')}.",
     effect=lambda settings: {
         "delays_ms": settings["delays"],
         "copies": len(settings["delays"]),
@@ -122,23 +107,17 @@ DELAYS = FaultType(
     rules=[_check_delays],
 )
 DROP = FaultType(
-    {
-        "drop": Key(
-            Boolean(),
-            "No attempt is made, and the delivery is listed as dropped. Not with any other key.",
-        )
-    },
+    "drop",
+    Boolean(),
+    "No attempt is made, and the delivery is listed as dropped. Not with any other key.",
     excludes_all="what is dropped is never sent",
 )
 HOLD = FaultType(
-    {
-        "hold": Key(
-            Boolean(),
-            "Delivered after the payment's next event, "
-            f"or after {MAX_POSTPONED_MS // 1_000} s. Not with `delay`.",
-            field="until_next_event",
-        )
-    },
+    "hold",
+    Boolean(),
+    "Delivered after the payment's next event, "
+    f"or after {MAX_POSTPONED_MS // 1_000} s. Not with `delay`.",
+    field="until_next_event",
     excludes={"delay": "a held event is delivered after the payment's next event"},
 )
 
@@ -155,14 +134,11 @@ def _check_event(members: Members) -> None:
 
 
 BEFORE_RESPONSE = FaultType(
-    {
-        "before_response": Key(
-            Boolean(),
-            "Delivered before the create call returns, "
-            f"which waits up to {MAX_HEAD_START_MS // 1_000} s of real time. "
-            f"Only for `{AWAITED_EVENT}`; not with `delay` or `hold`.",
-        )
-    },
+    "before_response",
+    Boolean(),
+    "Delivered before the create call returns, "
+    f"which waits up to {MAX_HEAD_START_MS // 1_000} s of real time. "
+    f"Only for `{AWAITED_EVENT}`; not with `delay` or `hold`.",
     excludes={
         "delay": "an event before the response is sent immediately",
         "hold": "an event before the response cannot wait for the next event",
@@ -191,13 +167,10 @@ class _Tamper(Word[Tamper]):
 
 
 TAMPER = FaultType(
-    {
-        "tamper": Key(
-            _Tamper(Tamper),
-            "`body`, `signature` or `timestamp` is changed after signing; `stale` is well signed, "
-            "but an hour old; `unsigned` has no signature. In every scheduled attempt.",
-        )
-    }
+    "tamper",
+    _Tamper(Tamper),
+    "`body`, `signature` or `timestamp` is changed after signing; `stale` is well signed, "
+    "but an hour old; `unsigned` has no signature. In every scheduled attempt.",
 )
 TYPES = (COPIES, CONCURRENT, TIMEOUT, DELAY, DELAYS, DROP, HOLD, BEFORE_RESPONSE, TAMPER)
 
@@ -211,15 +184,13 @@ WEBHOOK_WHEN = MappingOf(
     },
 )
 WEBHOOK_THEN = FaultMapping(TYPES, DeliveryEffect)
-WEBHOOK_RULE = MappingOf(
+WEBHOOK_RULE = rule_of(
     WebhookRule,
-    rule_keys(
-        WEBHOOK_WHEN,
-        then=Key(
-            WEBHOOK_THEN,
-            "The effect on the deliveries of the event.",
-            required="what goes wrong, such as {copies: 2}",
-        ),
+    WEBHOOK_WHEN,
+    Key(
+        WEBHOOK_THEN,
+        "The effect on the deliveries of the event.",
+        required="what goes wrong, such as {copies: 2}",
     ),
     *(rule for type_ in TYPES for rule in type_.rule_rules),
 )
