@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from urllib.parse import parse_qsl
 
@@ -13,8 +13,10 @@ from emulator.domain import variant_effects
 from emulator.domain.payment import STATUS_OF_EVENT, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.variant_effects import VariedMessage
+from emulator.domain.webhooks import Tamper
 from emulator.http.diagnosis import cause_of
 from emulator.http.response import HttpResponse
+from emulator.http.webhook_messages import Message, foreign_secret, webhook_request
 from emulator.tools.explore.observation import Observation, Unacknowledged
 from emulator.tools.explore.service import ServiceEvent
 from emulator.tools.explore.session import PAUSE_MS, ExploreSession
@@ -30,22 +32,19 @@ FIRST_PAUSE_MS = 50
 RACE_LATENCY = "30ms"
 RACING_REQUESTS = 4
 UNKNOWN_TYPE = "payment.disputed"
-
-
-class HeldDelivery(Struct):
-    """A delivery whose handler waits for its read of the payment, by a fault."""
-
-    event: ServiceEvent
-    response: asyncio.Task[HttpResponse]
-    fault: AsyncExitStack
+_TAMPERS = {
+    Manner.FORGED: Tamper.SIGNATURE,
+    Manner.STALE: Tamper.STALE,
+    Manner.UNSIGNED: Tamper.UNSIGNED,
+}
 
 
 class HistoryDeliveries(Struct):
     """The deliveries of one history, whose results are observed.
 
     While the webhook secret `is_rotated`, webhooks have two signatures. `encode` changes their
-    bodies. The `awaiting` events arrive together with the next one. `held` is the delivery whose
-    handler waits. `has_hung`: nothing more is sent.
+    bodies. The `awaiting` events arrive together with the next one. `held` returns the response of
+    the handler that waits for its read. `has_hung`: nothing more is sent.
     """
 
     session: ExploreSession
@@ -53,7 +52,7 @@ class HistoryDeliveries(Struct):
     is_rotated: bool = False
     encode: Callable[[bytes], bytes] = bytes
     awaiting: list[ServiceEvent] = field(default_factory=list)
-    held: HeldDelivery | None = None
+    held: Callable[[], Awaitable[HttpResponse]] | None = None
     has_hung: bool = False
 
     async def attempt(self, event: ServiceEvent) -> HttpResponse:
@@ -71,9 +70,21 @@ class HistoryDeliveries(Struct):
         return responses
 
     def webhook(self, event: ServiceEvent, manner: Manner = Manner.USUAL) -> Request:
-        """The request of an attempt to deliver an event, genuine or forged."""
-        request = self.session.shop.webhook(
-            event, manner, is_rotated=self.is_rotated, encode=self.encode
+        """The request of an attempt to deliver an event with the present time, or a forgery."""
+        shop = self.session.shop
+        # The newest secret comes first.
+        secrets = [foreign_secret(shop.secret, shop.form)] * self.is_rotated + [shop.secret]
+        sent = webhook_request(
+            Message(event_id=event.id, timestamp_s=shop.now_ms // 1000, body=event.body),
+            form=shop.form,
+            url=shop.integration.webhook or "",
+            secrets=secrets,
+            tamper=_TAMPERS.get(manner),
+            rewrite=self.encode,
+        )
+        headers = dict(sent.headers)
+        request = Request(
+            method="POST", url=sent.url, headers=headers, body=sent.body, title=event.type
         )
         self.observed.sent += (request,)
         return request
@@ -102,10 +113,17 @@ class HistoryDeliveries(Struct):
         _, then = READ_FAULTS[Manner.OVERLAPPING]
         does_wait = await fault.enter_async_context(session.service.fault("any", then))
         response = asyncio.create_task(session.shop.deliver(self.webhook(event)))
-        self.held = HeldDelivery(event, response, fault)
 
         async def has_ended() -> bool:
             return response.done() or await does_wait()
+
+        async def ended() -> HttpResponse:
+            async with fault:
+                result = await response
+            self.record(event, result)
+            return result
+
+        self.held = ended
 
         max_ms = MAX_RESPONSE_S * 1_000
         await poll(session.wall, has_ended, every_ms=PAUSE_MS, within_ms=max_ms)
@@ -118,10 +136,7 @@ class HistoryDeliveries(Struct):
         if self.held is None:
             return ""
         held, self.held = self.held, None
-        response = await held.response
-        await held.fault.aclose()
-        self.record(held.event, response)
-        return response.text
+        return (await held()).text
 
     async def overlap(self, delivery: Coroutine[None, None, str]) -> str:
         """Deliver another event while a handler waits; an application may handle one at a time."""

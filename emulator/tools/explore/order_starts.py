@@ -141,7 +141,7 @@ class OrderStarts(Struct):
             order, result = await self._order_of(browser, started, is_only=False)
         except StartFailed as error:
             response = error.response
-            if response.failure is None and response.status < 400:
+            if not response.is_error:
                 raise AnomalyLeftOut(f"there is no second order: {error}") from None
             if not is_tampered:
                 self.note(response, f"{line} starts an order", limit=SERVER_ERROR)
@@ -211,10 +211,8 @@ class OrderStarts(Struct):
             response = await session.shop.call(call, order.values, order.browser)
             found = ((name, value.read(response)) for name, value in call.found_values.items())
             values = {name: value for name, value in found if value is not None}
-            is_refused = response.failure is not None or response.status >= 400
-            is_named = len(values) == len(call.found_values)
             payment = None
-            if not is_refused and is_named:
+            if not response.is_error and len(values) == len(call.found_values):
                 payment = await self._payment_of(values, all_of=[order])
         status = order.statuses.get("" if payment is None else payment["id"], Status.PENDING)
         has_none = payment is None or status not in OPEN
@@ -238,7 +236,7 @@ class OrderStarts(Struct):
         call = shop.integration.between
         assert call is not None  # noqa: S101 - no such step otherwise
         response = await shop.call(call, order.values, order.browser)
-        order.is_changed = response.failure is None and response.status < 400
+        order.is_changed = not response.is_error
         return response.text
 
     async def _open_account(self, order: ObservedOrder | None = None) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
@@ -13,10 +14,9 @@ from msgspec.structs import replace
 from emulator.clock import SystemClock, poll
 from emulator.domain.instants import Instant
 from emulator.domain.user_error import UserError
-from emulator.domain.webhooks import STANDARD, Tamper, WebhookForm
+from emulator.domain.webhooks import STANDARD, WebhookForm
 from emulator.http.addresses import is_web_url
 from emulator.http.response import HttpResponse
-from emulator.http.webhook_messages import Message, foreign_secret, webhook_request
 from emulator.scenarios.values import Json
 from emulator.tools.child_process import MAX_OUTPUT_BYTES, run_command
 from emulator.tools.explore.integration import (
@@ -28,10 +28,8 @@ from emulator.tools.explore.integration import (
 )
 from emulator.tools.explore.observation import ObservedOrder, Sample
 from emulator.tools.explore.response_value import Amount, Condition, Count
-from emulator.tools.explore.service import ServiceEvent
 from emulator.tools.explore.shop_client import HUNG, MAX_RESPONSE_S, Browser, Request, ShopClient
 from emulator.tools.explore.shop_process import MAX_DATE_LAG_MS, has_date
-from emulator.tools.explore.steps import Manner
 
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 Values = dict[str, Json]
@@ -39,11 +37,6 @@ Started = tuple[HttpResponse, Values]
 MAX_REDIRECTS = 5
 MAX_SHOWN_CHARACTERS = 200
 DATE_PAUSE_MS = 100
-_TAMPERS = {
-    Manner.FORGED: Tamper.SIGNATURE,
-    Manner.STALE: Tamper.STALE,
-    Manner.UNSIGNED: Tamper.UNSIGNED,
-}
 
 
 class RequestFailed(UserError):
@@ -137,7 +130,7 @@ class Shop(Struct):
             if not response.is_success:
                 raise UserError(f"state.idle: {idle}: {_shown(response)}")
 
-    async def read_state(self, order: ObservedOrder, step: int) -> Sample:
+    async def read_state(self, order: ObservedOrder, step: int, *, is_new: bool = False) -> Sample:
         """Read an order when its background work is done. Raises UserError."""
         await self.finish_work()
         state = self.integration.state
@@ -146,7 +139,7 @@ class Shop(Struct):
             seen = "no JSON" if response.is_success else response.text
             problem = f"cannot read the state of order {order.id}: {state.line}: {seen}"
             raise StateUnreadable(problem, response)
-        self._check(order, response)
+        self._check(order, response, is_new=is_new)
         sample = Sample(
             step=step,
             money=order.money[1],
@@ -169,23 +162,15 @@ class Shop(Struct):
 
     async def check_new(self, order: ObservedOrder) -> None:
         """Check the first order before anything else happens. Raises FileMistake."""
-        state = self.integration.state
         if not self._has_read_state:
-            await self.finish_work()
-            response = await self.call(state, {"order": order.id}, order.browser)
-            # The application may store it a moment later.
-            if response.is_success and not self._lacks_json(response):
-                self._check(order, response)
-                if (value := state.fulfilled) and (seen := value.shown_unless_zero(response)):
-                    expected = "0, false or an empty list in a new order"
-                    message = f"fulfilled must be {expected}, not {seen} (order {order.id})"
-                    raise FileMistake(("state", "fulfilled", "path"), message)
+            with suppress(StateUnreadable):  # The application may store it a moment later.
+                await self.read_state(order, 0, is_new=True)
 
     def _lacks_json(self, response: HttpResponse) -> bool:
         values = self.integration.state.declared.values()
         return response.json is None and any(value.path is not None for value in values)
 
-    def _check(self, order: ObservedOrder, response: HttpResponse) -> None:
+    def _check(self, order: ObservedOrder, response: HttpResponse, *, is_new: bool) -> None:
         """Check that the first state has what the file names. Raises FileMistake."""
         values = {} if self._has_read_state else self.integration.state.declared
         for keys, value in values.items():
@@ -197,6 +182,11 @@ class Shop(Struct):
                     value.number(response)
                 except UserError as error:
                     raise FileMistake(keys, error.lines[0]) from None
+        fulfilled = self.integration.state.fulfilled
+        if is_new and fulfilled and (seen := fulfilled.shown_unless_zero(response)):
+            expected = "0, false or an empty list in a new order"
+            message = f"fulfilled must be {expected}, not {seen} (order {order.id})"
+            raise FileMistake(("state", "fulfilled", "path"), message)
         self._has_read_state = True
 
     async def read_account(self, values: Mapping[str, Json], browser: Browser) -> int:
@@ -271,32 +261,6 @@ class Shop(Struct):
     def page_request(browser: Browser, url: str) -> Request:
         headers = {"accept": "text/html", **browser.headers(url, from_other_site=True)}
         return Request(method="GET", url=url, headers=headers)
-
-    def webhook(
-        self,
-        event: ServiceEvent,
-        manner: Manner,
-        *,
-        is_rotated: bool,
-        encode: Callable[[bytes], bytes],
-    ) -> Request:
-        """The request of an attempt to deliver an event, with the present time.
-
-        `is_rotated`: the secret is being replaced by another one. `encode` changes the body.
-        """
-        # The newest secret comes first.
-        secrets = [foreign_secret(self.secret, self.form)] * is_rotated + [self.secret]
-        now_s = self.now_ms // 1000
-        sent = webhook_request(
-            Message(event_id=event.id, timestamp_s=now_s, body=event.body),
-            form=self.form,
-            url=self.integration.webhook or "",
-            secrets=secrets,
-            tamper=_TAMPERS.get(manner),
-            rewrite=encode,
-        )
-        headers, title = dict(sent.headers), event.type
-        return Request(method="POST", url=sent.url, headers=headers, body=sent.body, title=title)
 
     async def send(self, request: Request) -> HttpResponse:
         """Send a request. Raises UserError when no connection is possible."""
