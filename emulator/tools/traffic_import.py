@@ -111,7 +111,8 @@ class _Writer:
     ) -> ImportedScript:
         """The file of these payments."""
         traffic, keep = self.traffic, self.keep
-        importer = _Importer(payments, keep, self.pseudonyms)
+        named = dict(zip(payment_names(len(payments)), payments, strict=True))
+        importer = _Importer(named, keep, self.pseudonyms)
         script, rules = importer.build(has_webhooks=bool(traffic.webhooks))
         missing = importer.missing
         missing += [] if traffic.webhooks else ["the webhooks, their order and their delays"]
@@ -151,31 +152,26 @@ class _Change(NamedTuple):
     step: values.Step | None = None
 
 
+@dataclass(slots=True)
 class _Importer:
     """Builds a script; `missing` are the facts that the recording does not have."""
 
-    def __init__(
-        self,
-        payments: Sequence[RecordedPayment],
-        keep: Collection[str],
-        pseudonyms: dict[str, dict[str, str]],
-    ) -> None:
-        self.missing: list[str] = []
-        self.offered: set[str] = set()
-        self.checkout_rules: list[Any] = []
-        self._payments = dict(zip(payment_names(len(payments)), payments, strict=True))
-        self._keep = keep
-        self._pseudonyms = pseudonyms
+    payments: Mapping[str, RecordedPayment]
+    keep: Collection[str]
+    pseudonyms: dict[str, dict[str, str]]
+    missing: list[str] = field(default_factory=list)
+    offered: set[str] = field(default_factory=set)
+    checkout_rules: list[Any] = field(default_factory=list)
 
     def build(self, *, has_webhooks: bool) -> tuple[tuple[values.Step, ...], list[Any]]:
         """The script and the webhook rules."""
-        orders = {name: self._order(name, payment) for name, payment in self._payments.items()}
+        orders = {name: self._order(name, payment) for name, payment in self.payments.items()}
         changes = {
             (name, position): self._changes(name, payment, orders[name])
-            for position, (name, payment) in enumerate(self._payments.items())
+            for position, (name, payment) in enumerate(self.payments.items())
         }
         end = max(each.at for of_payment in changes.values() for each in of_payment)
-        for payment in self._payments.values():
+        for payment in self.payments.values():
             late = [at for arrivals in payment.arrivals.values() for at, _ in arrivals]
             end = max((end, *payment.seen.values(), *late))
         for (name, _), of_payment in changes.items():
@@ -209,7 +205,7 @@ class _Importer:
         self.missing.append(f"{name}: {fact}")
 
     def _pseudonym(self, kind: str, value: object) -> str:
-        known = self._pseudonyms.setdefault(kind, {})
+        known = self.pseudonyms.setdefault(kind, {})
         return known.setdefault(str(value), f"{kind}_{len(known) + 1}")
 
     def _method(self, method: object) -> str:
@@ -243,7 +239,7 @@ class _Importer:
         return order
 
     def _pair(self, name: str, value: object) -> tuple[str, object]:
-        if name in self._keep:
+        if name in self.keep:
             return name, value
         return self._pseudonym("name", name), self._pseudonym("value", value)
 
@@ -311,7 +307,7 @@ class _Importer:
 
     def _delivery(self, name: str, event: Event) -> EventDelivery:
         """The webhook of an event: dropped, if none was recorded."""
-        arrivals = self._payments[name].arrivals.get(event.status, [])
+        arrivals = self.payments[name].arrivals.get(event.status, [])
         if not arrivals:
             self._miss(name, f"a webhook of {event.type}")
             return EventDelivery(event=event, arrived=None, is_dropped=True, then={"drop": True})

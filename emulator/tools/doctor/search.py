@@ -60,8 +60,13 @@ class LocalNetwork:
 def read_network() -> LocalNetwork:
     """Read the network of this process. It sends nothing and starts no program."""
     in_container = is_in_container(os.environ)
+    interfaces = [
+        NetworkInterface(name=name, address=address)
+        for name, address in _addresses()
+        if not is_loopback(address)
+    ]
     # Bridges first, since the number of interfaces that are tried is limited.
-    interfaces = sorted(_interfaces(), key=lambda interface: not interface.is_bridge)
+    interfaces.sort(key=lambda interface: not interface.is_bridge)
     return LocalNetwork(
         is_in_container=in_container,
         interfaces=tuple(interfaces[:MAX_INTERFACES]),
@@ -69,14 +74,8 @@ def read_network() -> LocalNetwork:
     )
 
 
-def _interfaces() -> Iterator[NetworkInterface]:
-    """Yield the interfaces that have an address; outside Linux the one that leads to others."""
-    for name, address in _addresses():
-        if not is_loopback(address):
-            yield NetworkInterface(name=name, address=address)
-
-
 def _addresses() -> Iterator[tuple[str, str]]:
+    """The interfaces that have an address; outside Linux the one that leads to others."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
         if sys.platform != "linux":
             with suppress(OSError):

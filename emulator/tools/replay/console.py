@@ -1,6 +1,7 @@
 """Prints the progress and the results of a replay, always in the order of the files."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from emulator.domain.message_text import escape_controls
@@ -144,6 +145,7 @@ def _group_lines(group: Group) -> list[str]:
     return [f"  {group.title} {group.count}/{len(group.names)}", *marked]
 
 
+@dataclass(slots=True)
 class Printer:
     """Prints cases while they are played; `results` has those that have ended.
 
@@ -152,53 +154,45 @@ class Printer:
     changes while it is played, and long lines are cut, except for the step that failed.
     """
 
-    def __init__(
-        self,
-        write: Callable[[str], None],
-        paint: Paint,
-        *,
-        shows_steps: bool,
-        width: int | None = None,
-    ) -> None:
-        self.results: list[CaseResult] = []
-        self._write = write
-        self._paint = paint
-        self._shows_steps = shows_steps
-        self._width = width
-        # Whether the title of the case that is played has been printed.
-        self._has_title = False
+    write: Callable[[str], None]
+    paint: Paint
+    shows_steps: bool
+    width: int | None = None
+    results: list[CaseResult] = field(default_factory=list)
+    _has_title: bool = False
+    """Whether the title of the case that is played has been printed."""
 
     def step_played(self, case: Case, step: PlayedStep) -> None:
-        if self._shows_steps:
+        if self.shows_steps:
             self._print_title(case)
-            self._print(step_line(step, self._paint, self._width))
-        elif self._width is not None:
+            self._print(step_line(step, self.paint, self.width))
+        elif self.width is not None:
             count = len(case.scenario.script)
             line = f"        {case.name}  step {step.number} of {count}"
-            self._write(ERASE_LINE + line[: self._width - 1])
+            self.write(ERASE_LINE + line[: self.width - 1])
 
     def case_ended(self, result: CaseResult) -> None:
-        if self._shows_steps:
+        if self.shows_steps:
             self._print_title(result.case)
-            self._print(*payment_lines(result, self._paint))
+            self._print(*payment_lines(result, self.paint))
             if result.failure is not None:
-                self._print("", *failure_lines(result, result.failure, self._paint))
+                self._print("", *failure_lines(result, result.failure, self.paint))
         else:
-            erase = "" if self._width is None else ERASE_LINE
-            self._print(erase + case_line(result, self._paint))
+            erase = "" if self.width is None else ERASE_LINE
+            self._print(erase + case_line(result, self.paint))
         self._has_title = False
         self.results.append(result)
 
     def print_failures(self) -> None:
         """Print the steps of failed cases unless each step has been printed."""
-        if self._shows_steps:
+        if self.shows_steps:
             return
         for result in self.results:
             if result.failure is not None:
-                lines = step_lines(result.steps, self._paint, self._width)
-                lines += payment_lines(result, self._paint)
+                lines = step_lines(result.steps, self.paint, self.width)
+                lines += payment_lines(result, self.paint)
                 self._print("", self._title(result.case), *lines, "")
-                self._print(*failure_lines(result, result.failure, self._paint))
+                self._print(*failure_lines(result, result.failure, self.paint))
 
     def _print_title(self, case: Case) -> None:
         if not self._has_title:
@@ -206,8 +200,8 @@ class Printer:
             self._print(*([""] if self.results else []), self._title(case))
 
     def _title(self, case: Case) -> str:
-        return f"{self._paint('bold', case.name)}  {escape_controls(case.source)}"
+        return f"{self.paint('bold', case.name)}  {escape_controls(case.source)}"
 
     def _print(self, *lines: str) -> None:
         if lines:
-            self._write("".join(f"{line}\n" for line in lines))
+            self.write("".join(f"{line}\n" for line in lines))
