@@ -1,7 +1,6 @@
 """Starts the orders of a history as its customers do, and pays them once more."""
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import nullcontext
 
 from msgspec import Struct
@@ -14,7 +13,6 @@ from emulator.tools.explore.deliveries import HistoryDeliveries
 from emulator.tools.explore.needs import PAGE
 from emulator.tools.explore.observation import OPEN, AccountGrowth, ObservedOrder, Problem
 from emulator.tools.explore.response_value import read_path
-from emulator.tools.explore.service import Payment
 from emulator.tools.explore.session import PAUSE_MS, AnomalyLeftOut, ExploreSession
 from emulator.tools.explore.shop import Started, StartFailed
 from emulator.tools.explore.shop_client import HUNG, Browser
@@ -169,7 +167,8 @@ class OrderStarts(Struct):
         """The order that was started, and the result. Raises StartFailed where there is none."""
         (response, values), session = started, self.session
         integration = session.shop.integration
-        payment = await self._payment_of(values, all_of=self._orders)
+        known = (each for order in self._orders for each in order.payments)
+        payment = await session.find_payment(values, known)
         if payment is None:
             member = next((name for name in ("payment", "checkout_url") if name in values), None)
             has = "" if member is None else f"the response has {values[member]!r} as {member}; "
@@ -192,16 +191,6 @@ class OrderStarts(Struct):
         await self._open_account(order)
         return order, f"{response.status}, order {order.id}, {payment['id']}"
 
-    async def _payment_of(
-        self, values: dict[str, object], all_of: Sequence[ObservedOrder]
-    ) -> Payment | None:
-        """The payment that a response names: a new one, or one of these orders."""
-        member = next((name for name in ("payment", "checkout_url") if name in values), None)
-        key, value = "id" if member == "payment" else member, values.get(member or "")
-        payment = await self.session.find_payment(lambda each: key is None or each[key] == value)
-        known = (each for order in all_of for each in order.payments if key and each[key] == value)
-        return payment or next(known, None)
-
     async def again(self, step: HistoryStep) -> str:
         """The customer pays an order once more, after a failure or in a second tab."""
         session, order = self.session, self._orders[step.order]
@@ -213,7 +202,7 @@ class OrderStarts(Struct):
             values = {name: value for name, value in found if value is not None}
             payment = None
             if not response.is_error and len(values) == len(call.found_values):
-                payment = await self._payment_of(values, all_of=[order])
+                payment = await session.find_payment(values, order.payments)
         status = order.statuses.get("" if payment is None else payment["id"], Status.PENDING)
         has_none = payment is None or status not in OPEN
         # Where the failure is not known, the payment is still the one to pay.

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from itertools import takewhile
 
 from msgspec import Struct, field
@@ -11,6 +11,7 @@ from emulator.clock import SystemClock
 from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.user_error import UserError
 from emulator.http import emulator_calls as calls
+from emulator.scenarios.values import Json
 from emulator.tools.explore.service import MAX_SHARED, NEWEST, Payment, Service
 from emulator.tools.explore.shop import Shop
 from emulator.tools.explore.shop_process import ShopTime, instant_after
@@ -97,10 +98,16 @@ class ExploreSession(Struct):
             raise AnomalyLeftOut(self.no_clock)
         return format_instant(instant)
 
-    async def find_payment(self, is_wanted: Callable[[Payment], bool]) -> Payment | None:
-        """The newest payment that fits, among those that no order has."""
+    async def find_payment(
+        self, values: Mapping[str, Json], known: Iterable[Payment]
+    ) -> Payment | None:
+        """The payment that a response names, which may be a known one; else the newest."""
         await self.refresh()
-        return next(filter(is_wanted, reversed(self._recent)), None)
+        for name, key in (("payment", "id"), ("checkout_url", "checkout_url")):
+            if name in values:
+                payments = (*reversed(self._recent), *known)
+                return next((each for each in payments if each[key] == values[name]), None)
+        return self._recent[-1] if self._recent else None
 
     def begin_order(self, payment: Payment, *, is_only: bool = True) -> list[Payment]:
         """The new payments of a new order, by one of them."""

@@ -135,7 +135,8 @@ class Shop(Struct):
         await self.finish_work()
         state = self.integration.state
         response = await self.call(state, {"order": order.id}, order.browser)
-        if not response.is_success or self._lacks_json(response):
+        has_path = any(value.path is not None for value in state.declared.values())
+        if not response.is_success or (has_path and response.json is None):
             seen = "no JSON" if response.is_success else response.text
             problem = f"cannot read the state of order {order.id}: {state.line}: {seen}"
             raise StateUnreadable(problem, response)
@@ -165,10 +166,6 @@ class Shop(Struct):
         if not self._has_read_state:
             with suppress(StateUnreadable):  # The application may store it a moment later.
                 await self.read_state(order, 0, is_new=True)
-
-    def _lacks_json(self, response: HttpResponse) -> bool:
-        values = self.integration.state.declared.values()
-        return response.json is None and any(value.path is not None for value in values)
 
     def _check(self, order: ObservedOrder, response: HttpResponse, *, is_new: bool) -> None:
         """Check that the first state has what the file names. Raises FileMistake."""

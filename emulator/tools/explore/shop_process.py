@@ -36,7 +36,6 @@ class ShopTime(Struct):
 
     library: Path
     file: Path
-    ahead_ms: int = 0
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -53,7 +52,6 @@ class ShopTime(Struct):
 
     def move(self, ahead_ms: int) -> None:
         """Set how far the clock is ahead of real time."""
-        self.ahead_ms = ahead_ms
         written = self.file.with_suffix(".new")
         written.write_text(f"+{ahead_ms / 1000:.3f}\n", encoding="ascii")
         written.replace(self.file)
