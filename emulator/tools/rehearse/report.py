@@ -25,14 +25,6 @@ _ADVICE = {
 }
 
 
-def tables(run: RehearsalRun) -> Iterator[tuple[str, list[VariantResult]]]:
-    """The two tables: the title, and the results so far."""
-    for kind, title in _FINDINGS.items():
-        results = [result for result in run.results if result.variant.kind is kind]
-        applicable = [result for result in results if result.is_applicable]
-        yield f"{title}: {sum(each.is_finding for each in results)} of {len(applicable)}", results
-
-
 def what_to_do(variant: Variant) -> str:
     return f"{_ADVICE[variant.kind]} `rehearse --only {variant.name}`."
 
@@ -56,10 +48,13 @@ def details(result: VariantResult) -> Iterator[str]:
 
 
 def table_lines(run: RehearsalRun, paint: Paint) -> Iterator[str]:
-    """The tables, with an empty line after each, and a summary."""
-    for title, results in tables(run):
-        yield paint("bold", title)
-        for result in filter(lambda result: result.is_finding, results):
+    """The two tables, with an empty line after each, and a summary."""
+    for kind, title in _FINDINGS.items():
+        results = [result for result in run.results if result.variant.kind is kind]
+        found = [result for result in results if result.is_finding]
+        applicable = sum(result.is_applicable for result in results)
+        yield paint("bold", f"{title}: {len(found)} of {applicable}")
+        for result in found:
             description = escape_controls(result.variant.description)
             yield f"  {paint('red', result.variant.name)}: {description}"
             yield from (f"      {escape_controls(line)}" for line in details(result))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 
 from emulator.domain.message_text import escape_controls
 from emulator.reporting import ERASE_LINE, Paint, counted, verdict_lines
@@ -15,10 +14,9 @@ from emulator.scenarios.runner.results import (
     Row,
     RowMark,
 )
-from emulator.tools.replay.coverage import Coverage, Group
+from emulator.tools.replay.coverage import Coverage
 
 MAX_FAILURE_LINES = 40
-GROUPS_PER_ROW = 2
 # The minimum width of a step's text, also on a narrower terminal.
 MIN_STEP_WIDTH = 16
 
@@ -129,20 +127,10 @@ def coverage_lines(coverage: Coverage, paint: Paint) -> list[str]:
     """A table of everything that a run can exercise, with a check mark where it did."""
     title = f"Coverage: {coverage.count} of {coverage.total}, {coverage.percent_text}"
     lines = [paint("bold", title)]
-    width = max(len(name) for group in coverage.groups for name in group.names) + 2
-    for start in range(0, len(coverage.groups), GROUPS_PER_ROW):
-        groups = coverage.groups[start : start + GROUPS_PER_ROW]
-        lines.append("")
-        lines += [
-            _GAP.join(("", *(f"{cell:<{width}}" for cell in cells))).rstrip()
-            for cells in zip_longest(*map(_group_lines, groups), fillvalue="")
-        ]
+    for group in coverage.groups:
+        lines += ["", f"  {group.title} {group.count}/{len(group.names)}"]
+        lines += (f"   {'✓' if name in group.exercised else ' '} {name}" for name in group.names)
     return lines
-
-
-def _group_lines(group: Group) -> list[str]:
-    marked = [f"{'✓' if name in group.exercised else ' '} {name}" for name in group.names]
-    return [f"  {group.title} {group.count}/{len(group.names)}", *marked]
 
 
 @dataclass(slots=True)
