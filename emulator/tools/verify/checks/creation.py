@@ -2,8 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Collection, Mapping
-from functools import partial
+from collections.abc import Collection
 
 from emulator.tools.verify.checks.objects import (
     created,
@@ -157,20 +156,15 @@ async def _required_parameters(session: Session) -> Findings:
     findings = assumed(response.is_success, f"{what}: {response.summary}", "4.1.13")
     if not response.is_success:
         return findings
-    findings += await _found_at_once(session, response.members.get("id"))
+    payment_id = response.members.get("id")
+    if isinstance(payment_id, str):
+        retrieved = await session.retrieve(payment_id)
+        seen = f"at once after its creation: {retrieved.summary}"
+        findings += stated(retrieved.is_success, seen, "4.2.1")
     findings += created(response) + requested_fields(body, response.members)
-    is_new = response.members.get("id") not in {each.id for each in earlier}
+    is_new = payment_id not in {each.id for each in earlier}
     findings += stated(is_new, "two payments, two ids", "2.1.1", otherwise="one id twice")
     return findings + separate_checkouts([response.members, *(each.payment for each in earlier)])
-
-
-async def _found_at_once(session: Session, payment_id: object) -> Findings:
-    """The next request after a create call finds the payment."""
-    if not isinstance(payment_id, str):
-        return []
-    response = await session.retrieve(payment_id)
-    seen = f"at once after its creation: {response.summary}"
-    return stated(response.is_success, seen, "4.2.1")
 
 
 async def _unknown_parameter(session: Session) -> Findings:
@@ -198,15 +192,11 @@ async def _a_retry(session: Session) -> Findings:
     return retried(first.response, response, is_first=is_first)
 
 
-async def _create_again(session: Session, changes: Mapping[str, object]) -> ServiceResponse:
-    return await session.create({**_first_with_key(session).body, **changes})
-
-
 def reused_key(name: str, value: object) -> ExpectedRefusal:
     """The refusal of another value under a used key."""
     return ExpectedRefusal(
         what=f"another `{name}` under a used key",
-        send=partial(_create_again, changes={name: value}),
+        send=lambda session: session.create({**_first_with_key(session).body, name: value}),
         status=409,
         code="idempotency_key_reused",
         param=_KEY,

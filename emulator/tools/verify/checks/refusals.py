@@ -124,17 +124,12 @@ def created_with(**changes: Any) -> Send:
     return lambda session: session.create(session.order(**changes))
 
 
-def listed_with(**query: Any) -> Send:
-    """Send a list call."""
-    return lambda session: session.page(**query)
-
-
 def wrong_query(name: str, value: str | int) -> ExpectedRefusal:
     """The refusal of a value of a query parameter; a wrong cursor need not be named."""
-    is_cursor = name == "after"
+    is_cursor, query = name == "after", dict[str, Any]({name: value})
     return ExpectedRefusal(
         what=f"`{name}={printable(str(value))}`",
-        send=listed_with(**{name: value}),
+        send=lambda session: session.page(**query),
         code="invalid_cursor" if is_cursor else f"invalid_{name}",
         param=None if is_cursor else name,
         assumes=("4.3.15", "8.5") if name == "limit" else ("4.3.13",),
