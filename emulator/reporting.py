@@ -58,7 +58,7 @@ def folded(line: str) -> str:
     """The line in lines of at most MAX_COLUMNS; a word that is longer, such as a path, is whole."""
     plain = re.sub(_COLOUR, "", line)
     # Below the last column of a row, or a little to the right.
-    row = re.match(r"(?: *[^ ]+ {2,})+", plain) or re.match(" *", plain + " ")
+    row = re.match(r"(?: *[^ ]+(?: [^ ]+)* {2,})+", plain) or re.match(" *", plain + " ")
     assert row is not None  # noqa: S101 - a pattern that matches any text
     indent = " " * (len(row[0]) if row[0].strip() else len(row[0]) + FOLD_INDENT)
     lines, length = [""], -1

@@ -56,6 +56,10 @@ ROWS = [
         "  passed   " + "word " * 30,
         ["  passed   " + "word " * 17 + "word", " " * 11 + "word " * 12],
     ),
+    (
+        "two words  " + "word " * 20,
+        ["two words  " + "word " * 17 + "word", " " * 11 + "word word "],
+    ),
     ("  note: " + "words " * 20, ["  note: " + "words " * 14 + "words", " " * 6 + "words " * 5]),
     ("\x1b[31m" + "w " * 50 + "\x1b[0m", ["\x1b[31m" + "w " * 50 + "\x1b[0m"]),
     ("", [""]),
