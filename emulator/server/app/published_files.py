@@ -66,10 +66,12 @@ class PublishedFile:
         Raises UserError.
         """
         self.path = Path(path).absolute()
+        self._title = option.strip("-").replace("-", " ")
         self._mode = mode
         # In the same directory, so that it can be renamed.
         self._temporary = self.path.parent / f".{self.path.name}.{os.getpid()}"
         self._content = b""
+        self._has_failed = False
         self._is_locked = is_locked
         self._locked: int | None = None
         try:
@@ -98,17 +100,24 @@ class PublishedFile:
                 " writable directory"
             ) from None
 
-    def replace(self, content: bytes) -> None:
-        """Write the file. Raises OSError."""
-        self._content = content
-        create_file(self._temporary, content, mode=self._mode)
-        former = self._locked
-        if self._is_locked:
-            self._locked = os.open(self._temporary, os.O_RDONLY)
-            _lock(self._locked)
-        self._temporary.replace(self.path)
-        if former is not None:
-            os.close(former)
+    def replace(self, content: bytes) -> bool:
+        """Write the file; false after a failure, the first of which is logged."""
+        self._content, former = content, self._locked
+        had_failed, self._has_failed = self._has_failed, True
+        try:
+            create_file(self._temporary, content, mode=self._mode)
+            if self._is_locked:
+                self._locked = os.open(self._temporary, os.O_RDONLY)
+                _lock(self._locked)
+            self._temporary.replace(self.path)
+            if former is not None:
+                os.close(former)
+        except OSError as error:
+            if not had_failed:
+                logger.error("cannot write the %s %s: %s", self._title, self.path, error.strerror)
+            return False
+        self._has_failed = False
+        return True
 
     def remove(self) -> None:
         """Remove the file, unless another process has replaced it."""
@@ -128,7 +137,7 @@ def _lock(descriptor: int) -> None:
 
 
 @contextmanager
-def ready_file(path: str | None) -> Iterator[Callable[[Mapping[str, object]], None]]:
+def ready_file(path: str | None) -> Iterator[Callable[[Mapping[str, object]], object]]:
     """Yield the function that writes the members of the file, if there is a path.
 
     Only its user can read the file, which has a key. Raises UserError.
@@ -137,15 +146,8 @@ def ready_file(path: str | None) -> Iterator[Callable[[Mapping[str, object]], No
         yield lambda _: None
         return
     file = PublishedFile("--ready-file", path, known=_READY, mode=0o600)
-
-    def write(members: Mapping[str, object]) -> None:
-        try:
-            file.replace(json.dumps(members).encode() + b"\n")
-        except OSError as error:
-            logger.error("cannot write the ready file %s: %s", file.path, error.strerror)
-
     try:
-        yield write
+        yield lambda members: file.replace(json.dumps(members).encode() + b"\n")
     finally:
         file.remove()
 
@@ -180,7 +182,6 @@ class _ClockWriter:
         # Any thread may move the clock; the last one to write has read the last move.
         self._lock = Lock()
         self._pace: tuple[int, int] | None = None
-        self._has_failed = False
 
     async def run(self, wall: SystemClock) -> None:
         """Write a running clock again and again; the owner of the task cancels it."""
@@ -204,13 +205,8 @@ class _ClockWriter:
             if file is None:
                 return
             pace, line = clock.pace, faketime_form(clock)
-            try:
-                file.replace(f"{line}\n".encode())
-                self._pace, self._has_failed = pace, False
-            except OSError as error:
-                if not self._has_failed:
-                    logger.error("cannot write the clock file %s: %s", file.path, error.strerror)
-                self._has_failed = True
+            if file.replace(f"{line}\n".encode()):
+                self._pace = pace
 
     def close(self) -> None:
         """Write no more, also on another thread."""

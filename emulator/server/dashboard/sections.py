@@ -1,4 +1,4 @@
-"""Sections of the dashboard: for each, the variables of a list and of one item of it."""
+"""Sections of the dashboard: for each, the variables of a list and of one item, and its buttons."""
 
 import asyncio
 import re

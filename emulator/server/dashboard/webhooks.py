@@ -1,21 +1,42 @@
-"""The section of webhooks: the variables of its list, and of a delivery or an event."""
+"""The section of webhooks: the variables of its list, and of a delivery or an event.
+
+An attempt has shell lines that repeat it, and verify its signature by the form of the webhook.
+"""
 
 import json
 from collections import Counter
 from collections.abc import Mapping
+from shlex import quote
 from typing import Any
 
 from msgspec.structs import replace
 
 from emulator.domain.instants import format_instant
-from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, DeliveryState, Profile
+from emulator.domain.webhooks import (
+    EVENT_TYPES_IN_ORDER,
+    SECRET_PREFIX,
+    Algorithm,
+    DeliveryState,
+    Encoding,
+    Profile,
+    SecretFormat,
+    WebhookForm,
+)
+from emulator.http.received_webhooks import ReceivedRequest
+from emulator.scenarios.webhook_form_file import webhook_form_json
 from emulator.server.dashboard.payment_diagram import url_text
-from emulator.server.dashboard.verification import attempt_commands
 from emulator.server.dashboard.view_request import ROWS_PER_PAGE, ViewRequest
 from emulator.server.engine.delivery.deliveries import DeliveryDetail
 from emulator.summaries import PaymentSummary
 
 _EVENT = "evt_"
+_AS_HEX = "od -An -v -tx1 | tr -d ' \\n'"
+_KEYS = {
+    SecretFormat.BASE64: f'$(printf %s "${{SECRET#{SECRET_PREFIX}}}" | base64 -d | {_AS_HEX})',
+    SecretFormat.HEX: "$SECRET",
+    SecretFormat.TEXT: f'$(printf %s "$SECRET" | {_AS_HEX})',
+}
+_WRITERS = {Encoding.BASE64: "base64 | tr -d '\\n'", Encoding.HEX: _AS_HEX}
 
 
 async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
@@ -104,3 +125,44 @@ async def _details(
             attempt.update(attempt_commands(attempt["request"], form))
         delivery["curl"] = page.curl(f"/deliveries/{delivery['id']}")
     return {"deliveries": deliveries, "endpoints": endpoints, "summary": summary}
+
+
+def attempt_commands(request: Mapping[str, Any], form: WebhookForm | None) -> Mapping[str, str]:
+    """The attempt as a command, and what verifies it if its endpoint still exists.
+
+    A receiver may refuse the timestamp of the command after five minutes.
+    """
+    lines = [f"curl {quote(request['url'])}"]
+    lines += [f"-H {quote(f'{name}: {value}')}" for name, value in request["headers"].items()]
+    command = " \\\n  ".join([*lines, f"--data-raw {quote(request['body'])}"])
+    return {"curl": command, **({} if form is None else _verification(request, form))}
+
+
+def _verification(request: Mapping[str, Any], form: WebhookForm) -> Mapping[str, str]:
+    """What is signed, how, and a shell line that prints whether it is valid for `$SECRET`.
+
+    Empty for a request without a signature.
+    """
+    body = request["body"]
+    sent = ReceivedRequest(headers=request["headers"], body=body.encode())
+    webhook = sent.read(webhook_form_json(form))
+    if not webhook.signature:
+        return {}
+    algorithm = form.signature.algorithm
+    signatures = quote(" ".join(webhook.signatures))
+    if algorithm is Algorithm.TOKEN:
+        verification = f'case {signatures} in "$SECRET") echo valid;; *) echo invalid;; esac'
+        return {"verification": verification, "signature": "the secret itself, as a token"}
+    signed = webhook.signed_content.decode("utf-8", "replace")
+    line = (
+        f"$(printf %s {quote(signed)} | openssl dgst -{algorithm.digest} -mac HMAC"
+        f' -macopt "hexkey:{_KEYS[form.signature.secret]}" -binary'
+        f" | {_WRITERS[form.signature.encoding]})"
+    )
+    return {
+        "signed": signed,
+        "verification": f'case " "{signatures}" " in *" {line} "*) echo valid;;'
+        " *) echo invalid;; esac",
+        "signature": f"{algorithm} in {form.signature.encoding}, with the secret as"
+        f" {form.signature.secret}",
+    }
