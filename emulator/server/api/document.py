@@ -271,7 +271,7 @@ PAYMENTS = Resource(
 )
 
 
-def build(*, base_url: str, methods: tuple[str, ...], form: WebhookForm = STANDARD) -> JsonObject:
+def build(base_url: str, *, methods: tuple[str, ...], form: WebhookForm = STANDARD) -> JsonObject:
     """The document of an emulator at `base_url` with these payment methods and webhooks."""
     document = DocumentWriter((PAYMENTS,), CONVENTIONS, contract_schemas(methods)).document(
         base_url,

@@ -34,7 +34,7 @@ class CreateAccount(types.Body, frozen=True):
     test_key: Annotated[TestKey | None, doc("The key of its test mode, by default new.")] = None
     live_key: Annotated[LiveKey | None, doc("The key of its live mode, by default new.")] = None
     takes_over: Annotated[
-        Annotated[str, Meta(pattern=f"^test{_KEY_AFTER_MODE}$")] | None,
+        TestKey | None,
         doc(
             "The test key of the first account. Requests with this key belong to the new account"
             " until that is deleted, or the emulator ends; one account at a time can have it.",

@@ -1,5 +1,7 @@
 """The routes of all calls of `/_emulator`."""
 
+from functools import partial
+
 from starlette.routing import BaseRoute
 
 from emulator.domain.webhooks import STANDARD, WebhookForm
@@ -17,7 +19,6 @@ from emulator.server.control.program import PROGRAM
 from emulator.server.control.requests import REQUESTS
 from emulator.server.control.scenarios import POSTED_FAULTS, SCENARIOS
 from emulator.server.control.webhook_endpoints import WEBHOOK_ENDPOINTS
-from emulator.server.openapi.declarations import JsonObject
 
 # In the order of the document.
 RESOURCES = (
@@ -55,11 +56,7 @@ def routes(services: Services) -> list[BaseRoute]:
 
 def documents(methods: tuple[str, ...], form: WebhookForm = STANDARD) -> dict[str, BuildDocument]:
     """The OpenAPI documents by name, for these payment methods and this form of webhooks."""
-
-    def v1(base_url: str) -> JsonObject:
-        return v1_document.build(base_url=base_url, methods=methods, form=form)
-
-    def control(base_url: str) -> JsonObject:
-        return control_document.build(RESOURCES, base_url=base_url, methods=methods)
-
-    return {"v1": v1, "control": control}
+    return {
+        "v1": partial(v1_document.build, methods=methods, form=form),
+        "control": partial(control_document.build, resources=RESOURCES, methods=methods),
+    }

@@ -107,7 +107,7 @@ _CONVENTIONS = Conventions(
 
 
 def build(
-    resources: tuple[Resource, ...], *, base_url: str, methods: tuple[str, ...]
+    base_url: str, *, resources: tuple[Resource, ...], methods: tuple[str, ...]
 ) -> JsonObject:
     """The document of an emulator at `base_url` with these payment methods."""
     document = DocumentWriter(resources, _CONVENTIONS, contract_schemas(methods)).document(

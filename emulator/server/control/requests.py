@@ -194,7 +194,7 @@ def _conditions(query: CountQuery) -> journal.Conditions:
     if query.path is not None:
         conditions["path"] = _path_filter(query.path.encode())
     if (code := query.code) is not None:
-        conditions["error"] = lambda error: bool(error) and _code(error) == code
+        conditions["error"] = lambda error: bool(error) and _error(error).code == code
     if (warning := query.warning) is not None:
         conditions["warnings"] = lambda slugs: any(
             warning in (journal.warning_kind(s), s) for s in slugs
@@ -267,10 +267,6 @@ def _shown(name: bytes, value: bytes) -> str:
 
 def _error(body: bytes) -> LoggedError:
     return msgspec.json.decode(body, type=dict[str, LoggedError])["error"]
-
-
-def _code(error: bytes) -> str | None:
-    return _error(error).code if error else None
 
 
 def _fault(fault: FaultCandidate, instead_of: int | None) -> StruckFault:
