@@ -15,10 +15,7 @@ from emulator.scenarios.kinds import Boolean, JsonSchema, Scalar, Text, Word
 from emulator.scenarios.mappings import Key, MappingOf
 from emulator.scenarios.payment_rules import (
     CHECKOUT,
-    CHECKOUT_RULE,
     EXPIRY,
-    EXPIRY_RULE,
-    OUTCOME_RULE,
     OUTCOMES,
 )
 from emulator.scenarios.script import SCRIPT, SCRIPT_STEP, STEP, step_schema
@@ -113,9 +110,6 @@ def scenario_schema() -> JsonSchema:
     }
 
 
-outcome_rule_json = OUTCOME_RULE.write
-expiry_rule_json = EXPIRY_RULE.write
-checkout_rule_json = CHECKOUT_RULE.write
 fault_rule_json = FAULT_RULE.write
 delivery_fault_json = WEBHOOK_THEN.write
 step_json = SCRIPT_STEP.write

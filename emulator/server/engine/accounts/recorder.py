@@ -42,13 +42,7 @@ from emulator.scenarios.history_script import (
 )
 from emulator.scenarios.loader import load_paths
 from emulator.scenarios.rules import DEFAULT_OUTCOME, NO_PAST, choose_expiry, choose_outcome
-from emulator.scenarios.scenario_file import (
-    VERSION,
-    checkout_rule_json,
-    expiry_rule_json,
-    outcome_rule_json,
-    step_json,
-)
+from emulator.scenarios.scenario_file import SCENARIO, VERSION
 from emulator.scenarios.script import MAX_SCRIPT_STEPS
 from emulator.scenarios.values import (
     CheckoutRule,
@@ -149,16 +143,15 @@ def recording_file(history: AccountHistory, *, account_id: str, mode: Mode) -> s
     outcomes = _outcome_rules(history)
     expiry = _expiry_rules([payment for payment, _ in history.payments])
     script = script_of(history, sets_expiry=not expiry)
-    document = {
-        "version": VERSION,
-        "name": NAME,
-        "description": f"Recorded from {account_id} in {mode} mode.",
-        "outcomes": [outcome_rule_json(rule) for rule in outcomes],
-        "expiry": [expiry_rule_json(rule) for rule in expiry],
-        "checkout": [checkout_rule_json(rule) for rule in _checkout_rules(history)],
-        "script": [step_json(step) for step in script],
-    }
-    document = {key: value for key, value in document.items() if value != []}
+    scenario = Scenario(
+        name=NAME,
+        description=f"Recorded from {account_id} in {mode} mode.",
+        outcomes=tuple(outcomes),
+        expiry=tuple(expiry),
+        checkout=tuple(_checkout_rules(history)),
+        script=tuple(script),
+    )
+    document = {"version": VERSION, **SCENARIO.write(scenario)}
     text = _heading(history, account_id, mode) + yaml_text(document)
     too_much = excess(document, text)
     if too_much is not None:
