@@ -281,13 +281,13 @@ class _Run:
         finally:
             self._progress.show()
             is_interrupted = isinstance(sys.exception(), asyncio.CancelledError)
-            if exploration is not None and (exploration.ran or is_interrupted):
+            if exploration is not None and (exploration.results or is_interrupted):
                 first, *others = report.summary_lines(exploration)
                 write_lines([f"{name}: {first}", *others])
                 self._write_files(exploration)
             elif is_interrupted:
                 write_lines([f"{name}: interrupted before the first history"])
-        if exploration is None or not exploration.ran:
+        if exploration is None or not exploration.results:
             cli_error("flag --max-time: no history ended in this time; does the shop answer?")
         return exit_code(exploration)
 

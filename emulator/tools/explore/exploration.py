@@ -76,7 +76,7 @@ class Exploration:
         started_ms: float | None = None,
     ) -> None:
         self.existing, self.done = Counter[int](), Counter[int]()
-        self.ran = self.equivalent = self.containing_failure = self.held_alone = 0
+        self.equivalent = self.containing_failure = self.held_alone = 0
         self.failed_once = 0
         self.complete_size: int | None = None
         self.usual: dict[str, Observation] = {}
@@ -205,7 +205,6 @@ class Exploration:
                 Result(history=failed.history, duration_ms=failed.duration_ms, failure=failure)
             )
             self.failures += [] if failure is None else [failure]
-            self.ran += 1
             self.done[len(history.anomalies)] += 1
             if history.title in USUAL:
                 self.usual[history.title] = observation

@@ -13,6 +13,7 @@ from emulator.tools.explore.histories import History, HistoryName, without_repet
 from emulator.tools.explore.observation import (
     HAS_MONEY,
     HAS_NO_MONEY,
+    Judgement,
     Observation,
     ObservedOrder,
 )
@@ -56,7 +57,7 @@ _FINAL = (*HAS_MONEY, *HAS_NO_MONEY)
 _REFUNDS = (StepAction.REFUND, StepAction.REVERSE)
 # The retry may come after the refund.
 _RETRIED = (*READ_FAULTS, *KILLS)
-_Verdicts = Iterator[tuple[Verdict, int, str, str]]
+_Verdicts = Iterator[Judgement]
 
 
 def judge(observation: Observation) -> HistoryFailure | None:
@@ -65,13 +66,12 @@ def judge(observation: Observation) -> HistoryFailure | None:
     safety = (
         chain(_safety(order), _effects(observation, order, number)) for number, order in orders
     )
-    problems = ((p.verdict, p.step, p.expected, p.seen) for p in observation.problems)
     verdicts = chain(
         _forged(observation),
         _shared(observation),
         *safety,
         _ends(observation),
-        problems,
+        observation.problems,
         _deliveries(observation),
     )
     return next((HistoryFailure(*each, observation) for each in verdicts), None)

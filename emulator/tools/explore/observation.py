@@ -19,6 +19,9 @@ OPEN = (Status.PENDING, Status.PROCESSING)
 Known = tuple[str, str]
 """A payment, and a status that it has or had."""
 
+Judgement = tuple[Verdict, int, str, str]
+"""What went wrong in a step, from 1: what was expected, and what was seen."""
+
 
 def money_of(statuses: Mapping[str, str]) -> Known:
     """The payment that decides whether an order has money, and its status.
@@ -142,15 +145,6 @@ class AccountGrowth(Struct, kw_only=True):
         return self.now - self.before
 
 
-class Problem(Struct, frozen=True):
-    """What went wrong in a step, as it is judged in the end."""
-
-    verdict: Verdict
-    step: int
-    expected: str
-    seen: str
-
-
 class Observation(Struct, kw_only=True):
     """One run of a history, as far as it has come.
 
@@ -172,7 +166,7 @@ class Observation(Struct, kw_only=True):
     unjudged: frozenset[str] = frozenset()
     others: list[ObservedOrder] = field(default_factory=list)
     accounts: dict[str, AccountGrowth] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Judgement] = field(default_factory=list)
     sent: tuple[Request, ...] = ()
     duration_ms: float = 0.0
     settled_ms: float = 0.0

@@ -11,7 +11,7 @@ from emulator.http import emulator_calls as calls
 from emulator.http.response import HttpResponse
 from emulator.tools.explore.deliveries import HistoryDeliveries
 from emulator.tools.explore.needs import PAGE
-from emulator.tools.explore.observation import OPEN, AccountGrowth, ObservedOrder, Problem
+from emulator.tools.explore.observation import OPEN, AccountGrowth, ObservedOrder
 from emulator.tools.explore.response_value import read_path
 from emulator.tools.explore.session import PAUSE_MS, AnomalyLeftOut, ExploreSession
 from emulator.tools.explore.shop import Started, StartFailed
@@ -252,4 +252,4 @@ class OrderStarts(Struct):
 
     def _add(self, verdict: Verdict, expected: str, seen: str) -> None:
         observed = self.deliveries.observed
-        observed.problems.append(Problem(verdict, observed.number, expected, seen))
+        observed.problems.append((verdict, observed.number, expected, seen))

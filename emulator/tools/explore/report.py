@@ -58,7 +58,7 @@ def progress_text(exploration: Exploration) -> str:
 
 def summary_lines(exploration: Exploration) -> list[str]:
     """The result, and what it does not include."""
-    ran, equivalent = exploration.ran, exploration.equivalent
+    ran, equivalent = len(exploration.results), exploration.equivalent
     seconds, others = exploration.duration_ms / 1000, exploration.containing_failure
     failed, held = f"{len(exploration.failures) or 'none'} failed", exploration.held_alone
     failed += f", {held:,} held alone" if held else ""
