@@ -3,8 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import Any
+
+from ..domain.instants import Instant
 
 MAX_SHOWN_CHARACTERS = 60
 
@@ -87,6 +91,15 @@ class HttpResponse:
         """The error object of the body (contract, section 7); empty when there is none."""
         error = self.member("error")
         return error if isinstance(error, dict) else {}
+
+
+def parse_date(text: str) -> Instant | None:
+    """The instant of a date in the form of headers; None for another text."""
+    try:
+        parsed = parsedate_to_datetime(text)
+        return int(parsed.replace(tzinfo=parsed.tzinfo or UTC).timestamp()) * 1000
+    except (ValueError, OverflowError):
+        return None
 
 
 def timed_out(after_s: float) -> HttpResponse:

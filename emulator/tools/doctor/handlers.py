@@ -7,8 +7,6 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from emulator import ids
@@ -18,7 +16,7 @@ from emulator.http import emulator_calls as calls
 from emulator.http.addresses import host_with_port, without_password
 from emulator.http.client import EmulatorClient, TemporaryAccount
 from emulator.http.received_webhooks import ReceivedRequest, WebhookReceiver
-from emulator.http.response import HttpResponse
+from emulator.http.response import HttpResponse, parse_date
 from emulator.tools.doctor.machine import ExaminedEmulator, response_items
 from emulator.tools.doctor.report import DoctorFinding, Level, good, note, problem
 from emulator.tools.doctor.search import LocalNetwork
@@ -49,7 +47,7 @@ def clock_findings(
         return []
     findings = []
     for url, date in dates.items():
-        instant = _instant_of(date)
+        instant = parse_date(date)
         period = range(earliest - MAX_DIFFERENCE_MS, latest + MAX_DIFFERENCE_MS + 1)
         if instant is not None and instant not in period:
             text = (
@@ -58,15 +56,6 @@ def clock_findings(
             )
             findings.append(note(text, _CLOCK_ADVICE))
     return findings
-
-
-def _instant_of(date: str) -> Instant | None:
-    """The instant of a `Date` header; None for another text."""
-    try:
-        parsed = parsedate_to_datetime(date)
-    except ValueError:
-        return None
-    return int(parsed.replace(tzinfo=parsed.tzinfo or UTC).timestamp()) * 1000
 
 
 LOOPBACK = "127.0.0.1"

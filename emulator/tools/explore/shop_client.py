@@ -8,7 +8,6 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Mapping
 from contextlib import aclosing, suppress
-from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from msgspec import Struct, field
@@ -19,7 +18,7 @@ from emulator.http.client import MAX_CONNECT_S, HttpClient
 from emulator.http.exchange import HttpExchange
 from emulator.http.failures import RequestStage, connection_failure
 from emulator.http.name_lookup import NameLookups
-from emulator.http.response import HttpResponse, timed_out
+from emulator.http.response import HttpResponse, parse_date, timed_out
 from emulator.http.tls import tls_context
 
 # For each host; the oldest cookie goes first, as in a browser.
@@ -63,10 +62,8 @@ def _has_ended(attributes: Mapping[str, str], now_ms: int) -> bool:
     """Whether a cookie with these attributes is deleted: Max-Age precedes Expires."""
     if "max-age" in attributes:
         return attributes["max-age"].startswith(("0", "-"))
-    try:
-        return parsedate_to_datetime(attributes["expires"]).timestamp() * 1000 <= now_ms
-    except (LookupError, ValueError, OverflowError):
-        return False
+    expires = parse_date(attributes.get("expires", ""))
+    return expires is not None and expires <= now_ms
 
 
 MAX_RESPONSE_S = 15

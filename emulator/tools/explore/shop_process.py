@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import IO
 
@@ -17,7 +16,6 @@ from emulator.domain.instants import DAY_MS, Instant
 from emulator.domain.user_error import UserError
 from emulator.http.addresses import BaseUrl, host_and_port
 from emulator.http.client import MAX_CONNECT_S
-from emulator.http.response import HttpResponse
 from emulator.tools.child_process import kill, listening_ports, running_command
 from emulator.tools.explore.integration import Run
 from emulator.tools.explore.shop_client import Request, ShopClient
@@ -26,9 +24,6 @@ from emulator.tools.explore.steps import Manner
 _LIBRARIES = ("lib*/faketime/libfaketimeMT.so.1", "lib/*/faketime/libfaketimeMT.so.1")
 _HOUR_MS = 3_600_000
 _HALF_PAST_TEN_MS = 22 * _HOUR_MS + _HOUR_MS // 2
-# Servers make a date once a second; the requests take a moment.
-MAX_DATE_LAG_MS = 2_000
-MAX_DATE_DIFFERENCE_MS = 60_000
 
 
 class ShopTime(Struct):
@@ -72,15 +67,6 @@ def instant_after(manner: Manner, now: Instant) -> Instant:
             return now + 3 * DAY_MS
         case _:
             return now + (_HALF_PAST_TEN_MS - now) % DAY_MS
-
-
-def has_date(response: HttpResponse, now: Instant) -> bool:
-    """Whether the `Date` header of a response has the instant `now`."""
-    try:
-        date = parsedate_to_datetime(response.header("date") or "")
-    except ValueError:
-        return False
-    return abs(date.timestamp() * 1000 - now) < MAX_DATE_DIFFERENCE_MS
 
 
 MAX_START_S = 30
