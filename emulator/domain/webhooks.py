@@ -329,13 +329,9 @@ class AttemptResult(NamedTuple):
     cause: str | None = None
     duration_ms: float = 0.0
 
-    @property
-    def has_succeeded(self) -> bool:
-        return self.response is not None and 200 <= self.response.status <= 299
-
 
 class Attempt(NamedTuple):
-    """A stored delivery attempt; `at` is by the account's clock."""
+    """A stored delivery attempt, with the members of its result; `at` is by the account's clock."""
 
     number: int
     at: Instant
@@ -343,7 +339,16 @@ class Attempt(NamedTuple):
     tamper: Tamper | None
     url: str
     headers: tuple[tuple[str, str], ...]
-    result: AttemptResult
+    status: int | None
+    response_headers: tuple[tuple[str, str], ...] | None
+    response_body: str | None
+    error: str | None
+    cause: str | None
+    duration_ms: float
+
+    @property
+    def has_succeeded(self) -> bool:
+        return self.status is not None and 200 <= self.status <= 299
 
 
 def tamper_problem(form: WebhookForm, tamper: Tamper) -> str | None:

@@ -164,7 +164,7 @@ async def resend_failing_deliveries(call: Call, body: ResendDeliveries) -> Resen
     """Resend the failing deliveries of an endpoint."""
     deliveries = call.engine.webhooks.deliveries
     resent, left = await deliveries.resend_failing(call.owner, body.endpoint)
-    answered = sum(each.attempts[-1].result.has_succeeded for each in resent)
+    answered = sum(each.attempts[-1].has_succeeded for each in resent)
     return ResentDeliveries(len(resent), answered, len(resent) - answered, left)
 
 
@@ -186,19 +186,17 @@ def delivery_json(_: Call, detail: DeliveryDetail) -> DeliveryJson:
 
 
 def _attempt(detail: DeliveryDetail, attempt: Attempt) -> DeliveryAttempt:
-    result, response = attempt.result, attempt.result.response
     body = detail.body_of(attempt).decode()
     return shown(
         DeliveryAttempt,
         attempt,
         tampered=attempt.tamper,
         request=shown(WebhookRequestJson, attempt, headers=_headers(attempt.headers), body=body),
-        status=response and response.status,
-        response=response
-        and shown(WebhookResponseJson, response, headers=_headers(response.headers)),
-        error=result.error,
-        cause=result.cause,
-        duration_ms=result.duration_ms,
+        response=None
+        if attempt.response_headers is None
+        else WebhookResponseJson(
+            headers=_headers(attempt.response_headers), body=attempt.response_body or ""
+        ),
     )
 
 

@@ -85,14 +85,13 @@ async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
 def _row(each: DeliveryDetail, summaries: Mapping[str, PaymentSummary]) -> tuple[Any, ...]:
     """What the list shows of a delivery; its time is the next attempt, else its creation."""
     delivery = each.job.delivery
-    responses = [attempt.result.response for attempt in each.attempts]
     return (
         each.id,
         summaries.get(each.job.payment_id or ""),
         each.job.event_type,
         each.endpoint_id,
         delivery.state.value,
-        ",".join(str(response.status if response else 0) for response in responses),
+        ",".join(str(attempt.status or 0) for attempt in each.attempts),
         format_instant(delivery.due_at or delivery.created_at),
         delivery.due_at is not None,
     )

@@ -16,11 +16,8 @@ from emulator.domain.payment import EVENT_TYPES, Status
 from emulator.domain.transitions import DueKey
 from emulator.domain.webhooks import (
     Attempt,
-    AttemptResult,
     DeliveryState,
     Tamper,
-    Trigger,
-    WebhookResponse,
 )
 from emulator.server.storage import accounts, payments
 from emulator.server.storage.batch import Transaction, positions_of
@@ -109,53 +106,22 @@ _CANCEL_ALL = (
 )
 
 
-class _AttemptRow(NamedTuple):
-    delivery: int
-    number: int
-    at: Instant
-    trigger: Trigger
-    tamper: Tamper | None
-    url: str
-    request_headers: tuple[tuple[str, str], ...]
-    status: int | None
-    response_headers: tuple[tuple[str, str], ...] | None
-    response_body: str | None
-    error: str | None
-    cause: str | None
-    duration_ms: float
-
-    @property
-    def attempt(self) -> Attempt:
-        response = None
-        if self.status is not None:
-            headers, body = self.response_headers or (), self.response_body or ""
-            response = WebhookResponse(self.status, headers, body)
-        return Attempt(
-            number=self.number,
-            at=self.at,
-            trigger=self.trigger,
-            tamper=self.tamper,
-            url=self.url,
-            headers=self.request_headers,
-            result=AttemptResult(response, self.error, self.cause, self.duration_ms),
-        )
-
-
 _ATTEMPT_ROWS = RowMapper(
-    _AttemptRow,
-    decode={"request_headers": json.loads, "response_headers": _from_json},
+    Attempt,
+    expressions={"headers": "request_headers"},
+    decode={"headers": json.loads, "response_headers": _from_json},
+    encode={"headers": _to_json, "response_headers": _to_json},
 )
 _ATTEMPT_COLUMNS = _ATTEMPT_ROWS.columns
-_NEW_ATTEMPT = {name: f":{name}" for name in _AttemptRow._fields} | {
-    "number": "(SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE delivery = :delivery)"
-}
 _INSERT_ATTEMPT = (
-    f"INSERT INTO attempts ({_ATTEMPT_COLUMNS}) VALUES ({', '.join(_NEW_ATTEMPT.values())})"
-    " RETURNING number"
+    f"INSERT INTO attempts (delivery, {_ATTEMPT_COLUMNS}) VALUES (?1,"
+    " (SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE delivery = ?1),"
+    f" {', '.join('?' * (_ATTEMPT_ROWS.width - 1))}) RETURNING number"
 )
 _MAX_DELIVERIES_PER_STATEMENT = 500
 _ATTEMPTS = (
-    f"SELECT {_ATTEMPT_COLUMNS} FROM attempts WHERE delivery IN ({{}}) ORDER BY delivery, number"
+    f"SELECT delivery, {_ATTEMPT_COLUMNS} FROM attempts WHERE delivery IN ({{}})"
+    " ORDER BY delivery, number"
 )
 _NEWEST = (
     f"SELECT {_COLUMNS} FROM deliveries {{}} position BETWEEN ?1 AND ?2"
@@ -273,22 +239,8 @@ def cancel_all(tx: Transaction, endpoint: int) -> None:
 
 def add_attempt(tx: Transaction, delivery: int, attempt: Attempt) -> int:
     """Write an attempt; returns its number within the delivery."""
-    result, response = attempt.result, attempt.result.response
-    values = {
-        "delivery": delivery,
-        "at": attempt.at,
-        "trigger": attempt.trigger,
-        "tamper": attempt.tamper,
-        "url": attempt.url,
-        "request_headers": json.dumps(attempt.headers),
-        "status": response and response.status,
-        "response_headers": response and json.dumps(response.headers),
-        "response_body": response and response.body,
-        "error": result.error,
-        "cause": result.cause,
-        "duration_ms": result.duration_ms,
-    }
-    (number,) = tx.execute(_INSERT_ATTEMPT, values).fetchone()
+    _, *columns = _ATTEMPT_ROWS.row(attempt)
+    (number,) = tx.execute(_INSERT_ATTEMPT, (delivery, *columns)).fetchone()
     return int(number)
 
 
@@ -297,9 +249,8 @@ def attempts(tx: Transaction, positions: Sequence[int]) -> dict[int, list[Attemp
     found: dict[int, list[Attempt]] = {position: [] for position in positions}
     for start in range(0, len(positions), _MAX_DELIVERIES_PER_STATEMENT):
         part = positions[start : start + _MAX_DELIVERIES_PER_STATEMENT]
-        for row in tx.execute(_ATTEMPTS.format(_marks(part)), part):
-            stored = _ATTEMPT_ROWS.value(row)
-            found[stored.delivery].append(stored.attempt)
+        for delivery, *row in tx.execute(_ATTEMPTS.format(_marks(part)), part):
+            found[delivery].append(_ATTEMPT_ROWS.value(row))
     return found
 
 

@@ -97,31 +97,31 @@ class Item(NamedTuple):
 
 def _acknowledged(observed: Observations) -> Iterator[Finding]:
     for delivery in observed.deliveries:
-        results = [attempt.result for attempt in _genuine(delivery)]
-        has_succeeded = any(result.has_succeeded for result in results)
+        attempts = _genuine(delivery)
+        has_succeeded = any(attempt.has_succeeded for attempt in attempts)
         # Without a response in less than 15 s, nothing is known.
         has_time = "timeout" not in (delivery.job.delivery.fault or {})
         has_failed = _state(delivery) is DeliveryState.FAILED and (
-            any(result.response for result in results) or has_time
+            any(attempt.status for attempt in attempts) or has_time
         )
-        if has_succeeded or (results and has_failed):
+        if has_succeeded or (attempts and has_failed):
             yield Finding(has_succeeded, (delivery.id,), _answers(delivery))
 
 
 def _signature(observed: Observations) -> Iterator[Finding]:
     for delivery in observed.deliveries:
         for attempt in delivery.attempts if delivery.form.is_signed else ():
-            response = attempt.result.response
-            if attempt.tamper is not None and response is not None:
-                seen = f"answered {response.status} to a message with tamper: {attempt.tamper}"
-                yield Finding(400 <= response.status <= 499, (delivery.id,), seen)
+            status = attempt.status
+            if attempt.tamper is not None and status is not None:
+                seen = f"answered {status} to a message with tamper: {attempt.tamper}"
+                yield Finding(400 <= status <= 499, (delivery.id,), seen)
 
 
 def _duplicate(observed: Observations) -> Iterator[Finding]:
     """After the first success, each further delivery of the event succeeds in the end."""
     for copies in grouped(observed.deliveries, lambda each: (each.endpoint_id, each.job.event_id)):
         attempts = [
-            (attempt.at, index, attempt.number, attempt.result.has_succeeded)
+            (attempt.at, index, attempt.number, attempt.has_succeeded)
             for index, delivery in enumerate(copies)
             for attempt in _genuine(delivery)
         ]
@@ -146,7 +146,7 @@ def _order(observed: Observations) -> Iterator[Finding]:
             # A postponed delivery follows the newer one at the same instant.
             is_postponed = "hold" in (delivery.job.delivery.fault or {})
             late = [each for each in _genuine(delivery) if each.at > newer_at - is_postponed]
-            is_good = bool(late) and late[-1].result.has_succeeded
+            is_good = bool(late) and late[-1].has_succeeded
             if is_good or (late and _state(delivery) is not DeliveryState.PENDING):
                 yield Finding(is_good, (delivery.id,), f"{_answers(delivery)}, after a newer event")
 
@@ -270,7 +270,7 @@ def _verified(observed: Observations) -> Iterator[Finding]:
             if delivery.job.payment_id == payment_id
             if delivery.job.event_type == "payment.completed"
             for attempt in _genuine(delivery)
-            if attempt.result.has_succeeded
+            if attempt.has_succeeded
             if _sent_s(delivery, attempt) <= last_s
         ]
         verified = f"verified {len(proofs)} times in time"
@@ -289,11 +289,11 @@ def _genuine(delivery: DeliveryDetail) -> list[Attempt]:
 
 
 def _answers(delivery: DeliveryDetail) -> str:
-    results = [attempt.result for attempt in _genuine(delivery)][-MAX_SHOWN_ANSWERS:]
-    texts = (str(each.response.status if each.response else each.error) for each in results)
+    attempts = _genuine(delivery)[-MAX_SHOWN_ANSWERS:]
+    texts = (str(each.status or each.error) for each in attempts)
     counts = ((text, len([*equal])) for text, equal in groupby(texts))
     shown = ", ".join(f"{text} ×{count}" if count > 1 else text for text, count in counts)
-    return f"{'answered' if any(each.response for each in results) else 'not answered:'} {shown}"
+    return f"{'answered' if any(each.status for each in attempts) else 'not answered:'} {shown}"
 
 
 def _state(delivery: DeliveryDetail) -> DeliveryState:

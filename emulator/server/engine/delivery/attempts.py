@@ -141,10 +141,9 @@ def delivery_job(tx: Transaction, owner: Owner, delivery: Delivery) -> DeliveryJ
 
 
 def _log_failure(event_type: str, attempt: Attempt) -> None:
-    result = attempt.result
-    texts = {"error": result.error, "cause": result.cause}
+    texts = {"error": attempt.error, "cause": attempt.cause}
     shown = {name: hide_url_secrets(text) for name, text in texts.items() if text}
-    status = {} if result.response is None else {"status": result.response.status}
+    status = {} if attempt.status is None else {"status": attempt.status}
     reason = ". ".join([*(f"status {code}" for code in status.values()), *shown.values()])
     host = host_and_port(attempt.url)
     facts = {"message": "webhook failed", "event": event_type, "host": host, **status, **shown}
@@ -203,11 +202,25 @@ class Attempts(StateService):
             span.ended_ms = self._wall.monotonic_ms()
             self.unanswered += span.ended_ms - span.began_ms >= MAX_TIMEOUT_MS
         # Its number is known when it is stored.
-        attempt = Attempt(0, at, trigger, tamper, sent.url, sent.headers, result)
+        response = result.response
+        attempt = Attempt(
+            number=0,
+            at=at,
+            trigger=trigger,
+            tamper=tamper,
+            url=sent.url,
+            headers=sent.headers,
+            status=response and response.status,
+            response_headers=response and response.headers,
+            response_body=response and response.body,
+            error=result.error,
+            cause=result.cause,
+            duration_ms=result.duration_ms,
+        )
         await self._record(job, endpoint, attempt)
-        if result.response is not None and job.payment_id is not None:
+        if attempt.status is not None and job.payment_id is not None:
             self._holds.release(job.owner, job.payment_id)
-        if not result.has_succeeded:
+        if not attempt.has_succeeded:
             _log_failure(job.event_type, attempt)
 
     async def _record(
@@ -234,12 +247,10 @@ class Attempts(StateService):
             return  # The account was deleted, reset or restored.
         number = deliveries.add_attempt(tx, stored.position, attempt)
         endpoint = owner.endpoints.get(stored.endpoint)
-        response = attempt.result.response
-        status = None if response is None else response.status
-        is_removed = status == _GONE and endpoint is not None and endpoint.url == used.url
+        is_removed = attempt.status == _GONE and endpoint is not None and endpoint.url == used.url
         now = account.clock.now()
         after = self._state_after(stored, None if is_removed else endpoint, attempt, now)
-        after = after._replace(last_status=status, last_error=attempt.result.error)
+        after = after._replace(last_status=attempt.status, last_error=attempt.error)
         deliveries.update(tx, after)
         tx.after_commit.append(partial(self._change_notifier.changed, (owner, stored.payment)))
         if endpoint is not None and is_removed:
@@ -257,10 +268,9 @@ class Attempts(StateService):
 
         `endpoint` is None where it was deleted or responded that it is gone.
         """
-        result = attempt.result
         if attempt.trigger is Trigger.SCHEDULE:
             stored = stored._replace(attempts=stored.attempts + 1, is_postponed=False)
-        if result.has_succeeded:
+        if attempt.has_succeeded:
             return stored._replace(state=DeliveryState.SUCCEEDED, due_at=None, is_postponed=False)
         if attempt.trigger is not Trigger.SCHEDULE or stored.state is not DeliveryState.PENDING:
             return stored
@@ -300,7 +310,6 @@ class Attempts(StateService):
 def _effect(
     job: DeliveryJob, endpoint: RegisteredEndpoint, attempt: Attempt, state: DeliveryState
 ) -> bytes:
-    result = attempt.result
     effect = {
         "at": format_instant(attempt.at),
         "type": "webhook.attempt",
@@ -311,8 +320,8 @@ def _effect(
         "delivery": delivery_id(job.owner, job.delivery),
         "endpoint": endpoint.id,
         "number": attempt.number,
-        "response_status": None if result.response is None else result.response.status,
-        "error": result.error,
+        "response_status": attempt.status,
+        "error": attempt.error,
         "delivery_status": state.value,
     }
     return msgspec.json.encode(effect)
