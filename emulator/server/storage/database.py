@@ -119,8 +119,13 @@ class Database:
         try:
             await self._execute_on_thread(self._prepare)
         except BaseException:
-            await self._connection.close()
+            await self._close()
             raise
+
+    async def _close(self) -> None:
+        if self._log is not None:
+            self._log.close()
+        await self._connection.close()
 
     async def __aexit__(self, *_: object) -> None:
         """Close, after the work in progress has been committed."""
@@ -131,7 +136,7 @@ class Database:
         if self._checkpointer is not None:
             self._checkpoint_due.set()
             await asyncio.wait([self._checkpointer])
-        await self._connection.close()
+        await self._close()
         self._release_lock()
 
     def _release_lock(self) -> None:

@@ -193,15 +193,24 @@ class WriteAheadLog:
         self._copying = Lock()
         self._copied_from = COPY_AFTER_BYTES
         self._full_from = MAX_LOG_BYTES
+        self._descriptor: int | None = None
         connection.execute(_SHORTEN_TO)
         self._measure()
 
     def exists(self) -> bool:
         return self._path.exists()
 
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
     def _measure(self) -> None:
+        # By a descriptor, because this runs after every commit. The first one creates the log.
         try:
-            self.size_bytes = self._path.stat().st_size
+            if self._descriptor is None:
+                self._descriptor = os.open(self._path, os.O_RDONLY)
+            self.size_bytes = os.fstat(self._descriptor).st_size
         except OSError:
             self.size_bytes = 0
         if self.size_bytes <= COPY_AFTER_BYTES:
