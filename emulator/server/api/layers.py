@@ -2,8 +2,8 @@
 
 JournalLayer          completes each response of the contract, and stores it in the journal
 ErrorLayer            responds to what the inner layers and the routes raise
-AuthenticationLayer   finds the owner of a key: before routing, also for unknown paths
-RateLimitLayer        takes a token of the owner's bucket
+AuthenticationLayer   finds the owner of a key, and takes a token of the owner's bucket: before
+                      routing, also for unknown paths
 
 Then follow the route, the scripted fault of a call (`fault_injection`) and the call itself, which
 sets the reply in the exchange; JournalLayer sends it. The layers of the contract pass other
@@ -181,7 +181,7 @@ class ErrorLayer:
 
 
 class AuthenticationLayer:
-    """Finds the owner of the key of a request of the contract (section 5)."""
+    """Finds the owner of the key of a request of the contract (section 5), and checks its rate."""
 
     def __init__(
         self, app: ASGIApp, *, engine: Engine, check_host: Callable[[Scope], object]
@@ -191,7 +191,10 @@ class AuthenticationLayer:
         self._check_host = check_host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises MissingApiKey, InvalidApiKey; ForbiddenOrigin for a browser at a foreign host."""
+        """Raises MissingApiKey, InvalidApiKey, RateLimitExceeded.
+
+        Raises ForbiddenOrigin for a browser at a foreign host.
+        """
         exchange: Exchange | None = scope.get(EXCHANGE)
         if exchange is not None:
             # Only browsers send it. The demo key is public, so a web page could use it.
@@ -201,22 +204,9 @@ class AuthenticationLayer:
             owner = await self._engine.accounts.owner_of(key)
             exchange.owner, exchange.generation = owner, owner.account.generation
             scope[OWNER_OF_REQUEST] = owner
-        await self._app(scope, receive, send)
-
-
-class RateLimitLayer:
-    """Takes a token of the bucket of a request's owner."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises RateLimitExceeded."""
-        exchange: Exchange | None = scope.get(EXCHANGE)
-        if exchange is not None and exchange.owner is not None:
-            if exchange.owner.bucket is not None:
+            if owner.bucket is not None:
                 try:
-                    _check_rate(exchange.owner, exchange.owner.bucket)
+                    _check_rate(owner, owner.bucket)
                 except errors.RateLimitExceeded:
                     # The checklist compares the body with the body of a repetition.
                     await exchange.read_for_journal()

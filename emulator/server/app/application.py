@@ -28,7 +28,6 @@ from emulator.server.api.layers import (
     ErrorLayer,
     FindTransport,
     JournalLayer,
-    RateLimitLayer,
     unknown_route,
 )
 from emulator.server.api.parameter_types import ParameterRules
@@ -144,7 +143,6 @@ class Application(Starlette):
                 ),
                 Middleware(ErrorLayer, is_contract=self._is_contract),
                 Middleware(AuthenticationLayer, engine=self.engine, check_host=hosts.check),
-                Middleware(RateLimitLayer),
             ],
             lifespan=lambda _: self._run(),
         )
