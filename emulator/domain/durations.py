@@ -9,14 +9,12 @@ from decimal import Decimal
 UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 MAX_DURATION_MS = 3_650 * UNIT_MS["d"]
 
-_SIMILAR = re.compile(r"\s*([0-9.]+)\s*+(ms|milli|[smhd]|)[a-z]*\s*", re.ASCII | re.IGNORECASE)
+# Of mistakes, so that they are compiled when they are needed.
+_SIMILAR = r"(?ai)\s*([0-9.]+)\s*+(ms|milli|[smhd]|)[a-z]*\s*"
 _NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
-_PARTS = re.compile(
-    rf"(?:PT|P(?=[0-9.]{{1,19}}D))?(?:{_NUMBER}\s?(?:ms|milli|[smhd])[a-z]*+\s?)+",
-    re.ASCII | re.IGNORECASE,
-)
-_PART = re.compile(rf"({_NUMBER})\s?(ms|milli|[smhd])", re.ASCII | re.IGNORECASE)
-_DIGITAL = re.compile(r"(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,3})?)", re.ASCII)
+_PARTS = rf"(?ai)(?:PT|P(?=[0-9.]{{1,19}}D))?(?:{_NUMBER}\s?(?:ms|milli|[smhd])[a-z]*+\s?)+"
+_PART = rf"(?ai)({_NUMBER})\s?(ms|milli|[smhd])"
+_DIGITAL = r"(?a)(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,3})?)"
 DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h|d)", re.ASCII)
 
 
@@ -40,11 +38,11 @@ def parse_duration_ms(text: str) -> int:
 
 def _conversion(text: str) -> str:
     """The end of a message about `1m30s`, `PT30S` or `0:30`, or nothing."""
-    digital = _DIGITAL.fullmatch(text)
+    digital = re.fullmatch(_DIGITAL, text)
     if digital is not None:
         parts = [(count or "0", unit) for count, unit in zip(digital.groups(), "hms", strict=True)]
     else:
-        parts = _PART.findall(text) if _PARTS.fullmatch(text) else []
+        parts = re.findall(_PART, text) if re.fullmatch(_PARTS, text) else []
     span_ms = sum(Decimal(count) * UNIT_MS[_unit(unit)] for count, unit in parts)
     is_possible = span_ms == int(span_ms) and 0 < span_ms <= MAX_DURATION_MS
     return f"; write {duration_text(int(span_ms))}" if is_possible else ""
@@ -56,7 +54,7 @@ def _unit(word: str) -> str:
 
 def nearest_duration(text: str) -> str | None:
     """The duration that `30 sec`, `30S` or `30` was meant to be, if that is clear."""
-    match = _SIMILAR.fullmatch(text)
+    match = re.fullmatch(_SIMILAR, text)
     if match is None:
         return None
     nearest = f"{match[1]}{_unit(match[2])}"

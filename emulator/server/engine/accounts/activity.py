@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -161,15 +160,14 @@ class Activity(EngineService):
 _Queue = asyncio.Queue[StreamMessage | None]
 
 
-@dataclass(slots=True, eq=False)
-class _Feed:
+class _Feed(msgspec.Struct, eq=False):
     """The listeners of one owner, or of the payment with a position and a path."""
 
     owner: Owner
     topic: Owner | int
     path: bytes | None
-    queues: set[_Queue] = field(default_factory=set)
-    task: asyncio.Task[None] = field(init=False)
+    queues: set[_Queue] = set()
+    task: asyncio.Task[None] | None = None
 
     def messages(self) -> AsyncIterator[StreamMessage]:
         """The messages to a new listener."""
