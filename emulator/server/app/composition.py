@@ -15,7 +15,7 @@ from emulator.http.tls import read_authorities
 from emulator.server.app.published_files import clock_file
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.payments.payments import CheckoutAddress
-from emulator.server.engine.state.account import ConfiguredEndpoint, EngineConfig
+from emulator.server.engine.state.account import EngineConfig
 from emulator.server.engine.state.rules import Origin
 from emulator.settings import Settings, data_directory
 from emulator.settings.options import STANDARD_WEBHOOKS
@@ -76,26 +76,13 @@ def compose(
     form, scenarios = _read_files(settings)
     checkout = CheckoutAddress(base=settings.public_checkout_url)
     config = EngineConfig(
-        first_test_key=settings.test_key,
-        first_live_key=settings.live_key,
-        seed=settings.seed,
-        clock=settings.clock,
-        rate_limit=settings.rate_limit,
-        auto_provision=settings.auto_provision,
-        vary=settings.vary,
-        endpoint=(
-            None
-            if settings.webhook_url is None
-            else ConfiguredEndpoint(url=settings.webhook_url, secret=settings.webhook_secret)
-        ),
+        settings=settings,
         webhook_form=form,
         webhook_authorities=read_authorities(settings.webhook_ca),
-        verifies_webhooks=not settings.webhook_insecure,
         stamps_business_time=stamps_business_time,
         max_journal_bytes=max_journal_bytes,
     )
     engine = Engine(
-        database_path=settings.database,
         wall=wall,
         config=config,
         checkout=checkout,

@@ -40,13 +40,12 @@ class Engine:
     def __init__(
         self,
         *,
-        database_path: str,
         wall: SystemClock,
         config: EngineConfig,
         checkout: CheckoutAddress,
         load_scenarios: LoadScenarios,
     ) -> None:
-        self._database_path = database_path
+        self._database_path = config.settings.database
         self._config = config
         self._checkout = checkout
         self._load_scenarios = load_scenarios

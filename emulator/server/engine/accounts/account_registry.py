@@ -62,7 +62,7 @@ class AccountRegistry(EngineService):
     def __init__(self, context: EngineContext, library: Library) -> None:
         super().__init__(context)
         self._library = library
-        self._stream = ids.stream_key(self._config.seed, "accounts")
+        self._stream = ids.stream_key(self._settings.seed, "accounts")
         self.unauthorized = context.unauthorized
         # The names of the variants that any response or webhook had.
         self.applied_variants: set[str] = set()
@@ -106,7 +106,7 @@ class AccountRegistry(EngineService):
             return owner
         if not is_well_formed_key(key):
             raise InvalidApiKey
-        if self._config.auto_provision and is_well_formed_key(key, Mode.TEST):
+        if self._settings.auto_provision and is_well_formed_key(key, Mode.TEST):
             await self._provision(key)
             return self._by_key[key]
         raise InvalidApiKey(InvalidApiKey.unknown)
@@ -190,16 +190,16 @@ class AccountRegistry(EngineService):
     @writes()
     def _open(self, tx: Transaction) -> list[Account]:
         rows = accounts.load_all(tx)
-        config = self._config
+        settings = self._settings
         first = AccountProfile(
             id=FIRST_ACCOUNT,
             name="Demo Merchant",
-            test_key=config.first_test_key,
-            live_key=config.first_live_key,
+            test_key=settings.test_key,
+            live_key=settings.live_key,
         )
         if not rows:
             return [
-                self._insert(tx, number, profile, config.clock, config.seed, None)
+                self._insert(tx, number, profile, settings.clock, settings.seed, None)
                 for number, profile in ((1, first), (2, SECOND_ACCOUNT))
             ]
         rows[0] = rows[0]._replace(**first._replace(name=rows[0].name)._asdict())
@@ -276,7 +276,7 @@ class AccountRegistry(EngineService):
             initial_clock=row.initial_clock,
             rules=self._library.initial_rules,
             vary=row.vary,
-            variants=variants_of(row.vary or self._config.vary, self.applied_variants),
+            variants=variants_of(row.vary or self._settings.vary, self.applied_variants),
         )
         account.owners = (
             Owner(account, Mode.TEST, stream=row.test_stream, config=self._config),
@@ -298,9 +298,9 @@ class AccountRegistry(EngineService):
                 raise InvalidField(
                     param, f'"{param}" must be a new key: another account has it already.'
                 )
-        seed = self._config.seed if request.seed is None else request.seed
+        seed = self._settings.seed if request.seed is None else request.seed
         account = self._insert(
-            tx, number, profile, request.clock or self._config.clock, seed, request.vary
+            tx, number, profile, request.clock or self._settings.clock, seed, request.vary
         )
         self._last_number = number
         return account
@@ -317,7 +317,7 @@ class AccountRegistry(EngineService):
         stream = self._stream
         if request.test_key is not None:
             # The same key gives the same account, whatever was created before.
-            seed = self._config.seed if request.seed is None else request.seed
+            seed = self._settings.seed if request.seed is None else request.seed
             stream, number = ids.stream_key(seed, "account", request.test_key), 0
         return AccountProfile(
             id=ids.account_id(stream, number),
@@ -347,7 +347,7 @@ class AccountRegistry(EngineService):
         keys = (SECOND_ACCOUNT.test_key, SECOND_ACCOUNT.live_key)
         if 2 in self._by_number or any(accounts.has_key(tx, key) for key in keys):
             return None
-        return self._insert(tx, 2, SECOND_ACCOUNT, self._config.clock, self._config.seed, None)
+        return self._insert(tx, 2, SECOND_ACCOUNT, self._settings.clock, self._settings.seed, None)
 
     @writes(is_long=True)
     def _reset(self, tx: Transaction, account: Account) -> None:

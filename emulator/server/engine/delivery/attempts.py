@@ -162,7 +162,7 @@ class Attempts(StateService):
             load_tls=partial(
                 tls_context,
                 authorities=self._config.webhook_authorities,
-                verifies=self._config.verifies_webhooks,
+                verifies=not self._settings.webhook_insecure,
             ),
         )
         self._holds = holds

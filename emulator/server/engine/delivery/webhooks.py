@@ -24,7 +24,7 @@ from emulator.server.engine.delivery.deliveries import Deliveries
 from emulator.server.engine.delivery.dispatcher import Dispatcher
 from emulator.server.engine.delivery.gates import Holds
 from emulator.server.engine.delivery.outbox import Outbox
-from emulator.server.engine.state.account import Account, ConfiguredEndpoint, Owner
+from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.storage import accounts, deliveries
 from emulator.server.storage.batch import (
@@ -129,17 +129,17 @@ class Endpoints(StateService):
         tx.after_commit.append(partial(self._change_notifier.changed, (owner,)))
 
     async def ensure(
-        self, account: Account, configured: ConfiguredEndpoint
+        self, account: Account, url: str, configured: str | None
     ) -> dict[int, RegisteredEndpoint]:
-        """Create the configured endpoint in both modes of an account, unless it exists.
+        """Create the endpoint of the settings in both modes of an account, unless it exists.
 
         Returns the endpoints as a reset creates them, by the number of their owner.
         """
         is_hex = _needs_hex(self._form)
-        secret = configured.secret or ids.webhook_secret(account.test.stream, 0, is_hex=is_hex)
-        present = await self._ensure(account, configured.url, EndpointTerms(secret=secret))
-        form = self._form if configured.secret else None
-        terms = EndpointTerms(secret=configured.secret, form=form)
+        secret = configured or ids.webhook_secret(account.test.stream, 0, is_hex=is_hex)
+        present = await self._ensure(account, url, EndpointTerms(secret=secret))
+        form = self._form if configured else None
+        terms = EndpointTerms(secret=configured, form=form)
         return {number: terms.of(endpoint.as_new()) for number, endpoint in present.items()}
 
     def _create(
@@ -223,8 +223,9 @@ class Webhooks(StateService):
             if owner is None:
                 raise DamagedDatabase(f"the endpoint {endpoint.id} has no account")
             owner.endpoints = {**owner.endpoints, endpoint.position: endpoint}
-        if self._config.endpoint is not None:
-            self._initial_endpoints = await self.endpoints.ensure(first, self._config.endpoint)
+        url, secret = self._settings.webhook_url, self._settings.webhook_secret
+        if url is not None:
+            self._initial_endpoints = await self.endpoints.ensure(first, url, secret)
         self._dispatching = asyncio.create_task(self.dispatcher.run())
         for account in opened:
             self.wake(account)

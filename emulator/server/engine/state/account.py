@@ -3,14 +3,13 @@
 import asyncio
 from collections.abc import Callable, Iterable
 from copy import copy
-from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
 
 from emulator import ids
 from emulator.clock import AccountClock
-from emulator.domain.accounts import VARY_OFF, AccountProfile, Mode, RateLimit, TokenBucket
+from emulator.domain.accounts import VARY_OFF, AccountProfile, Mode, TokenBucket
 from emulator.domain.errors import InvalidApiKey, UnknownEndpoint
 from emulator.domain.instants import ClockSpec, Instant
 from emulator.domain.payment import Event, Payment
@@ -18,23 +17,16 @@ from emulator.domain.transitions import DueKey
 from emulator.domain.variants import EventVariants, Variants
 from emulator.domain.webhooks import RegisteredEndpoint, WebhookForm
 from emulator.scenarios.values import Scenario
-from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES, Journal
+from emulator.server.engine.state.journal import Journal
 from emulator.server.engine.state.rules import Rules
 from emulator.server.engine.state.wire import event_json
 from emulator.server.storage import accounts, deliveries
 from emulator.server.storage.batch import LAST_ORDINAL, Transaction
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfiguredEndpoint:
-    """The webhook endpoint of the first account; without a secret one is generated."""
-
-    url: str
-    secret: str | None = field(repr=False)
+from emulator.settings import Settings
 
 
 class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What the settings determine about every account.
+    """The settings, with what they name in files, and what only callers of the program set.
 
     `webhook_form` is for endpoints that have no form of their own; None is `standard`.
     `webhook_authorities` are certificates in PEM, in addition to the system's certificates.
@@ -42,19 +34,11 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     it, because real time would make each of its runs different.
     """
 
-    first_test_key: str
-    first_live_key: str
-    seed: int | None
-    clock: ClockSpec
-    rate_limit: RateLimit | None
-    auto_provision: bool
-    vary: str = VARY_OFF
-    endpoint: ConfiguredEndpoint | None = None
-    webhook_form: WebhookForm | None = None
-    webhook_authorities: str = ""
-    verifies_webhooks: bool = True
-    stamps_business_time: bool = False
-    max_journal_bytes: int = MAX_JOURNAL_BYTES
+    settings: Settings
+    webhook_form: WebhookForm | None
+    webhook_authorities: str
+    stamps_business_time: bool
+    max_journal_bytes: int
 
 
 class Advance:
@@ -253,7 +237,8 @@ class Owner:
         self.number = account.number * 2 + (mode is Mode.LIVE)
         self.stream = stream
         self.request_stream = stream
-        self.bucket = None if config.rate_limit is None else TokenBucket(config.rate_limit)
+        limit = config.settings.rate_limit
+        self.bucket = None if limit is None else TokenBucket(limit)
         self.requests = 0
         self.reads: dict[str, int] = {}
         self.endpoints: dict[int, RegisteredEndpoint] = {}

@@ -224,6 +224,7 @@ class StateService:
 
     def __init__(self, context: StateContext) -> None:
         self._config = context.config
+        self._settings = context.config.settings
         self._database = context.database
         self._wall = context.wall
         self._payment_cache = context.payment_cache
