@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import parse_qsl, urlencode
@@ -26,7 +25,7 @@ from emulator.server.checkout.views import (
     Screen,
     open_ms,
 )
-from emulator.server.engine.payments.checkouts import Checkout, TestNumber
+from emulator.server.engine.payments.checkouts import Checkout
 
 DEFAULT_LANGUAGE = "en"
 _ADDIS_ABABA_MINUTES = 180
@@ -134,33 +133,6 @@ def _quality(parameters: Sequence[str]) -> float:
     return 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedNumber:
-    """A test number beside a phone form: `phone` is `0900000001`, `written` is `0900 000 001`.
-
-    `label` is the key of its outcome in the catalogue; `after` is the business time from the
-    submit on, as `0:30`, and None for an immediate outcome.
-    """
-
-    phone: str
-    written: str
-    label: str
-    after: str | None
-
-
-def offered(number: TestNumber) -> OfferedNumber:
-    """The page's entry for a test number of a scenario."""
-    phone = local_phone(number.phone)
-    steps = () if isinstance(number.outcome, Handset) else number.outcome.steps
-    after_ms = steps[-1].after_ms if steps else 0
-    return OfferedNumber(
-        phone=phone,
-        written=f"{phone[:4]} {phone[4:7]} {phone[7:]}",
-        label=_label(number.outcome),
-        after=minutes(after_ms) if after_ms else None,
-    )
-
-
 class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request for a page: its path and query, its language, and the relative path to the root.
 
@@ -209,6 +181,8 @@ class Renderer:
                 minutes=minutes,
                 time_of_day=time_of_day,
                 open_ms=open_ms,
+                labelled=labelled,
+                local_phone=local_phone,
             )
             for texts in self._catalogues.values()
         }
@@ -251,7 +225,6 @@ class Renderer:
             "only_query": f"?{query}" if query else "",
             "query": f"?{query}&" if query else "?",
             "handset": handset,
-            "numbers": [offered(number) for number in view.numbers],
             "refresh_s": ANSWERING_REFRESH_S if handset is Screen.ASKING else view.refresh_s,
             **view.values,
             **({} if checkout is None else _of_checkout(request, checkout)),
@@ -276,13 +249,17 @@ def _of_checkout(request: PageRequest, checkout: Checkout) -> dict[str, object]:
     }
 
 
-def _label(outcome: Outcome) -> str:
+def labelled(outcome: Outcome) -> tuple[str, str | None]:
+    """The key of the label of a test number, and the business time until its last status.
+
+    The time is from the submit on, as `0:30`, and None for an immediate outcome.
+    """
     if isinstance(outcome, Handset):
-        return "number_asks"
+        return "number_asks", None
     if not outcome.steps:
-        return "number_stays"
+        return "number_stays", None
     last = outcome.steps[-1]
+    after = minutes(last.after_ms) if last.after_ms else None
     if last.status is Status.FAILED:
-        _, label = TEXTS_OF_REASON[last.reason or DEFAULT_REASON]
-        return label
-    return _LABEL_OF_STATUS[last.status]
+        return TEXTS_OF_REASON[last.reason or DEFAULT_REASON][1], after
+    return _LABEL_OF_STATUS[last.status], after

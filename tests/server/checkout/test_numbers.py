@@ -6,8 +6,7 @@ import pytest
 
 from emulator.domain.effects import Handset, Outcome, Scripted, Step
 from emulator.domain.payment import Reason, Status
-from emulator.server.checkout.rendering import minutes, offered
-from emulator.server.engine.payments.checkouts import TestNumber as Number
+from emulator.server.checkout.rendering import labelled, minutes
 from tests.server.checkout.test_texts import catalogue
 from tests.server.checkout.visiting import customer
 from tests.world import World, world
@@ -97,9 +96,7 @@ LABELS: list[tuple[Outcome, str, str | None]] = [
 
 def test_a_number_is_labelled_by_its_last_status() -> None:
     for outcome, label, after in LABELS:
-        number = offered(Number(phone="+251900000001", outcome=outcome))
-        assert (number.phone, number.written) == ("0900000001", "0900 000 001")
-        assert (number.label, number.after) == (label, after), outcome
+        assert labelled(outcome) == (label, after), outcome
         assert label in catalogue("en")
 
 
