@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -22,7 +22,7 @@ from emulator.server.api.request_warnings import (
     unknown_parameters,
 )
 from emulator.server.engine.state.wire import InstantText, PaymentId
-from emulator.server.openapi.declarations import JsonObject, doc, int64, ref, refers_to
+from emulator.server.openapi.declarations import doc, int64, ref, refers_to
 from emulator.server.openapi.members import word_of
 
 _EMPTY_ARRAY_ADVICE = "PHP writes an empty array as []: send new stdClass(), or leave it out."
@@ -33,7 +33,7 @@ _ACCEPTED_TIMESTAMP = (
 _USUAL_TIMESTAMP = "a date, a time and an offset in a usual form, such as 2026-01-01T00:00:00Z"
 _DIGITS = re.compile(r"0*([0-9]{1,3})", re.ASCII)
 # Of what depends on the payments: a client would send the examples.
-_WITHOUT_EXAMPLES: JsonObject = {"examples": []}
+_WITHOUT_EXAMPLES = doc(None, examples=[])
 
 
 class ParameterRules(Struct, frozen=True, kw_only=True):
@@ -56,10 +56,6 @@ class ParameterType(Struct, frozen=True, kw_only=True):
 
     def field_type(self) -> Any:
         raise NotImplementedError
-
-    def schema(self) -> JsonObject:
-        """What the type of the field cannot express."""
-        return {}
 
 
 class Parameter(Struct, frozen=True, kw_only=True):
@@ -125,8 +121,7 @@ def _field(row: Parameter) -> tuple[str, Any] | tuple[str, Any, object]:
     is_nullable = not row.is_required and row.default is None
     if is_nullable and getattr(field_type, "__origin__", field_type) is not Any:
         field_type = field_type | None
-    text = doc(row.description, row.example, kind=row.kind, **row.type.schema())
-    annotated: Any = Annotated[field_type, text]
+    annotated: Any = Annotated[field_type, doc(row.description, row.example, kind=row.kind)]
     return (row.name, annotated) if row.is_required else (row.name, annotated, row.default)
 
 
@@ -247,11 +242,8 @@ class TextPairs(ParameterType, frozen=True, kw_only=True):
         return value
 
     def field_type(self) -> Any:
-        return Any
-
-    def schema(self) -> JsonObject:
         # Not `type: [object, null]`: generated clients would have a separate class for it.
-        return {"oneOf": [ref("Metadata"), {"type": "null"}]}
+        return Annotated[Any, doc(None, oneOf=[ref("Metadata"), {"type": "null"}])]
 
 
 class ShortText(ParameterType, frozen=True, kw_only=True):
@@ -331,10 +323,8 @@ class Cursor(ParameterType, frozen=True, kw_only=True):
         return str(value)
 
     def field_type(self) -> Any:
-        return PaymentId
-
-    def schema(self) -> JsonObject:
-        return _WITHOUT_EXAMPLES
+        id_type, limits = get_args(PaymentId)
+        return Annotated[id_type, Meta(pattern=limits.pattern), _WITHOUT_EXAMPLES]
 
 
 class EnumWord(ParameterType, frozen=True, kw_only=True):
@@ -377,7 +367,4 @@ class Timestamp(ParameterType, frozen=True, kw_only=True):
         return timestamp.ceiling if self.rounds_up else timestamp.floor
 
     def field_type(self) -> Any:
-        return InstantText
-
-    def schema(self) -> JsonObject:
-        return _WITHOUT_EXAMPLES
+        return Annotated[InstantText, _WITHOUT_EXAMPLES]

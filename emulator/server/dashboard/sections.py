@@ -36,7 +36,6 @@ from emulator.server.storage.payments import MAX_COMPARED_PAYMENTS
 _TIME_FILTERS = ("created_gte", "created_lte")
 _SHOWN_INSTANT = re.compile(r"(\d-\d\d)\s+(\d\d:)")
 
-REQUEST_FILTERS = ("method", "path", "status", "code", "warning")
 # An account with more payments is not new.
 MAX_GUIDED = 3
 HTTP_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -230,7 +229,6 @@ async def request_list(page: ViewRequest) -> Mapping[str, Any]:
         "unauthorized": page.unauthorized(ROWS_PER_PAGE),
         "kinds": page.owner.journal.kinds(),
         "warnings": page.owner.journal.warnings(),
-        "filters": {name: page.query.get(name, "") for name in REQUEST_FILTERS},
         "http_methods": HTTP_METHODS,
     }
 
