@@ -33,6 +33,7 @@ Change = Callable[[Steps, int], Steps | None]
 """Changes the step with an index, or returns None where the anomaly does not fit."""
 
 MANY_ORDERS = 12
+MANY_STEPS = 1_000
 _FIRST_CHANGES = (StepAction.WAIT, StepAction.SUBMIT, StepAction.EXPIRE)
 _RESULTS = (StepAction.APPROVE, StepAction.DECLINE, StepAction.EXPIRE)
 _ANSWERS = (StepAction.APPROVE, StepAction.DECLINE)
@@ -60,6 +61,7 @@ def _before(
 
 
 _after = partial(_before, offset=1)
+_at_end = partial(_before, offset=MANY_STEPS)
 
 
 def _expire_later(steps: Steps, index: int) -> Steps:
@@ -91,10 +93,6 @@ def _overlapping(steps: Steps, index: int) -> Steps | None:
     """Another event follows while the handler of this one waits for its read."""
     has_next = _index(steps[index + 1 :], _DELIVER) is not None
     return _in_manner(Manner.OVERLAPPING, steps, index) if has_next else None
-
-
-def _cancel_late(steps: Steps, _: int) -> Steps:
-    return (*steps, HistoryStep(StepAction.CANCEL))
 
 
 def _delayed(actions: Collection[StepAction], steps: Steps, index: int) -> Steps | None:
@@ -315,7 +313,7 @@ ANOMALY_KINDS = (
     _page("return-twice", "the customer opens success_url twice", _RETURN, _repeated),
     _page("no-return", "the customer never opens success_url", _RETURN, _replaced),
     _kind("cancel-opened", _CANCEL, _FIRST_CHANGES, _before(StepAction.CANCEL)),
-    _kind("cancel-opened-paid", _LATE_CANCEL, _COMPLETIONS, _cancel_late),
+    _kind("cancel-opened-paid", _LATE_CANCEL, _COMPLETIONS, _at_end(StepAction.CANCEL)),
     _job("settle-unpaid", "the job runs before the customer pays", _FIRST_CHANGES, _before(_JOB)),
     _job("settle-processing", _EARLY_JOB, _ANSWERS, _before(_JOB)),
     _job("settle-first", "the job runs before the event arrives", _RESULTS, _after(_JOB)),

@@ -301,17 +301,12 @@ class HistoryRun:
         if may_ask:
             await self._new_reads()
         page = await self._shop.open(self._order.browser, url)
-        is_strict = self._is_plain and self._status == Status.COMPLETED
+        is_strict = not self._history.anomalies and self._status == Status.COMPLETED
         limit = CLIENT_ERROR if is_strict else SERVER_ERROR
         has_failed = self._starts.note(page, "success_url is answered", limit=limit)
         if may_ask and (await self._new_reads() or has_failed):
             could_know.add(known)
         return page.text
-
-    @property
-    def _is_plain(self) -> bool:
-        """Whether nothing disturbs the application."""
-        return not self._history.anomalies
 
     async def _settle(self, step: HistoryStep) -> str:
         shop, url, browser = self._shop, self._payment["success_url"], self._order.browser
@@ -325,7 +320,7 @@ class HistoryRun:
                 await shop.open(browser, url, responses.pop())
             case _:
                 responses = [await shop.send(job)]
-        limit = CLIENT_ERROR if self._is_plain else SERVER_ERROR
+        limit = SERVER_ERROR if self._history.anomalies else CLIENT_ERROR
         failed = [self._starts.note(each, "the job is answered", limit=limit) for each in responses]
         if any(failed) or any(response.is_success for response in responses):
             # A job looks at open orders, and need not look at refunds and reversals.

@@ -145,7 +145,10 @@ class OrderStarts(Struct):
                 self.note(response, f"{line} starts an order", limit=SERVER_ERROR)
             return response.text
         if is_tampered:
-            self._judge_price(order)
+            usual, amount = (each.payments[0]["amount"] for each in (self._orders[0], order))
+            if amount != usual:
+                expected = f"the order is refused, or costs {usual} cents as usual"
+                self._add(Verdict.WRONG_AMOUNT, expected, f"its payment has {amount} cents")
             self.deliveries.observed.others.append(order)
         elif any(order.id == each.id for each in self._orders):
             raise AnomalyLeftOut("a second start returns the first order")
@@ -153,13 +156,6 @@ class OrderStarts(Struct):
             self.is_over = any(order.statuses.keys() & each.statuses for each in self._orders)
             self._orders.append(order)
         return result
-
-    def _judge_price(self, order: ObservedOrder) -> None:
-        usual, amount = (each.payments[0]["amount"] for each in (self._orders[0], order))
-        if amount != usual:
-            expected = f"the order is refused, or costs {usual} cents as usual"
-            seen = f"its payment has {amount} cents"
-            self._add(Verdict.WRONG_AMOUNT, expected, seen)
 
     async def _order_of(
         self, browser: Browser, started: Started, *, is_only: bool = True

@@ -13,7 +13,6 @@ from emulator.domain.payment import STATUS_OF_EVENT
 from emulator.reporting import PLAIN, JUnitCase, html_report, junit_file
 from emulator.scenarios.runner.results import (
     CaseResult,
-    PlayedStep,
     RowMark,
     TracedRequest,
     TracedWebhook,
@@ -38,14 +37,12 @@ MAX_BODY_CHARACTERS = 16_384
 class ReportedCase:
     """A case in the form that the template needs.
 
-    `names` are the names of the payments by their ids. A case has details, that is, a diagram,
-    requests, events and webhooks, only among the first MAX_SHOWN cases.
+    A case has details, that is, a diagram, requests, events and webhooks, only among the first
+    MAX_SHOWN cases.
     """
 
     result: CaseResult
     diagram: Diagram | None
-    steps: Sequence[PlayedStep]
-    names: Mapping[str, str]
     webhooks: Sequence[tuple[TracedWebhook, str]]
     has_details: bool
 
@@ -73,8 +70,6 @@ def _reported(result: CaseResult, has_details: bool) -> ReportedCase:
     return ReportedCase(
         result=result,
         diagram=case_diagram(result) if has_details else None,
-        steps=result.steps,
-        names={payment_id: name for name, payment_id in result.names.items()},
         webhooks=list(zip(webhooks, copy_texts(webhooks), strict=True)),
         has_details=has_details,
     )
