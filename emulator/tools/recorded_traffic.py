@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from emulator.domain.instants import Instant, parse_instant, parse_timestamp
+from emulator.domain.instants import Instant, parse_instant
 from emulator.domain.payment import STATUS_OF_EVENT, Status
 from emulator.domain.transitions import DueKey
 from emulator.domain.user_error import UserError
@@ -181,7 +181,7 @@ def _exchange(entry: Any) -> RecordedExchange | None:
         status=status,
         headers=headers,
         body=_body(content, _member(content, "size")),
-        began_at=_instant(_member(entry, "startedDateTime")),
+        began_at=instant_of(_member(entry, "startedDateTime")),
         duration_ms=int(min(duration_ms, 2**53)) if is_number else 0,
     )
 
@@ -219,16 +219,9 @@ def _body(content: Any, size: Any) -> bytes | None:
     return None if is_gone or is_short else body
 
 
-def _instant(text: Any) -> Instant | None:
-    try:
-        return parse_instant(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
-
-
 def _webhook(document: Any, place: str) -> ArrivedWebhook:
     """Raises UserError."""
-    at, body = _instant(_member(document, "at")), _member(document, "body")
+    at, body = instant_of(_member(document, "at")), _member(document, "body")
     given = _member(document, "headers")
     if at is None or not (isinstance(body, str | dict) and isinstance(given, dict | list | None)):
         raise UserError(f"{place}: expected a HAR, or a webhook: {_WEBHOOK_FORM}")
@@ -282,7 +275,7 @@ class RecordedPayment:
 
 def instant_of(text: object) -> Instant | None:
     try:
-        return parse_timestamp(str(text)).floor
+        return parse_instant(text) if isinstance(text, str) else None
     except ValueError:
         return None
 
