@@ -9,7 +9,7 @@ import click
 from emulator import ids
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import cli_error
-from emulator.cli.settings_options import private_settings
+from emulator.cli.settings_options import private_settings, settings_options
 from emulator.domain.accounts import DEMO_TEST_KEY, KEY_FORM, is_well_formed_key
 from emulator.domain.hosts import ACCEPTED_URL
 from emulator.domain.message_text import copied_ends
@@ -42,13 +42,7 @@ _PRIVATE_OPTIONS = (
         metavar="KEY",
         help=f"API key of the account, with --url.  [default: {DEMO_TEST_KEY}]",
     ),
-    click.option("--port", metavar="PORT", help="Port of the private emulator.  [default: 8080]"),
-    click.option(
-        "--checkout-port", metavar="PORT", help="Port of its checkout pages.  [default: 8081]"
-    ),
-    click.option(
-        "--test-key", metavar="KEY", help=f"Test key of its account.  [default: {DEMO_TEST_KEY}]"
-    ),
+    settings_options("port", "checkout-port", "test-key"),
 )
 
 

@@ -14,7 +14,6 @@ from emulator.cli.emulator_options import private_emulator_options, private_emul
 from emulator.cli.event_loop import ENDING_SIGNALS, run_loop
 from emulator.cli.explore_session import ExploreOptions, explore_session
 from emulator.cli.output import (
-    CLOCK_FILE_OPTION,
     FILES_ARGUMENT,
     JSON_OPTION,
     JUNIT_OPTION,
@@ -30,6 +29,7 @@ from emulator.cli.output import (
     write_json,
     write_lines,
 )
+from emulator.cli.settings_options import settings_options
 from emulator.clock import RealClock
 from emulator.domain.accounts import SEEDS
 from emulator.domain.message_text import escape_controls
@@ -108,7 +108,7 @@ DEFAULT_SAVE_DIRECTORY = Path("explore")
     help="Run the histories of saved files; print FIXED or FAILED for each.",
 )
 @private_emulator_options
-@CLOCK_FILE_OPTION
+@settings_options("clock-file")
 @click.option(
     "--webhook-secret",
     metavar="SECRET",

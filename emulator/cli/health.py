@@ -11,11 +11,10 @@ from emulator.domain.user_error import UserError
 from emulator.http.addresses import host_with_port
 from emulator.http.blocking_client import BlockingEmulator
 from emulator.http.emulator_calls import HEALTH
-from emulator.settings import OPTIONS, resolve
+from emulator.settings import resolve
 
 MAX_HEALTH_CHECK_S = 2.0
 MAX_HEALTH_BYTES = 1_000
-_HEALTH_OPTIONS = {"host", "port", "tls-cert", "tls-key", "config"}
 # The addresses at which a server that listens on all addresses is reached.
 _REACHABLE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound
 
@@ -28,7 +27,7 @@ class Unhealthy(UserError):
 
 @click.command()
 @click.option("--url", metavar="URL", help="URL of a server, instead of the options of `serve`.")
-@settings_options([option for option in OPTIONS if option.name in _HEALTH_OPTIONS])
+@settings_options("host", "port", "tls-cert", "tls-key", "config")
 def health(url: str | None, **flags: object) -> None:
     """Test whether the server responds.
 

@@ -105,11 +105,6 @@ FILES_ARGUMENT = click.argument(
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
 )
-CLOCK_FILE_OPTION = click.option(
-    "--clock-file",
-    metavar="FILE",
-    help="File with the clock of the private emulator for libfaketime, as `serve` has it.",
-)
 JUNIT_OPTION = click.option(
     "--junit", metavar="FILE", type=OUTPUT_FILE, help="Write the results as JUnit XML."
 )

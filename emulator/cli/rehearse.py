@@ -11,7 +11,6 @@ import click
 from emulator.cli.emulator_options import generated_secret
 from emulator.cli.event_loop import ENDING_SIGNALS, run_loop
 from emulator.cli.output import (
-    CLOCK_FILE_OPTION,
     JSON_OPTION,
     JUNIT_OPTION,
     ProgressLine,
@@ -24,7 +23,7 @@ from emulator.cli.output import (
     write_json,
     write_lines,
 )
-from emulator.cli.settings_options import private_settings
+from emulator.cli.settings_options import private_settings, settings_options
 from emulator.clock import RealClock
 from emulator.domain.message_text import escape_controls, nearest_word_hint
 from emulator.domain.webhooks import STANDARD
@@ -66,8 +65,7 @@ _PRIVATE = {"port": 0, "checkout-port": 0, "database": ":memory:", "log-format":
     help=f"Number of runs at the same time, 1 to {MAX_JOBS}; the tables are the same.",
 )
 @max_time_option("Maximum time of each run, such as 5m.", default="10 times the first run, and 30s")
-@click.option("--webhook-url", metavar="URL", help="URL of the shop that receives webhooks.")
-@CLOCK_FILE_OPTION
+@settings_options("webhook-url", "clock-file")
 @click.option("--config", metavar="FILE", help="YAML file with options of `serve` for each run.")
 @JSON_OPTION
 @JUNIT_OPTION

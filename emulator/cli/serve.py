@@ -16,13 +16,13 @@ from emulator.domain.user_error import UserError
 from emulator.server.app.application import Application
 from emulator.server.app.server import serve as serve_forever
 from emulator.server.storage.batch import reason_of
-from emulator.settings import OPTIONS, Settings, WrongSettings, resolve, start_warnings
+from emulator.settings import Settings, WrongSettings, resolve, start_warnings
 
 logger = logging.getLogger(__name__)
 
 
 @click.command()
-@settings_options(OPTIONS)
+@settings_options()
 def serve(**flags: object) -> int:
     """Run the emulator.
 

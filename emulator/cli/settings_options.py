@@ -1,21 +1,20 @@
 """The settings of `serve` as options of commands, and the settings of private emulators."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
-from emulator.settings import Option, Settings, resolve
+from emulator.settings import OPTIONS, Option, Settings, resolve
 
 
-def settings_options(
-    options: Iterable[Option],
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate a command with these options, in this order."""
+def settings_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate a command with these options of `serve`, in their order there, or with all."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed([*options]):
-            command = _click_option(option)(command)
+        for option in reversed(OPTIONS):
+            if not names or option.name in names:
+                command = _click_option(option)(command)
         return command
 
     return decorate
