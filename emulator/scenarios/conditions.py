@@ -124,7 +124,6 @@ _NAME_FORM = "1 to 64 lower-case letters, digits, - and _, a letter first"
 NEW_PAYMENT_NAME = NewPaymentName(PAYMENT_NAME_PATTERN, expected=_NAME_FORM)
 PAYMENT_NAME = PaymentName(PAYMENT_NAME_PATTERN, expected="the name of a payment")
 
-
 TEXT_OR_NULL = OrNull(Text())
 _JSON = JsonValue()
 
@@ -226,7 +225,6 @@ AMOUNT_RANGE = MappingOf(
     needs_one("gte", "lte"),
     _check_range,
 )
-
 
 _AMOUNT = OrMapping(
     AMOUNT_RANGE,

@@ -46,11 +46,9 @@ MAX_STEPS = 100
 
 _EXPECTED = f"a list of steps, or {HANDSET}"
 
-
 REASON_KEY = Key(
     REASON, "Why the payment failed; only with `status: failed`.", default_text="`provider_error`"
 )
-
 
 UNUSUAL = "Permits every change to another status, such as `completed` after `failed`."
 STEP = MappingOf(
@@ -214,7 +212,6 @@ EXPIRY_RULE = rule_of(
     after=_AFTER,
 )
 EXPIRY = list_of_rules(EXPIRY_RULE, "an expiry rule")
-
 
 _MAX_WAIT = f"{MAX_REDIRECT_WAIT_MS // 1_000}s"
 _DELAYS = {

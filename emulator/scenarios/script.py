@@ -35,11 +35,9 @@ MAX_SCRIPT_STEPS = 1_000
 # The name of the schema of one step.
 STEP = "script_step"
 
-
 MIN_HTTP_STATUS = 100
 MAX_HTTP_STATUS = 599
 SAME_AS = "same_as"
-
 
 _EVENTS = ListOf(Word(EVENT_TYPES_IN_ORDER), "a list of event types", "an entry of {}")
 _PAYMENTS = ListOf(PAYMENT_NAME, "a list of payments, by their names", "a payment")
@@ -203,7 +201,6 @@ def _read_several(entry: Entry, pairs: Pairs) -> None:
 
 
 SCRIPT_STEP = _ScriptStep()
-
 
 SCRIPT = ListOf(SCRIPT_STEP, "a list of steps", "a step", at_most=MAX_SCRIPT_STEPS)
 SCRIPT_STEPS = {

@@ -78,7 +78,6 @@ def name_or(mapping: MappingOf[Fields], or_else: str = "") -> Kind[Fields]:
 NAMED = "The name that `create` gave the payment with `as`."
 PAYMENT = Key(PAYMENT_NAME, NAMED, required="the name that 'create' gave it")
 
-
 _JSON = JsonValue()
 
 
@@ -122,7 +121,6 @@ CREATE = _Create(
     },
     is_optional=True,
 )
-
 
 RETRIEVE = MappingOf[Fields](
     dict,
@@ -173,7 +171,6 @@ LIST = _List(
     is_optional=True,
 )
 
-
 REQUEST_STEPS = {
     "create": StepType(
         values.Create, CREATE, "Creates a payment.", {"as": "order", "amount": 15000}
@@ -191,7 +188,6 @@ REQUEST_STEPS = {
         {"status": "pending", "limit": 2},
     ),
 }
-
 
 NEXT = "next"
 ANSWERS = ("approve", "wrong_pin", "insufficient_balance", "cancel", "decline")

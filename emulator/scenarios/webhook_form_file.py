@@ -188,7 +188,6 @@ SIGNATURE = MappingOf(
     },
 )
 
-
 FORM = MappingOf(
     WebhookForm,
     {

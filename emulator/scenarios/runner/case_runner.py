@@ -102,7 +102,8 @@ async def play(
                     await run.clean_up()
             account.is_kept = context.is_private or failure is not None
     except AccountNotCreated as refusal:
-        failure = _refusal_failure("the account of the case", refusal.response)
+        message = _refusal("the account of the case", refusal.response)
+        failure = Failure(place=BEGIN, message=message)
         return CaseResult(case=case, steps=(), failure=failure)
     return CaseResult(
         case=case,
@@ -116,8 +117,10 @@ async def play(
     )
 
 
-def _refusal_failure(subject: str, response: HttpResponse) -> Failure:
-    return Failure(place=BEGIN, message=f"{subject} was refused: {response.explanation}")
+def _refusal(subject: str, response: HttpResponse) -> str:
+    if response.failure is not None:
+        return f"{subject} got no response: {response.failure}"
+    return f"{subject} was refused: {response.explanation}"
 
 
 async def _endpoints(client: EmulatorClient) -> list[dict[str, object]]:
@@ -193,7 +196,8 @@ class _CaseRun:
         except PaymentsEmulatorError as error:
             if error.response.is_refused:
                 raise
-            raise _CaseFailed(_refusal_failure(subject, error.response)) from None
+            message = _refusal(subject, error.response)
+            raise _CaseFailed(Failure(place=BEGIN, message=message)) from None
 
     async def clean_up(self) -> None:
         """Remove the rules of the file and the receiver. Raises PaymentsEmulatorError."""
@@ -226,7 +230,8 @@ class _CaseRun:
             self._assertions.last = response
         failure = None
         if response.is_error and not _has_check(next_step, REFUSAL_CHECKS):
-            failure = Failure(place=step.place, message=_refusal_message(step, response))
+            message = _refusal(step_name(step), response)
+            failure = Failure(place=step.place, message=message)
         self._record(step, outcome, failure)
 
     def _record(
@@ -249,9 +254,3 @@ class _CaseRun:
         self._report_step(played)
         if failure is not None:
             raise _CaseFailed(failure)
-
-
-def _refusal_message(step: Step, response: HttpResponse) -> str:
-    if response.failure is not None:
-        return f"{step_name(step)} got no response: {response.failure}"
-    return f"{step_name(step)} was refused: {response.explanation}"

@@ -6,10 +6,9 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
-from msgspec import Struct
 
 from emulator.domain.payment import Status
 from emulator.domain.webhooks import Tamper
@@ -24,7 +23,7 @@ from emulator.summaries import payment_summary
 MAX_PAYMENTS = 10
 
 
-class Arrival(Struct, frozen=True, kw_only=True):
+class Arrival(NamedTuple):
     """A webhook, and the number of the step during which it arrived."""
 
     step: int
@@ -92,36 +91,30 @@ def in_order(
         instants[delivery["event"]] += [attempt["at"] for attempt in delivery["attempts"]]
     remaining = {event: iter(sorted(ats)) for event, ats in instants.items()}
     # Only its age makes such a webhook invalid, and real time is not the account's.
-    stale = {delivery["event"] for delivery in deliveries if _is_stale(delivery)}
+    stale = {
+        delivery["event"]
+        for delivery in deliveries
+        if any(attempt.get("tampered") == Tamper.STALE for attempt in delivery["attempts"])
+    }
     webhooks: list[TracedWebhook] = []
-    for arrival in arrivals:
-        webhook = arrival.webhook
+    for step, webhook in arrivals:
         event_id = webhook.id or ids.get((webhook.payment, webhook.type), "")
         is_correct = not webhook.is_signed or webhook.is_signed_with(secret)
-        at = next(remaining.get(event_id, iter(())), "")
-        webhooks.append(_traced(arrival, at, is_genuine=is_correct and event_id not in stale))
+        traced = TracedWebhook(
+            step=step,
+            at=next(remaining.get(event_id, iter(())), ""),
+            type=webhook.type,
+            payment=webhook.payment,
+            id=webhook.id,
+            timestamp=webhook.timestamp,
+            signature=webhook.signature,
+            body=webhook.body.decode("utf-8", "replace"),
+            is_genuine=is_correct and event_id not in stale,
+        )
+        webhooks.append(traced)
     return sorted(
         webhooks,
         key=lambda webhook: (webhook.step, webhook.at, ranks.get(webhook.payment, len(ranks))),
-    )
-
-
-def _is_stale(delivery: Mapping[str, Json]) -> bool:
-    return any(attempt.get("tampered") == Tamper.STALE for attempt in delivery["attempts"])
-
-
-def _traced(arrival: Arrival, at: str, *, is_genuine: bool) -> TracedWebhook:
-    webhook = arrival.webhook
-    return TracedWebhook(
-        step=arrival.step,
-        at=at,
-        type=webhook.type,
-        payment=webhook.payment,
-        id=webhook.id,
-        timestamp=webhook.timestamp,
-        signature=webhook.signature,
-        body=webhook.body.decode("utf-8", "replace"),
-        is_genuine=is_genuine,
     )
 
 
@@ -158,7 +151,17 @@ async def collect_trace(client: EmulatorClient, inbox: WebhookInbox | None, *, s
         if entry["reason"]
     }
     return Trace(
-        events=tuple(_traced_event(event, reasons) for event in events),
+        events=tuple(
+            # Only the timeline of its payment contains the reason.
+            TracedEvent(
+                id=event["id"],
+                at=event["timestamp"],
+                type=event["type"],
+                payment=event["data"]["id"],
+                reason=reasons.get(event["id"]),
+            )
+            for event in events
+        ),
         payments=tuple(
             payment_summary(
                 payment,
@@ -183,14 +186,3 @@ async def _oldest_first(
     response = await client.send(call(limit=calls.MAX_ENTRIES))
     entries = response.member("data")
     return entries[::-1] if isinstance(entries, list) else []
-
-
-def _traced_event(event: Mapping[str, Any], reasons: Mapping[str, str]) -> TracedEvent:
-    """An event, with the reason of a failure, which only the timeline of its payment contains."""
-    return TracedEvent(
-        id=event["id"],
-        at=event["timestamp"],
-        type=event["type"],
-        payment=event["data"]["id"],
-        reason=reasons.get(event["id"]),
-    )
