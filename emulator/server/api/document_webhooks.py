@@ -9,7 +9,6 @@ from emulator.domain.webhooks import STANDARD, Algorithm, ContentType, WebhookFo
 from emulator.http.webhook_messages import render_body
 from emulator.server.openapi.declarations import JsonObject, ref
 
-_EVENT = "PaymentEvent"
 _TEXT: JsonObject = {"type": "string"}
 _HEADERS = {
     "{id}": ("The event's id, the same on every attempt.", _TEXT),
@@ -95,7 +94,7 @@ def _sent(form: WebhookForm, event: JsonObject) -> Any:
 def _body_schema(form: WebhookForm) -> JsonObject:
     """The schema of our own body, or the names of the members of another one."""
     if form.body_json == STANDARD.body_json and form.content_type is ContentType.JSON:
-        return ref(_EVENT)
+        return ref("PaymentEvent")
     template = json.loads(form.body_json)
     if not isinstance(template, dict):
         return {}

@@ -28,7 +28,7 @@ from threading import Lock
 from typing import Any
 
 from emulator.clock import AccountClock, SystemClock
-from emulator.domain.instants import REAL_RATE, Instant, rate_number
+from emulator.domain.instants import REAL_RATE, rate_number
 from emulator.domain.user_error import UserError
 from emulator.files import check_regular, create_file
 from emulator.server.engine.engine import Engine
@@ -219,10 +219,6 @@ def faketime_form(clock: AccountClock) -> str:
     rate, _ = clock.pace
     if rate == REAL_RATE:
         return f"{clock.saved_offset_ms / 1000:+.3f} x1"
-    sign = "@" if rate else ""
-    return f"{sign}{_seconds(clock.now())} x{rate_number(rate or REAL_RATE)}"
-
-
-def _seconds(instant: Instant) -> str:
+    sign, (seconds, ms) = "@" if rate else "", divmod(clock.now(), 1000)
     # Not exactly the millisecond: libfaketime converts the fraction to a binary one and cuts it.
-    return f"{instant // 1000}.{instant % 1000:03}0001"
+    return f"{sign}{seconds}.{ms:03}0001 x{rate_number(rate or REAL_RATE)}"

@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import msgspec
 from markupsafe import Markup, escape
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -154,16 +155,6 @@ class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
         return f"{path}?{urlencode(query)}" if query else path
 
 
-def _parameters(query_string: bytes) -> Mapping[str, str]:
-    """The parameters of a query; the last of a repeated name counts."""
-    return dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True))
-
-
-def _accept_language(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    values = [value for name, value in headers if name == b"accept-language"]
-    return b",".join(values)[:_MAX_ACCEPT_LANGUAGE_LENGTH].decode("latin-1")
-
-
 class Renderer:
     """Renders page views."""
 
@@ -191,9 +182,11 @@ class Renderer:
     def page_request(self, request: Request) -> PageRequest:
         """Parse a request; `?lang=` decides the language, then `Accept-Language`."""
         scope = request.scope
-        query = _parameters(scope["query_string"][:_MAX_QUERY_LENGTH])
+        # The last of a repeated name counts.
+        query = dict(QueryParams(scope["query_string"][:_MAX_QUERY_LENGTH]))
+        accepted = ",".join(request.headers.getlist("accept-language"))
         chosen = language_of(query.get("lang", ""))
-        language = chosen or preferred_language(_accept_language(scope["headers"]))
+        language = chosen or preferred_language(accepted[:_MAX_ACCEPT_LANGUAGE_LENGTH])
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         path = raw_path.partition(b"?")[0].decode("latin-1")
         depth = path.count("/") - 1

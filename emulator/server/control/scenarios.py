@@ -1,7 +1,7 @@
 """The calls on the scenarios of an account, and on fault rules that belong to no scenario."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
@@ -13,7 +13,7 @@ from emulator.domain.errors import InvalidFault, InvalidScenario, MissingParamet
 from emulator.domain.instants import format_instant
 from emulator.files.yaml_writer import yaml_text
 from emulator.scenarios import scenario_file
-from emulator.scenarios.entries import Problem, ScenarioError, in_one_line
+from emulator.scenarios.entries import ScenarioError, in_one_line
 from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.values import RuleSection
 from emulator.server.api.bodies import YamlBody
@@ -159,7 +159,8 @@ async def put_scenario(call: Call, name: str, body: YamlBody) -> tuple[int, Scen
         read = partial(parse_scenario, name=name, forms=forms)
         scenario = await read_text(read, body.text)
     except ScenarioError as error:
-        raise InvalidScenario(_message(error.problems), param=error.problems[0].key) from None
+        found = [f"line {at.line}, column {at.column}: {at.message}" for at in error.problems]
+        raise InvalidScenario(in_one_line(found), param=error.problems[0].key) from None
     is_new, listed = await call.engine.scenarios.put(call.account, scenario, body.text)
     return 201 if is_new else 200, _summary(listed, {})
 
@@ -214,12 +215,6 @@ async def read_text(read: Callable[[str, str], T], text: str) -> T:
     if len(text) <= MAX_CHARACTERS_AT_ONCE:
         return read(text, "")
     return await asyncio.to_thread(read, text, "")
-
-
-def _message(problems: Iterable[Problem]) -> str:
-    return in_one_line(
-        [f"line {each.line}, column {each.column}: {each.message}" for each in problems]
-    )
 
 
 def _summary(listed: Listed, uses: Mapping[tuple[str, str, int], int]) -> ScenarioSummary:

@@ -47,7 +47,9 @@ async def checklist(page: ViewRequest) -> Mapping[str, Any]:
 
     `checklist` is None for an account with more than a few records, unless it is requested.
     """
-    is_judged = "judged" in page.query or not await _has_many_records(page)
+    has_few = max(await page.engine.history.counts(page.owner)) <= MAX_JUDGED_RECORDS
+    has_few &= len(page.owner.journal) <= MAX_JUDGED_REQUESTS
+    is_judged = has_few or "judged" in page.query
     items = (await page.get("/checklist"))["data"] if is_judged else None
     urls = {name: each.url for name, each in page.endpoints.items()}
     names = {name for item in items or () for each in item["evidence"] for name in each["ids"]}
@@ -90,8 +92,3 @@ def _grouped(
             place = each["seen"], endpoint and url_text(urls, endpoint)
             groups.setdefault(place, {}).setdefault(payment, []).append((section, name))
     return [EvidenceGroup(*place, ids) for place, ids in groups.items()]
-
-
-async def _has_many_records(page: ViewRequest) -> bool:
-    counts = await page.engine.history.counts(page.owner)
-    return max(counts) > MAX_JUDGED_RECORDS or len(page.owner.journal) > MAX_JUDGED_REQUESTS
