@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Annotated
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
-from starlette.responses import Response
 
 from emulator.domain import errors
 from emulator.domain.payment import Payment, Reason, Status
@@ -28,7 +28,6 @@ from emulator.server.control.payment_details import (
 from emulator.server.control.resources import operation
 from emulator.server.engine.payments.customer import PhoneAnswer, Submission
 from emulator.server.openapi.declarations import (
-    JSON,
     JsonObject,
     Resource,
     doc,
@@ -114,14 +113,13 @@ class WaitedForPayment(Struct, frozen=True):
 @operation(
     "GET /payments", "A page of payments.", content="PaymentList", query=ControlListPaymentsQuery
 )
-async def list_payments(call: Call, query: Mapping[str, str]) -> Response:
+async def list_payments(call: Call, query: Mapping[str, str]) -> msgspec.Raw:
     """List payments.
 
     Lists the payments of the account and mode, as the list call of `/v1` does: newest first, with
     the same parameters and pages, and with the filter `reason`.
     """
-    body = await call.services.api.page_body(call.owner, query, [], LIST_WITH_FILTERS)
-    return Response(body, media_type=JSON)
+    return msgspec.Raw(await call.services.api.page_body(call.owner, query, [], LIST_WITH_FILTERS))
 
 
 @PAYMENT.operation("POST /payments/{payment_id}/pay", errors.PaymentNotPayable)
