@@ -128,7 +128,7 @@ def rehearse(
             write_coloured(reports.table_lines(run, console_paint()))
             write_json(files["json"], lambda: reports.results(run).encode())
             write_file("--junit", files["junit"], lambda: reports.junit(run))
-    return int(run.has_findings)
+    return int(any(result.is_finding for result in run.results))
 
 
 @asynccontextmanager

@@ -96,10 +96,6 @@ class RehearsalRun(Struct, kw_only=True):
     def is_complete(self) -> bool:
         return len(self.results) == len(self.variants)
 
-    @property
-    def has_findings(self) -> bool:
-        return any(result.is_finding for result in self.results)
-
     async def run(self, jobs: int) -> None:
         """Run everything, `jobs` variants at the same time. Raises RehearsalError."""
         started_ms = self.wall.monotonic_ms()

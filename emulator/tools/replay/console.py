@@ -58,11 +58,6 @@ def payment_lines(result: CaseResult, paint: Paint) -> list[str]:
     return lines
 
 
-def case_line(result: CaseResult, paint: Paint) -> str:
-    row = f"{result.case.name}  {counted(len(result.steps), 'step')}"
-    return _verdict_line(row, paint, has_passed=result.has_passed)
-
-
 def failure_lines(result: CaseResult, failure: Failure, paint: Paint) -> list[str]:
     """Why a case failed, in at most MAX_FAILURE_LINES lines."""
     source, mismatches = result.case.source, failure.mismatches
@@ -167,7 +162,8 @@ class Printer:
                 self._print("", *failure_lines(result, result.failure, self.paint))
         else:
             erase = "" if self.width is None else ERASE_LINE
-            self._print(erase + case_line(result, self.paint))
+            row = f"{result.case.name}  {counted(len(result.steps), 'step')}"
+            self._print(erase + _verdict_line(row, self.paint, has_passed=result.has_passed))
         self._has_title = False
         self.results.append(result)
 
