@@ -117,10 +117,16 @@ _NEWEST = (
 )
 _CONTAINING = (
     f"SELECT position FROM {_NEWEST} WHERE amount_minor IN (?3, ?7) OR instr(phone, ?4)"
-    " OR substr(id, -length(?5)) = ?5 OR status = lower(?6) OR instr(reason, lower(?5)) OR EXISTS"
+    " OR substr(id, -length(?5)) = ?5 COLLATE NOCASE OR status = lower(?6)"
+    " OR instr(reason, lower(?5)) OR EXISTS"
     " (SELECT 1 FROM json_each(terms, '$.metadata') WHERE value = ?6 COLLATE NOCASE"
     " OR instr(lower(key || '=' || value), lower(?5)))"
     " ORDER BY position DESC"
+)
+_WITH_END = (
+    "SELECT position FROM (SELECT position, id FROM payments NOT INDEXED"
+    f" ORDER BY position DESC LIMIT {MAX_COMPARED_PAYMENTS})"
+    " WHERE substr(id, -length(?1)) = ?1 COLLATE NOCASE"
 )
 _KINDS = f"SELECT status, reason, count(*) FROM {_NEWEST} GROUP BY status, reason ORDER BY 3 DESC"
 _SUMMARIES = (
@@ -287,6 +293,11 @@ def page(tx: Transaction, owner: int, query: PageQuery) -> list[int]:
 def with_prefix(tx: Transaction, prefix: str, *, limit: int) -> list[int]:
     """The positions of payments of all owners whose ids begin with a text."""
     return [position for (position,) in tx.execute(_BY_PREFIX, (prefix, limit))]
+
+
+def with_end(tx: Transaction, end: str) -> list[int]:
+    """The positions of the newest payments of all owners whose ids end with a text in any case."""
+    return [position for (position,) in tx.execute(_WITH_END, (end,))]
 
 
 def containing(

@@ -55,6 +55,17 @@ async def test_an_id_of_another_account_or_mode_is_found(emulator: World) -> Non
         assert "Addis Books, test mode" in (await matches(emulator, name[:14]))[0]
 
 
+async def test_an_id_of_every_account_is_found_by_its_end_in_any_case(emulator: World) -> None:
+    account = await emulator.done("POST", "/accounts", {"name": "Addis Books"})
+    await register(emulator, "http://127.0.0.1:9/", account["test_key"])
+    live, other = await emulator.create(LIVE_KEY), await emulator.create(account["test_key"])
+    delivery = (await emulator.shown("/deliveries", account["test_key"]))["data"][0]
+    request = (await emulator.shown("/requests", account["test_key"]))["data"][0]
+    for name in (live["id"], other["id"], delivery["id"], delivery["event"], request["id"]):
+        for end in (name[-6:], name[-8:].swapcase()):
+            assert name in (await matches(emulator, end))[0]
+
+
 @pytest.mark.parametrize(
     "text",
     [

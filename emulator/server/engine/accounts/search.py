@@ -1,7 +1,8 @@
 """Finds payments, deliveries, events, requests, endpoints and accounts by a part of what they have.
 
-Ids and their beginnings are found in all accounts, the rest in one account and mode. Each search
-is bounded: it reads indexes, ids that memory has, and a limited number of the newest rows.
+Ids, their beginnings and their ends are found in all accounts, the rest in one account and mode.
+Each search is bounded: it reads indexes, ids that memory has, and a limited number of the newest
+rows.
 """
 
 import re
@@ -24,6 +25,9 @@ MAX_SEARCHED_OWNERS = 2_000
 MAX_COMPARED_IDS = 20_000
 # A shorter text is compared with whole values.
 MIN_PART_LENGTH = 3
+# A shorter text would be the end of other ids by chance.
+MIN_END_LENGTH = 6
+_NAMED = {"dlv": ("deliveries", ids.delivery_id), "evt": ("events", ids.event_id)}
 
 _ETB = re.compile(r"(?:ETB\s*)?([0-9]{1,13})(?:\.([0-9]{1,2}))?", re.ASCII)
 _NO_DIGIT = re.compile(r"[^0-9]", re.ASCII)
@@ -72,15 +76,24 @@ class Search(EngineService):
             found = payments.with_prefix(tx, text, limit=MAX_COMPARED_IDS)
             found.sort(key=lambda position: position >> ORDINAL_BITS != owner.number)
             return self._summarised(tx, found), len(found)
-        left = MAX_COMPARED_IDS
-        matches: list[Match] = []
-        for each_owner in self._owners(owner):
-            count, names = _with_beginning(tx, each_owner, text, left)
-            matches += [Match(each_owner, name) for name in names]
-            left -= count
-            if left <= 0:
-                break
+        matches = self._named(tx, owner, text)
         return matches[:MAX_MATCHES], len(matches)
+
+    def _named(self, tx: Transaction, owner: Owner, text: str) -> list[Match]:
+        """The newest deliveries and events with such an id."""
+        prefix = text.partition("_")[0]
+        matches: list[Match] = []
+        for table, name_of in [_NAMED[prefix]] if prefix in _NAMED else _NAMED.values():
+            left = MAX_COMPARED_IDS
+            for each in self._owners(owner):
+                end = tx.next_position(table, each.number, count=0) - first_position(each.number)
+                newest = range(end - 1, max(0, end - 1 - left), -1)
+                names = (name_of(each.stream, ordinal) for ordinal in newest)
+                matches += [Match(each, name) for name in names if _has(name, text)]
+                left -= len(newest)
+                if left <= 0:
+                    break
+        return matches
 
     def _summarised(self, tx: Transaction, positions: list[int]) -> list[Match]:
         shown = positions[:MAX_MATCHES]
@@ -93,21 +106,19 @@ class Search(EngineService):
         ]
 
     def _in_memory(self, owner: Owner, text: str) -> Iterator[Match]:
+        """The accounts, endpoints and newest requests with such an id."""
         left = MAX_COMPARED_IDS
         for each in self._owners(owner):
-            account = each.account
-            if text.startswith("acct_") and each.mode is Mode.TEST:
-                if account.profile.id.startswith(text):
-                    yield Match(each, account.profile.id, account.profile.name)
-            elif text.startswith("we_"):
-                for endpoint in each.endpoints.values():
-                    if endpoint.id.startswith(text):
-                        yield Match(each, endpoint.id, endpoint.url)
-            else:
-                for entry in islice(each.journal.newest_first(), left):
-                    left -= 1
-                    if entry.id.startswith(text.encode()):
-                        yield Match(each, entry.id.decode(), f"{entry.method}, {entry.status}")
+            profile = each.account.profile
+            if each.mode is Mode.TEST and _has(profile.id, text):
+                yield Match(each, profile.id, profile.name)
+            for endpoint in each.endpoints.values():
+                if _has(endpoint.id, text):
+                    yield Match(each, endpoint.id, endpoint.url)
+            for entry in islice(each.journal.newest_first(), left):
+                left -= 1
+                if _has(entry.id.decode(), text):
+                    yield Match(each, entry.id.decode(), f"{entry.method}, {entry.status}")
 
     @reads(is_long=True)
     def _containing(self, tx: Transaction, owner: Owner, text: str) -> tuple[list[Match], int]:
@@ -131,15 +142,14 @@ class Search(EngineService):
             for each in owner.endpoints.values()
             if len(text) >= MIN_PART_LENGTH and text.lower() in each.url.lower()
         ]
-        matches = [*self._summarised(tx, found), *endpoints]
-        return matches[:MAX_MATCHES], len(found) + len(endpoints)
+        others: list[Match] = []
+        if len(text) >= MIN_END_LENGTH and text.isascii() and text.isalnum():
+            found += [each for each in payments.with_end(tx, text) if each not in found]
+            others = [*self._in_memory(owner, text), *self._named(tx, owner, text)]
+        matches = [*self._summarised(tx, found), *endpoints, *others]
+        return matches[:MAX_MATCHES], len(found) + len(endpoints) + len(others)
 
 
-def _with_beginning(tx: Transaction, owner: Owner, text: str, limit: int) -> tuple[int, list[str]]:
-    """The newest deliveries or events whose ids begin with a text, and how many were compared."""
-    is_delivery = text.startswith("dlv_")
-    table, name_of = ("deliveries", ids.delivery_id) if is_delivery else ("events", ids.event_id)
-    end = tx.next_position(table, owner.number, count=0) - first_position(owner.number)
-    newest = range(end - 1, max(0, end - 1 - limit), -1)
-    names = (name_of(owner.stream, ordinal) for ordinal in newest)
-    return len(newest), [name for name in names if name.startswith(text)]
+def _has(name: str, text: str) -> bool:
+    """Whether an id begins with a text that has a prefix, or ends with a text in any case."""
+    return name.startswith(text) if "_" in text else name.lower().endswith(text.lower())
