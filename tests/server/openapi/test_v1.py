@@ -14,12 +14,13 @@ from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, SecretFormat
 from emulator.http.webhook_messages import Message, webhook_request
 from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, shipped_form
-from emulator.server.api.parameter_types import ParameterTable
+from emulator.server.api.parameter_types import Parameter, ParameterTable
 from emulator.server.api.parameters import CREATE, LIST
 from tests.cli.invocation import usage_error
-from tests.server.api.calls import CODES, post
+from tests.server.api.calls import CODES
+from tests.server.api.parameter_values import values_of
 from tests.server.openapi.navigation import Json, objects, operations, resolved, validator
-from tests.world import World, order
+from tests.world import order
 
 
 def test_it_has_the_calls_of_the_contract(v1: Json) -> None:
@@ -108,47 +109,28 @@ def test_without_webhooks_the_document_has_everything_else(v1: Json) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("changes", "is_valid"),
-    [
-        ({}, True),
-        ({"metadata": None, "idempotency_key": None, "expires_in": None}, True),
-        ({"unknown": {"what": "ever"}}, True),
-        ({"methods": ["telebirr", "telebirr"]}, True),
-        ({"success_url": "HTTPS://user@ሱቅ.example:8443?x#y"}, True),
-        ({"success_url": "https://[::1]"}, True),
-        ({"amount": None}, False),
-        ({"amount": 99}, False),
-        ({"amount": 2**53}, False),
-        ({"amount": "100"}, False),
-        ({"amount": True}, False),
-        ({"currency": "etb"}, False),
-        ({"methods": []}, False),
-        ({"methods": ["cash"]}, False),
-        ({"methods": "telebirr"}, False),
-        ({"success_url": "http://shop.example/"}, False),
-        ({"success_url": "http\u017f://shop.example/"}, False),
-        ({"success_url": "https://shop.example/\n"}, False),
-        ({"success_url": "https://shop.example/a b"}, False),
-        ({"success_url": "https://:443/"}, False),
-        ({"cancel_url": ...}, False),
-        ({"metadata": {"a": 1}}, False),
-        ({"metadata": {str(n): "" for n in range(20)}}, True),
-        ({"metadata": {str(n): "" for n in range(21)}}, False),
-        ({"idempotency_key": ""}, False),
-        ({"expires_in": 0}, False),
-        ({"expires_in": 1}, True),
-        ({"expires_in": 315_360_000}, True),
-        ({"expires_in": 315_360_001}, False),
-    ],
-)
-async def test_a_body_is_valid_to_the_document_just_where_it_is_to_the_program(
-    emulator: World, v1: Json, changes: Json, is_valid: bool
+BEYOND_A_SCHEMA = re.compile(r"://\[|\\u0085")
+
+
+@pytest.mark.parametrize("row", CREATE.rows, ids=lambda row: row.name)
+def test_a_member_is_valid_to_the_document_just_where_it_is_to_the_program(
+    v1: Json, row: Parameter
 ) -> None:
-    schema = {"$ref": "#/components/schemas/CreatePayment"}
-    body = order(**changes)
-    assert validator(v1, schema).is_valid(body) is is_valid
-    assert (await post(emulator, body)).status_code == (201 if is_valid else 400)
+    """Which values the program accepts: tests/server/api/test_parameters.py."""
+    judge = validator(v1, {"$ref": "#/components/schemas/CreatePayment"})
+    assert judge.is_valid(order(**{row.name: ...})) is not row.is_required
+    assert judge.is_valid(order(**{row.name: None})) is not row.is_required
+    values = values_of(row)
+    for token in (*values.accepted, *values.unusual, *values.refused):
+        # Python reads no longer integers, and to JSON Schema 1.0 is one. No pattern can say what
+        # an address of IPv6 is, and not each language knows the control characters above ASCII.
+        if (len(token) > 4_000 and '"' not in token) or BEYOND_A_SCHEMA.search(token):
+            continue
+        value = json.loads(token)
+        if not isinstance(value, float):
+            is_valid = token not in values.refused
+            assert judge.is_valid(order(**{row.name: value})) is is_valid, token[:60]
+    assert judge.is_valid(order(unknown={"what": "ever"}))
 
 
 def test_methods_of_payments_are_no_closed_set_but_those_to_offer_are(v1: Json) -> None:
