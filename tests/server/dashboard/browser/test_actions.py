@@ -1,9 +1,7 @@
 """What a button does: once, and then a sentence says what happened."""
 
 import asyncio
-from typing import Any
 
-import pytest
 from playwright.async_api import Page, Route, expect
 
 from tests.server.dashboard.browser.tabs import OpenTab, Tab
@@ -200,49 +198,3 @@ async def test_a_refused_download_shows_its_message(open_tab: OpenTab) -> None:
         name, text = await tab.downloads("export")
         assert (name, "script:" in text) == (f"{payment['id']}.yaml", True)
         await tab.sees("message", f"{name} was downloaded.")
-
-
-def _names(tree: Any) -> dict[int, str]:
-    """The accessible name of each button and link, by the node of the document."""
-    return {
-        node["backendDOMNodeId"]: " ".join(node["name"]["value"].split())
-        for node in tree["nodes"]
-        if node["role"]["value"] in ("button", "link") and "backendDOMNodeId" in node
-    }
-
-
-async def _misnamed(tab: Tab) -> list[tuple[str, str]]:
-    """The visible text and the name of each button and link whose name begins otherwise."""
-    session = await tab.page.context.new_cdp_session(tab.page)
-    names = _names(await session.send("Accessibility.getFullAXTree"))
-    assert len(names) > 10
-    found = []
-    for node, name in names.items():
-        remote = await session.send("DOM.resolveNode", {"backendNodeId": node})
-        called = await session.send(
-            "Runtime.callFunctionOn",
-            {
-                "objectId": remote["object"]["objectId"],
-                "functionDeclaration": "function () { return this.innerText }",
-                "returnByValue": True,
-            },
-        )
-        text = " ".join((called["result"].get("value") or "").split())
-        if not name.startswith(text):
-            found.append((text, name))
-    return found
-
-
-@pytest.mark.parametrize(
-    "path",
-    ["payments", "payments/latest", "webhooks", "requests", "scenarios", "checklist", "none"],
-)
-async def test_the_name_of_each_button_begins_with_its_text(open_tab: OpenTab, path: str) -> None:
-    """WCAG 2.5.3, for people who speak to their browser."""
-    async with open_tab() as tab, tab.endpoint():
-        await tab.merchant.create()
-        await tab.merchant.advance(0)
-        await tab.control("POST", "/faults", {"then": {"drop": True}, "times": 1})
-        await tab.control("PUT", "/snapshots/one")
-        await tab.open(path)
-        assert await _misnamed(tab) == []

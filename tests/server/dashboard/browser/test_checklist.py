@@ -1,15 +1,7 @@
 """The page of the checklist in Chromium."""
 
 from emulator.server.dashboard.checklist import MAX_JUDGED_RECORDS
-from tests.server.dashboard.browser.tabs import Tab, in_every_look
-
-
-@in_every_look
-async def test_the_page_is_accessible_and_fits(tab: Tab) -> None:
-    await tab.create()
-    await tab.open("checklist")
-    await tab.sees("item-create-idempotent", "without an idempotency_key")
-    await tab.is_accessible_and_fits()
+from tests.server.dashboard.browser.tabs import Tab
 
 
 async def test_the_integration_is_judged_on_request(tab: Tab) -> None:

@@ -3,10 +3,8 @@
 import pytest
 
 from emulator.server.dashboard.app import SECTIONS
-from tests.server.checkout.browser.boxes import small_controls
 from tests.server.checkout.browser.tabs import DESKTOP, PHONE, Device
-from tests.server.dashboard.browser.tabs import TABLET, OpenTab, Tab
-from tests.server.webhooks.receiver import Reply, replies
+from tests.server.dashboard.browser.tabs import TABLET, OpenTab
 
 DEVICES = [PHONE, TABLET, DESKTOP]
 _UNFOLD = "for (const each of document.querySelectorAll('details')) each.open = true"
@@ -20,43 +18,6 @@ _COVERED = """() => {
   return points.map((point) => document.elementFromPoint(...point))
     .filter((element) => element !== message).map((element) => element?.outerHTML.slice(0, 100));
 }"""
-
-
-async def pages(tab: Tab) -> list[str]:
-    """The address of every page, on an account in which much has happened."""
-    refund = await tab.merchant.create(metadata={"order": "under_scores_1", "note": "2"})
-    await tab.merchant.pay(refund, "telebirr", phone="0911223344")
-    await tab.merchant.answer(refund, "approve")
-    await tab.merchant.transition(refund, "refunded")
-    await tab.create(amount=1)
-    await tab.api.get("/v1/payments")
-    await tab.control("PUT", "/deliveries/paused", {"paused": True})
-    waiting = await tab.merchant.create()
-    await tab.merchant.pay(waiting, "telebirr", phone="0911223344")
-    await tab.control("PUT", "/snapshots/one")
-    deliveries = (await tab.control("GET", "/deliveries"))["data"]
-    requests = (await tab.control("GET", "/requests"))["data"]
-    paths = [*SECTIONS, "search?q=under", "none/x", "scenarios/webhook-chaos"]
-    paths += [f"payments/{refund['id']}", f"payments/{waiting['id']}", "payments?mode=live"]
-    paths += [f"webhooks/{each['id']}" for each in (deliveries[0], deliveries[-1])]
-    return [*paths, f"requests/{requests[0]['id']}", f"requests/{requests[-1]['id']}"]
-
-
-@pytest.mark.parametrize("device", DEVICES, ids=str)
-async def test_every_control_has_24_by_24_pixels(open_tab: OpenTab, device: Device) -> None:
-    small = {}
-    async with open_tab(device) as tab, tab.endpoint(replies(Reply(status=500), Reply())):
-        await tab.open("payments")
-        small["empty"] = await small_controls(tab.page)
-        for path in await pages(tab):
-            await tab.open(path)
-            await tab.page.evaluate(_UNFOLD)
-            small[path] = await small_controls(tab.page)
-        await tab.press("Escape", "?")
-        small["help"] = await small_controls(tab.page)
-        await tab.press("Escape", "/")
-        small["search"] = await small_controls(tab.page)
-    assert not any(small.values()), small
 
 
 @pytest.mark.parametrize("device", DEVICES, ids=str)

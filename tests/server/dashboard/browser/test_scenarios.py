@@ -3,17 +3,7 @@
 from playwright.async_api import expect
 
 from emulator.server.dashboard.sections import ONE_CLICK_FAULTS
-from tests.server.dashboard.browser.tabs import HOSTILE, OpenTab, Tab, in_every_look
-
-
-@in_every_look
-async def test_the_pages_are_accessible_and_fit(tab: Tab) -> None:
-    await tab.call("POST", "/_emulator/faults", {"then": {"drop": True}, "times": 1})
-    await tab.call("PUT", "/_emulator/scenarios/own", {"description": HOSTILE})
-    await tab.call("PUT", f"/_emulator/snapshots/{'x' * 64}")
-    for path in ("scenarios", "scenarios/own", "scenarios/half-an-answer"):
-        await tab.open(path)
-        await tab.is_accessible_and_fits()
+from tests.server.dashboard.browser.tabs import OpenTab, Tab
 
 
 async def test_the_buttons_add_and_delete_faults(tab: Tab) -> None:
