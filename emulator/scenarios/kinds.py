@@ -98,23 +98,19 @@ class Text(Kind[str]):
         return {**schema, "examples": list(self._examples)} if self._examples else schema
 
 
-class Pattern(Text):
-    """A regular expression that does not match an empty text."""
-
-    def __init__(self) -> None:
-        expected = (
-            f"a regular expression of up to {MAX_PATTERN_CHARACTERS} characters that does not"
-            " match an empty text"
-        )
-        super().__init__(expected=expected, accepts=_is_pattern)
-
-
 def _is_pattern(text: str) -> bool:
     try:
         pattern = re.compile(text, re.MULTILINE)
     except (re.error, OverflowError, RecursionError):
         return False
     return len(text) <= MAX_PATTERN_CHARACTERS and not pattern.search("")
+
+
+PATTERN = Text(
+    expected=f"a regular expression of up to {MAX_PATTERN_CHARACTERS} characters that does not"
+    " match an empty text",
+    accepts=_is_pattern,
+)
 
 
 class Scalar(Kind[T]):

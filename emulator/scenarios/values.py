@@ -155,11 +155,13 @@ class Place(Struct, frozen=True, kw_only=True):
     column: int
 
 
-class _Placed(Struct, frozen=True, kw_only=True):
+class Step(Struct, frozen=True, kw_only=True):
+    """A step of a script, with its place in the file."""
+
     place: Place
 
 
-class Create(_Placed, frozen=True, kw_only=True):
+class Create(Step, frozen=True, kw_only=True):
     """Creates a payment. `members` replace members of a default body, or are added to it.
 
     `name` is the name of the payment in later steps.
@@ -169,21 +171,21 @@ class Create(_Placed, frozen=True, kw_only=True):
     members: tuple[tuple[str, Json], ...] = ()
 
 
-class Retrieve(_Placed, frozen=True, kw_only=True):
+class Retrieve(Step, frozen=True, kw_only=True):
     """Retrieves a payment, by its name in the script or by an id."""
 
     payment: str | None = None
     id: str | None = None
 
 
-class List(_Placed, frozen=True, kw_only=True):
+class List(Step, frozen=True, kw_only=True):
     """Lists payments, with these query parameters; `after` is the name of a payment."""
 
     query: tuple[tuple[str, str], ...] = ()
     after: str | None = None
 
 
-class Pay(_Placed, frozen=True, kw_only=True):
+class Pay(Step, frozen=True, kw_only=True):
     """Submits a method, as the customer does on the page; the phone decides if `method` is None."""
 
     payment: str
@@ -192,20 +194,20 @@ class Pay(_Placed, frozen=True, kw_only=True):
     bank: str | None = None
 
 
-class CustomerAnswer(_Placed, frozen=True, kw_only=True):
+class CustomerAnswer(Step, frozen=True, kw_only=True):
     """The answer of a customer on the phone or at the bank."""
 
     payment: str
     answer: str
 
 
-class Cancel(_Placed, frozen=True, kw_only=True):
+class Cancel(Step, frozen=True, kw_only=True):
     """Presses the cancel button of the page."""
 
     payment: str
 
 
-class Transition(_Placed, frozen=True, kw_only=True):
+class Transition(Step, frozen=True, kw_only=True):
     """Changes the status directly, along any legal edge."""
 
     payment: str
@@ -215,44 +217,31 @@ class Transition(_Placed, frozen=True, kw_only=True):
     unusual: bool = False
 
 
-class AdvanceStep(_Placed, frozen=True, kw_only=True):
+class AdvanceStep(Step, frozen=True, kw_only=True):
     """Moves the clock by milliseconds of business time, or (None) to the next due item."""
 
     by_ms: int | None
 
 
-class AddFault(_Placed, frozen=True, kw_only=True):
+class AddFault(Step, frozen=True, kw_only=True):
     """Adds a fault rule, from this step on."""
 
     rule: FaultRule
 
 
-class FieldCheck(_Placed, frozen=True, kw_only=True):
-    """A key of `expect` with its value and its position."""
+class FieldCheck(Struct, frozen=True, kw_only=True):
+    """A key of `expect` with its value and its place."""
 
+    place: Place
     key: str
     expected: Json
 
 
-class Expect(_Placed, frozen=True, kw_only=True):
+class Expect(Step, frozen=True, kw_only=True):
     """Checks a payment, or without a payment the last response and the account."""
 
     payment: str | None = None
     checks: tuple[FieldCheck, ...] = ()
-
-
-Step = (
-    Create
-    | Retrieve
-    | List
-    | Pay
-    | CustomerAnswer
-    | Cancel
-    | Transition
-    | AdvanceStep
-    | AddFault
-    | Expect
-)
 
 
 class Scenario(Struct, frozen=True, kw_only=True):

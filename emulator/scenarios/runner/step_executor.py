@@ -109,7 +109,7 @@ class StepExecutor:
             case values.Pay() | values.CustomerAnswer() | values.Cancel() | values.Transition():
                 payment_id = self._names.id_of(step.payment)
                 return _outcome(await self._client.send(_action(step, payment_id)), payment_id)
-            case values.Expect():
+            case _:
                 raise AssertionError("the case runner executes this step")
 
     async def _create(self, step: values.Create) -> StepOutcome:

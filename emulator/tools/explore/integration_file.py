@@ -23,6 +23,7 @@ from emulator.scenarios.entries import (
     with_others_in,
 )
 from emulator.scenarios.kinds import (
+    PATTERN,
     Boolean,
     Duration,
     JsonSchema,
@@ -30,7 +31,6 @@ from emulator.scenarios.kinds import (
     Kind,
     ListOf,
     PairsOf,
-    Pattern,
     Text,
     WholeNumber,
     Word,
@@ -95,7 +95,7 @@ _HEADER_NAME = Text(
 )
 PATH_KEY = Key(path_kind(), "The path of the value in the JSON of the response.")
 _HEADER_KEY = Key(_HEADER_NAME, "The header that has the value.")
-MATCH_KEY = Key(Pattern(), "A regular expression; its first group, if it has one, is the value.")
+MATCH_KEY = Key(PATTERN, "A regular expression; its first group, if it has one, is the value.")
 VALUE = value_kind()
 _PLACE, _ONE_PLACE = {"path": PATH_KEY, "match": MATCH_KEY}, needs_one("path", "match")
 _VALUES = ListOf(JsonValue(), "a list of values", "an entry of in")
