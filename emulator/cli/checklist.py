@@ -7,7 +7,7 @@ from typing import Any
 import click
 from msgspec import convert
 
-from emulator.cli.emulator_options import KEY_OPTION, URL_OPTION, call_emulator, check_key
+from emulator.cli.emulator_options import KEY_OPTION, URL_OPTION, call_emulator
 from emulator.cli.output import (
     JSON_OPTION,
     console_paint,
@@ -46,7 +46,6 @@ def checklist(url: str, key: str | None, fail_on: str | None, json: Path | None)
 
     The emulator judges by the requests and deliveries of one account and mode.
     """
-    check_key("--key", key)
     items = call_emulator(url, key, lambda emulator: emulator.call(CHECKLIST))
     paint = console_paint()
     for item in items:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import click
 
-from emulator.cli.emulator_options import KEY_OPTION, URL_OPTION, base_url, check_key
+from emulator.cli.emulator_options import KEY_OPTION, URL_OPTION
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import cli_error, console_paint, write, write_coloured, write_lines
 from emulator.clock import RealClock
@@ -36,16 +36,13 @@ def doctor(url: str, key: str | None, webhook_url: str | None, is_json: bool) ->
     The command changes nothing in an account. The journal shows one GET /v1/payments, and each
     enabled endpoint of the account and mode receives one ping.
     """
-    check_key("--key", key)
     if webhook_url is not None:
         try:
             parse_url(webhook_url)
         except ValueError:
             cli_error(f"flag --webhook-url: found {webhook_url!r}, expected {ACCEPTED_URL}")
-    checked_url = BaseUrl.parse(base_url("--url", url))
-
     options = DoctorOptions(
-        base_url=checked_url, key=key, webhook_url=webhook_url, network=read_network()
+        base_url=BaseUrl.parse(url), key=key, webhook_url=webhook_url, network=read_network()
     )
     return run_doctor(options, is_json=is_json)
 

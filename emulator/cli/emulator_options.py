@@ -8,7 +8,7 @@ import click
 
 from emulator import ids
 from emulator.cli.event_loop import run_loop
-from emulator.cli.output import cli_error
+from emulator.cli.output import Decorator, cli_error
 from emulator.cli.settings_options import private_settings, settings_options
 from emulator.domain.accounts import DEMO_TEST_KEY, KEY_FORM, is_well_formed_key
 from emulator.domain.hosts import ACCEPTED_URL
@@ -21,27 +21,33 @@ from emulator.settings import Settings, parse_checkout_url
 
 T = TypeVar("T")
 DEFAULT_URL = "http://127.0.0.1:8080"
-URL_OPTION = click.option(
-    "--url", metavar="URL", default=DEFAULT_URL, show_default=True, help="URL of the emulator."
-)
-KEY_OPTION = click.option(
-    "--key",
-    metavar="KEY",
-    show_default="the first test key",
-    help="API key of the account and mode.",
-)
 
+
+def _checked_url(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    return None if text is None else base_url("--url", text)
+
+
+def _checked_key(_: click.Context, __: click.Parameter, key: str | None) -> str | None:
+    if key is not None and not is_well_formed_key(key):
+        cli_error(f"flag --key: expected test_ or live_ {KEY_FORM}{copied_ends(key)}")
+    return key
+
+
+def url_option(text: str, **more: Any) -> Decorator:
+    """The option `--url`: the validated address of an emulator, which may get the key."""
+    return click.option("--url", metavar="URL", callback=_checked_url, help=text, **more)
+
+
+def key_option(text: str = "API key of the account and mode.", **more: Any) -> Decorator:
+    """The option `--key`, with a well-formed key."""
+    return click.option("--key", metavar="KEY", callback=_checked_key, help=text, **more)
+
+
+URL_OPTION = url_option("URL of the emulator.", default=DEFAULT_URL, show_default=True)
+KEY_OPTION = key_option(show_default="the first test key")
 _PRIVATE_OPTIONS = (
-    click.option(
-        "--url",
-        metavar="URL",
-        help="URL of a running emulator; otherwise the command starts a private one.",
-    ),
-    click.option(
-        "--key",
-        metavar="KEY",
-        help=f"API key of the account, with --url.  [default: {DEMO_TEST_KEY}]",
-    ),
+    url_option("URL of a running emulator; otherwise the command starts a private one."),
+    key_option(f"API key of the account, with --url.  [default: {DEMO_TEST_KEY}]"),
     settings_options("port", "checkout-port", "test-key"),
 )
 
@@ -56,19 +62,16 @@ def private_emulator_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def private_emulator_settings(
     url: str | None, key: str | None, private: Mapping[str, str | None]
 ) -> tuple[str | None, str, Settings]:
-    """The validated URL and the key, and the settings of a private emulator. Raises UserError."""
+    """The URL and the key, and the settings of a private emulator. Raises UserError."""
     given = {name.replace("_", "-"): value for name, value in private.items() if value is not None}
     if url is not None and given:
         flag = next(iter(given))
         cli_error(f"flag --{flag}: the emulator at --url has its own; leave this flag out")
     # Without a seed: a shop that keeps its orders must not meet the ids of an earlier run.
     settings = private_settings({**given, "clock": "frozen", "allow-http-localhost": True})
-    check_key("--key", key)
-    if url is None:
-        if key is not None:
-            cli_error("flag --key: expected --url")
-        return None, settings.test_key, settings
-    return base_url("--url", url), key or DEMO_TEST_KEY, settings
+    if url is None and key is not None:
+        cli_error("flag --key: expected --url")
+    return url, settings.test_key if url is None else key or DEMO_TEST_KEY, settings
 
 
 def generated_secret(form: WebhookForm, seed: int | None, purpose: str) -> str:
@@ -123,17 +126,10 @@ def call_emulator(url: str, key: str | None, calls: Callable[[EmulatorClient], A
 
     Raises UserError if it is not, or for an error of the calls.
     """
-    address = BaseUrl.parse(base_url("--url", url))
 
     async def run() -> T:
-        async with EmulatorClient(address) as client:
+        async with EmulatorClient(BaseUrl.parse(url)) as client:
             await replace(client, timeout_s=MAX_IDENTIFICATION_S).call(HEALTH)
             return await calls(replace(client, key=key))
 
     return run_loop(run)
-
-
-def check_key(option: str, key: str | None) -> None:
-    """Raises UserError for a malformed key."""
-    if key is not None and not is_well_formed_key(key):
-        cli_error(f"flag {option}: expected test_ or live_ {KEY_FORM}{copied_ends(key)}")

@@ -10,9 +10,9 @@ import click
 from emulator.cli.emulator_options import (
     KEY_OPTION,
     URL_OPTION,
-    base_url,
     call_emulator,
-    check_key,
+    key_option,
+    url_option,
 )
 from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
@@ -52,16 +52,10 @@ _CHECKOUT_URL = "http://127.0.0.1:8081"
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "--url",
-    metavar="URL",
-    help="URL of a running emulator; otherwise the command starts a private one.",
-)
-@click.option(
-    "--key",
-    metavar="KEY",
-    help="Key of an account at --url in which the scripts run, so that its endpoints receive the"
-    " webhooks; otherwise each file has a new account.",
+@url_option("URL of a running emulator; otherwise the command starts a private one.")
+@key_option(
+    "Key of an account at --url in which the scripts run, so that its endpoints receive the"
+    " webhooks; otherwise each file has a new account."
 )
 @JUNIT_OPTION
 @REPORT_OPTION
@@ -104,8 +98,6 @@ def replay(
     """
     if key is not None and url is None:
         cli_error("flag --key: expected --url")
-    check_key("--key", key)
-    given = None if url is None else base_url("--url", url)
     settings = _settings(url, webhook_format)
     problems, forms = list[Problem](), frozenset[WebhookForm]()
     with noted(problems):
@@ -126,7 +118,7 @@ def replay(
         return code
 
     try:
-        run_loop(lambda: run.play(given, key, settings))
+        run_loop(lambda: run.play(url, key, settings))
     except KeyboardInterrupt:
         if run.printer.results:
             end()
@@ -142,7 +134,6 @@ def record(url: str, key: str | None) -> None:
 
     The output is a scenario file.
     """
-    check_key("--key", key)
     write(call_emulator(url, key, lambda emulator: emulator.call(RECORDING)))
 
 

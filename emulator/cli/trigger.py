@@ -8,7 +8,7 @@ from emulator.cli.emulator_options import (
     METADATA_OPTION,
     URL_OPTION,
     call_emulator,
-    check_key,
+    key_option,
 )
 from emulator.cli.output import cli_error, number_option, write
 from emulator.domain.accounts import DEMO_TEST_KEY
@@ -49,13 +49,7 @@ _NOT_SENT = {
 )
 @METADATA_OPTION
 @URL_OPTION
-@click.option(
-    "--key",
-    metavar="KEY",
-    default=DEMO_TEST_KEY,
-    show_default=True,
-    help="API key of the account and mode.",
-)
+@key_option(default=DEMO_TEST_KEY, show_default=True)
 def trigger(
     event: str,
     amount_minor: int,
@@ -75,7 +69,6 @@ def trigger(
         hint = nearest_word_hint(event, STATUS_OF_EVENT)
         expected = f"expected one of: {', '.join(STATUS_OF_EVENT)}.{hint}".removesuffix(".")
         cli_error(f"EVENT: found {event!r}, {expected}")
-    check_key("--key", key)
     methods = list(DEFAULT_METHODS) if method is None else [method]
     order = {"amount": amount_minor, "methods": methods, "metadata": metadata}
     is_accepted = call_emulator(url, key, lambda emulator: _trigger(emulator, event, order))
