@@ -204,14 +204,11 @@ def _conditions(query: CountQuery) -> journal.Conditions:
 
 def _path_filter(path: bytes) -> Callable[[bytes], bool]:
     """Whether a path is equal, or has the prefix before a star; escaped or not."""
-    if path.endswith(b"*"):
-        prefix = path[:-1]
-        return lambda received: (
-            received.startswith(prefix)
-            or (b"%" in received and unquote_to_bytes(received).startswith(prefix))
-        )
+    prefix = path.removesuffix(b"*")
+    matches: Callable[[bytes, bytes], bool] = bytes.__eq__ if prefix == path else bytes.startswith
     return lambda received: (
-        received == path or (b"%" in received and unquote_to_bytes(received) == path)
+        matches(received, prefix)
+        or (b"%" in received and matches(unquote_to_bytes(received), prefix))
     )
 
 
