@@ -44,21 +44,6 @@ async def test_a_retry_is_answered_byte_for_byte_as_the_first_request(emulator: 
 
 
 @pytest.mark.clause("4.1.20")
-@pytest.mark.parametrize("statuses", [["processing", "completed", "refunded"], ["expired"]])
-async def test_the_first_response_is_replayed_in_every_status(
-    emulator: World, statuses: list[str]
-) -> None:
-    original = await first(emulator)
-    path = f"/payments/{original.json()['id']}/transition"
-    for status in statuses:
-        await emulator.control("POST", path, {"status": status})
-        assert_replays(await post(emulator, order(**KEY)), original)
-    retrieved = await emulator.retrieve(original.json()["id"])
-    assert retrieved["status"] == statuses[-1]
-    assert len(await event_types(emulator)) == 1 + len(statuses)
-
-
-@pytest.mark.clause("4.1.20")
 @pytest.mark.parametrize("is_strict", [False, True])
 async def test_a_replay_of_a_final_payment_has_a_warning(is_strict: bool) -> None:
     slug = "replayed-final-payment"

@@ -16,11 +16,9 @@ from tests.server.api.calls import (
     CREATE_PARAMS,
     PAYMENTS,
     QUERY_PARAMS,
-    get,
     ids,
     page,
     post,
-    refusal,
 )
 from tests.server.api.raw_requests import KEY, TYPE, Headers, RawRequest, assert_sound, send_raw
 from tests.world import METHODS, ORDER, World, order, world
@@ -231,35 +229,6 @@ class TestManyAtOnce:
         assert set(listed) == expected
         for created in made:
             assert sorted(created, key=listed.index) == created[::-1]
-
-    async def test_an_invalid_request_does_not_affect_concurrent_ones(
-        self, emulator: World
-    ) -> None:
-        sent = [order(amount=100 + number - (number % 3 == 0) * 1000) for number in range(64)]
-        answers = await asyncio.gather(*(post(emulator, body) for body in sent))
-        for body, answer in zip(sent, answers, strict=True):
-            if body["amount"] < 100:
-                assert refusal(answer)[1] == "invalid_amount"
-            else:
-                assert answer.json()["amount"] == body["amount"]
-        created = Counter(answer.status_code for answer in answers)[201]
-        assert len(await ids(emulator, limit=100)) == created
-
-    async def test_a_reader_never_sees_a_partial_change(self, emulator: World) -> None:
-        async def reader() -> None:
-            for _ in range(10):
-                found = await page(emulator, limit=100)
-                assert {payment["status"] for payment in found["data"]} <= {"pending"}
-                if found["data"]:
-                    newest = found["data"][0]
-                    assert (await get(emulator, f"{PAYMENTS}/{newest['id']}")).json() == newest
-
-        async def writer() -> None:
-            for _ in range(10):
-                await emulator.create()
-
-        await asyncio.gather(*(client() for _ in range(6) for client in (reader, writer)))
-        assert len(await ids(emulator, limit=100)) == 60
 
     async def test_a_rate_limit_lets_exactly_its_number_through(self) -> None:
         async with world(rate_limit=RateLimit(requests=20, period_ms=1000)) as emulator:

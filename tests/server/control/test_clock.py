@@ -159,22 +159,6 @@ async def test_seconds_are_exact(emulator: World, content: bytes, now: str) -> N
     assert response.json()["now"] == now
 
 
-async def test_an_unpaid_payment_expires_exactly_when_it_is_due(emulator: World) -> None:
-    payment = await emulator.create()
-    assert (await advance(emulator, seconds=1799.999))["effects"] == []
-    assert (await emulator.retrieve(payment["id"]))["status"] == "pending"
-    assert (await advance(emulator, seconds=0.001))["effects"] == [
-        {
-            "at": "2026-01-01T00:30:00.000Z",
-            "type": "payment.expired",
-            "payment": payment["id"],
-            "kind": "expiry",
-            "status": "expired",
-        }
-    ]
-    assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
-
-
 async def test_the_third_test_number_times_out_after_exactly_thirty_seconds(
     emulator: World,
 ) -> None:
@@ -193,37 +177,6 @@ async def test_the_third_test_number_times_out_after_exactly_thirty_seconds(
         }
     ]
     assert (await emulator.retrieve(payment["id"]))["status"] == "failed"
-
-
-async def test_effects_come_in_order_each_at_its_own_instant(emulator: World) -> None:
-    third = await emulator.create(expires_in=30)
-    first = await emulator.create(expires_in=10)
-    second = await emulator.create(expires_in=20)
-    also_third = await emulator.create(expires_in=30)
-    advanced = await advance(emulator, seconds=3600, webhooks="background")
-    assert [(effect["at"], effect["payment"]) for effect in advanced["effects"]] == [
-        ("2026-01-01T00:00:10.000Z", first["id"]),
-        ("2026-01-01T00:00:20.000Z", second["id"]),
-        ("2026-01-01T00:00:30.000Z", third["id"]),
-        ("2026-01-01T00:00:30.000Z", also_third["id"]),
-    ]
-    assert advanced["now"] == "2026-01-01T01:00:00.000Z"
-    for effect in advanced["effects"]:
-        detail = await emulator.control("GET", f"/payments/{effect['payment']}")
-        assert detail.json()["timeline"][-1]["at"] == effect["at"]
-
-
-async def test_an_advance_to_the_next_thing_fires_all_that_is_due_with_it(emulator: World) -> None:
-    one = await emulator.create(expires_in=60)
-    two = await emulator.create(expires_in=60)
-    await emulator.create(expires_in=61)
-    advanced = await advance(emulator, to="next")
-    assert [effect["payment"] for effect in advanced["effects"]] == [one["id"], two["id"]]
-    assert advanced["now"] == "2026-01-01T00:01:00.000Z"
-    last = "2026-01-01T00:01:01.000Z"
-    assert (await advance(emulator, to="next"))["now"] == last
-    # Without a next thing it stays.
-    assert await advance(emulator, to="next") == {"now": last, "effects": [], "settled": True}
 
 
 async def test_no_seconds_settle_what_is_due_now() -> None:

@@ -106,12 +106,3 @@ async def test_invalid_bytes_in_the_query_are_refused(emulator: World, query: st
 async def test_malformed_payment_ids_are_unknown(emulator: World, payment_id: str) -> None:
     response = await emulator.api.get(f"/_emulator/payments/{payment_id}")
     assert refusal(response) == (404, "payment_not_found", None)
-
-
-async def test_modes_and_accounts_are_apart_but_share_the_accounts_clock(emulator: World) -> None:
-    mine = await emulator.create()
-    live = await emulator.create(LIVE_KEY)
-    other = await emulator.create(OTHER_TEST_KEY)
-    advanced = await emulator.advance(1800)
-    assert {effect["payment"] for effect in advanced["effects"]} == {mine["id"], live["id"]}
-    assert (await emulator.retrieve(other["id"], OTHER_TEST_KEY))["status"] == "pending"

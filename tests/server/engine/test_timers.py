@@ -126,22 +126,6 @@ async def test_an_advance_affects_both_modes_and_no_other_account(emulator: Worl
     assert (await emulator.retrieve(other, OTHER_TEST_KEY))["status"] == "pending"
 
 
-@pytest.mark.parametrize(("expires_in", "waits_s"), [(1800, 1790), (60, 50), (20, 30), (40, 30)])
-async def test_a_bank_waits_until_the_checkout_expires_or_for_thirty_seconds(
-    emulator: World, expires_in: int, waits_s: int
-) -> None:
-    """Design 7: a bank: at `expires_at`, or 30 s after the submit if that is later."""
-    payment_id = (await emulator.create(expires_in=expires_in))["id"]
-    await emulator.advance(10)
-    paying = {"method": "bank_transfer", "bank": "walia_test"}
-    await emulator.control("POST", f"/payments/{payment_id}/pay", paying)
-    await emulator.advance(waits_s - 0.001)
-    assert (await emulator.retrieve(payment_id))["status"] == "processing"
-    await emulator.advance(0.001)
-    detail = await emulator.shown(f"/payments/{payment_id}")
-    assert (detail["payment"]["status"], detail["reason"]) == ("failed", "timeout")
-
-
 async def test_a_payment_never_cancels_the_expiry_of_another(emulator: World) -> None:
     """Design 6: a timer belongs to what it was set for, whatever was set there before."""
     first = (await emulator.create())["id"]
