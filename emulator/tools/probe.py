@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from emulator.clock import SystemClock
-from emulator.domain.payment import UNKNOWN_EVENT_TYPE
+from emulator.domain.payment import UNKNOWN_EVENT_TYPE, Status
 from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.domain.user_error import UserError
 from emulator.domain.variant_effects import VariedMessage
@@ -169,7 +169,8 @@ class Probe(Struct, kw_only=True):
         service = Service(self.client)
         order = {**DEFAULT_ORDER, "metadata": dict(self.metadata)}
         payment = await service.call(calls.CREATE_PAYMENT(body=order))
-        await service.pay(payment)
+        await service.submit(payment)
+        await service.change(payment["id"], Status.COMPLETED)
         return (await service.event(COMPLETED, payment["id"])).body
 
     async def _send(self, case: Case, event: bytes) -> HttpResponse:

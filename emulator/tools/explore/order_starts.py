@@ -112,9 +112,8 @@ class OrderStarts(Struct):
         async with self.session.starting:
             starts = map(self.session.shop.start, browsers)
             started = await asyncio.gather(*starts, return_exceptions=True)
-            results = []
-            for browser, each in zip(browsers, started, strict=True):
-                results.append(await self._join(browser, each))
+            pairs = zip(browsers, started, strict=True)
+            results = [await self._join(browser, each) for browser, each in pairs]
         if not self._orders:
             raise AnomalyLeftOut(f"two orders cannot be started at once: {' and '.join(results)}")
         return " and ".join(results)

@@ -128,7 +128,8 @@ def _undeclared(exploration: Exploration) -> Iterator[str]:
     in_birr = f"{amount / 100:.2f}"
     units: dict[Json, str] = {amount: "the amount", **dict.fromkeys((amount / 100, in_birr), BIRR)}
     used = {str(value) for value in state.found_values.values()}
-    effects = [at for at, value in paid.items() if _is_first(before.get(at), value)]
+    new = (at for at in paid if before.get(at) in (0, [], None))
+    effects = [at for at in new if type(paid[at]) in (int, bool) and paid[at] == 1]
     candidates = {
         "amount": [f"`{at}` equals {units[v]}" for at, v in paid.items() if _is_in(v, units)],
         "fulfilled": [f"`{at}` changes when the order is paid" for at in effects],
@@ -145,11 +146,6 @@ def _places(order: ObservedOrder, number: int) -> dict[str, Json]:
     """The values of a state by their places, without the ids of the order."""
     places = places_of("$", json.loads(order.samples[number].state))
     return {at: value for at, value in places if str(value) not in order.own_ids}
-
-
-def _is_first(before: Json, after: Json) -> bool:
-    """Whether a count, or a Boolean, shows that something has happened for the first time."""
-    return before in (0, [], None) and (type(after) in (int, bool) and after == 1)
 
 
 def _is_in(value: Json, units: Mapping[Json, str]) -> bool:
