@@ -26,8 +26,6 @@ from emulator.http.received_webhooks import ReceivedRequest
 from emulator.scenarios.webhook_form_file import webhook_form_json
 from emulator.server.dashboard.payment_diagram import url_text
 from emulator.server.dashboard.view_request import ROWS_PER_PAGE, ViewRequest
-from emulator.server.engine.delivery.deliveries import DeliveryDetail
-from emulator.summaries import PaymentSummary
 
 _EVENT = "evt_"
 _AS_HEX = "od -An -v -tx1 | tr -d ' \\n'"
@@ -49,15 +47,13 @@ async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
     if query.get("payment") == "latest":
         query["payment"] = await page.engine.history.latest_id(owner)
     selection = page.control.delivery_filter(query)
-    newest = await service.newest(owner, selection, limit=ROWS_PER_PAGE + 1)
+    newest = await service.rows(owner, selection, limit=ROWS_PER_PAGE + 1)
     has_more, newest = len(newest) > ROWS_PER_PAGE, newest[:ROWS_PER_PAGE]
     rows = newest
     if query and not selection.failing and selection.before is None:
-        only_failing = replace(selection, failing=True)
-        failing = await service.newest(owner, only_failing, limit=ROWS_PER_PAGE)
+        failing = await service.rows(owner, replace(selection, failing=True), limit=ROWS_PER_PAGE)
         known = {each.id for each in failing}
         rows = [*failing, *(each for each in newest if each.id not in known)]
-    summaries = await page.summaries(each.job.payment_id for each in rows)
     endpoints = page.endpoints
     urls = {name: endpoint.url for name, endpoint in endpoints.items()}
     states: Counter[str] = Counter()
@@ -71,7 +67,7 @@ async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
         "failures": [(name, each, format_instant(each.since)) for name, each in failures],
         "states": states.most_common(),
         "counts": counts.most_common(),
-        "deliveries": [_row(each, summaries) for each in rows],
+        "deliveries": rows,
         "next_cursor": newest[-1].id if has_more else None,
         "curl": page.curl("/deliveries", **page.query),
         "endpoints": endpoints,
@@ -80,21 +76,6 @@ async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
         "delivery_states": [state.value for state in DeliveryState],
         "profiles": [profile.value for profile in Profile],
     }
-
-
-def _row(each: DeliveryDetail, summaries: Mapping[str, PaymentSummary]) -> tuple[Any, ...]:
-    """What the list shows of a delivery; its time is the next attempt, else its creation."""
-    delivery = each.job.delivery
-    return (
-        each.id,
-        summaries.get(each.job.payment_id or ""),
-        each.job.event_type,
-        each.endpoint_id,
-        delivery.state.value,
-        ",".join(str(attempt.status or 0) for attempt in each.attempts),
-        format_instant(delivery.due_at or delivery.created_at),
-        delivery.due_at is not None,
-    )
 
 
 async def delivery_details(page: ViewRequest) -> Mapping[str, Any]:

@@ -124,7 +124,7 @@ _ATTEMPTS = (
     " ORDER BY delivery, number"
 )
 _NEWEST = (
-    f"SELECT {_COLUMNS} FROM deliveries {{}} position BETWEEN ?1 AND ?2"
+    "SELECT {columns} FROM deliveries {where} position BETWEEN ?1 AND ?2"
     " AND (?3 IS NULL OR endpoint = ?3) AND (?4 IS NULL OR state = ?4)"
     " AND (?5 IS NULL OR event IS NOT NULL AND"
     " ?5 = coalesce((SELECT type FROM events WHERE position = deliveries.event),"
@@ -138,6 +138,11 @@ _NEWEST = (
 _OF_ALL, _OF_PAYMENT = (
     "NOT INDEXED WHERE",
     "INDEXED BY deliveries_by_payment WHERE payment = ?9 AND",
+)
+_LISTED_COLUMNS = (
+    "position, endpoint, payment, event, (SELECT type FROM events WHERE position = event),"
+    " created_at, state, due_at, (SELECT group_concat(coalesce(status, 0)) FROM"
+    " (SELECT status FROM attempts WHERE delivery = deliveries.position ORDER BY number))"
 )
 _PUT_REDIRECT = "INSERT OR REPLACE INTO redirects (payment, moment, until) VALUES (?, ?, ?)"
 _LEFT_EARLY = (
@@ -169,6 +174,24 @@ class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
     status: DeliveryState | None = None
     event: str | None = None
     failing: bool = False
+
+
+class ListedDelivery(NamedTuple):
+    """A delivery as a list shows it.
+
+    `event_type` is None for a ping and for the creation of a payment. `results` are the statuses
+    of the attempts, oldest first, with commas between them; 0 without a response.
+    """
+
+    position: int
+    endpoint: int
+    payment: int | None
+    event: int | None
+    event_type: str | None
+    created_at: Instant
+    state: str
+    due_at: Instant | None
+    results: str | None
 
 
 def put(tx: Transaction, deliveries: Sequence[Delivery]) -> None:
@@ -268,6 +291,28 @@ def newest(
     With `is_over`, an endpoint has responded to the delivery, or no attempt is left. Raises
     UnknownPayment, UnknownEndpoint.
     """
+    rows = _newest(tx, owner, selection, _COLUMNS, limit, before, is_over=is_over)
+    return [_ROWS.value(row) for row in rows]
+
+
+def listed(
+    tx: Transaction, owner: int, selection: DeliveryFilter, *, limit: int, before: int | None
+) -> list[ListedDelivery]:
+    """As `newest`, with what a list shows of each."""
+    rows = _newest(tx, owner, selection, _LISTED_COLUMNS, limit, before, is_over=False)
+    return [ListedDelivery._make(row) for row in rows]
+
+
+def _newest(
+    tx: Transaction,
+    owner: int,
+    selection: DeliveryFilter,
+    columns: str,
+    limit: int,
+    before: int | None,
+    *,
+    is_over: bool,
+) -> Iterable[tuple[Any, ...]]:
     first, last = positions_of(owner)
     if before is not None:
         last = before - 1
@@ -279,10 +324,8 @@ def newest(
     filters = (endpoint, selection.status, selection.event, is_over, selection.failing)
     values = (first, last, *filters, limit)
     if payment is None:
-        rows = tx.execute(_NEWEST.format(_OF_ALL), values)
-    else:
-        rows = tx.execute(_NEWEST.format(_OF_PAYMENT), (*values, payment))
-    return [_ROWS.value(row) for row in rows]
+        return tx.execute(_NEWEST.format(columns=columns, where=_OF_ALL), values)
+    return tx.execute(_NEWEST.format(columns=columns, where=_OF_PAYMENT), (*values, payment))
 
 
 def put_redirect(tx: Transaction, payment: int, moment: RedirectMoment, *, until: Instant) -> None:

@@ -4,12 +4,15 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from emulator import ids
 from emulator.domain.errors import DeliveryNotPending, UnknownDelivery, UnknownEndpoint
+from emulator.domain.instants import format_instant
 from emulator.domain.message_text import not_accepted
+from emulator.domain.payment import EVENT_TYPES, PING, UNKNOWN_EVENT_TYPE, Status
 from emulator.domain.webhooks import (
     Attempt,
     DeliveryState,
@@ -24,10 +27,11 @@ from emulator.server.engine.delivery.dispatcher import MAX_CONCURRENT_ATTEMPTS, 
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.storage import accounts, deliveries, delivery_groups, payments
-from emulator.server.storage.batch import Transaction, first_position
+from emulator.server.storage.batch import LAST_ORDINAL, Transaction, first_position
 from emulator.server.storage.database import reads, writes
-from emulator.server.storage.deliveries import Delivery, DeliveryFilter
+from emulator.server.storage.deliveries import Delivery, DeliveryFilter, ListedDelivery
 from emulator.server.storage.delivery_groups import Failures
+from emulator.summaries import PaymentSummary
 
 MAX_ROWS_PER_READ = 50
 # A page of the dashboard and one more.
@@ -53,6 +57,22 @@ class DeliveryDetail(Struct, frozen=True, kw_only=True):
             return variants.body(render_body(self.form, event))
         other = variants.event(job.event_body(tamper))
         return tampered_body(self.form, event, other, variants.body)
+
+
+class DeliveryRow(NamedTuple):
+    """A delivery as a list shows it; `at` is the next attempt if one `is_due`, else the creation.
+
+    `results` are those of its attempts, as in `ListedDelivery`.
+    """
+
+    id: str
+    payment: PaymentSummary | None
+    event_type: str
+    endpoint_id: str
+    state: str
+    results: str
+    at: str
+    is_due: bool
 
 
 class Deliveries(StateService):
@@ -83,6 +103,20 @@ class Deliveries(StateService):
                 break
         return details
 
+    async def rows(
+        self, owner: Owner, selection: DeliveryFilter, *, limit: int
+    ) -> list[DeliveryRow]:
+        """As `newest`, without the requests and the responses of the attempts."""
+
+        def read(tx: Transaction) -> list[DeliveryRow]:
+            before = _position_before(tx, owner, selection)
+            found = deliveries.listed(tx, owner.number, selection, limit=limit, before=before)
+            return _rows(tx, owner, found)
+
+        # A filter may search all deliveries.
+        is_short = selection == _ALL or self._database.has_few("deliveries", owner.number)
+        return await self._database.read(read, is_long=not is_short)
+
     async def _newest(
         self,
         owner: Owner,
@@ -99,8 +133,7 @@ class Deliveries(StateService):
             return _details(tx, owner, found)
 
         # A filter may search all deliveries.
-        filters = (selection.endpoint, selection.status, selection.event, selection.failing)
-        is_filtered = is_over or any(filters)
+        is_filtered = is_over or any((selection.endpoint, selection.status, selection.event))
         is_long = is_filtered or limit > MAX_ROWS_WITHOUT_THREAD
         return await self._database.read(read, is_long=is_long)
 
@@ -322,6 +355,30 @@ def _position_before(tx: Transaction, owner: Owner, selection: DeliveryFilter) -
     except UnknownDelivery:
         accepted = "the id of a delivery of this account and mode"
         raise not_accepted("before", selection.before, accepted) from None
+
+
+def _rows(tx: Transaction, owner: Owner, found: Sequence[ListedDelivery]) -> list[DeliveryRow]:
+    identities = accounts.endpoint_identities(tx, owner.number)
+    summaries = payments.summaries(tx, [*{each.payment for each in found if each.payment}])
+    return [
+        DeliveryRow(
+            ids.delivery_id(owner.stream, each.position & LAST_ORDINAL),
+            summaries.get(each.payment or 0),
+            _event_type(each),
+            identities[each.endpoint][0],
+            each.state,
+            each.results or "",
+            format_instant(each.created_at if each.due_at is None else each.due_at),
+            each.due_at is not None,
+        )
+        for each in found
+    ]
+
+
+def _event_type(listed: ListedDelivery) -> str:
+    if listed.event is None:
+        return PING if listed.payment is None else UNKNOWN_EVENT_TYPE
+    return listed.event_type or EVENT_TYPES[Status.PENDING]
 
 
 def _details(tx: Transaction, owner: Owner, found: Sequence[Delivery]) -> list[DeliveryDetail]:
