@@ -9,7 +9,7 @@ from emulator.server.api import document as v1_document
 from emulator.server.api.layers import CallRoute
 from emulator.server.control import document as control_document
 from emulator.server.control.accounts import ACCOUNTS, SNAPSHOTS
-from emulator.server.control.calls import BuildDocument, Endpoint, Services
+from emulator.server.control.calls import BuildDocument, CallEndpoint, Services
 from emulator.server.control.checklist import CHECKLIST
 from emulator.server.control.clock import CLOCKS
 from emulator.server.control.deliveries import DELIVERIES, DELIVERY_PAUSE
@@ -45,7 +45,7 @@ def routes(services: Services) -> list[BaseRoute]:
     return [
         CallRoute(
             call.path,
-            Endpoint(call, call.handler, services),
+            CallEndpoint(call, call.handler, services),
             methods={"GET", "HEAD"} if call.method == "GET" else {call.method},
             name=call.id,
         )

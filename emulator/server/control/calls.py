@@ -91,7 +91,7 @@ class AccountQuery(Struct, frozen=True):
     )
 
 
-class Endpoint:
+class CallEndpoint:
     """An operation with a handler as an ASGI application."""
 
     def __init__(self, operation: Operation, handler: Handler, services: Services) -> None:

@@ -32,7 +32,7 @@ from emulator.server.api.exchange import bearer_key
 from emulator.server.api.layers import CallRoute
 from emulator.server.assets import DIRECTORY, Assets
 from emulator.server.dashboard import checklist, sections, webhooks
-from emulator.server.dashboard.payment_diagram import attempt_mark
+from emulator.server.dashboard.payment_diagram import status_mark
 from emulator.server.dashboard.view_request import ROOT, ControlApi, ViewRequest
 from emulator.server.engine.accounts.clock_service import ClockState
 from emulator.server.engine.engine import Engine
@@ -337,7 +337,7 @@ def _marks(results: str) -> Markup:
     html = "".join(
         f'<span class="mark{" bad" if mark.is_failed else ""}">{mark.text}'
         f"{f' ×{count}' if count > 1 else ''}</span> "
-        for mark, count in counted_marks(map(attempt_mark, statuses))
+        for mark, count in counted_marks(map(status_mark, statuses))
     )
     return Markup(html)  # noqa: S704 - numbers and words of the emulator
 

@@ -110,7 +110,7 @@ def _request_lines(detail: Json, requests: Iterable[Json]) -> Iterator[tuple[_Pl
     for each in requests:
         is_cause = each["id"] in changed_at
         at = changed_at[each["id"]] if is_cause else each["at"]
-        status = each["status"]
+        mark = status_mark(each["status"], 399)
         path = each["path"].replace(payment_id, "…")
         line = Line(
             id=each["id"],
@@ -118,8 +118,8 @@ def _request_lines(detail: Json, requests: Iterable[Json]) -> Iterator[tuple[_Pl
             at=parse_instant(at),
             source=SHOP,
             target=MIDDLE,
-            marks=(Mark(str(status or "no response"), not status or status >= 400),),
-            is_failed=not status or status >= 400,
+            marks=(mark,),
+            is_failed=mark.is_failed,
             item={"kind": "request", "requests": [each]},
         )
         if is_cause:
@@ -181,7 +181,7 @@ def _delivery_lines(
         if not attempts and each["status"] == "pending":
             continue
         at = attempts[0]["at"] if attempts else each["created_at"]
-        marks = [attempt_mark(attempt["status"]) for attempt in attempts] or [
+        marks = [status_mark(attempt["status"]) for attempt in attempts] or [
             Mark(each["status"], is_failed=True)
         ]
         line = Line(
@@ -199,9 +199,9 @@ def _delivery_lines(
 
 
 @cache
-def attempt_mark(status: int | None) -> Mark:
-    """The result of an attempt to deliver."""
-    return Mark(str(status or "no response"), is_failed=not status or status > 299)
+def status_mark(status: int | None, last_good: int = 299) -> Mark:
+    """The status of a response, by default to a webhook; one above `last_good` is a failure."""
+    return Mark(str(status or "no response"), is_failed=not status or status > last_good)
 
 
 def _scheduled_line(due: Json, url: str) -> Line:
