@@ -230,10 +230,10 @@ async def probe_containers(
     base_url: BaseUrl, tried: Sequence[ProbeResult], network: LocalNetwork, timeouts: Timeouts
 ) -> list[DoctorFinding]:
     """The findings; `tried` are the addresses that were already probed for the emulator."""
+    hosts = [interface.address for interface in network.interfaces]
     if tried:
         findings = [result.finding for result in tried]
-    elif await _is_local(base_url, network):
-        hosts = [interface.address for interface in network.interfaces]
+    elif any(ip in hosts or is_loopback(ip) for ip in await lookup(base_url.host)):
         results = await probe_hosts(base_url, hosts, timeouts)
         findings = _interface_findings(base_url, network, results)
     elif network.is_in_container:
@@ -242,12 +242,6 @@ async def probe_containers(
         text = f"{base_url} is not an address of this machine, so nothing was tested"
         findings = [note(text, f"In the container: curl {base_url}{HEALTH.path}")]
     return findings if network.is_in_container else [*findings, _container_names(base_url)]
-
-
-async def _is_local(base_url: BaseUrl, network: LocalNetwork) -> bool:
-    """Whether an address is one of this machine, or of this container."""
-    own = {interface.address for interface in network.interfaces}
-    return any(ip in own or is_loopback(ip) for ip in await lookup(base_url.host))
 
 
 def _interface_findings(

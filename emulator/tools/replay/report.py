@@ -14,7 +14,6 @@ from emulator.reporting import PLAIN, JUnitCase, html_report, junit_file
 from emulator.scenarios.runner.results import (
     CaseResult,
     RowMark,
-    TracedRequest,
     TracedWebhook,
     copy_texts,
 )
@@ -102,15 +101,10 @@ def _event_kind(event_type: str) -> str:
     return f"status-{STATUS_OF_EVENT.get(event_type, '')}"
 
 
-def _target(request: TracedRequest) -> str:
-    return f"{request.path}?{request.query}" if request.query else request.path
-
-
 _FILTERS: Mapping[str, Callable[..., str]] = {
     "pretty": pretty,
     "fault_text": _fault_text,
     "status_kind": _status_kind,
-    "target": _target,
     "moment": moment_text,
     "summary": summary_html,
     "event_kind": _event_kind,
