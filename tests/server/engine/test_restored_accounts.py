@@ -11,7 +11,7 @@ from tests.server.engine.observed_world import observed, run_pending
 from tests.server.engine.snapshot_calls import clock, restore, save
 from tests.server.engine.webhook_world import register, reply_after, webhook_world
 from tests.server.webhooks.receiver import Reply, receiving, replies
-from tests.world import LIVE_KEY, START_MS, World, headers, world
+from tests.world import START_MS, World, headers, world
 
 
 async def test_a_pending_delivery_is_pending_again_after_a_restore() -> None:
@@ -80,25 +80,6 @@ async def test_a_resend_in_progress_is_not_recorded_after_a_restore() -> None:
         answered.set()
         assert (await resending).json()["error"]["code"] == "delivery_not_found"
         assert await hooks.deliveries() == [delivery]
-
-
-async def test_a_restore_restores_the_endpoints() -> None:
-    async with world() as emulator, receiving() as kept, receiving() as dropped:
-        deleted = await register(emulator, dropped.url)
-        await emulator.control("DELETE", f"/webhook_endpoints/{deleted['id']}")
-        before = await register(emulator, kept.url)
-        await register(emulator, "http://127.0.0.1:9/", LIVE_KEY, events=["payment.failed"])
-        await save(emulator)
-        path = f"/webhook_endpoints/{before['id']}"
-        await emulator.control("PATCH", path, {"url": dropped.url, "enabled": False})
-        await emulator.control("POST", f"{path}/rotate")
-        after = await register(emulator, dropped.url)
-        await restore(emulator)
-        assert (await emulator.shown("/webhook_endpoints"))["data"] == [before]
-        await emulator.create()
-        await emulator.advance(0)
-        assert (len(kept.received), len(dropped.received)) == (1, 0)
-        assert await register(emulator, dropped.url) == after
 
 
 async def shown(emulator: World, *paths: str) -> list[bytes]:

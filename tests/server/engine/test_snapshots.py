@@ -40,25 +40,6 @@ from tests.world import (
 KEY = {"idempotency_key": "order-1"}
 
 
-async def test_a_restore_removes_later_payments_and_reverts_later_changes(emulator: World) -> None:
-    for key in (TEST_KEY, LIVE_KEY):
-        await emulator.create(key)
-    payment = await emulator.create()
-    await emulator.retrieve(payment["id"])
-    await save(emulator)
-    await emulator.pay(payment, "0900000001")
-    assert (await emulator.retrieve(payment["id"]))["status"] == "completed"
-    gone = {key: await emulator.create(key) for key in (TEST_KEY, LIVE_KEY)}
-    await emulator.advance(3_600)
-    await restore(emulator)
-    assert await emulator.retrieve(payment["id"]) == payment
-    assert await timeline(emulator, payment) == [("pending", "2026-01-01T00:00:00.000Z")]
-    for key, other in gone.items():
-        assert other["id"] not in await listed(emulator, key)
-        answer = await emulator.api.get(f"/v1/payments/{other['id']}", headers=headers(key))
-        assert answer.json()["error"]["code"] == "payment_not_found"
-
-
 async def test_a_snapshot_can_be_restored_repeatedly_and_after_an_earlier_one(
     emulator: World,
 ) -> None:
@@ -103,25 +84,6 @@ async def test_a_restore_restores_the_read_counts_of_live_payments(emulator: Wor
     assert await reads_until_warned() == 11
     await restore(emulator)
     assert await reads_until_warned() == 11
-
-
-async def test_a_restore_does_not_change_other_accounts(emulator: World) -> None:
-    """Nor are the accounts whose numbers are next to it."""
-    third = await emulator.done("POST", "/accounts", {"test_key": "test_third"})
-    keys = (TEST_KEY, OTHER_TEST_KEY, third["test_key"])
-    for key in keys:
-        await emulator.create(key, **KEY)
-    await save(emulator, OTHER_TEST_KEY)
-    for key in keys:
-        await emulator.create(key)
-        await emulator.advance(5, key)
-    before = {number: rows(emulator, number) for number in (1, 3)}
-    await restore(emulator, OTHER_TEST_KEY)
-    assert {number: rows(emulator, number) for number in (1, 3)} == before
-    assert len(await listed(emulator, OTHER_TEST_KEY)) == 1
-    for key in (TEST_KEY, third["test_key"]):
-        assert len(await listed(emulator, key)) == 2
-        assert (await clock(emulator, key))["now"] == "2026-01-01T00:00:05.000Z"
 
 
 async def test_restored_timers_precede_new_ones_of_the_same_instant(emulator: World) -> None:
