@@ -5,7 +5,8 @@ import sqlite3
 from collections.abc import Iterable
 from contextlib import nullcontext, suppress
 from functools import partial
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from emulator import ids
 from emulator.clock import AccountClock
@@ -38,7 +39,7 @@ from emulator.server.storage.database import writes
 DEFAULT_NAME = "Test Merchant"
 
 
-class NewAccount(NamedTuple):
+class NewAccount(Struct, frozen=True):
     """The requested properties of a new account; None is the default."""
 
     name: str | None = None

@@ -26,7 +26,7 @@ KINDS = ("payments", "requests", "deliveries", "clock", "rules", "endpoints", "u
 logger = logging.getLogger(__name__)
 
 
-class StreamMessage(NamedTuple):
+class StreamMessage(msgspec.Struct, frozen=True):
     """A message of the stream: one of KINDS, and a JSON object.
 
     What it is about had occurred at `at_ms`, in monotonic real time; messages about the same

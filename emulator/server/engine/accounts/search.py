@@ -8,7 +8,8 @@ rows.
 import re
 from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from emulator import ids
 from emulator.domain.accounts import Mode
@@ -33,7 +34,7 @@ _ETB = re.compile(r"(?:ETB\s*)?([0-9]{1,13})(?:\.([0-9]{1,2}))?", re.ASCII)
 _NO_DIGIT = re.compile(r"[^0-9]", re.ASCII)
 
 
-class Match(NamedTuple):
+class Match(Struct, frozen=True):
     """An item by its id, its account and mode, and words about it; or the summary of a payment."""
 
     owner: Owner

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 from math import ceil
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -50,7 +49,7 @@ class EndpointQueue(Struct, eq=False):
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
 
-class NextJobs(NamedTuple):
+class NextJobs(Struct, frozen=True):
     """The jobs of a queue that can begin now, and when the queue has to be read again.
 
     `paused` deliveries are due and wait for the end of a pause.

@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from emulator.domain.instants import Instant
 from emulator.domain.payment import EVENT_TYPES, RETURN, NewEvent, Payment
@@ -28,7 +29,7 @@ _NO_EFFECT = DeliveryEffect()
 logger = logging.getLogger(__name__)
 
 
-class _NewEvent(NamedTuple):
+class _NewEvent(Struct, frozen=True):
     """An event that was just written; `event` and `payment` are positions."""
 
     event: int

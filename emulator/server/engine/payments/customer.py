@@ -98,7 +98,7 @@ class Transitioned(_StoredAction, frozen=True):
 PaymentAction = Paid | Answered | Cancelled | Transitioned
 
 
-class PerformedAction(NamedTuple):
+class PerformedAction(msgspec.Struct, frozen=True):
     """An action as it is stored, with its detail decoded."""
 
     at: Instant

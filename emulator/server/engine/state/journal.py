@@ -213,7 +213,7 @@ def _shortened(entry: JournalEntry) -> JournalEntry:
     return replace(entry, **stored, is_cut=is_cut, size_bytes=size_bytes)
 
 
-class UnauthorizedRequest(NamedTuple):
+class UnauthorizedRequest(Struct, frozen=True):
     """A request; `at` is by the system clock. Without a Bearer key, `key` is None."""
 
     at: Instant
