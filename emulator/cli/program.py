@@ -11,7 +11,7 @@ from emulator.cli.output import PROGRAM, print_error, stop_printing, unprinted
 from emulator.domain.user_error import UserError
 
 _STANDARD_ERROR = 2
-# A server with every option has 22 at its start.
+# A server with every option has 23 at its start.
 _MIN_DESCRIPTORS = 32
 
 
