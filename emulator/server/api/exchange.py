@@ -195,8 +195,9 @@ def add_to_journal(exchange: Exchange, owner: Owner, reply: Reply, *, ended_ms: 
     for name in _STORED:
         value = exchange.headers.get(name)
         if value is not None:
-            headers.append((name, value[:MAX_HEADER_BYTES]))
-            size_bytes += len(value[:MAX_HEADER_BYTES])
+            stored = value[:MAX_HEADER_BYTES]
+            headers.append((name, stored))
+            size_bytes += len(stored)
     owner.journal.add(
         # More than fifteen keywords are a dictionary for Python, which costs two microseconds.
         JournalEntry(

@@ -55,8 +55,8 @@ class RequestLog:
 
 def _text_line(scope: Scope, at: str, status: int, code: str, took_ms: float) -> str:
     # A reader of the text format knows the date.
-    line = f"{at[11:23]} {scope['method']} {shown_path(scope['raw_path'])} {status}"
-    return f"{line} {code} {took_ms:.1f} ms\n" if code else f"{line} {took_ms:.1f} ms\n"
+    path, refusal = shown_path(scope["raw_path"]), f" {code}" if code else ""
+    return f"{at[11:23]} {scope['method']} {path} {status}{refusal} {took_ms:.1f} ms\n"
 
 
 def _json_line(scope: Scope, at: str, status: int, code: str, took_ms: float) -> str:
@@ -97,8 +97,8 @@ class RequestLayer:
             nonlocal status, error
             if message["type"] == "http.response.start":
                 status = scope[STATUS] = message["status"]
-                headers = message["headers"] = [*message["headers"]]
-                headers.append((b"request-id", self._request_id(scope)))
+                request_id = (b"request-id", self._request_id(scope))
+                headers = message["headers"] = [*message["headers"], request_id]
                 if b"cache-control" not in dict(headers):
                     headers.append(_NO_STORE)
             elif status >= FIRST_ERROR:
