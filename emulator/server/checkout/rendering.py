@@ -21,6 +21,8 @@ from emulator.reporting import template_environment
 from emulator.server.assets import Assets
 from emulator.server.checkout.views import (
     ANSWERING_REFRESH_S,
+    BANK_ANSWERS,
+    CUSTOMER_ANSWERS,
     TEXTS_OF_REASON,
     PageView,
     Screen,
@@ -46,7 +48,7 @@ _AMOUNT = Markup('<span class="money up-to-{}">{}</span>')
 _REFERENCE_LENGTH = 8
 # Values that most pages do not set.
 _ABSENT: Mapping[str, object] = MappingProxyType(
-    {"destination": None, "has_others": False, "left_ms": None, "bank_answers": ()}
+    {"destination": None, "has_others": False, "left_ms": None}
 )
 # A merchant's name may be written from right to left; the sentence around it is not.
 _MERCHANT = Markup("<bdi>{}</bdi>")
@@ -169,6 +171,8 @@ class Renderer:
                 other_language=texts.other_language,
                 asset=assets.path,
                 banks=BANKS,
+                customer_answers=CUSTOMER_ANSWERS,
+                bank_answers=BANK_ANSWERS,
                 minutes=minutes,
                 time_of_day=time_of_day,
                 open_ms=open_ms,

@@ -11,7 +11,6 @@ import msgspec
 from emulator.domain.payment import DEFAULT_REASON, Payment, Reason, Status
 from emulator.domain.payment_methods import (
     BANK_TRANSFER,
-    BANKS,
     PHONE_METHODS,
     mask_phone,
     method_of_phone,
@@ -130,17 +129,7 @@ def at_bank(checkout: Checkout) -> PageView | None:
     payment = checkout.payment
     if payment.method != BANK_TRANSFER or not is_asked(checkout.scheduled):
         return None
-    return PageView(
-        page="bank",
-        heading="bank_page",
-        leaf="bank",
-        values={
-            "bank": _bank_name(payment),
-            "answers": CUSTOMER_ANSWERS.items(),
-            "bank_answers": BANK_ANSWERS.items(),
-        },
-        refresh_s=ANSWERING_REFRESH_S,
-    )
+    return PageView(page="bank", heading="bank_page", leaf="bank", refresh_s=ANSWERING_REFRESH_S)
 
 
 def leaving_cancelled(payment: Payment) -> PageView:
@@ -280,16 +269,12 @@ def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:
         values={
             "is_on_phone": is_on_phone,
             "masked_phone": None if payment.phone is None else mask_phone(payment.phone),
-            "bank": _bank_name(payment) if asks and not is_on_phone else None,
+            "is_asked": asks,
             "left_ms": left,
         },
         refresh_s=WAITING_REFRESH_S,
         handset=screen if is_on_phone and payment.phone is not None else None,
     )
-
-
-def _bank_name(payment: Payment) -> str | None:
-    return None if payment.bank is None else BANKS[payment.bank]
 
 
 def _leaving(heading: str, destination: str, *, is_paid: bool) -> PageView:
