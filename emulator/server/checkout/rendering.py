@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from emulator.domain.effects import Handset, Outcome
 from emulator.domain.instants import Instant, rate_number
 from emulator.domain.payment import DEFAULT_REASON, Status
-from emulator.domain.payment_methods import BANKS, METHODS, local_phone
+from emulator.domain.payment_methods import BANKS, METHODS, local_phone, mask_phone
 from emulator.reporting import template_environment
 from emulator.server.assets import Assets
 from emulator.server.checkout.views import (
@@ -26,6 +26,7 @@ from emulator.server.checkout.views import (
     TEXTS_OF_REASON,
     PageView,
     Screen,
+    left_ms,
     open_ms,
 )
 from emulator.server.engine.payments.checkouts import Checkout
@@ -47,9 +48,7 @@ _AMOUNT = Markup('<span class="money up-to-{}">{}</span>')
 # The end of a payment's id, by which a result page identifies it.
 _REFERENCE_LENGTH = 8
 # Values that most pages do not set.
-_ABSENT: Mapping[str, object] = MappingProxyType(
-    {"destination": None, "has_others": False, "left_ms": None}
-)
+_ABSENT: Mapping[str, object] = MappingProxyType({"destination": None, "has_others": False})
 # A merchant's name may be written from right to left; the sentence around it is not.
 _MERCHANT = Markup("<bdi>{}</bdi>")
 _LABEL_OF_STATUS = {Status.COMPLETED: "number_completes", Status.REFUNDED: "number_refunded"}
@@ -176,6 +175,9 @@ class Renderer:
                 minutes=minutes,
                 time_of_day=time_of_day,
                 open_ms=open_ms,
+                left_ms=left_ms,
+                texts_of_reason=TEXTS_OF_REASON,
+                mask_phone=mask_phone,
                 labelled=labelled,
                 local_phone=local_phone,
             )
@@ -235,9 +237,7 @@ def _of_checkout(request: PageRequest, checkout: Checkout) -> dict[str, object]:
     payment = checkout.payment
     money = request.texts.money(payment.amount_minor)
     length = next(each for each in _AMOUNT_LENGTHS if len(money) <= each)
-    has_failed = payment.status is Status.PENDING and checkout.failed_attempts
     return {
-        "failure": TEXTS_OF_REASON[checkout.failed_attempts[-1]][0] if has_failed else None,
         "url": f"{request.root}c/{checkout.token}",
         "merchant": _MERCHANT.format(checkout.merchant),
         "amount": _AMOUNT.format(length, money),

@@ -12,7 +12,6 @@ from emulator.domain.payment import DEFAULT_REASON, Payment, Reason, Status
 from emulator.domain.payment_methods import (
     BANK_TRANSFER,
     PHONE_METHODS,
-    mask_phone,
     method_of_phone,
     normalise_phone,
 )
@@ -259,7 +258,6 @@ def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:
     asks = is_asked(checkout.scheduled)
     is_on_phone = payment.method in PHONE_METHODS
     has_ignored = is_on_phone and asks and query.get("menu") == _CLOSED_MENU["menu"]
-    left = left_ms(checkout)
     screen = Screen.IGNORED if has_ignored else Screen.ASKING if asks else Screen.SCRIPTED
     return PageView(
         page="waiting",
@@ -268,9 +266,7 @@ def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:
         query=_CLOSED_MENU if has_ignored else {},
         values={
             "is_on_phone": is_on_phone,
-            "masked_phone": None if payment.phone is None else mask_phone(payment.phone),
             "is_asked": asks,
-            "left_ms": left,
         },
         refresh_s=WAITING_REFRESH_S,
         handset=screen if is_on_phone and payment.phone is not None else None,
