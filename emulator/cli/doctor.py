@@ -6,9 +6,9 @@ import click
 
 from emulator.cli.emulator_options import KEY_OPTION, URL_OPTION
 from emulator.cli.event_loop import run_loop
-from emulator.cli.output import cli_error, console_paint, write, write_coloured, write_lines
+from emulator.cli.output import console_paint, write, write_coloured, write_lines
+from emulator.cli.settings_options import private_settings
 from emulator.clock import RealClock
-from emulator.domain.hosts import ACCEPTED_URL, parse_url
 from emulator.http.addresses import BaseUrl
 from emulator.tools.doctor.report import (
     DoctorFinding,
@@ -36,11 +36,7 @@ def doctor(url: str, key: str | None, webhook_url: str | None, is_json: bool) ->
     The command changes nothing in an account. The journal shows one GET /v1/payments, and each
     enabled endpoint of the account and mode receives one ping.
     """
-    if webhook_url is not None:
-        try:
-            parse_url(webhook_url)
-        except ValueError:
-            cli_error(f"flag --webhook-url: found {webhook_url!r}, expected {ACCEPTED_URL}")
+    private_settings({"webhook-url": webhook_url})
     options = DoctorOptions(
         base_url=BaseUrl.parse(url), key=key, webhook_url=webhook_url, network=read_network()
     )

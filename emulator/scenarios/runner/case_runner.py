@@ -220,7 +220,7 @@ class _CaseRun:
         try:
             outcome = await self._executor.execute(step)
             if self.inbox is not None and isinstance(step, _WEBHOOK_STEPS):
-                await self.inbox.settle()
+                await self._executor.advance(0)
         except ImpossibleStep as impossible:
             message = f"{step_name(step)} is impossible: {impossible}"
             self._record(step, failure=Failure(place=step.place, message=message))

@@ -53,17 +53,13 @@ class WebhookInbox:
     def _receive(self, request: ReceivedRequest) -> None:
         self._arrivals.append(Arrival(step=self.step, webhook=request.read(self._form)))
 
-    async def settle(self) -> None:
-        """Wait for due deliveries. Raises ImpossibleStep, PaymentsEmulatorError."""
-        await self._executor.advance(0)
-
     async def webhooks(self) -> list[TracedWebhook]:
         """The webhooks that were due so far, in the order of arrival.
 
         The emulator has several concurrent attempts. Webhooks of different payments that are due
         at the same instant arrive in any order; they are sorted by payment.
         """
-        await self.settle()
+        await self._executor.advance(0)
         self.deliveries = await _oldest_first(self._client, calls.DELIVERIES)
         return in_order(self._arrivals, self.deliveries, self._secret)
 
