@@ -34,6 +34,7 @@ _USUAL_TIMESTAMP = "a date, a time and an offset in a usual form, such as 2026-0
 _DIGITS = re.compile(r"0*([0-9]{1,3})", re.ASCII)
 # Of what depends on the payments: a client would send the examples.
 _WITHOUT_EXAMPLES = doc(None, examples=[])
+_ID, _ID_LIMITS = get_args(PaymentId)
 
 
 class ParameterRules(Struct, frozen=True, kw_only=True):
@@ -323,8 +324,7 @@ class Cursor(ParameterType, frozen=True, kw_only=True):
         return str(value)
 
     def field_type(self) -> Any:
-        id_type, limits = get_args(PaymentId)
-        return Annotated[id_type, Meta(pattern=limits.pattern), _WITHOUT_EXAMPLES]
+        return Annotated[_ID, Meta(pattern=_ID_LIMITS.pattern), _WITHOUT_EXAMPLES]
 
 
 class EnumWord(ParameterType, frozen=True, kw_only=True):
