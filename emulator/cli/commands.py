@@ -68,7 +68,7 @@ _EXIT_MEANINGS = {
     "record": (
         "the script is printed",
         "",
-        "no emulator responds, the key is unknown, or there are more than 1,000 steps",
+        "no emulator responds, the key is unknown, or there are too many steps",
     ),
     "rehearse": (
         "the tests noticed each false answer, and passed with each disturbance",

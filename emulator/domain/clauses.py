@@ -1,7 +1,7 @@
 """The contract, clause by clause: what it states, what the emulator does, what is assumed.
 
 The texts are in `clauses.json`, with the members of `Clause` and `Tolerance`. `WARNINGS`
-lists the tolerated deviations, each with its error under `--strict` and its clause.
+lists the tolerated deviations, each with its error under `--strict` and its clauses.
 
 Tests name the clauses that they prove with the marker `clause`.
 """
@@ -76,7 +76,7 @@ class Tolerance(NamedTuple):
     """
 
     tolerated: str
-    clause: str
+    clauses: Sequence[str]
     strict_code: str | None = None
 
 
@@ -99,7 +99,8 @@ WARNINGS = {slug: Tolerance(**members) for slug, members in _TEXTS["warnings"].i
 
 def clauses_of_code(code: str) -> tuple[Clause, ...]:
     """The clauses whose text, or whose warning with `--strict`, names an error code of `/v1`."""
-    of_warnings = {each.clause for each in WARNINGS.values() if each.strict_code == code}
+    matching = [each for each in WARNINGS.values() if each.strict_code == code]
+    of_warnings = {number for each in matching for number in each.clauses}
     return tuple(each for each in CLAUSES if f"`{code}`" in each.here or each.number in of_warnings)
 
 

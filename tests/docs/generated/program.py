@@ -49,12 +49,12 @@ def numbers_table() -> str:
 
 
 def warnings_table() -> str:
-    """Every warning, with its code under `--strict`, and the clause that describes it."""
+    """Every warning, with its code under `--strict`, and the clauses that describe it."""
     rows = [
         (
             f"`{slug}`",
             f"`{warning.strict_code}`" if warning.strict_code else "stays a warning",
-            warning.clause,
+            ", ".join(warning.clauses),
         )
         for slug, warning in WARNINGS.items()
     ]
