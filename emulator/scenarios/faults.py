@@ -234,7 +234,7 @@ FAULT_WHEN = MappingOf(
         "every": Key(
             _COUNT, "Every nth request: `every: 3` matches the third request, the sixth and so on."
         ),
-        "chance": Key(_CHANCE, "Each request with this probability. The seed decides."),
+        "chance": Key(_CHANCE, "Each request with this probability."),
         **TIMES,
     },
     check_times,
