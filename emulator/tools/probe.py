@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -27,7 +26,6 @@ UNKNOWN_ORDER = {
     "what_to_do": "Name an order of yours, such as `--metadata order=17`;"
     " or no handler serves this path.",
 }
-_UNKNOWN_ORDER_STATUSES = {404, 422}
 
 
 class Case(NamedTuple):
@@ -168,7 +166,7 @@ class Probe(Struct, kw_only=True):
     def _genuine(self, response: HttpResponse) -> ProbedCase:
         if response.is_success:
             return GENUINE.result("right", response.text)
-        if response.status in _UNKNOWN_ORDER_STATUSES:
+        if response.status in (404, 422):
             return GENUINE.result("not_judged", response.text, **UNKNOWN_ORDER)
         fix = cause_of(response, self.url) or GENUINE.fix
         return GENUINE.result("wrong", response.text, what_to_do=fix)
@@ -200,8 +198,9 @@ class Probe(Struct, kw_only=True):
             other_body=_encoded(other),
             rewrite=case.rewrite,
         )
-        send = partial(HttpClient(keeps_connections=False).send, timeout_s=MAX_TIMEOUT_MS / 1_000)
-        return await send("POST", self.url, dict(request.headers), request.body)
+        client, timeout_s = HttpClient(keeps_connections=False), MAX_TIMEOUT_MS / 1_000
+        headers = dict(request.headers)
+        return await client.send("POST", self.url, headers, request.body, timeout_s=timeout_s)
 
 
 def _judged(case: Case, responses: list[HttpResponse], genuine: HttpResponse) -> ProbedCase:
@@ -210,11 +209,8 @@ def _judged(case: Case, responses: list[HttpResponse], genuine: HttpResponse) ->
     if not genuine.is_success and all(each.status == genuine.status for each in responses):
         reason = "the genuine webhook has the same answer"
         return case.result("not_judged", answered, reason=reason)
-    if case.accepted:
-        is_right = all(response.is_success for response in responses)
-    else:
-        is_right = all(400 <= response.status < 500 for response in responses)
-    if is_right:
+    right = range(200, 300) if case.accepted else range(400, 500)
+    if all(response.status in right for response in responses):
         return case.result("right", answered)
     return case.result("wrong", answered, what_to_do=case.fix)
 

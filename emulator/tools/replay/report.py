@@ -91,11 +91,6 @@ def _fault_text(fault: Json) -> str:
     )
 
 
-def _status_kind(status: int | None) -> str:
-    """The CSS class of an HTTP status."""
-    return "passed" if status is not None and status < 400 else "failed"
-
-
 def _event_kind(event_type: str) -> str:
     """The CSS class of an event: the status of its payment."""
     return f"status-{STATUS_OF_EVENT.get(event_type, '')}"
@@ -104,7 +99,6 @@ def _event_kind(event_type: str) -> str:
 _FILTERS: Mapping[str, Callable[..., str]] = {
     "pretty": pretty,
     "fault_text": _fault_text,
-    "status_kind": _status_kind,
     "moment": moment_text,
     "summary": summary_html,
     "event_kind": _event_kind,
