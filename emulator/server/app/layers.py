@@ -27,6 +27,7 @@ OK = 200
 _NO_STORE = (b"cache-control", b"no-store")
 UNAUTHORIZED = 401
 WRITTEN_EVERY_S = 0.05
+MAX_WAITING_LINES = 256
 MAX_SHOWN_HOST_CHARACTERS = 253
 _PAGES = frozenset({"/", "/_emulator", "/_emulator/", "/_emulator/view", "/favicon.ico"})
 _GUARDED = frozenset({b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"})
@@ -51,6 +52,8 @@ class RequestLog:
         self._lines.append(self._line(scope, format_instant(at_ms), status, code, took_ms))
         if len(self._lines) == 1:
             asyncio.get_running_loop().call_later(WRITTEN_EVERY_S, self.flush)
+        elif len(self._lines) >= MAX_WAITING_LINES:
+            self.flush()
 
 
 def _text_line(scope: Scope, at: str, status: int, code: str, took_ms: float) -> str:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from emulator.server.app.layers import MAX_WAITING_LINES, RequestLog
 from emulator.server.app.log import LogStream, standard_error
 from tests.cli.processes import ask, free_port, serving, wait_for
 from tests.server.api.calls import get, post
@@ -105,6 +106,14 @@ def test_the_log_as_json_is_an_object_a_line(tmp_path: Path) -> None:
 def shown(emulator: World) -> list[str]:
     """The lines of the requests, without their instants and durations."""
     return re.findall(r"^[0-9:.]{12} (.*) [0-9.]+ ms$", "".join(emulator.log), re.MULTILINE)
+
+
+async def test_a_limited_number_of_lines_waits_to_be_written() -> None:
+    written: list[str] = []
+    log = RequestLog(written.append, as_json=False)
+    for _ in range(2 * MAX_WAITING_LINES):
+        log.add({"method": "GET", "raw_path": b"/v1/payments"}, 0, 200, "", 1.0)
+    assert [part.count("\n") for part in written] == [MAX_WAITING_LINES] * 2
 
 
 async def test_a_health_check_has_no_line_unless_it_fails() -> None:
