@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from urllib.parse import parse_qsl
 
@@ -13,7 +13,7 @@ from emulator.domain import variant_effects
 from emulator.domain.payment import STATUS_OF_EVENT, Status
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.variant_effects import VariedMessage
-from emulator.domain.webhooks import Tamper
+from emulator.domain.webhooks import Algorithm, Tamper
 from emulator.http.diagnosis import cause_of
 from emulator.http.response import HttpResponse
 from emulator.http.webhook_messages import Message, foreign_secret, webhook_request
@@ -32,11 +32,15 @@ FIRST_PAUSE_MS = 50
 RACE_LATENCY = "30ms"
 RACING_REQUESTS = 4
 UNKNOWN_TYPE = "payment.disputed"
-_TAMPERS = {
-    Manner.FORGED: Tamper.SIGNATURE,
-    Manner.STALE: Tamper.STALE,
-    Manner.UNSIGNED: Tamper.UNSIGNED,
+_LENGTHS = ("", "aabb")
+FORGERIES: Mapping[Manner, tuple[Tamper | str | None, ...]] = {
+    Manner.FORGED: (Tamper.SIGNATURE,),
+    Manner.STALE: (Tamper.STALE,),
+    Manner.UNSIGNED: (Tamper.UNSIGNED,),
+    Manner.FORGED_ORDER: (Tamper.SIGNATURE, Tamper.UNSIGNED, *_LENGTHS),
+    Manner.UNTRUE: (None,),
 }
+"""How the webhooks of a forgery are signed: tampered with, or by this text."""
 
 
 class HistoryDeliveries(Struct):
@@ -69,17 +73,26 @@ class HistoryDeliveries(Struct):
             self.record(each, response)
         return responses
 
-    def webhook(self, event: ServiceEvent, manner: Manner = Manner.USUAL) -> Request:
+    def forgeries(self, event: ServiceEvent, manner: Manner) -> list[Request]:
+        """The requests with an event that the service has not sent."""
+        signed = FORGERIES.get(manner, (None,)) if self.session.shop.form.is_signed else (None,)
+        return [self.webhook(event, each) for each in signed]
+
+    def webhook(self, event: ServiceEvent, forgery: Tamper | str | None = None) -> Request:
         """The request of an attempt to deliver an event with the present time, or a forgery."""
-        shop = self.session.shop
+        shop, form = self.session.shop, self.session.shop.form
         # The newest secret comes first.
-        secrets = [foreign_secret(shop.secret, shop.form)] * self.is_rotated + [shop.secret]
+        secrets = [foreign_secret(shop.secret, form)] * self.is_rotated + [shop.secret]
+        tamper = forgery if isinstance(forgery, Tamper) else None
+        if forgery is not None and tamper is None:
+            token = form.signature._replace(algorithm=Algorithm.TOKEN)
+            form, secrets = form._replace(signature=token), [forgery]
         sent = webhook_request(
             Message(event_id=event.id, timestamp_s=shop.now_ms // 1000, body=event.body),
-            form=shop.form,
+            form=form,
             url=shop.integration.webhook or "",
             secrets=secrets,
-            tamper=_TAMPERS.get(manner),
+            tamper=tamper,
             rewrite=self.encode,
         )
         headers = dict(sent.headers)
@@ -184,10 +197,11 @@ class HistoryDeliveries(Struct):
             await self.retry(list(self.observed.unacknowledged))
 
 
-def forged_event(manner: Manner, genuine: ServiceEvent) -> ServiceEvent:
-    """An event that the service has not sent, from a genuine one of the same payment."""
+def forged_event(manner: Manner, genuine: ServiceEvent, payment: str) -> ServiceEvent:
+    """An event of a payment that the service has not sent, from a genuine one of the order."""
     event = json.loads(genuine.body)
     event["id"] = f"{genuine.id}x"
+    event["data"]["id"] = payment
     if manner is Manner.UNKNOWN_TYPE:
         event["type"] = UNKNOWN_TYPE
     else:

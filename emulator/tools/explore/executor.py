@@ -10,7 +10,12 @@ from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.payment import ORDER_TERMS, Status
 from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.http import emulator_calls as calls
-from emulator.tools.explore.deliveries import HistoryDeliveries, encoded, forged_event
+from emulator.tools.explore.deliveries import (
+    FORGERIES,
+    HistoryDeliveries,
+    encoded,
+    forged_event,
+)
 from emulator.tools.explore.ends import STATE_PAUSE_MS, end_payments, settled
 from emulator.tools.explore.histories import History
 from emulator.tools.explore.observation import (
@@ -47,7 +52,6 @@ SINCE_EXPIRY_MS = {StepAction.WAIT: -10_000, StepAction.PASS_EXPIRY: 5_000}
 OTHER_AMOUNTS_MINOR = (100, 200)
 # The application may mark the order as paid without a webhook.
 _NO_WEBHOOK = (StepAction.RETURN, StepAction.CANCEL, StepAction.SETTLE)
-_FORGED = (Manner.FORGED, Manner.STALE, Manner.UNSIGNED, Manner.UNTRUE)
 
 
 class HistoryRun:
@@ -242,19 +246,21 @@ class HistoryRun:
     async def _forge(self, step: HistoryStep) -> str:
         before = await self._sample(self._observed.number - 1)
         event = await self._forged_event(step.manner)
-        response = await self._shop.deliver(self._deliveries.webhook(event, step.manner))
-        if step.manner in (Manner.UNKNOWN_TYPE, Manner.OTHER_ORDER) and not response.is_success:
-            self._deliveries.record(event, response)
+        requests = self._deliveries.forgeries(event, step.manner)
+        responses = [await self._shop.deliver(request) for request in requests]
+        is_expected = step.manner in (Manner.UNKNOWN_TYPE, Manner.OTHER_ORDER)
+        if is_expected and not responses[0].is_success:
+            self._deliveries.record(event, *responses)
         if self._session.unexpected_wait_ms:
             await pause(self._session.wall, self._session.unexpected_wait_ms)
         after = await self._sample(self._observed.number)
-        if step.manner in _FORGED:
+        if step.manner in FORGERIES:
             self._observed.forged += ((before, after),)
-        return response.text
+        return " and ".join(response.text for response in responses)
 
     async def _forged_event(self, manner: Manner) -> ServiceEvent:
-        payment = self._payment
-        if manner is Manner.OTHER_ORDER:
+        payment = other = self._payment
+        if manner in (Manner.OTHER_ORDER, Manner.FORGED_ORDER):
             other = await self._other_payment()
         elif manner is Manner.OTHER_AMOUNT:
             amount = next(each for each in OTHER_AMOUNTS_MINOR if each != payment["amount"])
@@ -265,9 +271,10 @@ class HistoryRun:
                 await self._session.refresh()
                 self._session.take_payments(other)
             await self._service.pay(other)
-        else:
-            return forged_event(manner, await self._service.event(CREATED, payment["id"]))
-        return await self._service.event(COMPLETED, other["id"])
+        if manner in (Manner.OTHER_ORDER, Manner.OTHER_AMOUNT):
+            return await self._service.event(COMPLETED, other["id"])
+        genuine = await self._service.event(CREATED, payment["id"])
+        return forged_event(manner, genuine, other["id"])
 
     async def _other_payment(self) -> Payment:
         """The completed payment of another customer's order."""

@@ -108,6 +108,7 @@ class Manner(StrEnum):
     FORGED = f"{COMPLETED} arrives with a wrong signature"
     STALE = f"{COMPLETED} arrives, signed an hour ago"
     UNSIGNED = f"{COMPLETED} arrives without a signature"
+    FORGED_ORDER = f"a false {COMPLETED} has the data of this order and another order's payment"
     UNKNOWN_TYPE = "an event of an unknown type arrives"
     OTHER_MODE = f"{COMPLETED} of the other mode arrives"
     OTHER_ORDER = f"{COMPLETED} of another order's payment arrives"

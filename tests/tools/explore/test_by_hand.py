@@ -11,8 +11,9 @@ two orders whose ends differ. A correct shop loses nothing by the same steps. Th
   `wait` and `pass-expiry` are ten seconds before it expires, and five after.
 - The name of an event delivers it, once more where the response is not 2xx; `pretty:completed` and
   the like in another form, `cut:completed` with a client that leaves before the first response.
-- `forged`, `stale`, `unsigned`, `untrue`, `live` and `unknown` deliver a false `completed`, and
-  `foreign` the event of another payment that names the order.
+- `forged`, `stale`, `unsigned`, `untrue`, `live` and `unknown` deliver a false `completed`,
+  `forged-order` one with the payment of the first order, and `foreign` the event of another payment
+  that names the order.
 - A number, `cut` or `slow` is what happens to the next request of the shop to the service.
 - `kill` ends the shop and starts it again; `later-1h`, `later-3d` and `night` move its clock.
 """
@@ -57,8 +58,9 @@ from tests.world import order
 Json = dict[str, Any]
 HandRequest = tuple[str, str] | tuple[str, str, bytes, dict[str, str]]
 SECRETS = {SecretFormat.BASE64: SECRET, SecretFormat.TEXT: "a secret", SecretFormat.HEX: "0a" * 32}
-FALSE = ("forged", "stale", "unsigned", "untrue", "live", "unknown")
+FALSE = ("forged", "forged-order", "stale", "unsigned", "untrue", "live", "unknown")
 TAMPERS = {"forged": Tamper.SIGNATURE, "unsigned": Tamper.UNSIGNED, "stale": Tamper.STALE}
+TAMPERS["forged-order"] = Tamper.SIGNATURE
 FAULTS: dict[str, Json] = {
     "500": {"status": 500},
     "429": {"status": 429, "retry_after": 1},
@@ -264,6 +266,8 @@ class Hand:
             event |= {"type": f"payment.{'disputed' if name == 'unknown' else 'completed'}"}
             event |= {"id": f"{event['id']}{name}", "mode": "live" if name == "live" else "test"}
             event["data"]["status"] = "completed"
+        if name == "forged-order":
+            event["data"]["id"] = self.orders[0]["payments"][0]
         body = BYTES.get(manner, _dumps)(event).encode()
         timestamp_s = (RealClock().system_ms() + self.ahead_ms) // 1_000
         secrets = [foreign_secret(self.secret, self.form)] * (manner == "rotated") + [self.secret]
