@@ -322,6 +322,7 @@ ANOMALY_KINDS = (
     _forgery(Manner.FORGED, has.SIGNATURE),
     _forgery(Manner.STALE, has.TIMESTAMP),
     _forgery(Manner.UNSIGNED, has.SIGNATURE),
+    _forgery(Manner.MALFORMED, has.SIGNATURE),
     _forgery(Manner.FORGED_ORDER),
     _forgery(Manner.UNKNOWN_TYPE, has.TYPE),
     _forgery(Manner.OTHER_MODE, has.MODE),

@@ -32,12 +32,14 @@ FIRST_PAUSE_MS = 50
 RACE_LATENCY = "30ms"
 RACING_REQUESTS = 4
 UNKNOWN_TYPE = "payment.disputed"
-_LENGTHS = ("", "aabb")
+# The prefix alone, and a text that is hexadecimal and base64.
+_TOO_SHORT = ("", "aabb")
 FORGERIES: Mapping[Manner, tuple[Tamper | str | None, ...]] = {
     Manner.FORGED: (Tamper.SIGNATURE,),
     Manner.STALE: (Tamper.STALE,),
     Manner.UNSIGNED: (Tamper.UNSIGNED,),
-    Manner.FORGED_ORDER: (Tamper.SIGNATURE, Tamper.UNSIGNED, *_LENGTHS),
+    Manner.MALFORMED: _TOO_SHORT,
+    Manner.FORGED_ORDER: (Tamper.SIGNATURE, Tamper.UNSIGNED, *_TOO_SHORT),
     Manner.UNTRUE: (None,),
 }
 """How the webhooks of a forgery are signed: tampered with, or by this text."""

@@ -32,7 +32,7 @@ ADVICE: Mapping[str, tuple[str, ...]] = {
     "forged-accepted": (
         "The handler acts on a webhook that it has not verified, or on an old one.",
         "Verify the raw body first: `Webhook(secret).verify(body, headers)`.",
-        "Without a signature, trust only the payment that you retrieve.",
+        "Without a signature, trust only the payment that you retrieve, and its `metadata`.",
     ),
     "charged-twice": (
         "A repeated create has another idempotency key, or none.",

@@ -11,9 +11,9 @@ two orders whose ends differ. A correct shop loses nothing by the same steps. Th
   `wait` and `pass-expiry` are ten seconds before it expires, and five after.
 - The name of an event delivers it, once more where the response is not 2xx; `pretty:completed` and
   the like in another form, `cut:completed` with a client that leaves before the first response.
-- `forged`, `stale`, `unsigned`, `untrue`, `live` and `unknown` deliver a false `completed`,
-  `forged-order` one with the payment of the first order, and `foreign` the event of another payment
-  that names the order.
+- `forged`, `malformed`, `stale`, `unsigned`, `untrue`, `live` and `unknown` deliver a false
+  `completed`, `forged-order` one with the payment of the first order, and `foreign` the event of
+  another payment that names the order.
 - A number, `cut` or `slow` is what happens to the next request of the shop to the service.
 - `kill` ends the shop and starts it again; `later-1h`, `later-3d` and `night` move its clock.
 """
@@ -58,9 +58,9 @@ from tests.world import order
 Json = dict[str, Any]
 HandRequest = tuple[str, str] | tuple[str, str, bytes, dict[str, str]]
 SECRETS = {SecretFormat.BASE64: SECRET, SecretFormat.TEXT: "a secret", SecretFormat.HEX: "0a" * 32}
-FALSE = ("forged", "forged-order", "stale", "unsigned", "untrue", "live", "unknown")
-TAMPERS = {"forged": Tamper.SIGNATURE, "unsigned": Tamper.UNSIGNED, "stale": Tamper.STALE}
-TAMPERS["forged-order"] = Tamper.SIGNATURE
+FALSE = ("forged", "malformed", "forged-order", "stale", "unsigned", "untrue", "live", "unknown")
+TAMPERS = dict.fromkeys(("forged", "forged-order"), Tamper.SIGNATURE)
+TAMPERS |= {"unsigned": Tamper.UNSIGNED, "stale": Tamper.STALE}
 FAULTS: dict[str, Json] = {
     "500": {"status": 500},
     "429": {"status": 429, "retry_after": 1},
@@ -278,7 +278,10 @@ class Hand:
             secrets=secrets,
             tamper=TAMPERS.get(name),
         )
-        return "POST", "/webhooks", sent.body, dict(sent.headers)
+        headers = dict(sent.headers)
+        if name == "malformed":
+            headers["webhook-signature"] = "v1,"
+        return "POST", "/webhooks", sent.body, headers
 
     @property
     def payment(self) -> str:

@@ -28,7 +28,7 @@ LEFT_OUT = {
     },
     "unsigned": {
         "never have two signatures": "rotation",
-        "have no signature": "forged, unsigned",
+        "have no signature": "forged, unsigned, malformed",
         "have no signed timestamp": "stale",
         "do not contain the event's type": "unknown-type",
         "do not contain the event's mode": "other-mode",
@@ -105,4 +105,7 @@ def test_the_form_may_be_a_file(tmp_path: Path) -> None:
             "test_small_shop",
         )
         _, printed = output("explore", small.write(tmp_path), *flags, *ports)
-    assert "left out: forged, unsigned; webhooks in the form mine have no signature" in printed
+    assert (
+        "left out: forged, unsigned, malformed; webhooks in the form mine have no signature"
+        in printed
+    )

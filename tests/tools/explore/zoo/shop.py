@@ -232,6 +232,9 @@ def is_genuine(headers: Any, body: bytes) -> bool:
         given = given[:1]
     if bug("accepts-any-signature"):
         return any(len(each) == len(expected) for each in given)
+    if bug("compares-common-length"):
+        pairs = (zip(expected, each.encode(), strict=False) for each in given)
+        return any(all(a == b for a, b in pair) for pair in pairs)
     return any(hmac.compare_digest(expected, each.encode()) for each in given)
 
 
