@@ -225,9 +225,9 @@ def _of_only_order(change: Change) -> Change:
     return lambda steps, at: None if any(step.order for step in steps) else change(steps, at)
 
 
-def _order_again(steps: Steps, _: int) -> Steps:
+def _order_again(manner: Manner, place: int, steps: Steps, _: int) -> Steps:
     start, *others = (replace(step, order=1) for step in steps)
-    return (*steps, replace(start, manner=Manner.SAME_CUSTOMER), *others)
+    return (*steps[:place], replace(start, manner=manner), *steps[place:], *others)
 
 
 def _two_orders(steps: Steps, index: int) -> Steps:
@@ -242,6 +242,8 @@ def _many_orders(_: Steps, __: int) -> Steps:
     return tuple(HistoryStep(a, order=n) for n in range(MANY_ORDERS) for a in actions)
 
 
+_SECOND = _of_only_order(partial(_order_again, Manner.SAME_CUSTOMER, MANY_STEPS))
+_SECOND_EARLY = _of_only_order(partial(_order_again, Manner.OPEN_ORDER, 1))
 _AGAIN_EARLY = _before(StepAction.AGAIN, Manner.SECOND_TAB, payment=1)
 _TAMPERED = _before(StepAction.START, Manner.TAMPERED, order=1)
 _AT_RETURN = partial(_with_completed, Manner.WITH_RETURN)
@@ -268,7 +270,8 @@ _CHANGED = "the customer changes the order before paying"
 _MANY = f"{MANY_ORDERS} orders are paid, all webhooks are lost, and the job runs"
 
 ANOMALY_KINDS = (
-    _payer("second-order", Manner.SAME_CUSTOMER, _START, _of_only_order(_order_again)),
+    _payer("second-order", Manner.SAME_CUSTOMER, _START, _SECOND),
+    _payer("two-open-orders", Manner.OPEN_ORDER, _START, _SECOND_EARLY),
     _payer("two-orders", Manner.TWO_CUSTOMERS, _START, _of_only_order(_two_orders), has.NAMED),
     _payer("two-tabs", "the customer pays in two tabs", _SUBMIT, _AGAIN_EARLY, has.AGAIN),
     _payer("changed-order", _CHANGED, _SUBMIT, _before(StepAction.BETWEEN), has.BETWEEN),

@@ -42,7 +42,7 @@ class OrderStarts(Struct):
         match step.manner:
             case Manner.TWO_CUSTOMERS:
                 return await self._start_two()
-            case Manner.SAME_CUSTOMER | Manner.TAMPERED:
+            case Manner.SAME_CUSTOMER | Manner.OPEN_ORDER | Manner.TAMPERED:
                 return await self._start_another(step.manner)
             case Manner.USUAL:
                 order, result = await self.start_order(Browser())

@@ -96,6 +96,7 @@ class Manner(StrEnum):
     THREE_DAYS = "three days pass"
     NIGHT = "it is 22:30 UTC, half past one of the next day in Addis Ababa"
     SAME_CUSTOMER = "the same customer starts a second, equal order"
+    OPEN_ORDER = "the same customer starts a second, equal order before paying the first"
     TWO_CUSTOMERS = "another customer starts an order at the same moment"
     TAMPERED = "a dishonest customer changes the request"
     SECOND_TAB = "the customer opens the payment once more in a second tab: {again}"

@@ -48,6 +48,7 @@ ADVICE: Mapping[str, tuple[str, ...]] = {
         "The effect follows each event, and not the change of the order.",
         "Do it only if this changes a row:"
         " `UPDATE orders SET mailed = 1 WHERE id = ? AND mailed = 0`.",
+        "For a customer: `INSERT INTO vouchers (customer) VALUES (?) ON CONFLICT DO NOTHING`.",
     ),
     "payment-shared": (
         "Two orders have one idempotency key, or the payment of a customer is used again.",

@@ -103,7 +103,7 @@ LOSSES: dict[str, Callable[["Hand"], bool]] = {
     "never-acknowledged": lambda hand: not 200 <= hand.last_status < 300,
     "request-failed": lambda hand: hand.last_status >= 500,
     "wrong-amount": lambda hand: hand.is_paid and hand.money < max(PRICE, hand.state["price"]),
-    "done-twice": lambda hand: len(hand.state["mails"]) > 1,
+    "done-twice": lambda hand: len(hand.state["mails"]) > 1 or hand.state["gifts"] > 1,
     "account-wrong": lambda hand: hand.state["credited"] != hand.money,
     "payment-shared": lambda hand: len({o["payments"][0] for o in hand.orders}) < len(hand.orders),
     "cannot-pay-again": lambda hand: not hand.charges,

@@ -151,6 +151,14 @@ SEVERAL = [
     ),
     (
         "paid",
+        ["two-open-orders"],
+        [
+            *("start 0.0", "start open order 1.0"),
+            *(f"{word} {order}.0" for order in (0, 1) for word in (*BASE[1:], "return")),
+        ],
+    ),
+    (
+        "paid",
         ["two-orders"],
         [
             "start two customers 0.0",

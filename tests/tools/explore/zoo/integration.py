@@ -98,7 +98,7 @@ def _money(document: dict[str, Any], url: str, shop: Shop) -> dict[str, Any]:
     }
     accounts["wallet"]["unit"] = "birr"
     found = {name: account for name, account in accounts.items() if name in shop.ways}
-    declared = {"amount": {"path": "$.price"}, "once": ["$.mails"]}
+    declared = {"amount": {"path": "$.price"}, "once": ["$.mails", "$.gifts"]}
     return {
         "start": start | {"values": {"customer": "$.customer"}},
         "state": document["state"] | (declared if found else {}),

@@ -63,6 +63,9 @@ def start(body: Json, customer: str) -> Json:
         number = len(orders) + 1
         order = {**NEW, "id": f"m{number}", "customer": customer or f"c{number}", "payments": {}}
         order |= {"mails": [], "log": [], "price": PRICE, "credited": 0}
+        others = [each for each in orders.values() if each["customer"] == order["customer"]]
+        paid = [each for each in others if each["status"] == "paid"]
+        order |= {"is_first": not (paid if bug("gift-twice") else others), "is_second": bool(paid)}
         orders[order["id"]] = order
     if bug("trusts-price"):
         order["price"] = body["price"]
@@ -127,8 +130,7 @@ def effect(order: Json, payment: str, status: str) -> None:
     if status == "completed":
         if order["status"] == "paid" or (price != order["price"] and not is_price_unknown()):
             return
-        others = [o for o in orders.values() if o["customer"] == order["customer"]]
-        if bug("takes-for-duplicate") and any(o["status"] == "paid" for o in others):
+        if bug("takes-for-duplicate") and order["is_second"]:
             return
         order["status"] = "paid"
         order["shipments"] += 1
@@ -150,6 +152,12 @@ def effect(order: Json, payment: str, status: str) -> None:
 
 def is_price_unknown() -> bool:
     return shop.BUG in ("forgets-delivery", "keeps-old-payment")
+
+
+def gifts(customer: str) -> int:
+    """How many gifts a customer has got; only the first order of a customer has one."""
+    paid = [each for each in orders.values() if each["status"] == "paid" and each["is_first"]]
+    return sum(each["customer"] == customer for each in paid)
 
 
 def webhook(headers: object, body: bytes) -> None:
@@ -206,8 +214,9 @@ class Handler(shop.Handler, BaseHTTPRequestHandler):
         elif place == "stock":
             self.answer(200, {"left": STOCK - len(sold)})
         elif name in orders:
-            hidden = ("payments", "paid_with", "known")
-            self.answer(200, {k: v for k, v in orders[name].items() if k not in hidden})
+            hidden = ("payments", "paid_with", "known", "is_first", "is_second")
+            shown = {k: v for k, v in orders[name].items() if k not in hidden}
+            self.answer(200, shown | {"gifts": gifts(orders[name]["customer"])})
         else:
             self.answer(200 if place in ("health", "cancel", "") else 404, {})
 
