@@ -1,14 +1,12 @@
 """The calls on events, and the stream of what happens in an account and mode."""
 
-from collections.abc import AsyncIterator, Callable
-from functools import partial
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 import msgspec
 from msgspec import Struct
 from starlette.responses import Response, StreamingResponse
 
-from emulator import __version__
 from emulator.domain import errors
 from emulator.server.api.document import PaymentEvent
 from emulator.server.control import types
@@ -74,25 +72,19 @@ EVENT_OPERATIONS = (
     f" {', '.join(f'`{kind}`' for kind in KINDS)}. A message `payments` has the `count` of new"
     f" events and the newest {MAX_EVENTS_PER_MESSAGE} of them, newest first. Messages about the"
     " same changes have the same `id`. There is at most one message of each type in"
-    f" {MIN_INTERVAL_MS} ms. The stream ends for a client that does not read it, and when the"
-    " account is deleted.",
+    f" {MIN_INTERVAL_MS} ms. The stream ends when the account is deleted.",
 )
 async def stream(call: Call, query: StreamQuery) -> Response:
     """Stream what happens."""
-    activity = call.engine.activity
-    messages = await activity.listen(call.owner, query.payment)
-    revision = partial(activity.revision, call.owner)
-    return StreamingResponse(_encoded(messages, revision), media_type=_EVENT_STREAM)
+    messages = await call.engine.activity.listen(call.owner, query.payment)
+    return StreamingResponse(_encoded(messages), media_type=_EVENT_STREAM)
 
 
-async def _encoded(
-    messages: AsyncIterator[StreamMessage], revision: Callable[[], str]
-) -> AsyncIterator[str]:
-    """`revision` is called when the messages include all later changes."""
-    hello = msgspec.json.encode({"version": __version__}).decode()
-    yield f"retry: {_RETRY_MS}\nevent: hello\ndata: {hello}\nid: {revision()}\n\n"
+async def _encoded(messages: AsyncIterator[StreamMessage]) -> AsyncIterator[str]:
+    retry = f"retry: {_RETRY_MS}\n"
     async for message in messages:
-        yield f"id: {message.at_ms}\nevent: {message.kind}\ndata: {message.data}\n\n"
+        yield f"{retry}event: {message.kind}\ndata: {message.data}\nid: {message.id}\n\n"
+        retry = ""
 
 
 STREAM = Resource(
