@@ -214,7 +214,6 @@ _ENDPOINT_ROWS = RowMapper(
     encode={"events": ",".join, "form": _form_text},
 )
 _ENDPOINT_COLUMNS = _ENDPOINT_ROWS.columns
-_ALL_ENDPOINTS = f"SELECT {_ENDPOINT_COLUMNS} FROM endpoints WHERE is_deleted = 0 ORDER BY position"
 _ENDPOINTS_OF_OWNER = (
     f"SELECT {_ENDPOINT_COLUMNS} FROM endpoints WHERE is_deleted = 0 AND position BETWEEN ? AND ?"
     " ORDER BY position"
@@ -227,16 +226,10 @@ _UPDATE_ENDPOINT = (
 _MARK_ENDPOINT_DELETED = "UPDATE endpoints SET is_deleted = 1 WHERE position = ?"
 
 
-def all_endpoints(tx: Transaction) -> list[RegisteredEndpoint]:
-    """The endpoints of all owners, in the order of creation."""
-    return [_ENDPOINT_ROWS.value(row) for row in tx.execute(_ALL_ENDPOINTS)]
-
-
-def endpoints_of(tx: Transaction, owner: int) -> list[RegisteredEndpoint]:
-    """The endpoints of one owner, in the order of creation."""
-    return [
-        _ENDPOINT_ROWS.value(row) for row in tx.execute(_ENDPOINTS_OF_OWNER, positions_of(owner))
-    ]
+def endpoints_of(tx: Transaction, owner: int) -> dict[int, RegisteredEndpoint]:
+    """The endpoints of an owner by position, in the order of creation."""
+    rows = tx.execute(_ENDPOINTS_OF_OWNER, positions_of(owner))
+    return {endpoint.position: endpoint for endpoint in map(_ENDPOINT_ROWS.value, rows)}
 
 
 def endpoint_identities(tx: Transaction, owner: int) -> dict[int, tuple[str, WebhookForm]]:

@@ -233,10 +233,15 @@ def renew(tx: Transaction, payment: Payment) -> None:
     tx.execute(_RENEW, values)
 
 
+def of_any_owner(tx: Transaction, payment_id: str) -> Payment | None:
+    """A payment by its id alone."""
+    row = tx.execute(_BY_ID, (payment_id,)).fetchone()
+    return None if row is None else PAYMENT_ROWS.value(row)
+
+
 def find(tx: Transaction, owner: int, payment_id: str) -> Payment:
     """An owner's payment. Raises UnknownPayment, the same for a payment of another owner."""
-    row = tx.execute(_BY_ID, (payment_id,)).fetchone()
-    payment = None if row is None else PAYMENT_ROWS.value(row)
+    payment = of_any_owner(tx, payment_id)
     if payment is None or payment.position >> ORDINAL_BITS != owner:
         mode = [*Mode][owner & 1]
         hint = f" This is {mode} mode; a payment is in the mode of the key that created it."

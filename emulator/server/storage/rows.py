@@ -1,12 +1,11 @@
 """Maps rows to named tuples by name: a statement selects the fields of the type as columns."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 Value = TypeVar("Value", bound=NamedTuple)
-OtherValue = TypeVar("OtherValue", bound=NamedTuple)
 Convert = Callable[[Any], Any]
 
 
@@ -63,10 +62,3 @@ class RowMapper(Generic[Value]):
 
     def _converted(self, values: Iterable[Any]) -> Value:
         return msgspec.convert(values, self._kind, strict=False)
-
-
-def joined(
-    row: Sequence[Any], first: RowMapper[Value], second: RowMapper[OtherValue]
-) -> tuple[Value, OtherValue]:
-    """The values of a row that has the columns of one type, then the columns of another."""
-    return first.value(row[: first.width]), second.value(row[first.width :])

@@ -3,10 +3,6 @@
 from emulator.domain.instants import Instant
 from emulator.server.storage.batch import Transaction, positions_of_account
 
-_ACCOUNTS = (
-    "SELECT account FROM scenarios UNION SELECT account FROM scenario_switches"
-    " UNION SELECT account FROM faults"
-)
 _SOURCES = "SELECT name, source FROM scenarios WHERE account = ? ORDER BY number DESC"
 _PUT = (
     "INSERT OR REPLACE INTO scenarios (account, name, number, source) VALUES (?1, ?2,"
@@ -42,11 +38,6 @@ _COUNT_REQUEST = (
 )
 _RESET_USES = "DELETE FROM rule_uses WHERE account = ? AND scenario = ?"
 _RESET_COUNTS = "DELETE FROM request_counts WHERE owner IN (?1 * 2, ?1 * 2 + 1) AND scenario = ?2"
-
-
-def accounts(tx: Transaction) -> list[int]:
-    """The numbers of the accounts that have scenarios, switches or faults of their own."""
-    return [account for (account,) in tx.execute(_ACCOUNTS)]
 
 
 def sources(tx: Transaction, account: int) -> list[tuple[str, str]]:

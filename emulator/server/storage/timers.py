@@ -15,16 +15,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from emulator.domain.instants import Instant
-from emulator.domain.payment import Payment, Status
 from emulator.domain.transitions import Change, DueKey, DueTimer, Timer, TimerKind
 from emulator.server.storage.batch import Transaction
-from emulator.server.storage.payments import (
-    PAYMENT_ROWS,
-    REASONS,
-    STATUS_WORDS,
-    STATUSES,
-)
-from emulator.server.storage.rows import RowMapper, joined
+from emulator.server.storage.payments import PAYMENT_ROWS, REASONS, STATUS_WORDS, STATUSES
+from emulator.server.storage.rows import RowMapper
 
 KINDS = {kind.value: kind for kind in TimerKind}
 
@@ -87,13 +81,6 @@ _OF_PAYMENT = (
     " ORDER BY 1, 2"
 )
 
-# A row for each step, or one without. One statement, because every page executes it.
-_WITH_PAYMENT = (
-    f"SELECT {_PAYMENT}, {_COLUMNS}, expiry_timer FROM payments"
-    " LEFT JOIN timers INDEXED BY timers_by_payment ON timers.payment = payments.position"
-    " WHERE id = ? ORDER BY due_at, sequence"
-)
-
 
 @lru_cache(maxsize=256)
 def _change(status: str, reason: str | None, unusual: int) -> Change:
@@ -121,8 +108,10 @@ def due(tx: Transaction, account: int, *, until: DueKey, limit: int) -> list[Due
     steps = tx.execute(_DUE, (account, *until, limit)).fetchall()
     if steps:
         rows = sorted([*rows, *steps])[:limit]
-    pairs = (joined(row, _ROWS, PAYMENT_ROWS) for row in rows)
-    return [DueTimer(row.timer, payment) for row, payment in pairs]
+    width = _ROWS.width
+    return [
+        DueTimer(_ROWS.value(row[:width]).timer, PAYMENT_ROWS.value(row[width:])) for row in rows
+    ]
 
 
 def next_due_at(tx: Transaction, account: int) -> Instant | None:
@@ -142,22 +131,6 @@ def next_of_account(tx: Transaction, account: int) -> tuple[Timer, str] | None:
 def of_payment(tx: Transaction, payment: int) -> list[Timer]:
     """The timers of the payment at a position, in order."""
     return [_ROWS.value(row).timer for row in tx.execute(_OF_PAYMENT, (payment,))]
-
-
-def with_payment(tx: Transaction, payment_id: str) -> tuple[Payment, list[Timer]] | None:
-    """A payment by its id alone, because the customer has no key, with its timers."""
-    rows = tx.execute(_WITH_PAYMENT, (payment_id,)).fetchall()
-    if not rows:
-        return None
-    joins = [(*joined(row, PAYMENT_ROWS, _ROWS), sequence) for *row, sequence in rows]
-    # Without a step, its columns are NULL.
-    scheduled = [step.timer for _, step, _ in joins if step.sequence]
-    payment, _, sequence = joins[0]
-    if payment.status is Status.PENDING:
-        change = _change("expired", None, 0)
-        expiry = Timer(payment.expires_at, sequence, payment.position, TimerKind.EXPIRY, change)
-        scheduled.insert(0, expiry)
-    return payment, scheduled
 
 
 def delete_through(tx: Transaction, account: int, last: Timer) -> None:

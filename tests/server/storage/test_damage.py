@@ -196,7 +196,6 @@ async def test_only_an_error_of_rows_in_a_file_is_damage(is_file: bool, tmp_path
     ("statement", "reason"),
     [
         ("UPDATE endpoints SET profile = 'eager'", "ValidationError("),
-        ("UPDATE endpoints SET position = 77", "the endpoint we_"),
         ("UPDATE accounts SET name = CAST(x'ff' AS TEXT)", "Could not decode to UTF-8 column"),
         ("UPDATE accounts SET rate_thousandths = -1", "ValidationError("),
         ("DELETE FROM accounts WHERE number = 1", "ValueError('the first account has the number"),

@@ -23,15 +23,9 @@ from emulator.domain.instants import ClockKind, ClockSpec
 from emulator.domain.message_text import copied_ends
 from emulator.domain.user_error import UserError
 from emulator.server.engine.payments.scheduler import EngineContext, EngineService
-from emulator.server.engine.state.account import (
-    NEVER,
-    START_OF_ACCOUNT,
-    Account,
-    Owner,
-    variants_of,
-)
-from emulator.server.engine.state.rules import Library, stored_overrides
-from emulator.server.storage import accounts, events, scenarios, timers
+from emulator.server.engine.state.account import START_OF_ACCOUNT, Account, Owner, variants_of
+from emulator.server.engine.state.rules import Library
+from emulator.server.storage import accounts, events, scenarios
 from emulator.server.storage.accounts import AccountRow
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import writes
@@ -211,25 +205,17 @@ class AccountRegistry(EngineService):
                 "another account of the database already has the key of the first account"
             ) from None
         self._last_number = rows[-1].number
-        with_overrides = set(scenarios.accounts(tx))
-        loaded = [self._account_of(row) for row in rows]
-        for account in loaded:
-            self._load(tx, account, has_overrides=account.number in with_overrides)
-        return loaded
+        return [self._loaded(tx, row) for row in rows]
 
-    @staticmethod
-    def _load(tx: Transaction, account: Account, *, has_overrides: bool) -> None:
-        account.payment_scenarios = scenarios.applied(tx, account.number)
-        account.scenario_starts = scenarios.starts(tx, account.number)
-        if has_overrides:
-            overrides = stored_overrides(tx, account.number)
-            account.rules = account.rules.with_overrides(overrides)
-        account.due_at = timers.next_due_at(tx, account.number) or NEVER
+    def _loaded(self, tx: Transaction, row: AccountRow) -> Account:
+        account = self._account_of(row)
+        account.load(tx)
         latest = (events.newest(tx, owner.number, 1) for owner in account.owners)
         latest_at = max((event.at for found in latest for event in found), default=0)
         if account.clock.now() < latest_at:
             # The system clock was set back while the program was not running.
             account.clock.flow_from(latest_at)
+        return account
 
     def _insert(
         self,
@@ -283,11 +269,6 @@ class AccountRegistry(EngineService):
             Owner(account, Mode.TEST, stream=row.test_stream, config=self._config),
             Owner(account, Mode.LIVE, stream=row.live_stream, config=self._config),
         )
-        for owner in account.owners:
-            # Requests are counted from the start of the program: without a seed, their ids are
-            # of a new stream at each start, so that none is used twice.
-            key = row.profile.key(owner.mode)
-            owner.request_stream = ids.stream_key(row.seed, owner.mode, key, "requests")
         return account
 
     @writes()

@@ -8,10 +8,9 @@ from emulator.clock import AccountClock
 from emulator.domain.accounts import BucketState
 from emulator.domain.errors import TooManySnapshots, UnknownSnapshot
 from emulator.server.engine.payments.scheduler import EngineService
-from emulator.server.engine.state.account import NEVER, Account, Advance, Owner
+from emulator.server.engine.state.account import Account, Advance, Owner
 from emulator.server.engine.state.journal import Journal
-from emulator.server.engine.state.rules import stored_overrides
-from emulator.server.storage import accounts, scenarios, timers
+from emulator.server.storage import accounts
 from emulator.server.storage.accounts import Rows, Snapshot
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import reads, writes
@@ -145,7 +144,7 @@ class Snapshots(EngineService):
         restored.clock = AccountClock(self._wall, frozen_at=at, rate_thousandths=rate)
         if not snapshot.is_frozen:
             restored.clock.flow_from(at)
-        restored.due_at = timers.next_due_at(tx, account.number) or NEVER
+        restored.load(tx)
         restored.advance = Advance()
         restored.generation = account.generation + 1
         for owner, counts in zip(restored.owners, state.counts, strict=True):
@@ -153,12 +152,6 @@ class Snapshots(EngineService):
             owner.requests = counts.requests
             owner.reads = dict(counts.reads)
             owner.bucket = owner.bucket and owner.bucket.like(counts.bucket)
-            owner.endpoints = {
-                endpoint.position: endpoint for endpoint in accounts.endpoints_of(tx, owner.number)
-            }
-        restored.payment_scenarios = scenarios.applied(tx, account.number)
-        restored.scenario_starts = scenarios.starts(tx, account.number)
-        restored.rules = account.rules.with_overrides(stored_overrides(tx, account.number))
         # They are empty if an earlier process has saved the snapshot.
         journals = account.snapshot_journals.get(snapshot.name) or (Journal(), Journal())
         for owner, journal in zip(restored.owners, journals, strict=True):

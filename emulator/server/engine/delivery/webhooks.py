@@ -27,12 +27,7 @@ from emulator.server.engine.delivery.outbox import Outbox
 from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.context import StateContext, StateService
 from emulator.server.storage import accounts, deliveries
-from emulator.server.storage.batch import (
-    LAST_ORDINAL,
-    ORDINAL_BITS,
-    DamagedDatabase,
-    Transaction,
-)
+from emulator.server.storage.batch import LAST_ORDINAL, Transaction
 from emulator.server.storage.database import writes
 
 
@@ -212,17 +207,7 @@ class Webhooks(StateService):
         self._dispatching: asyncio.Task[None] | None = None
 
     async def open(self, opened: Iterable[Account], first: Account) -> None:
-        """Load the endpoints of the database, create the configured one if it is missing, and send.
-
-        Raises DamagedDatabase.
-        """
-        owners = {owner.number: owner for account in opened for owner in account.owners}
-        stored = await self._database.read(accounts.all_endpoints)
-        for endpoint in stored:
-            owner = owners.get(endpoint.position >> ORDINAL_BITS)
-            if owner is None:
-                raise DamagedDatabase(f"the endpoint {endpoint.id} has no account")
-            owner.endpoints = {**owner.endpoints, endpoint.position: endpoint}
+        """Create the configured endpoint if it is missing, and send."""
         url, secret = self._settings.webhook_url, self._settings.webhook_secret
         if url is not None:
             self._initial_endpoints = await self.endpoints.ensure(first, url, secret)

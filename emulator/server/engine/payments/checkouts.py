@@ -17,7 +17,7 @@ from emulator.server.engine.payments.scheduler import EngineContext, EngineServi
 from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.journal import Departure
 from emulator.server.engine.state.rule_choice import may_have_checkout_rules, numbers
-from emulator.server.storage import deliveries, events, timers
+from emulator.server.storage import deliveries, events, payments, timers
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction
 from emulator.server.storage.database import reads
 
@@ -80,15 +80,15 @@ class Checkouts(EngineService):
     @reads()
     def _open(self, tx: Transaction, token: str, payment_id: str) -> Checkout | Account:
         """The checkout, or its account if timers have to be fired there first."""
-        row = timers.with_payment(tx, payment_id)
-        if row is None:
+        payment = payments.of_any_owner(tx, payment_id)
+        if payment is None:
             raise UnknownCheckout
-        payment, scheduled = row
         owner = self.owner_of(payment)
         account = owner.account
         now = account.clock.now()
         if account.due_at <= now:
             return account
+        scheduled = timers.of_payment(tx, payment.position)
         rate, ahead = account.clock.pace
         due_at = scheduled[0].due_at if scheduled else None
         last: object = payment.reason

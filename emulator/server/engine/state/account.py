@@ -18,9 +18,9 @@ from emulator.domain.variants import EventVariants, Variants
 from emulator.domain.webhooks import RegisteredEndpoint, WebhookForm
 from emulator.scenarios.values import Scenario
 from emulator.server.engine.state.journal import Journal
-from emulator.server.engine.state.rules import Rules
+from emulator.server.engine.state.rules import Rules, stored_overrides
 from emulator.server.engine.state.wire import event_json
-from emulator.server.storage import accounts, deliveries
+from emulator.server.storage import accounts, deliveries, scenarios, timers
 from emulator.server.storage.batch import LAST_ORDINAL, Transaction
 from emulator.settings import Settings
 
@@ -151,6 +151,16 @@ class Account(msgspec.Struct, eq=False, kw_only=True):
         if self.is_closed:
             raise InvalidApiKey("The account of this key has just been deleted.")
 
+    def load(self, tx: Transaction) -> None:
+        """Read what memory has of the account's rows, all but its clock."""
+        self.payment_scenarios = scenarios.applied(tx, self.number)
+        self.scenario_starts = scenarios.starts(tx, self.number)
+        self.rules = self.rules.with_overrides(stored_overrides(tx, self.number))
+        due_at = timers.next_due_at(tx, self.number)
+        self.due_at = NEVER if due_at is None else due_at
+        for owner in self.owners:
+            owner.endpoints = accounts.endpoints_of(tx, owner.number)
+
     def copy(self) -> "Account":
         """An object with the same state; its owners refer to the original."""
         other = copy(self)
@@ -236,7 +246,10 @@ class Owner:
         self.mode = mode
         self.number = account.number * 2 + (mode is Mode.LIVE)
         self.stream = stream
-        self.request_stream = stream
+        # Requests are counted from the start of the program: without a seed, their ids are
+        # of a new stream at each start, so that none is used twice.
+        key = account.profile.key(mode)
+        self.request_stream = ids.stream_key(account.seed, mode, key, "requests")
         limit = config.settings.rate_limit
         self.bucket = None if limit is None else TokenBucket(limit)
         self.requests = 0

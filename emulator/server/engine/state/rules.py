@@ -125,7 +125,9 @@ class Rules:
         self.overrides = overrides or AccountOverrides()
 
     def with_overrides(self, overrides: AccountOverrides) -> "Rules":
-        return Rules(self._library, overrides)
+        """The rules with these overrides; accounts without overrides share one value."""
+        is_initial = overrides == AccountOverrides()
+        return self._library.initial_rules if is_initial else Rules(self._library, overrides)
 
     @cached_property
     def listed(self) -> tuple[Listed, ...]:
