@@ -15,6 +15,7 @@ from emulator.scenarios.values import (
     AmountRange,
     CheckoutRule,
     ExpiryRule,
+    FaultRule,
     OutcomeRule,
     RuleSection,
     Scenario,
@@ -65,11 +66,11 @@ class Past(Struct, frozen=True):
 # The customer answers.
 DEFAULT_OUTCOME = Handset()
 
-R = TypeVar("R", OutcomeRule, ExpiryRule, CheckoutRule, WebhookRule)
+R = TypeVar("R", OutcomeRule, ExpiryRule, CheckoutRule, FaultRule, WebhookRule)
 
 
-class Chosen(Struct, Generic[R], frozen=True, kw_only=True):
-    """The rule that applies, and its place."""
+class PlacedRule(Struct, Generic[R], frozen=True, kw_only=True):
+    """A rule and its place."""
 
     rule: R
     key: RuleKey
@@ -78,6 +79,17 @@ class Chosen(Struct, Generic[R], frozen=True, kw_only=True):
     def counts(self) -> bool:
         """Whether to count the use."""
         return self.rule.times is not None
+
+    def is_current(self, elapsed_ms: Callable[[str], int]) -> bool:
+        """Whether the time of the rule has come, and is not over."""
+        when = self.rule.when
+        if isinstance(when, WebhookWhen) or not when.is_timed:
+            return True
+        return when.contains(elapsed_ms(self.key.scenario))
+
+    def is_left(self, uses: Callable[[RuleKey], int]) -> bool:
+        """Whether the rule has a use left."""
+        return self.rule.times is None or uses(self.key) < self.rule.times
 
 
 def matches(when: When, facts: PaymentFacts) -> bool:
@@ -94,7 +106,7 @@ def matches(when: When, facts: PaymentFacts) -> bool:
 
 def choose_outcome(
     scenarios: Iterable[Scenario], facts: PaymentFacts, past: Past
-) -> Chosen[OutcomeRule] | None:
+) -> PlacedRule[OutcomeRule] | None:
     """What happens after the submit. `scenarios` are those in force, the strongest first.
 
     None leaves it to DEFAULT_OUTCOME.
@@ -132,14 +144,14 @@ def choose_payer(
 
 def choose_expiry(
     scenarios: Iterable[Scenario], facts: PaymentFacts, past: Past
-) -> Chosen[ExpiryRule] | None:
+) -> PlacedRule[ExpiryRule] | None:
     """How long a new checkout stays open; None leaves it to `expires_in`."""
     return _first(scenarios, RuleSection.EXPIRY, lambda rule: matches(rule.when, facts), past)
 
 
 def choose_checkout(
     scenarios: Iterable[Scenario], facts: PaymentFacts, setting: str, past: Past
-) -> Chosen[CheckoutRule] | None:
+) -> PlacedRule[CheckoutRule] | None:
     """What the page does, by the first rule with this setting: a field of CheckoutEffect."""
 
     def applies(rule: CheckoutRule) -> bool:
@@ -150,7 +162,7 @@ def choose_checkout(
 
 def choose_webhook(
     scenarios: Iterable[Scenario], *, mode: Mode, event: str, past: Past
-) -> Chosen[WebhookRule] | None:
+) -> PlacedRule[WebhookRule] | None:
     """The fault of the deliveries of an event of this type, if a rule matches."""
     return _first(
         scenarios,
@@ -162,27 +174,17 @@ def choose_webhook(
 
 def _first(
     scenarios: Iterable[Scenario], section: RuleSection, applies: Callable[[R], bool], past: Past
-) -> Chosen[R] | None:
+) -> PlacedRule[R] | None:
     """The first rule of a section that applies and is still active."""
     for scenario in scenarios:
         rules: tuple[R, ...] = getattr(scenario, section)
         for index, rule in enumerate(rules):
             if applies(rule):
                 key = RuleKey(scenario=scenario.name, section=section, place=index)
-                if _is_active(rule, key, past):
-                    return Chosen(rule=rule, key=key)
+                placed = PlacedRule(rule=rule, key=key)
+                if placed.is_current(past.elapsed_ms) and placed.is_left(past.uses):
+                    return placed
     return None
-
-
-def _is_active(rule: R, key: RuleKey, past: Past) -> bool:
-    when = rule.when
-    if (
-        not isinstance(when, WebhookWhen)
-        and when.is_timed
-        and not when.contains(past.elapsed_ms(key.scenario))
-    ):
-        return False
-    return rule.times is None or past.uses(key) < rule.times
 
 
 def _matches_method(method: str | None, facts: PaymentFacts) -> bool:

@@ -14,9 +14,9 @@ from emulator.domain.accounts import Mode
 from emulator.domain.effects import Handset, Scripted, Step
 from emulator.domain.payment import Status
 from emulator.scenarios.rules import (
-    Chosen,
     Past,
     PaymentFacts,
+    PlacedRule,
     RuleKey,
     choose_expiry,
     choose_outcome,
@@ -82,7 +82,7 @@ def fail_if_timed(scenario: str) -> int:
 
 def choose(
     section: RuleSection, files: Sequence[Sequence[Any]], uses: Callable[[RuleKey], int]
-) -> Chosen[Any] | None:
+) -> PlacedRule[Any] | None:
     """The rule that is chosen from files with these rules in one section, the strongest first."""
     scenarios = [
         Scenario(name=f"s{index}", **{section.value: tuple(rules)})

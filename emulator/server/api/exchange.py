@@ -23,7 +23,7 @@ from emulator.server.engine.state.journal import (
     MAX_HEADER_BYTES,
     JournalEntry,
 )
-from emulator.server.engine.state.rules import FaultCandidate
+from emulator.server.engine.state.rules import PlacedFault
 from emulator.server.storage.database import DatabaseLost
 
 Header = tuple[bytes, bytes]
@@ -143,7 +143,7 @@ class Exchange(msgspec.Struct, eq=False):
     warnings: list[RequestWarning] = []
     variants: tuple[str, ...] = ()
     is_replay: bool = False
-    fault: FaultCandidate | None = None
+    fault: PlacedFault | None = None
     cut: Cut | None = None
     instead_of: int | None = None
     is_of_gateway: bool = False

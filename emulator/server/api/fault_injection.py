@@ -10,7 +10,7 @@ from emulator.server.api.errors import INTERNAL_ERROR_BODY, error_object
 from emulator.server.api.exchange import EXCHANGE, JSON, Exchange, Header, Reply, refused
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.state.account import OWNER_OF_REQUEST, Owner
-from emulator.server.engine.state.rules import FaultCandidate
+from emulator.server.engine.state.rules import PlacedFault
 
 _INTERNAL_ERROR = 500
 _TOO_MANY_REQUESTS = 429
@@ -59,7 +59,7 @@ class FaultLayer:
             await self._fail_before(chosen, scope, receive, send)
 
     async def _fail_before(
-        self, chosen: FaultCandidate, scope: Scope, receive: Receive, send: Send
+        self, chosen: PlacedFault, scope: Scope, receive: Receive, send: Send
     ) -> None:
         exchange: Exchange = scope[EXCHANGE]
         effect = chosen.rule.then.effect
@@ -78,7 +78,7 @@ class FaultLayer:
             await self._app(scope, receive, send)
 
     async def _fail_after(
-        self, chosen: FaultCandidate, scope: Scope, receive: Receive, send: Send
+        self, chosen: PlacedFault, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Apply the fault to the response of a call; a call that is refused has no fault."""
         exchange: Exchange = scope[EXCHANGE]

@@ -19,7 +19,7 @@ from emulator.server.control.calls import Call, query_of
 from emulator.server.control.resources import Kind, operation, shown
 from emulator.server.engine.state import journal
 from emulator.server.engine.state.account import Owner
-from emulator.server.engine.state.rules import FaultCandidate
+from emulator.server.engine.state.rules import PlacedFault
 from emulator.server.openapi.declarations import JsonObject, Resource, doc, refers_to
 
 STATUS_PATTERN = re.compile(r"[1-5](?:[0-9]{2}|xx)", re.ASCII)
@@ -266,9 +266,10 @@ def _error(body: bytes) -> LoggedError:
     return msgspec.json.decode(body, type=dict[str, LoggedError])["error"]
 
 
-def _fault(fault: FaultCandidate, instead_of: int | None) -> StruckFault:
+def _fault(fault: PlacedFault, instead_of: int | None) -> StruckFault:
     rule = fault_rule_json(fault.rule)
-    return StruckFault(source=fault.source, rule=fault.index, **rule, instead_of=instead_of)
+    source, _, place = fault.key
+    return StruckFault(source=source, rule=place, **rule, instead_of=instead_of)
 
 
 def _text(raw: bytes) -> str:

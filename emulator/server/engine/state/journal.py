@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from emulator.domain.accounts import Mode, mask_key, mask_keys
 from emulator.domain.errors import UnknownRequest
 from emulator.domain.instants import Instant
-from emulator.server.engine.state.rules import FaultCandidate
+from emulator.server.engine.state.rules import PlacedFault
 
 MAX_ENTRIES = 10_000
 MAX_JOURNAL_BYTES = 8 * 1024 * 1024
@@ -55,7 +55,7 @@ class JournalEntry(Struct, frozen=True, gc=False):
     variants: tuple[str, ...]
     error: bytes
     is_replay: bool
-    fault: FaultCandidate | None
+    fault: PlacedFault | None
     instead_of: int | None
     duration_ms: float
     ended_ms: float

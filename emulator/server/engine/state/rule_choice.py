@@ -11,9 +11,9 @@ from emulator.domain.transitions import Change
 from emulator.domain.webhooks import DeliveryEffect
 from emulator.scenarios.rules import (
     DEFAULT_OUTCOME,
-    Chosen,
     Past,
     PaymentFacts,
+    PlacedRule,
     R,
     RuleKey,
     choose_checkout,
@@ -25,7 +25,7 @@ from emulator.scenarios.rules import (
 )
 from emulator.scenarios.values import Fault, Scenario
 from emulator.server.engine.state.account import Account, Owner
-from emulator.server.engine.state.rules import FaultCandidate
+from emulator.server.engine.state.rules import PlacedFault
 from emulator.server.storage import scenarios
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import Database, writes
@@ -138,7 +138,7 @@ def _past(tx: Transaction, owner: Owner, payment: Payment | None = None) -> Past
     )
 
 
-def _applied(tx: Transaction, owner: Owner, chosen: Chosen[R]) -> R:
+def _applied(tx: Transaction, owner: Owner, chosen: PlacedRule[R]) -> R:
     if chosen.counts:
         scenarios.count_use(tx, owner.account.number, chosen.key)
     return chosen.rule
@@ -150,7 +150,7 @@ class Faults:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def choose(self, owner: Owner, request: str) -> FaultCandidate | None:
+    async def choose(self, owner: Owner, request: str) -> PlacedFault | None:
         """The fault of a request, if one applies; the request is counted.
 
         `request` is a value of ApiRequest. The use of a fault that applies before the commit is
@@ -161,69 +161,51 @@ class Faults:
             for candidate in owner.account.rules.faults
             if candidate.rule.when.mode in (None, owner.mode)
             and candidate.rule.when.request in (None, request)
-            and _is_current(owner, candidate)
+            and candidate.is_current(owner.account.elapsed_ms)
         ]
-        if not any(each.rule.times is not None or each.rule.when.is_counted for each in candidates):
+        if not any(each.counts or each.rule.when.is_counted for each in candidates):
             return candidates[0] if candidates else None
         return await self._choose(owner, candidates)
 
     @writes()
     def _choose(
-        self, tx: Transaction, owner: Owner, candidates: Sequence[FaultCandidate]
-    ) -> FaultCandidate | None:
+        self, tx: Transaction, owner: Owner, candidates: Sequence[PlacedFault]
+    ) -> PlacedFault | None:
         owner.account.check_open()
         # Each rule counts all requests of its kind, even if a stronger rule applies to them:
         # the second request is the second for all rules.
         matching = [candidate for candidate in candidates if _matches(tx, owner, candidate)]
-        chosen = next((match for match in matching if _is_left(tx, owner, match)), None)
+        uses = _past(tx, owner).uses
+        chosen = next((match for match in matching if match.is_left(uses)), None)
         if chosen is not None and chosen.rule.then.effect.point is Point.BEFORE_COMMIT:
-            _use(tx, owner, chosen)
+            _applied(tx, owner, chosen)
         return chosen
 
-    async def spend(self, owner: Owner, chosen: FaultCandidate, *, generation: int) -> bool:
+    async def spend(self, owner: Owner, chosen: PlacedFault, *, generation: int) -> bool:
         """Count the use of a fault that applies after the commit; whether a use was left.
 
         None is left where the account was reset or restored since `generation`.
         """
-        if chosen.rule.times is None:
-            return True
-        return await self._spend(owner, chosen, generation)
+        return await self._spend(owner, chosen, generation) if chosen.counts else True
 
     @writes()
-    def _spend(
-        self, tx: Transaction, owner: Owner, chosen: FaultCandidate, generation: int
-    ) -> bool:
+    def _spend(self, tx: Transaction, owner: Owner, chosen: PlacedFault, generation: int) -> bool:
         account = owner.account
-        if account.is_closed or account.generation != generation or not _is_left(tx, owner, chosen):
+        is_outdated = account.is_closed or account.generation != generation
+        if is_outdated or not chosen.is_left(_past(tx, owner).uses):
             return False
-        _use(tx, owner, chosen)
+        _applied(tx, owner, chosen)
         return True
 
 
-def _is_current(owner: Owner, candidate: FaultCandidate) -> bool:
-    when = candidate.rule.when
-    return not when.is_timed or when.contains(owner.account.elapsed_ms(candidate.source))
-
-
-def _matches(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> bool:
+def _matches(tx: Transaction, owner: Owner, candidate: PlacedFault) -> bool:
     """Count the request for a rule; returns whether the rule applies to it."""
-    when = candidate.rule.when
+    when, (source, _, place) = candidate.rule.when, candidate.key
     if not when.is_counted:
         return True
-    count = scenarios.count_request(tx, owner.number, candidate.source, candidate.index)
+    count = scenarios.count_request(tx, owner.number, source, place)
     if when.nth is not None:
         return count == when.nth
     if when.every is not None:
         return count % when.every == 0
-    place = f"{candidate.source}/{candidate.index}"
-    return when.chance is None or ids.chance(owner.stream, place, count) < when.chance
-
-
-def _is_left(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> bool:
-    times = candidate.rule.times
-    return times is None or scenarios.use_count(tx, owner.account.number, candidate.key) < times
-
-
-def _use(tx: Transaction, owner: Owner, candidate: FaultCandidate) -> None:
-    if candidate.rule.times is not None:
-        scenarios.count_use(tx, owner.account.number, candidate.key)
+    return when.chance is None or ids.chance(owner.stream, f"{source}/{place}", count) < when.chance

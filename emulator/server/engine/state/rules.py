@@ -12,7 +12,7 @@ import msgspec.structs
 from emulator.domain.errors import UnknownScenario
 from emulator.domain.message_text import nearest_word_hint
 from emulator.scenarios.entries import ScenarioError
-from emulator.scenarios.rules import RuleKey
+from emulator.scenarios.rules import PlacedRule, RuleKey
 from emulator.scenarios.values import FaultRule, RuleSection, Scenario
 from emulator.server.storage import scenarios
 from emulator.server.storage.batch import Transaction
@@ -63,16 +63,11 @@ class AccountOverrides(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class FaultCandidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault rule and its place, by which its uses and requests are counted."""
+PlacedFault = PlacedRule[FaultRule]
 
-    source: str
-    index: int
-    rule: FaultRule
 
-    @property
-    def key(self) -> RuleKey:
-        return RuleKey(self.source, RuleSection.FAULTS, self.index)
+def _placed_fault(source: str, place: int, rule: FaultRule) -> PlacedFault:
+    return PlacedRule(rule=rule, key=RuleKey(source, RuleSection.FAULTS, place))
 
 
 LoadScenarios = Callable[[Literal["all", "on", "none"]], "tuple[tuple[Origin, Scenario], ...]"]
@@ -180,14 +175,11 @@ class Rules:
         return self._library.beyond_outcomes if self._is_initial else self.scenarios
 
     @cached_property
-    def faults(self) -> tuple[FaultCandidate, ...]:
+    def faults(self) -> tuple[PlacedFault, ...]:
         """The faults of requests, the strongest first."""
-        posted = [
-            FaultCandidate(source=fault.id, index=0, rule=fault.rule)
-            for fault in self.overrides.faults
-        ]
+        posted = [_placed_fault(fault.id, 0, fault.rule) for fault in self.overrides.faults]
         written = [
-            FaultCandidate(source=scenario.name, index=index, rule=rule)
+            _placed_fault(scenario.name, index, rule)
             for scenario in self._beyond_outcomes
             for index, rule in enumerate(scenario.faults)
         ]
