@@ -155,6 +155,7 @@ EVENTS = (
     EventKind("payment.refunded", "A completed payment was refunded.", Status.REFUNDED),
 )
 EVENT_TYPES = {kind.status: kind.type for kind in EVENTS if kind.status is not None}
+CREATION = EVENT_TYPES[Status.PENDING]
 STATUS_OF_EVENT = {event_type: status for status, event_type in EVENT_TYPES.items()}
 # In place of a type, where a payment is pending again, which is no event of the service.
 RETURN = "return"
@@ -187,7 +188,7 @@ class Event(NamedTuple):
 
     @property
     def is_creation(self) -> bool:
-        return self.type == EVENT_TYPES[Status.PENDING]
+        return self.type == CREATION
 
     @property
     def is_return(self) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 
 from emulator.domain.effects import RedirectMoment
 from emulator.domain.instants import Instant
-from emulator.domain.payment import EVENT_TYPES, Status
+from emulator.domain.payment import CREATION
 from emulator.domain.transitions import DueKey
 from emulator.domain.webhooks import (
     Attempt,
@@ -128,7 +128,7 @@ _NEWEST = (
     " AND (?3 IS NULL OR endpoint = ?3) AND (?4 IS NULL OR state = ?4)"
     " AND (?5 IS NULL OR event IS NOT NULL AND"
     " ?5 = coalesce((SELECT type FROM events WHERE position = deliveries.event),"
-    f" '{EVENT_TYPES[Status.PENDING]}'))"
+    f" '{CREATION}'))"
     " AND (NOT ?6 OR state <> 'pending' OR EXISTS"
     " (SELECT 1 FROM attempts WHERE delivery = deliveries.position AND status IS NOT NULL))"
     " AND (NOT ?7 OR state IN ('failed', 'pending')"
@@ -244,6 +244,8 @@ def pending_of_payment(tx: Transaction, payment: int) -> list[Delivery]:
 def postponed(tx: Transaction, payments: Collection[int]) -> dict[int | None, list[Delivery]]:
     """The deliveries that wait for the next event of each of these payments."""
     by_payment: dict[int | None, list[Delivery]] = {}
+    if not payments:
+        return by_payment
     for row in tx.execute(_POSTPONED.format(_marks(payments)), tuple(payments)).fetchall():
         delivery = _ROWS.value(row)
         by_payment.setdefault(delivery.payment, []).append(delivery)

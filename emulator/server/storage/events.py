@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from emulator.domain.instants import Instant
-from emulator.domain.payment import EVENT_TYPES, RETURN, Event, NewEvent, Reason, Status
+from emulator.domain.payment import CREATION, RETURN, Event, NewEvent, Reason
 from emulator.server.storage.batch import Transaction, positions_of
 from emulator.server.storage.payments import STATUS_WORDS, first_after
 from emulator.server.storage.rows import RowMapper
@@ -22,7 +22,7 @@ _CREATION = _EVENT_ROWS.select(
     position="first_event",
     payment="position",
     at="created_at",
-    type=f"'{EVENT_TYPES[Status.PENDING]}'",
+    type=f"'{CREATION}'",
     status="'pending'",
     method="NULL",
     reason="NULL",

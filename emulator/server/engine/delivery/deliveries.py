@@ -12,7 +12,7 @@ from emulator import ids
 from emulator.domain.errors import DeliveryNotPending, UnknownDelivery, UnknownEndpoint
 from emulator.domain.instants import format_instant
 from emulator.domain.message_text import not_accepted
-from emulator.domain.payment import EVENT_TYPES, PING, UNKNOWN_EVENT_TYPE, Status
+from emulator.domain.payment import CREATION, PING, UNKNOWN_EVENT_TYPE
 from emulator.domain.webhooks import (
     Attempt,
     DeliveryState,
@@ -378,7 +378,7 @@ def _rows(tx: Transaction, owner: Owner, found: Sequence[ListedDelivery]) -> lis
 def _event_type(listed: ListedDelivery) -> str:
     if listed.event is None:
         return PING if listed.payment is None else UNKNOWN_EVENT_TYPE
-    return listed.event_type or EVENT_TYPES[Status.PENDING]
+    return listed.event_type or CREATION
 
 
 def _details(tx: Transaction, owner: Owner, found: Sequence[Delivery]) -> list[DeliveryDetail]:

@@ -4,10 +4,8 @@ import logging
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from msgspec import Struct
-
 from emulator.domain.instants import Instant
-from emulator.domain.payment import EVENT_TYPES, RETURN, NewEvent, Payment
+from emulator.domain.payment import CREATION, RETURN, NewEvent
 from emulator.domain.webhooks import (
     MAX_POSTPONED_MS,
     DeliveryEffect,
@@ -29,13 +27,8 @@ _NO_EFFECT = DeliveryEffect()
 logger = logging.getLogger(__name__)
 
 
-class _NewEvent(Struct, frozen=True):
-    """An event that was just written; `event` and `payment` are positions."""
-
-    event: int
-    payment: int
-    type: str
-    at: Instant
+PlacedEvent = tuple[int, NewEvent]
+"""The position of an event that was just written, and the event."""
 
 
 class Outbox:
@@ -45,44 +38,21 @@ class Outbox:
         self._dispatcher = dispatcher
         self._change_notifier = change_notifier
 
-    def add(
-        self,
-        tx: Transaction,
-        owner: Owner,
-        written: Sequence[NewEvent],
-        *,
-        first_event: int,
-    ) -> None:
+    def add(self, tx: Transaction, owner: Owner, written: Iterable[PlacedEvent]) -> None:
         """Write the deliveries of events that were just written, in order."""
-        new_events = [
-            _NewEvent(event, each.payment.position, each.type, each.at)
-            for event, each in enumerate(written, start=first_event)
-            if each.type != RETURN
-        ]
-        postponed = deliveries.postponed(tx, {new_event.payment for new_event in new_events})
+        new_events = [each for each in written if each[1].type != RETURN]
+        # Before its creation a payment has none.
+        changed = {event.payment.position for _, event in new_events if event.type != CREATION}
+        postponed = deliveries.postponed(tx, changed)
         rows: list[Delivery] = []
-        for new_event in new_events:
-            new = list(self._rows(tx, owner, new_event))
+        for placed in new_events:
+            payment = placed[1].payment.position
+            new = list(self._rows(tx, owner, placed))
             # After the event that they were waiting for.
-            waiting = postponed.pop(new_event.payment, ())
-            rows += [_released(tx, row, new_event, new) for row in waiting]
+            rows += [_released(tx, row, placed[1].at, new) for row in postponed.pop(payment, ())]
             rows += [row for row in new if not row.is_postponed]
-            postponed[new_event.payment] = [row for row in new if row.is_postponed]
+            postponed[payment] = [row for row in new if row.is_postponed]
         rows += [row for waiting in postponed.values() for row in waiting]
-        self._put(tx, owner, rows)
-
-    def add_created(
-        self, tx: Transaction, owner: Owner, created: Iterable[tuple[Payment, int]]
-    ) -> None:
-        """As `add`, for payments that were just inserted, each with its event's position."""
-        rows: list[Delivery] = []
-        for payment, event in created:
-            event_type, at = EVENT_TYPES[payment.status], payment.created_at
-            new_event = _NewEvent(event, payment.position, event_type, at)
-            rows += self._rows(tx, owner, new_event)
-        self._put(tx, owner, rows)
-
-    def _put(self, tx: Transaction, owner: Owner, rows: list[Delivery]) -> None:
         if rows:
             deliveries.put(tx, rows)
             # A dropped delivery is over already.
@@ -99,23 +69,24 @@ class Outbox:
             or any(endpoint.receives(event_type) for endpoint in owner.endpoints.values())
         )
 
-    def _rows(self, tx: Transaction, owner: Owner, new_event: _NewEvent) -> Iterable[Delivery]:
+    def _rows(self, tx: Transaction, owner: Owner, placed: PlacedEvent) -> Iterable[Delivery]:
         """The deliveries of one event, with the fault that a scenario adds to them."""
+        event, (payment, _, event_type) = placed
         endpoints = owner.endpoints.values()
-        subscribed = [endpoint for endpoint in endpoints if endpoint.receives(new_event.type)]
+        subscribed = [endpoint for endpoint in endpoints if endpoint.receives(event_type)]
         if not subscribed:
             return
-        fault = delivery_fault(tx, owner, new_event.payment, new_event.type)
+        fault = delivery_fault(tx, owner, payment.position, event_type)
         effect = _NO_EFFECT if fault is None else fault.effect
-        variants, ordinal = owner.account.variants, new_event.event & LAST_ORDINAL
+        variants, ordinal = owner.account.variants, event & LAST_ORDINAL
         has_unknown = variants is not None and variants.chosen("unknown-event", "event", ordinal)
         for endpoint in subscribed:
             if has_unknown and endpoint.form.shows_type:
-                row = _row(tx, owner, endpoint, new_event, None)
+                row = _row(tx, owner, endpoint, placed, None)
                 yield row._replace(event=None)
             applied = _applied(fault, endpoint)
             for copy in range(1 if effect.drop else effect.copies):
-                yield _row(tx, owner, endpoint, new_event, applied, copy=copy)
+                yield _row(tx, owner, endpoint, placed, applied, copy=copy)
 
 
 def _applied(
@@ -135,11 +106,12 @@ def _row(
     tx: Transaction,
     owner: Owner,
     endpoint: RegisteredEndpoint,
-    new_event: _NewEvent,
+    placed: PlacedEvent,
     fault: Fault[DeliveryEffect] | None,
     *,
     copy: int = 0,
 ) -> Delivery:
+    event, (payment, at, _) = placed
     effect, written = _NO_EFFECT, None
     if fault is not None:
         from emulator.scenarios.scenario_file import delivery_fault_json
@@ -151,12 +123,12 @@ def _row(
     return Delivery(
         position=tx.next_position("deliveries", owner.number),
         endpoint=endpoint.position,
-        event=new_event.event,
-        payment=new_event.payment,
-        created_at=new_event.at,
+        event=event,
+        payment=payment.position,
+        created_at=at,
         state=DeliveryState.DROPPED if effect.drop else DeliveryState.PENDING,
         attempts=0,
-        due_at=None if effect.drop else new_event.at + delay_ms,
+        due_at=None if effect.drop else at + delay_ms,
         sequence=tx.next_timer(),
         is_postponed=effect.until_next_event,
         tamper=effect.tamper,
@@ -167,13 +139,13 @@ def _row(
 
 
 def _released(
-    tx: Transaction, postponed: Delivery, new_event: _NewEvent, new: Sequence[Delivery]
+    tx: Transaction, postponed: Delivery, at: Instant, new: Sequence[Delivery]
 ) -> Delivery:
-    """The delivery, due after the new event's deliveries, unless it is due earlier."""
+    """The delivery, due after those of a new event at an instant, unless it is due earlier."""
     delays = [
         row.due_at for row in new if row.endpoint == postponed.endpoint and not row.is_postponed
     ]
     # Of several copies, after the first.
-    due_at = min(filter(None, delays), default=new_event.at)
+    due_at = min(filter(None, delays), default=at)
     due_at = min(due_at, postponed.due_at or due_at)
     return postponed._replace(due_at=due_at, sequence=tx.next_timer(), is_postponed=False)

@@ -19,9 +19,11 @@ from emulator.domain.errors import (
 )
 from emulator.domain.instants import Instant
 from emulator.domain.payment import (
+    CREATION,
     DEFAULT_EXPIRES_IN_S,
     FINAL_STATUSES,
     ORDER_TERMS,
+    NewEvent,
     OrderTerms,
     Payment,
     Status,
@@ -265,9 +267,12 @@ class Payments(EngineService):
     def _write(self, tx: Transaction, drafts: list[_Draft]) -> None:
         first_events = payments.insert(tx, drafts)
         for owner in dict.fromkeys(draft.owner for draft in drafts if draft.owner.endpoints):
-            created = zip(drafts, first_events, strict=True)
-            new = [(draft.payment, event) for draft, event in created if draft.owner is owner]
-            self._webhooks.outbox.add_created(tx, owner, new)
+            created = (
+                (event, NewEvent(draft.payment, draft.payment.created_at, CREATION))
+                for draft, event in zip(drafts, first_events, strict=True)
+                if draft.owner is owner
+            )
+            self._webhooks.outbox.add(tx, owner, created)
         for draft in drafts:
             self._status_writer.expect(draft.owner.account, draft.payment.expires_at)
         tx.after_commit.append(partial(self._cache, drafts))

@@ -30,85 +30,12 @@ from emulator.server.storage.batch import ORDINAL_BITS, Transaction
 CHUNK = 1_000
 
 
-class CheckoutRules(StateService):
-    """The effects of the rules on a payment, in the transaction of its change."""
-
-    def __init__(self, context: StateContext, webhooks: Webhooks) -> None:
-        super().__init__(context)
-        self._webhooks = webhooks
-
-    def choose_redirect(self, tx: Transaction, owner: Owner, payment: Payment, event: int) -> None:
-        """Choose when the page of a completed payment redirects; before its deliveries."""
-        if deliveries.redirect(tx, payment.position) is not None:
-            return  # It has redirected before the completion.
-        effect = checkout_effect(tx, owner, payment, "redirect")
-        # A completion that was requested directly is not postponed, so the page has not redirected.
-        if effect is None or effect.redirect in (None, RedirectMoment.BEFORE_COMPLETED):
-            return
-        until = self._wall.now_ms() + MAX_REDIRECT_WAIT_MS
-        deliveries.put_redirect(tx, payment.position, effect.redirect, until=until)
-        is_first = effect.redirect is RedirectMoment.BEFORE_WEBHOOK
-        # An advance waits for the attempts, so that they cannot wait for a page.
-        if is_first and owner.endpoints and not owner.account.advance.is_running:
-            pages = self._webhooks.dispatcher.awaited_pages
-            page = AwaitedPage(owner, payment.position, event, effect.delay_ms, until)
-            tx.after_commit.append(partial(pages.add, page))
-
-    def postponement_ms(self, tx: Transaction, owner: Owner, payment: Payment) -> int:
-        """The time from the redirect of an approved payment to its completion; 0 without a rule.
-
-        The redirect is chosen once, so the second time it is 0.
-        """
-        if deliveries.redirect(tx, payment.position) is not None:
-            return 0
-        only = RedirectMoment.BEFORE_COMPLETED
-        effect = checkout_effect(tx, owner, payment, "redirect", only=only)
-        if effect is None:
-            return 0
-        deliveries.put_redirect(tx, payment.position, only, until=self._wall.now_ms())
-        tx.after_commit.append(partial(self._change_notifier.changed, (payment.position,)))
-        return effect.delay_ms
-
-    def offer_again(
-        self, tx: Transaction, owner: Owner, payment: Payment, failure: Change, *, now: Instant
-    ) -> Payment | None:
-        """The payment, pending again after a failed attempt; None where the failure is final.
-
-        An attempt that fails at `expires_at` or later is the last.
-        """
-        if now >= payment.expires_at or not self._has_attempts(tx, owner, payment):
-            return None
-        position = payment.position
-        pending = decide(payment, Change(to=Status.PENDING, by_setting=True), now=now)
-        failed = pending._replace(method=payment.method, reason=failure.reason or DEFAULT_REASON)
-        events.insert(tx, owner.number, [NewEvent(failed, now, RETURN)])
-        payments.update(tx, [pending])
-        timers.cancel(tx, position)
-        self._payment_cache.evict({position})
-        tx.after_commit += [
-            partial(self._payment_cache.evict, {position}),
-            partial(self._change_notifier.changed, {position}),
-        ]
-        return pending
-
-    @staticmethod
-    def _has_attempts(tx: Transaction, owner: Owner, payment: Payment) -> bool:
-        limit = events.attempt_limit(tx, payment.position)
-        if limit is None:
-            effect = checkout_effect(tx, owner, payment, "attempts")
-            limit = 1 if effect is None or effect.attempts is None else effect.attempts
-            if limit > 1:
-                events.put_attempt_limit(tx, payment.position, limit)
-        return len(events.failed_attempts(tx, payment.position)) + 1 < limit
-
-
 class StatusWriter(StateService):
     """Writes changes of status, each with its event, and updates the memory accordingly."""
 
     def __init__(self, context: StateContext, webhooks: Webhooks) -> None:
         super().__init__(context)
         self._webhooks = webhooks
-        self._checkout_rules = CheckoutRules(context, webhooks)
 
     def apply(
         self, tx: Transaction, owner: Owner, payment: Payment, change: Change, *, now: Instant
@@ -126,9 +53,13 @@ class StatusWriter(StateService):
         # Before a webhook is sent; a create of the same commit puts the former state in the cache.
         tx.after_commit.append(evict)
         first_event = events.insert(tx, owner.number, new_events)
-        self._choose_redirects(tx, owner, new_events, first_event)
+        placed = list(enumerate(new_events, start=first_event))
+        if may_have_checkout_rules(owner.account):
+            for event, (payment, _, event_type) in placed:
+                if event_type == EVENT_TYPES[Status.COMPLETED]:
+                    self._choose_redirect(tx, owner, payment, event)
         if owner.endpoints:
-            self._webhooks.outbox.add(tx, owner, new_events, first_event=first_event)
+            self._webhooks.outbox.add(tx, owner, placed)
         payments.update(tx, after.values())
         for payment in after.values():
             if payment.status is Status.PENDING:
@@ -137,15 +68,6 @@ class StatusWriter(StateService):
                 self.expect(owner.account, payment.expires_at)
         evict()
         tx.after_commit.append(partial(self._change_notifier.changed, after))
-
-    def _choose_redirects(
-        self, tx: Transaction, owner: Owner, new_events: Sequence[NewEvent], first_event: int
-    ) -> None:
-        """Choose when the pages of completed payments redirect; before their deliveries."""
-        if may_have_checkout_rules(owner.account):
-            for event, (payment, _, event_type) in enumerate(new_events, start=first_event):
-                if event_type == EVENT_TYPES[Status.COMPLETED]:
-                    self._checkout_rules.choose_redirect(tx, owner, payment, event)
 
     def conclude(
         self, tx: Transaction, owner: Owner, payment: Payment, change: Change, *, now: Instant
@@ -158,15 +80,73 @@ class StatusWriter(StateService):
         """
         if payment.status is Status.PROCESSING and may_have_checkout_rules(owner.account):
             if change.to is Status.FAILED:
-                offered = self._checkout_rules.offer_again(tx, owner, payment, change, now=now)
+                offered = self._offer_again(tx, owner, payment, change, now=now)
                 if offered is not None:
-                    self.expect(owner.account, offered.expires_at)
                     return offered, 0
             elif change.to is Status.COMPLETED:
-                postponed_ms = self._checkout_rules.postponement_ms(tx, owner, payment)
+                postponed_ms = self._postponement_ms(tx, owner, payment)
                 if postponed_ms:
                     return payment, postponed_ms
         return self.apply(tx, owner, payment, change, now=now), 0
+
+    def _choose_redirect(self, tx: Transaction, owner: Owner, payment: Payment, event: int) -> None:
+        """Choose when the page of a completed payment redirects; before its deliveries."""
+        if deliveries.redirect(tx, payment.position) is not None:
+            return  # It has redirected before the completion.
+        effect = checkout_effect(tx, owner, payment, "redirect")
+        # A completion that was requested directly is not postponed, so the page has not redirected.
+        if effect is None or effect.redirect in (None, RedirectMoment.BEFORE_COMPLETED):
+            return
+        until = self._wall.now_ms() + MAX_REDIRECT_WAIT_MS
+        deliveries.put_redirect(tx, payment.position, effect.redirect, until=until)
+        is_first = effect.redirect is RedirectMoment.BEFORE_WEBHOOK
+        # An advance waits for the attempts, so that they cannot wait for a page.
+        if is_first and owner.endpoints and not owner.account.advance.is_running:
+            pages = self._webhooks.dispatcher.awaited_pages
+            page = AwaitedPage(owner, payment.position, event, effect.delay_ms, until)
+            tx.after_commit.append(partial(pages.add, page))
+
+    def _postponement_ms(self, tx: Transaction, owner: Owner, payment: Payment) -> int:
+        """The time from the redirect of an approved payment to its completion; 0 without a rule.
+
+        The redirect is chosen once, so the second time it is 0.
+        """
+        if deliveries.redirect(tx, payment.position) is not None:
+            return 0
+        only = RedirectMoment.BEFORE_COMPLETED
+        effect = checkout_effect(tx, owner, payment, "redirect", only=only)
+        if effect is None:
+            return 0
+        deliveries.put_redirect(tx, payment.position, only, until=self._wall.now_ms())
+        tx.after_commit.append(partial(self._change_notifier.changed, (payment.position,)))
+        return effect.delay_ms
+
+    def _offer_again(
+        self, tx: Transaction, owner: Owner, payment: Payment, failure: Change, *, now: Instant
+    ) -> Payment | None:
+        """The payment, pending again after a failed attempt; None where the failure is final.
+
+        An attempt that fails at `expires_at` or later is the last.
+        """
+        if now >= payment.expires_at or not self._has_attempts(tx, owner, payment):
+            return None
+        pending = decide(payment, Change(to=Status.PENDING, by_setting=True), now=now)
+        failed = pending._replace(method=payment.method, reason=failure.reason or DEFAULT_REASON)
+        self.write(tx, owner, [NewEvent(failed, now, RETURN)])
+        # The method and the reason are of the attempt, and not of the payment.
+        payments.update(tx, [pending])
+        timers.cancel(tx, payment.position)
+        return pending
+
+    @staticmethod
+    def _has_attempts(tx: Transaction, owner: Owner, payment: Payment) -> bool:
+        limit = events.attempt_limit(tx, payment.position)
+        if limit is None:
+            effect = checkout_effect(tx, owner, payment, "attempts")
+            limit = 1 if effect is None or effect.attempts is None else effect.attempts
+            if limit > 1:
+                events.put_attempt_limit(tx, payment.position, limit)
+        return len(events.failed_attempts(tx, payment.position)) + 1 < limit
 
     def schedule(
         self,
