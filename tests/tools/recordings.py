@@ -9,15 +9,11 @@ from typing import Any, TypeVar
 
 from emulator import ids
 from emulator.domain.instants import format_instant
-from tests.tools.verify.wrong import PAYMENTS, Change, Reply, Request, Serve
+from tests.tools.verify.wrong import PAYMENTS, Change, Reply, Request, unchanged
 from tests.world import OTHER_TEST_KEY, World, order
 
 T = TypeVar("T")
 Entry = dict[str, Any]
-
-
-async def unchanged(request: Request, serve: Serve) -> Reply:
-    return await serve(request)
 
 
 class Draws:

@@ -1,5 +1,5 @@
 """The emulator of the tests of `replay`, which plays scripts with the same runner."""
 
-from tests.tools.replay.conftest import player
+from tests.tools.conftest import player
 
 __all__ = ["player"]

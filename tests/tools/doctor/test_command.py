@@ -3,7 +3,7 @@
 import json
 import signal
 import socket
-import subprocess
+from subprocess import PIPE
 
 import pytest
 
@@ -16,9 +16,9 @@ from tests.cli.processes import (
     COMMAND,
     HANGS_AFTER_S,
     HEARS_CTRL_C,
-    REPOSITORY,
-    environment,
+    ended,
     free_port,
+    launch,
     run,
 )
 from tests.tools.doctor.examinations import BROWSER, options_for
@@ -26,17 +26,17 @@ from tests.world import TEST_KEY
 
 
 def test_an_emulator_without_problems_is_exit_code_0(url: str) -> None:
-    ended = run("doctor", "--url", url, "--key", TEST_KEY)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert TEST_KEY not in ended.stdout
-    assert [line for line in ended.stdout.splitlines() if line and not line.startswith(" ")] == [
+    done = run("doctor", "--url", url, "--key", TEST_KEY)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert TEST_KEY not in done.stdout
+    assert [line for line in done.stdout.splitlines() if line and not line.startswith(" ")] == [
         "From this machine",
         "From a container",
         "From a browser",
         "To a webhook, tested by the emulator itself",
         "No problem was found. Lines marked -- are notes.",
     ]
-    assert all(len(line) < 200 for line in ended.stdout.splitlines())
+    assert all(len(line) < 200 for line in done.stdout.splitlines())
 
 
 def test_a_problem_is_exit_code_1_and_followed_by_advice(
@@ -103,10 +103,10 @@ def test_a_terminal_gets_colours() -> None:
 
 
 def test_other_commands_do_not_import_it() -> None:
-    ended = run("--version", command=(COMMAND[0], "-X", "importtime", *COMMAND[1:]))
-    assert "emulator.cli.commands" in ended.stderr
+    done = run("--version", command=(COMMAND[0], "-X", "importtime", *COMMAND[1:]))
+    assert "emulator.cli.commands" in done.stderr
     for module in ("cli.doctor", "doctor.", "http."):
-        assert f"emulator.{module}" not in ended.stderr
+        assert f"emulator.{module}" not in done.stderr
 
 
 @pytest.mark.deep
@@ -114,14 +114,9 @@ def test_ctrl_c_ends_it_quietly() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(HANGS_AFTER_S)
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with subprocess.Popen(
-            [*HEARS_CTRL_C, "doctor", "--url", url],
-            cwd=REPOSITORY,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-        ) as process:
+        command = ("doctor", "--url", url)
+        process = launch(*command, stdout=PIPE, stderr=PIPE, command=HEARS_CTRL_C)
+        with ended(process):
             connection, _ = silent.accept()
             with connection:
                 connection.recv(4096)

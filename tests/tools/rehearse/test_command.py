@@ -5,9 +5,9 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
 from xml.etree import ElementTree
 
 import pytest
@@ -20,7 +20,7 @@ from emulator.tools.rehearse.rehearsal import MAX_DELAYS_MS, MAX_DURATION_FACTOR
 from emulator.tools.rehearse.report import table_lines
 from emulator.tools.rehearse.variants import read_variants
 from tests.cli.invocation import invoke, output, problem_lines, usage_error
-from tests.cli.processes import HEARS_CTRL_C, REPOSITORY, ended, environment
+from tests.cli.processes import HEARS_CTRL_C, REPOSITORY, ended, launch
 from tests.depth import usually
 from tests.tools.rehearse.rehearsals import COMPLETE, HAPPY, SHOP_SUITE, rehearse, shipped
 
@@ -309,13 +309,13 @@ def test_a_signal_ends_the_suite_and_prints_the_results_so_far(
     (tmp_path / "suite.py").write_text(WAITS_WHEN_READS_FAIL)
     os.mkfifo(tmp_path / "alive")
     files = ("--json=run.json", "--junit=run.xml")
-    process = subprocess.Popen(
-        [*HEARS_CTRL_C, "rehearse", *files, "--", sys.executable, "-S", "-E", "suite.py"],
-        cwd=tmp_path,
-        env=environment({"PYTHONPATH": str(REPOSITORY)}),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
+    process = launch(
+        *("rehearse", *files, "--", sys.executable, "-S", "-E", "suite.py"),
+        stdout=PIPE,
+        stderr=PIPE,
+        variables={"PYTHONPATH": str(REPOSITORY)},
+        command=HEARS_CTRL_C,
+        directory=tmp_path,
     )
     with ended(process):
         with (tmp_path / "alive").open() as alive:

@@ -2,9 +2,9 @@
 
 import re
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 from xml.etree import ElementTree
 
 import pytest
@@ -23,7 +23,7 @@ from tests.cli.invocation import (
     unfolded,
     usage_error,
 )
-from tests.cli.processes import HEARS_CTRL_C, REPOSITORY, Server, environment, serving
+from tests.cli.processes import HEARS_CTRL_C, REPOSITORY, Server, ended, launch, serving
 from tests.depth import usually
 
 PASSES = """
@@ -60,10 +60,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A running emulator with a real clock."""
     with serving(logs=tmp_path_factory.mktemp("logs")) as server:
         yield server
-
-
-def url(server: Server) -> str:
-    return f"http://127.0.0.1:{server.api_port}"
 
 
 def test_a_single_file_has_a_line_for_each_step(tmp_path: Path) -> None:
@@ -159,10 +155,10 @@ def test_a_running_emulator_keeps_only_the_account_of_a_failure(
     tmp_path: Path, server: Server
 ) -> None:
     before = server.request("GET", "/_emulator/accounts").json
-    code, printed = output("replay", write(tmp_path, "mine", PASSES), "--url", url(server))
+    code, printed = output("replay", write(tmp_path, "mine", PASSES), "--url", server.url)
     assert code == 0, printed
     assert server.request("GET", "/_emulator/accounts").json == before
-    code, printed = output("replay", write(tmp_path, "bad", FAILS), "--url", f"{url(server)}/")
+    code, printed = output("replay", write(tmp_path, "bad", FAILS), "--url", f"{server.url}/")
     assert code == 1
     [kept] = re.findall(r"^The account (acct_\w+) of 'bad' was kept\.$", printed, re.MULTILINE)
     response = server.request("GET", f"/_emulator/accounts/{kept}")
@@ -172,7 +168,7 @@ def test_a_running_emulator_keeps_only_the_account_of_a_failure(
 
 def test_nothing_is_played_if_the_key_is_unknown(tmp_path: Path, server: Server) -> None:
     files = [write(tmp_path, name, PASSES) for name in ("a-case", "b-case")]
-    message = usage_error("replay", *files, "--url", url(server), "--key", "test_unknown_key")
+    message = usage_error("replay", *files, "--url", server.url, "--key", "test_unknown_key")
     assert message.startswith("the emulator refused a request: 401 invalid_api_key: ")
 
 
@@ -290,48 +286,32 @@ def test_ctrl_c_ends_the_run_without_a_message_and_deletes_the_account(
 ) -> None:
     """A program that starts the command may pass on its own signal, so that it gets several."""
     before = server.request("GET", "/_emulator/accounts").json
-    target = ["--url", url(server)] if signals > 1 else []
-    with subprocess.Popen(
-        [*HEARS_CTRL_C, "replay", write(tmp_path, "mine", SLOW), *target],
-        cwd=REPOSITORY,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-    ) as process:
+    target = ["--url", server.url] if signals > 1 else []
+    command = ("replay", write(tmp_path, "mine", SLOW), *target)
+    process = launch(*command, stdout=PIPE, stderr=PIPE, command=HEARS_CTRL_C)
+    with ended(process):
         assert process.stdout is not None
-        assert process.stderr is not None
         for line in process.stdout:
             if "fault" in line:
                 break
         for _ in range(signals):
             process.send_signal(signal.SIGINT)
-        message = process.stderr.read()
-    assert (process.returncode, message.strip()) == (130, "")
+        _, message = process.communicate()
+        assert (process.returncode, message.strip()) == (130, "")
     assert server.request("GET", "/_emulator/accounts").json == before
 
 
 @pytest.mark.deep
 def test_ctrl_c_leaves_the_results_of_the_cases_that_have_ended(tmp_path: Path) -> None:
     cases = [write(tmp_path, name, script) for name, script in (("a", PASSES), ("b", SLOW))]
-    with subprocess.Popen(
-        [
-            *HEARS_CTRL_C,
-            "replay",
-            *cases,
-            "--junit=run.xml",
-            "--report=run.html",
-        ],
-        cwd=tmp_path,
-        env=environment({"PYTHONPATH": str(REPOSITORY)}),
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-    ) as process:
+    command = ("replay", *cases, f"--junit={tmp_path}/run.xml", f"--report={tmp_path}/run.html")
+    process = launch(*command, stdout=PIPE, stderr=DEVNULL, command=HEARS_CTRL_C)
+    with ended(process):
         assert process.stdout is not None
         assert process.stdout.readline() == "ok      a  5 steps\n"
         process.send_signal(signal.SIGINT)
         printed = process.stdout.read()
-    assert process.returncode == 130
+        assert process.wait() == 130
     assert "1 case: 1 passed, 0 failed, 5 steps; 1 case did not end\n" in printed
     assert len(ElementTree.parse(tmp_path / "run.xml").getroot()[0]) == 1  # noqa: S314
     assert (tmp_path / "run.html").read_text().rstrip().endswith("</html>")
@@ -392,7 +372,7 @@ def test_a_recorded_history_can_be_replayed(tmp_path: Path, server: Server) -> N
     body = {"amount": 500, "currency": "ETB", "methods": ["mpesa"]}
     urls = {"success_url": "https://shop.example/ok", "cancel_url": "https://shop.example/no"}
     assert server.request("POST", "/v1/payments", body | urls, key=key).status == 201
-    _, recording = output("record", "--url", url(server), "--key", key)
+    _, recording = output("record", "--url", server.url, "--key", key)
     assert "script:" in recording
     file = tmp_path / "recorded.yaml"
     file.write_text(recording, encoding="utf-8")
@@ -403,11 +383,11 @@ def test_a_recorded_history_can_be_replayed(tmp_path: Path, server: Server) -> N
 def test_a_missing_recording_is_explained_in_one_line(server: Server) -> None:
     for options, expected in (
         (
-            ("--url", url(server), "--key", "test_unknown_key"),
+            ("--url", server.url, "--key", "test_unknown_key"),
             f"the emulator refused a request: 401 invalid_api_key: {InvalidApiKey.unknown}",
         ),
         (
-            ("--url", url(server), "--key", "nonsense"),
+            ("--url", server.url, "--key", "nonsense"),
             "flag --key: expected test_ or live_ and 4 to 128 visible ASCII characters",
         ),
         (("--url", NO_EMULATOR), REFUSED),

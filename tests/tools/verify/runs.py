@@ -22,7 +22,7 @@ from emulator.tools.verify.comparison import (
 )
 from emulator.tools.verify.findings import ClauseFinding, ClauseResult, Verdict, results
 from emulator.tools.verify.session import Session
-from tests.tools.verify.wrong import Change, Reply, Request, Serve, WrongServer
+from tests.tools.verify.wrong import Change, WrongServer, unchanged
 from tests.world import ManualClock, World, world
 
 # These clauses are not observed in a correct server that responds in time.
@@ -73,10 +73,6 @@ def verdicts(comparison: Comparison | Run, verdict: Verdict) -> set[str]:
 def result_of(comparison: Comparison, number: str) -> ClauseResult:
     [result] = [each for each in comparison.results if each.clause.number == number]
     return result
-
-
-async def unchanged(request: Request, serve: Serve) -> Reply:
-    return await serve(request)
 
 
 class ImpatientClock:

@@ -3,9 +3,9 @@
 import json
 import re
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -18,7 +18,7 @@ from tests.cli.invocation import (
     unfolded,
     usage_error,
 )
-from tests.cli.processes import HEARS_CTRL_C, Server, ended, environment, serving, wait_for
+from tests.cli.processes import HEARS_CTRL_C, Server, ended, launch, serving, wait_for
 from tests.tools.traffic_import.recorded import created, har_file, payment
 from tests.tools.verify.runs import ImpatientClock
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, ManualClock
@@ -35,16 +35,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-def url(server: Server) -> str:
-    return f"http://127.0.0.1:{server.api_port}"
-
-
 def test_a_drift_is_printed_and_has_exit_code_1(server: Server) -> None:
-    code, printed = output("verify", "--base-url", url(server), *KEYS)
+    code, printed = output("verify", "--base-url", server.url, *KEYS)
     assert code == 1
     lines = printed.splitlines()
     assert lines[0] == (
-        f"Comparison of {url(server)} with the contract (keys test_de…key and test_ot…key)"
+        f"Comparison of {server.url} with the contract (keys test_de…key and test_ot…key)"
     )
     drifts = lines.index("Drifts")
     assert drifts > lines.index("Sections                          holds   drift  unseen")
@@ -63,7 +59,7 @@ def test_a_drift_is_printed_and_has_exit_code_1(server: Server) -> None:
 @pytest.mark.deep
 def test_an_accepted_drift_has_exit_code_0(server: Server) -> None:
     accepted = ("--accept", "4.1.14", "--accept", "4.1.3")
-    code, printed = output("verify", "--base-url", f"{url(server)}/v1/", *KEYS, *accepted)
+    code, printed = output("verify", "--base-url", f"{server.url}/v1/", *KEYS, *accepted)
     assert code == 0
     assert "  accepted  4.1.14" in printed
     assert " 1 drift (1 from our assumptions, 1 accepted), " in printed
@@ -72,10 +68,10 @@ def test_an_accepted_drift_has_exit_code_0(server: Server) -> None:
 @pytest.mark.deep
 def test_the_result_is_written_to_files_or_printed_as_json(tmp_path: Path, server: Server) -> None:
     result, report = tmp_path / "result.json", tmp_path / "report.html"
-    verify = ("verify", "--base-url", url(server), "--key", TEST_KEY, "--json")
+    verify = ("verify", "--base-url", server.url, "--key", TEST_KEY, "--json")
     code, printed = output(*verify, str(result), "--report", str(report))
     document = json.loads(result.read_bytes())
-    assert (code, document["has_drifted"], document["base_url"]) == (1, True, url(server))
+    assert (code, document["has_drifted"], document["base_url"]) == (1, True, server.url)
     assert f"{document['counts']['requests']} requests" in printed
     assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
     code, printed = output(*verify, "-")
@@ -97,7 +93,7 @@ def test_an_incomplete_comparison_has_exit_code_2(tmp_path: Path, server: Server
     result, report = tmp_path / "result.json", tmp_path / "report.html"
     files = ("--json", str(result), "--report", str(report))
     key = limited_key(server, nth=9, retry_after_s=61)
-    arguments = ("--base-url", url(server), "--key", key, "--accept", "4.1.14", *files)
+    arguments = ("--base-url", server.url, "--key", key, "--accept", "4.1.14", *files)
     ended = invoke("verify", *arguments)
     document = json.loads(result.read_bytes())
     left_out = document["counts"]["rate_limited"]
@@ -115,7 +111,7 @@ def test_an_incomplete_comparison_has_exit_code_2(tmp_path: Path, server: Server
 
 def test_a_drift_counts_also_in_an_incomplete_comparison(server: Server) -> None:
     key = limited_key(server, nth=30, retry_after_s=61)
-    ended = invoke("verify", "--base-url", url(server), "--key", key)
+    ended = invoke("verify", "--base-url", server.url, "--key", key)
     assert ended.return_value == 1
     assert "Drifts" in ended.stdout
     assert ended.stderr.startswith("payments-emulator: the comparison is not complete: ")
@@ -126,7 +122,7 @@ def test_the_progress_shows_checks_and_waits(server: Server) -> None:
     written: list[str] = []
     keys = limited_key(server, nth=5, retry_after_s=12), None
     clock = ImpatientClock(ManualClock())
-    comparison = run_comparison(url(server), keys, frozenset(), wall=clock, show=written.append)
+    comparison = run_comparison(server.url, keys, frozenset(), wall=clock, show=written.append)
     assert comparison.refusal is None
     lines = [text.removeprefix("\r\x1b[K") for text in written]
     place = lines.index("waiting 12 s: the service said 429")
@@ -191,12 +187,12 @@ def test_a_server_that_cannot_be_compared_is_explained(server: Server) -> None:
     pages = f"http://127.0.0.1:{server.checkout_port}"
     message = usage_error("verify", "--base-url", pages, "--key", TEST_KEY)
     assert message.startswith(f"{pages}/v1/payments ")
-    unknown = ("--base-url", url(server), "--key", "test_secret_of_somebody")
+    unknown = ("--base-url", server.url, "--key", "test_secret_of_somebody")
     assert usage_error("verify", *unknown) == (
-        f"{url(server)} refuses the key test_se…ody (--key): 401 `invalid_api_key`"
+        f"{server.url} refuses the key test_se…ody (--key): 401 `invalid_api_key`"
     )
-    limited = ("--base-url", url(server), "--key", limited_key(server, nth=1, retry_after_s=61))
-    assert usage_error("verify", *limited) == f"{url(server)}: {TOO_LONG}"
+    limited = ("--base-url", server.url, "--key", limited_key(server, nth=1, retry_after_s=61))
+    assert usage_error("verify", *limited) == f"{server.url}: {TOO_LONG}"
 
 
 @pytest.mark.deep
@@ -204,11 +200,8 @@ def test_ctrl_c_ends_the_command_with_a_report_of_what_was_judged(server: Server
     key = str(server.request("POST", "/_emulator/accounts", {}).json["test_key"])
     slow = {"when": {"nth": 30}, "then": {"latency": "1m"}, "times": 1}
     server.request("POST", "/_emulator/faults", slow, key=key)
-    command = [*HEARS_CTRL_C, "verify", "--base-url", url(server), "--key", key]
-    pipe = subprocess.PIPE
-    verify = subprocess.Popen(
-        command, env=environment(), stdout=pipe, stderr=pipe, encoding="utf-8"
-    )
+    command = ("verify", "--base-url", server.url, "--key", key)
+    verify = launch(*command, stdout=PIPE, stderr=PIPE, command=HEARS_CTRL_C)
 
     def is_waiting() -> bool:
         [fault] = server.request("GET", "/_emulator/faults", key=key).json["data"]
@@ -227,7 +220,7 @@ def test_ctrl_c_ends_the_command_with_a_report_of_what_was_judged(server: Server
 @pytest.mark.deep
 def test_on_a_terminal_there_are_colours_and_the_progress(server: Server) -> None:
     pytest.importorskip("pty")
-    written = run_on_terminal("verify", "--base-url", url(server), "--key", TEST_KEY)
+    written = run_on_terminal("verify", "--base-url", server.url, "--key", TEST_KEY)
     assert "\r\x1b[Kcheck 1 of " in written
     assert "\x1b[33mDRIFT\x1b[0m" in written
 

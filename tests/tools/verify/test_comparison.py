@@ -26,7 +26,6 @@ from emulator.tools.verify.findings import Verdict
 from emulator.tools.verify.report import comparison_json, summary_line
 from emulator.tools.verify.session import Session, basic_credentials
 from tests.tools.verify.runs import OF_A_FULL_PAGE, USUALLY_UNSEEN, Runs, result_of, verdicts
-from tests.tools.verify.servers.creation import REFUSES_UNKNOWN_PARAMETERS
 from tests.tools.verify.servers.listing import limits
 from tests.tools.verify.servers.objects import is_known_key
 from tests.tools.verify.wrong import (
@@ -220,17 +219,6 @@ async def test_a_limit_on_created_payments_hides_only_the_default_page_size_and_
 
     comparison = await runs.compare(limited)
     assert_only_unseen(comparison, "4.3.3", "4.3.16")
-
-
-@pytest.mark.deep
-async def test_an_accepted_drift_is_reported_and_does_not_count(runs: Runs) -> None:
-    change = REFUSES_UNKNOWN_PARAMETERS
-    strict = await runs.compare(change)
-    accepted = await runs.compare(change, accepted=["4.1.14", "4.1.3"])
-    assert (strict.has_drifted, accepted.has_drifted) == (True, False)
-    [drift] = accepted.drifts
-    assert (drift.clause.number, drift.is_accepted) == ("4.1.14", True)
-    assert not any(result.is_accepted for result in accepted.results if result is not drift)
 
 
 async def test_the_progress_is_reported_after_each_check(runs: Runs) -> None:

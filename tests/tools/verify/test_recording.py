@@ -16,7 +16,7 @@ from emulator.tools.verify.comparison import Comparison, compare_recording
 from emulator.tools.verify.findings import Verdict
 from emulator.tools.verify.session import PAYMENTS
 from tests.depth import usually
-from tests.tools.recordings import Draws, RandomHistory, Recorder, disguised, tour, unchanged
+from tests.tools.recordings import Draws, RandomHistory, Recorder, disguised, tour
 from tests.tools.verify.runs import Runs, result_of, verdicts
 from tests.tools.verify.servers.listing import ignoring, oldest_first, with_cursor_on_its_page
 from tests.tools.verify.wrong import (
@@ -37,6 +37,7 @@ from tests.tools.verify.wrong import (
     requests,
     retrieved,
     statuses,
+    unchanged,
 )
 from tests.world import ORDER, OTHER_TEST_KEY
 

@@ -146,6 +146,10 @@ RequestFilter = Callable[[Request], bool]
 ReplyFilter = Callable[[Request, Reply], bool]
 
 
+async def unchanged(request: Request, serve: Serve) -> Reply:
+    return await serve(request)
+
+
 def changed(members: Mapping[str, Any], changes: Mapping[str, Any]) -> Object:
     """The members with changes: another value, a function of the value, or `...` for none."""
     values = {

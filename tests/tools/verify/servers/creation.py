@@ -62,11 +62,6 @@ def refusing_unusual(param: str) -> Change:
     return refusing(param, is_unusual)
 
 
-REFUSES_UNKNOWN_PARAMETERS = refusing(
-    "made_by_verify", lambda body: "made_by_verify" in body, "unknown_parameter"
-)
-
-
 def owner(request: Request) -> str:
     return request.earlier[0][0].key
 
@@ -191,7 +186,9 @@ CREATION = {
     "refuses an unusual success_url: (4.1.6)": refusing_unusual("success_url"),
     "refuses an unusual cancel_url: (4.1.7)": refusing_unusual("cancel_url"),
     "refuses an unusual metadata: (4.1.8)": refusing_unusual("metadata"),
-    "is strict: (4.1.14)": REFUSES_UNKNOWN_PARAMETERS,
+    "is strict: (4.1.14)": refusing(
+        "made_by_verify", lambda body: "made_by_verify" in body, "unknown_parameter"
+    ),
     "refuses the smallest amount: 4.1.3 8.1": refusing(
         "amount", lambda body: body.get("amount") == 100
     ),
