@@ -23,9 +23,9 @@ from tests.benchmarks.servers import (
     ServerFailed,
     bare,
     emulator,
-    free_ports,
     running,
 )
+from tests.cli.processes import free_port
 
 CONNECTIONS = (1, 16, 64)
 # Of the emulator: the least share of the limit's rate, by the number of connections.
@@ -73,7 +73,7 @@ class Installed:
             with emulator(probe=probe) as server:
                 yield server
             return
-        [port] = free_ports(1)
+        port = free_port()
         with TemporaryDirectory(prefix="benchmark-") as name:
             directory = Path(name)
             for file, content in program.files.items():

@@ -2,18 +2,18 @@
 
 import http.client
 import os
-import random
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from tests.cli.processes import REPOSITORY, free_port
+
 READY_WITHIN_S = 30.0
 STOPPED_WITHIN_S = 10.0
 POLL_S = 0.001
@@ -70,24 +70,6 @@ def environment() -> dict[str, str]:
     }
 
 
-def free_ports(count: int) -> list[int]:
-    """Free ports, all held at once, so that they differ.
-
-    They are below those of outgoing connections: a client that polls such a port can get it as its
-    own, and so connect to itself.
-    """
-    sockets: list[socket.socket] = []
-    while len(sockets) < count:
-        with suppress(OSError):
-            # Tests that draw examples seed the common generator.
-            port = random.SystemRandom().randrange(20_000, 32_000)
-            sockets.append(socket.create_server(("127.0.0.1", port)))
-    ports = [int(held.getsockname()[1]) for held in sockets]
-    for held in sockets:
-        held.close()
-    return ports
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
     """How to start a server, and the request that it answers when it is ready."""
@@ -102,7 +84,7 @@ class Launch:
 @contextmanager
 def bare() -> Iterator[Server]:
     """The limit, ready."""
-    [port] = free_ports(1)
+    port = free_port()
     with TemporaryDirectory(prefix="benchmark-") as directory:
         launch = Launch(
             name="limit",
@@ -122,7 +104,7 @@ def emulator(*options: str, probe: bytes = b"") -> Iterator[Server]:
     `options` are further ones of `serve`; without any, it runs as it does by default. It is ready
     when it answers the probe with success; without one, the probe is a request for its health.
     """
-    port, checkout_port = free_ports(2)
+    port, checkout_port = free_port(), free_port()
     with TemporaryDirectory(prefix="benchmark-") as directory:
         command = [sys.executable, "-m", "emulator", "serve", "--port", str(port)]
         command += ["--checkout-port", str(checkout_port)]

@@ -6,7 +6,6 @@ A container behaves as `Dockerfile` says: without a health check there, it never
 import json
 import re
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from http import HTTPStatus
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.architecture.dockerfile import Instruction, of_image
+from tests.cli.invocation import running
 from tests.cli.processes import COMMAND, ended, environment, free_port, run
 
 API_VERSION = "1.44"
@@ -167,13 +167,10 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def engine(logs: Path) -> Iterator[Engine]:
     """An engine that listens until the block ends; no container outlives it."""
-    with Engine(logs) as listening:
-        thread = threading.Thread(target=listening.serve_forever)
-        thread.start()
-        try:
+    listening = Engine(logs)
+    try:
+        with running(listening):
             yield listening
-        finally:
-            listening.shutdown()
-            thread.join()
-            if listening.container is not None:
-                listening.container.end()
+    finally:
+        if listening.container is not None:
+            listening.container.end()

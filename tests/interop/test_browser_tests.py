@@ -2,12 +2,12 @@
 
 import os
 import re
-import socket
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.cli.processes import free_port
 from tests.docs.document import sections_of
 from tests.interop.helper.projects import PACKAGES, printed
 from tests.interop.node import node_modules
@@ -35,14 +35,6 @@ def write(directory: Path, *names: str, ports: dict[int, int] | None = None) -> 
         (directory / name).write_text(text, encoding="utf-8")
 
 
-def free_ports(*shown: int) -> dict[int, int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in shown]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return dict(zip(shown, ports, strict=True))
-
-
 @pytest.fixture
 def node_project(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with the helper and the test of the guide."""
@@ -60,7 +52,7 @@ def test_playwright_in_typescript_starts_the_emulator_and_the_shop(
 ) -> None:
     need("node", "npx")
     (tmp_path / "node_modules").symlink_to(node_modules(tmp_path_factory, *PLAYWRIGHT))
-    ports = free_ports(8080, 8081, 3000)
+    ports = {shown: free_port() for shown in (8080, 8081, 3000)}
     write(tmp_path, "shop.mjs", "playwright.config.ts", "checkout.spec.ts", ports=ports)
     variables = {"EMULATOR_PORT": str(ports[8080]), "EMULATOR_CHECKOUT_PORT": str(ports[8081])}
     ended = ran(tmp_path, "npx", "playwright", "test", "--timeout=120000", **VARIABLES, **variables)

@@ -11,7 +11,7 @@ import pytest
 from jsonschema_rs import Draft202012Validator
 
 from emulator import __version__
-from tests.cli.processes import environment
+from tests.cli.processes import run_program
 from tests.docs.document import part, shown_file
 from tests.interop.jobs import copy_source
 from tests.interop.node import node_modules
@@ -20,7 +20,6 @@ PAGE = "docs/guides/install.md"
 PROGRAMS = Path(sys.executable).parent
 INSTALLED = {"PATH": os.pathsep.join([str(PROGRAMS), os.environ.get("PATH", os.defpath)])}
 FREE_PORTS = {"EMULATOR_PORT": "0", "EMULATOR_CHECKOUT_PORT": "0"}
-HANGS_AFTER_S = 200
 # What pip needs is in this environment; `tests/interop/test_action.py` installs into an empty one.
 OFFLINE = "--no-deps --no-build-isolation --disable-pip-version-check"
 SCHEMA = Path(__file__).parent / "devcontainer.schema.json"
@@ -56,15 +55,8 @@ def command_with(word: str) -> str:
 
 def run(command: str, directory: Path, variables: dict[str, str]) -> str:
     """Run a command in a shell; return what it prints."""
-    ended = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", command],
-        cwd=directory,
-        env=environment(variables),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=HANGS_AFTER_S,
-    )
+    bash = ("bash", "-euo", "pipefail", "-c", command)
+    ended = run_program(*bash, directory=directory, variables=variables)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
 
@@ -166,11 +158,6 @@ def test_a_shell_completes_commands_and_options(shell: str, tmp_path: Path) -> N
     start = ["autoload -U compinit && compinit -u"] if shell == "zsh" else []
     script = [*start, *load, COMPLETE[shell], "complete_words payments-emulator re"]
     script += ["complete_words payments-emulator serve --webhook-f"]
-    printed = subprocess.check_output(
-        [shell, "-c", "\n".join(script)],
-        env=environment(INSTALLED | {"HOME": str(tmp_path)}),
-        cwd=tmp_path,
-        encoding="utf-8",
-        timeout=HANGS_AFTER_S,
-    )
-    assert printed.split() == ["record", "rehearse", "replay", "--webhook-format"]
+    home = INSTALLED | {"HOME": str(tmp_path)}
+    ended = run_program(shell, "-c", "\n".join(script), directory=tmp_path, variables=home)
+    assert ended.stdout.split() == ["record", "rehearse", "replay", "--webhook-format"]

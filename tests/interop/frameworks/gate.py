@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests.cli.invocation import running
 from tests.cli.processes import HANGS_AFTER_S, Server
 
 
@@ -47,12 +48,8 @@ class Gate:
 def gate_before(server: Server) -> Iterator[Gate]:
     """A closed gate."""
     gate = Gate(server)
-    thread = threading.Thread(target=gate.listener.serve_forever, args=(0.01,))
-    thread.start()
-    try:
-        yield gate
-    finally:
-        gate.open()
-        gate.listener.shutdown()
-        thread.join()
-        gate.listener.server_close()
+    with running(gate.listener):
+        try:
+            yield gate
+        finally:
+            gate.open()

@@ -11,19 +11,11 @@ from typing import Any
 import httpx
 from schemathesis import Case
 
+from tests.server.openapi.rich_world import LIVES
 from tests.world import TEST_KEY, headers, order
 
 # Payments last longer than any clock is moved.
 TEN_YEARS_S = 315_360_000
-# The actions on each payment; together they reach all statuses.
-LIVES: tuple[tuple[dict[str, Any], ...], ...] = (
-    (),
-    ({"method": "bank_transfer", "bank": "walia_test"},),
-    ({"method": "telebirr", "phone": "0900000001"},),
-    ({"method": "mpesa", "phone": "0700000002"},),
-    ({"status": "expired"},),
-    ({"method": "telebirr", "phone": "0900000001"}, {"status": "refunded"}),
-)
 OWN_SCENARIO = {"description": "Own.", "script": [{"create": {"amount": 15_000}}]}
 NEVER_APPLIES = {"when": {"mode": "live", "nth": 1_000_000}, "then": {"status": 500}}
 

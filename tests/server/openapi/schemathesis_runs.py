@@ -1,15 +1,13 @@
 """Runs Schemathesis as a command over a document that an emulator serves."""
 
 import json
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.cli.processes import REPOSITORY, Server, ended, environment, start
+from tests.cli.processes import REPOSITORY, Server, run_program, serving
 from tests.server.openapi.navigation import Json
 from tests.world import OTHER_TEST_KEY, START, TEST_KEY
 
@@ -61,17 +59,10 @@ class Run:
         )
 
 
-@contextmanager
-def patient_server(directory: Path) -> Iterator[Server]:
-    """A server without a time limit."""
-    stderr_path = directory / "stderr"
-    with stderr_path.open("w") as stderr:
-        options = ("--seed=1", f"--clock=frozen@{START}")
-        process = start(*options, stdout=subprocess.PIPE, stderr=stderr)
-    with ended(process, hangs_after_s=HANGS_AFTER_S):
-        server = Server(process=process, stderr_path=stderr_path)
-        server.read_banner()
-        yield server
+def patient_server(directory: Path) -> AbstractContextManager[Server]:
+    """A server that has time for a run."""
+    options = ("--seed=1", f"--clock=frozen@{START}")
+    return serving(*options, logs=directory, hangs_after_s=HANGS_AFTER_S)
 
 
 def run_schemathesis(
@@ -79,24 +70,19 @@ def run_schemathesis(
 ) -> Run:
     """Runs Schemathesis over a document as it is served, or over a changed one."""
     _configure(directory, CONFIG + PEERS if document == "v1" else CONFIG)
-    base_url = f"http://127.0.0.1:{server.api_port}"
-    source = f"{base_url}/_emulator/openapi/{document}.json"
+    source = f"{server.url}/_emulator/openapi/{document}.json"
     if changed is not None:
         source = "changed.json"
         (directory / source).write_text(json.dumps(changed), encoding="utf-8")
-    completed = subprocess.run(
-        [
-            *(str(Path(sys.executable).parent / "st"), "--config-file=schemathesis.toml", "run"),
-            *(source, f"--url={base_url}", "--continue-on-failure", "--no-color"),
-            # Slow machines are no finding.
-            *("--generation-database=none", "--suppress-health-check=too_slow"),
-            *("--report=json", "--report-json-path=report.json", *options),
-        ],
-        cwd=directory,
-        env=environment({"SCHEMATHESIS_HOOKS": HOOKS[document], "PYTHONPATH": str(REPOSITORY)}),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=HANGS_AFTER_S,
+    completed = run_program(
+        *(str(Path(sys.executable).parent / "st"), "--config-file=schemathesis.toml", "run"),
+        *(source, f"--url={server.url}", "--continue-on-failure", "--no-color"),
+        # Slow machines are no finding.
+        *("--generation-database=none", "--suppress-health-check=too_slow"),
+        *("--report=json", "--report-json-path=report.json", *options),
+        directory=directory,
+        variables={"SCHEMATHESIS_HOOKS": HOOKS[document], "PYTHONPATH": str(REPOSITORY)},
+        timeout_s=HANGS_AFTER_S,
     )
     report = directory / "report.json"
     output = completed.stdout + completed.stderr
