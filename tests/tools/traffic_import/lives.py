@@ -6,8 +6,7 @@ from typing import Any
 
 from emulator.domain.instants import parse_instant
 from tests.server.engine.webhook_world import WebhookWorld
-from tests.tools.recordings import PAYMENTS, PHONES, Draws, Recorder
-from tests.world import order
+from tests.tools.recordings import PAYMENTS, RandomHistory, Recorder
 
 # What goes wrong with webhooks; a replay may use other rules with the same effect.
 ANOMALIES: tuple[dict[str, Any], ...] = (
@@ -27,16 +26,14 @@ The payments are sorted, because some are created at one instant."""
 TYPES = ("created", "processing", "completed", "failed", "expired", "refunded")
 
 
-class Life:
-    """Random deeds of merchants and customers; after each one, the merchant polls."""
+class Life(RandomHistory):
+    """A history in which the merchant polls after each step, and webhooks go wrong."""
 
     def __init__(self, hooks: WebhookWorld, key: str, seed: int) -> None:
+        super().__init__(Recorder(hooks.emulator, key), seed)
         self.hooks = hooks
-        self.recorder = Recorder(hooks.emulator, key)
-        self.draws = Draws(seed)
-        self.payments: list[dict[str, Any]] = []
 
-    async def run(self, steps: int, anomalies: Sequence[dict[str, Any]]) -> None:
+    async def live(self, steps: int, anomalies: Sequence[dict[str, Any]]) -> None:
         if anomalies:
             rules = [
                 {"when": {"event": f"payment.{self.draws.one_of(TYPES)}"}, "then": then, "times": 2}
@@ -65,20 +62,6 @@ class Life:
         payment = self.draws.one_of(self.payments)
         await self._control("POST", f"/payments/{payment['id']}/{action}", body)
 
-    async def create(self) -> None:
-        draws = self.draws
-        body = order(
-            amount=draws.one_of((100, 15_000)),
-            methods=draws.one_of((["telebirr"], ["mpesa", "telebirr"], ["telebirr", "mpesa"])),
-            metadata=draws.one_of((..., {"order": "A-7"})),
-            expires_in=draws.one_of((..., 60, 3_600)),
-            idempotency_key=draws.one_of((..., f"key of {len(self.payments)}")),
-        )
-        self.payments.append((await self.recorder.send("POST", body=body)).json)
-
-    async def pay(self) -> None:
-        await self._act("pay", phone=self.draws.one_of(PHONES), method="telebirr")
-
     async def answer(self) -> None:
         await self._act("answer", answer=self.draws.one_of(("approve", "wrong_pin", "cancel")))
 
@@ -87,10 +70,6 @@ class Life:
 
     async def stop(self) -> None:
         await self._act("transition", status="expired")
-
-    async def advance(self) -> None:
-        span_s = self.draws.one_of((1, 7, 30, 600))
-        await self._control("POST", "/clock/advance", {"seconds": span_s})
 
     async def webhooks(self) -> list[dict[str, Any]]:
         """The webhooks in the order of arrival, as a merchant logs them."""

@@ -63,7 +63,7 @@ async def test_a_history_is_replayed_from_each_kind_of_file(
     anomalies = (NO_ANOMALIES, ANOMALIES, NO_ANOMALIES, (*ANOMALIES, DROP))[seed % 4]
     async with webhook_world() as hooks:
         life = Life(hooks, TEST_KEY, seed)
-        await life.run(8, anomalies)
+        await life.live(8, anomalies)
         webhooks, events = await life.webhooks(), await life.events()
     har, lines = tmp_path / "recording.har", tmp_path / "webhooks.jsonl"
     har.write_text(json.dumps(life.recorder.har()))
