@@ -81,7 +81,8 @@ async def test_the_countdown_follows_the_clock_without_a_reload(customer: Tab) -
     for text in ("0:26", "0:22", "0:18"):
         async with customer.requests_status(), customer.receives_change():
             await customer.merchant.advance(4)
-        await customer.sees("countdown", text)
+        for testid in ("countdown", "open-left"):
+            await customer.sees(testid, text)
     assert await customer.page.evaluate("window.isTheSamePage")
     assert len(customer.record.opened()) == 1
 

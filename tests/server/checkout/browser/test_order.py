@@ -1,9 +1,9 @@
-"""The order beside the step: the merchant's name, the reference, the time left."""
+"""The name of a merchant, which has one line where it fits."""
 
 import pytest
 from playwright.async_api import expect
 
-from tests.server.checkout.browser.tabs import DESKTOP, LANGUAGES, PHONE, Device, Tab, Windows
+from tests.server.checkout.browser.tabs import DESKTOP, LANGUAGES, PHONE, Device, Windows
 from tests.server.checkout.browsing import Emulator
 
 NAMES = (
@@ -48,19 +48,3 @@ async def test_the_name_of_a_merchant_breaks_only_where_it_must(
             await expect(customer.page.get_by_test_id("merchant")).to_contain_text(
                 customer.says("pay_to", merchant=name)
             )
-
-
-async def test_the_order_has_the_reference_and_the_time_left_until_it_is_paid(
-    customer: Tab,
-) -> None:
-    payment = await customer.merchant.create()
-    order = customer.page.locator(".order")
-    await customer.open(payment)
-    await expect(order).to_contain_text(f"Reference {payment['id'][-8:]}")
-    await expect(order).to_contain_text("Time left: 30:00")
-    # The page shows each change by itself.
-    await customer.merchant.pay(payment, "telebirr", phone="0911223344")
-    await expect(order).to_contain_text("Time left: 0:30")
-    await expect(order).to_contain_text(f"Reference {payment['id'][-8:]}")
-    await customer.merchant.advance(5)
-    await expect(order).to_contain_text("Time left: 0:25")

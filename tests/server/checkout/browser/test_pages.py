@@ -12,6 +12,7 @@ import pytest_asyncio
 from playwright.async_api import ViewportSize, expect
 
 from tests.server.checkout.browser.axe import axe_findings, bring_axe, text_on_decorations
+from tests.server.checkout.browser.boxes import small_controls
 from tests.server.checkout.browser.states import STATES
 from tests.server.checkout.browser.tabs import (
     LANGUAGES,
@@ -106,10 +107,10 @@ UNDECIDED = "incomplete color-contrast .offline"
 
 
 @pytest.mark.parametrize("width", list(HEIGHTS))
-async def test_every_page_fits_and_is_accessible(seen: Seen, width: int) -> None:
+async def test_every_page_fits_is_accessible_and_has_large_controls(seen: Seen, width: int) -> None:
     async def look(customer: Tab) -> list[str]:
         await resize(customer, width)
-        found = await text_on_decorations(customer.page)
+        found = await text_on_decorations(customer.page) + await small_controls(customer.page)
         if await width_of(customer) != width:
             found.append("it scrolls sideways")
         for scheme in SCHEMES:

@@ -149,16 +149,16 @@ async def test_a_call_that_a_limit_stopped_says_so(open_tab: OpenTab) -> None:
 
 
 async def test_each_action_of_a_delivery_says_what_happened(open_tab: OpenTab) -> None:
-    async with open_tab() as tab, tab.endpoint(replies(Reply(status=500), Reply())):
+    answers = replies(Reply(status=500), Reply())
+    async with open_tab() as tab, tab.endpoint(answers) as receiver:
         await tab.open("webhooks")
         await tab.click("pause")
         await tab.sees("message", "Deliveries are paused.")
-        for _ in range(2):
-            await tab.merchant.create()
-        await tab.counts("drop", 2)
+        payments = [await tab.merchant.create() for _ in range(3)]
+        await tab.counts("drop", 3)
         await tab.page.get_by_test_id("drop").first.click()
         await tab.sees("message", "payment.created is dropped: no further attempt is made.")
-        await tab.counts("release", 1)
+        await tab.counts("release", 2)
         await tab.click("release")
         await tab.sees(
             "message",
@@ -171,6 +171,9 @@ async def test_each_action_of_a_delivery_says_what_happened(open_tab: OpenTab) -
         await tab.sees("message", "Attempt 1 of ping: answered 200.")
         await tab.click("resume")
         await tab.sees("message", "The pause has ended")
+        # What was neither dropped nor released is sent now.
+        await receiver.wait_for(4)
+        assert receiver.received[-1].json["data"]["id"] == payments[0]["id"]
 
 
 async def test_the_page_after_an_action_says_what_happened(tab: Tab) -> None:

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from tests.server.checkout.browser.tabs import DESKTOP, Device
+from tests.server.checkout.browser.tabs import Device
 from tests.server.checkout.browsing import Emulator, Merchant
 from tests.server.dashboard.browser.tabs import OpenTab, Tab, Tabs
 from tests.server.webhooks.receiver import Reply, receiving, replies
@@ -140,18 +140,3 @@ async def test_an_empty_account_fits_every_screen(open_tab: OpenTab, width: int)
         await tab.open("payments")
         await tab.counts("step", 3)
         assert await tab.page.get_by_test_id("step").evaluate_all(_VISIBLE) >= (width > 700)
-
-
-async def test_reset_leaves_nothing_behind(open_tab: OpenTab) -> None:
-    async with open_tab(DESKTOP) as tab:
-        await tab.merchant.create()
-        await tab.api.get("/v1/payments")
-        await tab.open("payments?status=pending")
-        await tab.page.get_by_test_id("unauthorized").locator("summary").click()
-        await tab.click("dismiss")
-        await tab.counts("unauthorized", 0)
-        await tab.click("menu", "reset-account")
-        await tab.counts("step", 3)
-        await tab.sees("message", "The account was reset.")
-        await tab.counts("payment-row", 0)
-        await tab.counts("kind", 0)
