@@ -14,7 +14,7 @@ import pytest
 
 from emulator.cli.output import write
 from emulator.reporting import Paint, verdict_lines
-from emulator.scenarios.runner.results import Mismatch, side_by_side
+from emulator.scenarios.runner.results import Mismatch
 from emulator.scenarios.values import VariantKind
 from emulator.tools.doctor.report import Perspective, problem, section_lines
 from emulator.tools.explore import report as explore
@@ -132,9 +132,7 @@ def test_all_control_characters_of_a_text_without_colours_are_escaped(
 
 def lines_of_reports(paint: Paint) -> dict[str, list[str]]:
     """The lines of each report with colours; every text that can be from outside is EVIL."""
-    mismatch = Mismatch(
-        place=HERE, subject=EVIL, rows=side_by_side([EVIL, 1], [EVIL, 2]), note=EVIL
-    )
+    mismatch = Mismatch(place=HERE, subject=EVIL, expected=[EVIL, 1], seen=[EVIL, 2], note=EVIL)
     why = failure(EVIL, mismatches=(mismatch, mismatch))
     run = SuiteRun(exit_code=1, duration_ms=1, max_ms=1, last_lines=[EVIL], failed_tests=[EVIL])
     variant = Variant(EVIL, VariantKind.DISTURBANCE, EVIL, Path(EVIL))

@@ -7,7 +7,7 @@ from emulator.domain.transitions import TIMED_OUT
 from emulator.http.client import EmulatorClient
 from emulator.http.emulator_calls import EVENTS, MAX_ENTRIES, PAYMENT
 from emulator.http.response import HttpResponse
-from emulator.scenarios.runner.results import Explanation, Failure, Mismatch, is_same, side_by_side
+from emulator.scenarios.runner.results import Explanation, Failure, Mismatch, is_same
 from emulator.scenarios.runner.step_executor import NamedPayments, UnknownPaymentName
 from emulator.scenarios.runner.trace import WebhookInbox
 from emulator.scenarios.values import Expect, FieldCheck, Json
@@ -46,11 +46,14 @@ class Assertions:
         for check in step.checks:
             seen = await self._seen(check, step.payment)
             if not is_same(check.expected, seen):
-                note = await self._note(check, seen, step.payment)
-                rows = side_by_side(check.expected, seen)
-                mismatches.append(
-                    Mismatch(place=check.place, subject=check.key, rows=rows, note=note)
+                mismatch = Mismatch(
+                    place=check.place,
+                    subject=check.key,
+                    expected=check.expected,
+                    seen=seen,
+                    note=await self._note(check, seen, step.payment),
                 )
+                mismatches.append(mismatch)
         if not mismatches:
             return None
         return Failure(

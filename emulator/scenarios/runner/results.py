@@ -1,14 +1,9 @@
-"""Results of a replay: the steps of each case, its failure, and what the emulator recorded.
-
-An expected and an actual value are compared side by side.
-"""
+"""Results of a replay: the steps of each case, its failure, and what the emulator recorded."""
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
-from enum import StrEnum
-from itertools import zip_longest
+from collections.abc import Mapping, Sequence
+from difflib import unified_diff
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -17,35 +12,14 @@ from emulator.domain.payment import Status
 from emulator.scenarios.values import Json, Place, RuleSection, Scenario, Step
 from emulator.summaries import PaymentSummary
 
-MAX_COLUMN_WIDTH = 48
 # The number of equal entries that are shown before and after a difference.
 _CONTEXT = 2
-# The number of characters that are shown before the first difference of a long text.
-_LEAD = 16
 
 
 class Explanation(str):
     """Why there is no value; shown in parentheses."""
 
     __slots__ = ()
-
-
-class RowMark(StrEnum):
-    """The relation of the two sides of a row, in the notation of `diff --side-by-side`."""
-
-    SAME = " "
-    CHANGED = "|"
-    MISSING = "<"
-    UNEXPECTED = ">"
-    LEFT_OUT = "·"
-
-
-class Row(Struct, frozen=True, kw_only=True):
-    """An expected and an actual line; one of them may be missing."""
-
-    mark: RowMark
-    expected: str = ""
-    seen: str = ""
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -70,8 +44,18 @@ class Mismatch(Struct, frozen=True, kw_only=True):
 
     place: Place
     subject: str
-    rows: tuple[Row, ...]
+    expected: Json
+    seen: Json
     note: str | None = None
+
+    @property
+    def diff(self) -> list[str]:
+        """A unified diff, with a line for each entry or member; `@@` begins a part of a list."""
+        before, after = _lines(self.expected), _lines(self.seen)
+        if not (before or after):  # an empty list beside an empty object
+            before, after = [text_of(self.expected)], [text_of(self.seen)]
+        _, _, place, *lines = unified_diff(before, after, n=_CONTEXT, lineterm="")
+        return lines if len(before) == len(after) == 1 else [place, *lines]
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -213,20 +197,6 @@ def is_same(expected: Json, seen: Json) -> bool:
     return _canonical(expected) == _canonical(seen)
 
 
-def side_by_side(expected: Json, seen: Json) -> tuple[Row, ...]:
-    """The rows of two different values, one for each list entry or member."""
-    left, right = _lines(expected), _lines(seen)
-    if not (left or right):  # an empty list beside an empty object
-        left, right = [text_of(expected)], [text_of(seen)]
-    rows: list[Row] = []
-    for kind, a, b, c, d in SequenceMatcher(a=left, b=right, autojunk=False).get_opcodes():
-        if kind == "equal":
-            rows += [Row(mark=RowMark.SAME, expected=line, seen=line) for line in left[a:b]]
-        else:
-            rows += _differing(left[a:b], right[c:d])
-    return tuple(_near_differences(rows))
-
-
 def text_of(value: Json) -> str:
     """A value in one line; text has quotes only if it would be ambiguous without them."""
     if isinstance(value, Explanation):
@@ -255,56 +225,4 @@ def _lines(value: Json) -> list[str]:
         return [text_of(entry) for entry in value]
     if isinstance(value, dict):
         return [f"{name}: {text_of(value[name])}" for name in sorted(value)]
-    if isinstance(value, Explanation):
-        return [Explanation(text_of(value))]
     return [text_of(value)]
-
-
-def _differing(left: Sequence[str], right: Sequence[str]) -> Iterator[Row]:
-    for expected, seen in zip_longest(left, right):
-        if expected is None:
-            yield Row(mark=RowMark.UNEXPECTED, seen=_from_difference(seen, ""))
-        elif seen is None:
-            yield Row(mark=RowMark.MISSING, expected=_from_difference(expected, ""))
-        else:
-            yield Row(
-                mark=RowMark.CHANGED,
-                expected=_from_difference(expected, seen),
-                seen=_from_difference(seen, expected),
-            )
-
-
-def _from_difference(text: str, other: str) -> str:
-    """The part of a wide value around its first difference from the other value."""
-    if len(text) <= MAX_COLUMN_WIDTH or isinstance(text, Explanation):
-        return text
-    same = next(
-        (at for at, (one, two) in enumerate(zip(text, other, strict=False)) if one != two),
-        min(len(text), len(other)),
-    )
-    start = min(max(0, same - _LEAD), len(text) - MAX_COLUMN_WIDTH)
-    shown = text[start : start + MAX_COLUMN_WIDTH]
-    if start:
-        shown = f"…{shown[1:]}"
-    return shown if start + MAX_COLUMN_WIDTH >= len(text) else f"{shown[:-1]}…"
-
-
-def _near_differences(rows: Sequence[Row]) -> Iterator[Row]:
-    """The rows that differ, and the rows near them."""
-    differing = [at for at, row in enumerate(rows) if row.mark is not RowMark.SAME]
-    left_out = 0
-    for at, row in enumerate(rows):
-        if any(abs(at - other) <= _CONTEXT for other in differing):
-            if left_out:
-                yield _left_out(left_out)
-            left_out = 0
-            yield row
-        else:
-            left_out += 1
-    if left_out:
-        yield _left_out(left_out)
-
-
-def _left_out(count: int) -> Row:
-    text = f"… {count} more that {'agrees' if count == 1 else 'agree'}"
-    return Row(mark=RowMark.LEFT_OUT, expected=text, seen=text)

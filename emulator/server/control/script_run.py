@@ -18,7 +18,7 @@ from emulator.scenarios.runner.case_runner import (
     expects_webhooks,
     play,
 )
-from emulator.scenarios.runner.results import Case, Failure, PlayedStep, RowMark
+from emulator.scenarios.runner.results import Case, Failure, PlayedStep, text_of
 from emulator.scenarios.values import Scenario
 from emulator.server.api.layers import TRANSPORT
 
@@ -103,9 +103,7 @@ def step_result(step: PlayedStep) -> str:
     if step.failure is None:
         return step.outcome or "as expected"
     differences = [
-        f"{mismatch.subject}: expected {row.expected or 'nothing'}, got {row.seen or 'nothing'}"
-        for mismatch in step.failure.mismatches
-        for row in mismatch.rows
-        if row.mark not in (RowMark.SAME, RowMark.LEFT_OUT)
+        f"{each.subject}: expected {text_of(each.expected)}, got {text_of(each.seen)}"
+        for each in step.failure.mismatches
     ]
     return f"failed: {'; '.join(differences) or step.failure.message}"

@@ -11,8 +11,6 @@ from emulator.scenarios.runner.results import (
     Failure,
     Mismatch,
     PlayedStep,
-    Row,
-    RowMark,
 )
 from emulator.tools.replay.coverage import Coverage
 
@@ -20,9 +18,10 @@ MAX_FAILURE_LINES = 40
 # The minimum width of a step's text, also on a narrower terminal.
 MIN_STEP_WIDTH = 16
 
-_GAP = "   "
 _MARGIN = 2
 _VERDICT_WIDTH = 8
+# What was expected, and what was seen.
+_DIFF_COLOURS = {"-": "red", "+": "green"}
 
 
 def step_line(step: PlayedStep, paint: Paint, width: int | None = None) -> str:
@@ -76,18 +75,12 @@ def failure_lines(result: CaseResult, failure: Failure, paint: Paint) -> list[st
 
 
 def _mismatch_lines(mismatch: Mismatch, paint: Paint) -> Iterator[str]:
-    titles = Row(mark=RowMark.SAME, expected="expected", seen="actual")
-    width = max(len(row.expected) for row in (titles, *mismatch.rows))
-    yield paint("bold", _row_line(titles, width))
-    for row in mismatch.rows:
-        line, is_same = _row_line(row, width), row.mark in (RowMark.SAME, RowMark.LEFT_OUT)
-        yield escape_controls(line) if is_same else paint("red", line)
+    for line in mismatch.diff:
+        colour = _DIFF_COLOURS.get(line[0])
+        shown = f"    {line}"
+        yield paint(colour, shown) if colour else escape_controls(shown)
     if mismatch.note is not None:
         yield f"      {escape_controls(mismatch.note)}"
-
-
-def _row_line(row: Row, width: int) -> str:
-    return f"    {row.mark} {row.expected:<{width}}{_GAP}{row.seen}".rstrip()
 
 
 def summary_line(results: Sequence[CaseResult], skipped: int, not_ended: int = 0) -> str:

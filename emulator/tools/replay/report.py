@@ -13,7 +13,6 @@ from emulator.domain.payment import STATUS_OF_EVENT
 from emulator.reporting import PLAIN, JUnitCase, html_report, junit_file
 from emulator.scenarios.runner.results import (
     CaseResult,
-    RowMark,
     TracedWebhook,
     copy_texts,
 )
@@ -56,7 +55,6 @@ def report(results: Sequence[CaseResult], *, skipped: int) -> bytes:
         _FILTERS,
         most_shown=MAX_SHOWN,
         most_payments=MAX_PAYMENTS,
-        RowMark=RowMark,
         failed=cases[:failed],
         passed=cases[failed:],
         summary=summary_line(results, skipped),

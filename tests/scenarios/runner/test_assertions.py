@@ -70,7 +70,7 @@ MISMATCHES = [
     ("- create: {}\n", "has_more: true", {"has_more": ["(the last response is not a list)"]}),
     ("", "http_status: 200", {"http_status": ["(there is no earlier request)"]}),
     ("- advance: 1s\n", "http_status: 200", {"http_status": ["(there is no earlier request)"]}),
-    ("", "events: [payment.created]", {"events": [""]}),
+    ("", "events: [payment.created]", {"events": []}),
     (PAID, "reason: timeout", {"reason": ["insufficient_balance"]}),
     (TWO, "reason: null", {"reason": ["(the last response is not a payment)"]}),
     (
@@ -248,7 +248,7 @@ async def test_late_webhooks_are_genuine_and_dropped_ones_are_not_received(playe
 async def test_missing_webhooks_are_reported(player: Player) -> None:
     script = "- create: {as: order}\n- expect: {payment: order, webhooks: [payment.completed]}"
     assert await player.mismatches(script) == {"webhooks": ["payment.created"]}
-    assert await player.mismatches(script.replace("webhooks", "forged")) == {"forged": [""]}
+    assert await player.mismatches(script.replace("webhooks", "forged")) == {"forged": []}
 
 
 async def test_a_script_without_expected_webhooks_has_no_endpoint(player: Player) -> None:

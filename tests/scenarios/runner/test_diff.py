@@ -1,21 +1,17 @@
-"""Comparison of JSON values, and the rows that show their differences."""
+"""Comparison of JSON values, and the lines that show their differences."""
 
 from typing import Any
 
 import pytest
 
-from emulator.scenarios.runner.results import (
-    MAX_COLUMN_WIDTH,
-    Explanation,
-    RowMark,
-    is_same,
-    side_by_side,
-    text_of,
-)
+from emulator.scenarios.runner.results import Explanation, Mismatch, is_same, text_of
+from emulator.scenarios.values import Json, Place
+
+HERE = Place(line=1, column=1)
 
 
-def marked(expected: Any, seen: Any) -> list[tuple[str, str, str]]:
-    return [(row.mark.value, row.expected, row.seen) for row in side_by_side(expected, seen)]
+def diff(expected: Json, seen: Json) -> list[str]:
+    return Mismatch(place=HERE, subject="events", expected=expected, seen=seen).diff
 
 
 @pytest.mark.parametrize(
@@ -54,26 +50,23 @@ WORDS = Explanation("no complete response: the response is incomplete")
 
 
 @pytest.mark.parametrize(
-    ("expected", "seen", "rows"),
+    ("expected", "seen", "lines"),
     [
-        ("completed", "failed", [("|", "completed", "failed")]),
-        # A row for each entry, and for each member in alphabetical order.
-        (["a", "b", "c"], ["a", "c"], [(" ", "a", "a"), ("<", "b", ""), (" ", "c", "c")]),
-        (["a"], ["a", "d"], [(" ", "a", "a"), (">", "", "d")]),
-        (
-            {"b": "2", "a": "1"},
-            {"a": "1", "b": 2},
-            [(" ", 'a: "1"', 'a: "1"'), ("|", 'b: "2"', "b: 2")],
-        ),
-        # An explanation is never cut.
-        ("completed", WORDS, [("|", "completed", f"({WORDS})")]),
-        ([], ["created"], [(">", "", "created")]),
-        (["created"], [], [("<", "created", "")]),
-        ([], {}, [("|", "[]", "{}")]),
+        ("completed", "failed", ["-completed", "+failed"]),
+        # A line for each entry, and for each member in alphabetical order.
+        (["a", "b", "c"], ["a", "c"], [" a", "-b", " c"]),
+        (["a"], ["a", "d"], [" a", "+d"]),
+        ({"b": "2", "a": "1"}, {"a": "1", "b": 2}, [' a: "1"', '-b: "2"', "+b: 2"]),
+        ("completed", WORDS, ["-completed", f"+({WORDS})"]),
+        ([], ["created"], ["+created"]),
+        (["created"], [], ["-created"]),
+        ([], {}, ["-[]", "+{}"]),
     ],
 )
-def test_values_are_side_by_side(expected: Any, seen: Any, rows: list[tuple[str, ...]]) -> None:
-    assert marked(expected, seen) == rows
+def test_the_diff_has_a_line_for_each_difference(
+    expected: Any, seen: Any, lines: list[str]
+) -> None:
+    assert [line for line in diff(expected, seen) if line[0] != "@"] == lines
 
 
 @pytest.mark.parametrize(
@@ -97,26 +90,8 @@ def test_ambiguous_text_is_quoted(value: Any, text: str) -> None:
     assert text_of(value) == text
 
 
-def test_equal_rows_far_from_a_difference_are_left_out() -> None:
+def test_equal_entries_far_from_a_difference_are_left_out() -> None:
     expected = [f"entry {number}" for number in range(20)]
-    seen = [*expected[:10], "another", *expected[11:]]
-    rows = marked(expected, seen)
-    assert [row[0] for row in rows] == ["·", " ", " ", "|", " ", " ", "·"]
-    assert rows[0][1] == "… 8 more that agree"
-    assert rows[-1][2] == "… 7 more that agree"
-
-
-def test_long_texts_are_cut_around_their_difference() -> None:
-    [row] = side_by_side(
-        "https://shop.example/" + "a" * 80 + "x" * 40, "https://shop.example/" + "a" * 80 + "y" * 40
-    )
-    assert row.mark is RowMark.CHANGED
-    assert "ax" in row.expected
-    assert "ay" in row.seen
-    assert max(len(row.expected), len(row.seen)) <= MAX_COLUMN_WIDTH
-
-
-def test_a_long_text_without_a_counterpart_is_cut_at_its_end() -> None:
-    [row] = side_by_side(["https://" + "a" * 100], [])
-    assert row.expected.startswith("https://")
-    assert len(row.expected) == MAX_COLUMN_WIDTH
+    lines = diff(expected, [*expected[:10], "another", *expected[11:]])
+    assert lines[0] == "@@ -9,5 +9,5 @@"
+    assert [line[0] for line in lines[1:]] == [" ", " ", "-", "+", " ", " "]

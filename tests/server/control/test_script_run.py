@@ -87,5 +87,5 @@ async def test_the_endpoints_of_the_caller_receive_nothing() -> None:
     async with webhook_world() as hooks:
         await put(hooks.emulator, ORDER, PAY, {"expect": {"webhooks": ["payment.created"]}})
         *_, last = (await run(hooks.emulator, "mine"))["steps"]
-        assert "got payment.processing" in last["result"], "the receiver of the script has both"
+        assert ', got ["payment.created", "payment.processing"]' in last["result"]
         assert hooks.types == []

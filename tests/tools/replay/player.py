@@ -68,7 +68,7 @@ class Player:
         result = await self.play(script, rules)
         assert result.failure is not None, "everything is as expected"
         return {
-            mismatch.subject: [row.seen for row in mismatch.rows]
+            mismatch.subject: [line[1:] for line in mismatch.diff if line[0] in " +"]
             for mismatch in result.failure.mismatches
         }
 

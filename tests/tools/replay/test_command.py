@@ -105,8 +105,8 @@ def test_several_files_have_a_line_each_and_failures_their_steps(tmp_path: Path)
         "  FAILED  expect: {payment: order, status: completed}\n"
         "\n"
         f"  {tmp_path}/a-case.yaml:5:28: status of order is not as expected\n"
-        "      expected    actual\n"
-        "    | completed   pending\n"
+        "    -completed\n"
+        "    +pending\n"
         "\n"
         "2 cases: 1 passed, 1 failed, 7 steps (1 file without a script skipped)\n"
     )

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from emulator.reporting import Paint
-from emulator.scenarios.runner.results import CaseResult, Mismatch, Trace, side_by_side
+from emulator.scenarios.runner.results import CaseResult, Mismatch, Trace
 from emulator.scenarios.scenario_file import step_text
 from emulator.tools.replay.console import (
     MAX_FAILURE_LINES,
@@ -78,20 +78,20 @@ def test_on_a_terminal_long_lines_are_cut_except_for_the_failed_step(shows_steps
 
 def test_a_single_mismatch_is_reported_at_its_place() -> None:
     mismatch = Mismatch(
-        place=HERE, subject="status", rows=side_by_side("completed", "failed"), note="So it is."
+        place=HERE, subject="status", expected="completed", seen="failed", note="So it is."
     )
     why = failure("status of order is not as expected", mismatches=(mismatch,))
     assert failure_lines(result(), why, PLAIN) == [
         "  cases/mine.yaml:7:5: status of order is not as expected",
-        "      expected    actual",
-        "    | completed   failed",
+        "    -completed",
+        "    +failed",
         "      So it is.",
     ]
 
 
 def test_several_mismatches_have_a_maximum_number_of_lines() -> None:
     many = [f"entry {number}" for number in range(100)]
-    mismatch = Mismatch(place=HERE, subject="events", rows=side_by_side(many, []))
+    mismatch = Mismatch(place=HERE, subject="events", expected=many, seen=[])
     lines = failure_lines(result(), failure(mismatches=(mismatch, mismatch)), PLAIN)
     assert lines[2] == "  cases/mine.yaml:7:5: events"
     assert len(lines) == MAX_FAILURE_LINES
