@@ -6,14 +6,11 @@ reading goes on and all mistakes of a file are found. A file with a note is refu
 
 import math
 import re
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
 from typing import NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from emulator.domain.message_text import escape_controls, nearest_word
 from emulator.domain.payment import Status, status_advice
@@ -34,14 +31,20 @@ MAX_IN_ONE_LINE = 10
 class Problem(Struct, frozen=True, kw_only=True):
     """One problem; line and column count from 1.
 
-    `key` is the key of the outermost mapping whose value has the problem; None at the top itself.
+    `path` leads to the value that has the problem, or to the mapping whose key has it; it is empty
+    for the document itself.
     """
 
     source: str
     line: int = 1
     column: int = 1
     message: str
-    key: str | None = None
+    path: str = ""
+
+    @property
+    def section(self) -> str | None:
+        """The key of the outermost mapping; None for the document itself."""
+        return re.split(r"[.\[]", self.path)[0] or None
 
     def __str__(self) -> str:
         return f"{self.source}:{self.line}:{self.column}: {self.message}"
@@ -79,13 +82,9 @@ def in_one_line(messages: Sequence[str]) -> str:
 
 
 class Notes:
-    """The problems of one file so far; `problems` has them in the order of the file.
-
-    The keys of the problems are those of `tree`.
-    """
+    """The problems of one file so far."""
 
     def __init__(self, source: str) -> None:
-        self.tree: Node | None = None
         self._source = source
         self._problems: list[Problem] = []
 
@@ -94,32 +93,19 @@ class Notes:
         """Whether there are too many problems for further hints."""
         return len(self._problems) >= MAX_WITH_HINTS
 
-    def add(self, line: int, column: int, message: str) -> None:
+    def add(self, line: int, column: int, message: str, path: str = "") -> None:
         """Add a problem; its message becomes one line, whatever the file has."""
         message = escape_controls(message)
         if len(message) > _MAX_MESSAGE_CHARACTERS:
             message = f"{message[: _MAX_MESSAGE_CHARACTERS - 1]}…"
         self._problems.append(
-            Problem(source=self._source, line=line, column=column, message=message)
+            Problem(source=self._source, line=line, column=column, message=message, path=path)
         )
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        keys = [key for key, _ in self.tree.pairs] if isinstance(self.tree, MapNode) else []
-        # Ascending, although the place of an alias is the place of its anchor.
-        places = [*accumulate(((key.line, key.column) for key in keys), max)]
-
-        def key_above(problem: Problem) -> str | None:
-            place = (problem.line, problem.column)
-            index = bisect_right(places, place) - 1
-            above = keys[index] if index >= 0 else None
-            # A problem of a key, or a key that is missing beside the first one, is at the top.
-            if not isinstance(above, ScalarNode) or (above.line, above.column) == place:
-                return None
-            return above.text
-
-        ordered = sorted(self._problems, key=lambda problem: (problem.line, problem.column))
-        return tuple(replace(problem, key=key_above(problem)) for problem in ordered)
+        """In the order of the file."""
+        return tuple(sorted(self._problems, key=lambda problem: (problem.line, problem.column)))
 
 
 # Words of other services, and of the language.
@@ -175,14 +161,15 @@ class FileContext(Notes):
 
 
 class Entry(NamedTuple):
-    """A node, the name that messages call it by, and the file that it is in."""
+    """A node, the name that messages call it by, the file that it is in, and its path there."""
 
     node: Node
     label: str
     context: FileContext
+    path: str = ""
 
     def note(self, message: str) -> None:
-        self.context.add(self.node.line, self.node.column, message)
+        self.context.add(self.node.line, self.node.column, message, self.path)
 
     def refuse(self, expected: str, hint: str = "") -> None:
         """Note that this should have been something else."""
@@ -193,7 +180,7 @@ class Entry(NamedTuple):
         """The value of a key of this mapping; the mapping itself where it has no such key."""
         for key_node, value in self.node.pairs if isinstance(self.node, MapNode) else ():
             if isinstance(key_node, ScalarNode) and key_node.text == key:
-                return Entry(node=value, label=key, context=self.context)
+                return Entry(value, key, self.context, f"{self.path}.{key}".lstrip("."))
         return self
 
 
@@ -211,7 +198,7 @@ def read_pairs(entry: Entry) -> Pairs | None:
     pairs: Pairs = {}
     key_label = f"a key of {entry.label}"
     for key_node, value_node in entry.node.pairs:
-        key_entry = Entry(node=key_node, label=key_label, context=entry.context)
+        key_entry = Entry(key_node, key_label, entry.context, entry.path)
         if isinstance(key_node, ScalarNode) and key_node.kind is ScalarKind.MERGE:
             key_entry.note("merge keys (<<) are not supported; write the keys out")
             continue
@@ -225,7 +212,8 @@ def read_pairs(entry: Entry) -> Pairs | None:
             message = f"{key!r} must be given once in {entry.label} (first in line {first.line})"
             key_entry.note(message + ("; begin a new entry with '- '" if is_new else ""))
             continue
-        value = Entry(node=value_node, label=_label(key), context=entry.context)
+        label = _label(key)
+        value = Entry(value_node, label, entry.context, f"{entry.path}.{label}".lstrip("."))
         pairs[key] = (key_entry, value)
     return pairs
 
@@ -285,7 +273,10 @@ def read_items(entry: Entry, expected: str, item_label: str) -> list[Entry] | No
         is_map = isinstance(entry.node, MapNode)
         entry.refuse(expected, "; begin each entry with '- '" if is_map else "")
         return None
-    return [Entry(node=node, label=item_label, context=entry.context) for node in entry.node.items]
+    return [
+        Entry(node, item_label, entry.context, f"{entry.path}[{index}]")
+        for index, node in enumerate(entry.node.items)
+    ]
 
 
 def read_text(entry: Entry, expected: str = "text") -> str | None:

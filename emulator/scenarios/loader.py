@@ -62,8 +62,8 @@ def read_document(
 
     Raises ScenarioError with every problem.
     """
-    context.tree = read_tree(text, context.add, holds=label)
-    value = context.tree and read(Entry(node=context.tree, label=label, context=context))
+    tree = read_tree(text, context.add, holds=label)
+    value = tree and read(Entry(node=tree, label=label, context=context))
     if value is None or context.problems:
         raise ScenarioError(context.problems)
     return value

@@ -5,7 +5,7 @@ A form is data: its texts have placeholders of a closed list, and nothing is com
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -28,8 +28,6 @@ from emulator.domain.webhooks import (
     SignatureForm,
     WebhookForm,
 )
-from emulator.files import ListNode, MapNode, Node, ScalarNode
-from emulator.files.yaml_tree import read_tree
 from emulator.scenarios.entries import (
     Entry,
     FileContext,
@@ -287,29 +285,14 @@ def webhook_form_of(value: Json) -> WebhookForm:
         try:
             return parse_webhook_form(text, "format")
         except ScenarioError as error:
-            paths = dict(_paths(read_tree(text, lambda *_: None)))
-            raise ScenarioError(_with_path(each, paths) for each in error.problems) from None
+            raise ScenarioError(map(_with_path, error.problems)) from None
     message = f"must be {listed(SHIPPED_FORMS, 'or')}, or a webhook format as an object"
     raise ScenarioError.at("format", message)
 
 
-def _with_path(problem: Problem, paths: Mapping[tuple[int, int], str]) -> Problem:
-    path = paths.get((problem.line, problem.column))
-    return replace(problem, message=f"{path}: {problem.message}") if path else problem
-
-
-def _paths(node: Node | None, path: str = "") -> Iterator[tuple[tuple[int, int], str]]:
-    """The places of the values within a node, and of the names in front of them, with a path."""
-    if isinstance(node, MapNode):
-        for name, value in node.pairs:
-            member = f"{path}.{name.text}".lstrip(".") if isinstance(name, ScalarNode) else path
-            yield (name.line, name.column), member
-            yield (value.line, value.column), member
-            yield from _paths(value, member)
-    elif isinstance(node, ListNode):
-        for number, item in enumerate(node.items):
-            yield (item.line, item.column), f"{path}[{number}]"
-            yield from _paths(item, f"{path}[{number}]")
+def _with_path(problem: Problem) -> Problem:
+    path = f"{problem.path}: " if problem.path else ""
+    return replace(problem, message=f"{path}{problem.message}")
 
 
 def _number(number: WrittenNumber) -> float:

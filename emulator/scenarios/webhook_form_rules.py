@@ -109,10 +109,12 @@ def _scalars(entry: Entry) -> Iterator[Entry]:
     node = entry.node
     if isinstance(node, MapNode):
         for key, value in node.pairs:
-            yield from _scalars(Entry(value, getattr(key, "text", entry.label), entry.context))
+            name = getattr(key, "text", entry.label)
+            yield from _scalars(Entry(value, name, entry.context, f"{entry.path}.{name}"))
     elif isinstance(node, ListNode):
-        for item in node.items:
-            yield from _scalars(Entry(item, f"an entry of {entry.label}", entry.context))
+        for index, item in enumerate(node.items):
+            label, path = f"an entry of {entry.label}", f"{entry.path}[{index}]"
+            yield from _scalars(Entry(item, label, entry.context, path))
     else:
         yield entry
 

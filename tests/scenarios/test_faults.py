@@ -188,4 +188,4 @@ def test_a_chance_may_be_written_as_json_writes_small_numbers() -> None:
 def test_a_problem_of_a_rule_that_stands_alone_has_its_key(text: str, key: str | None) -> None:
     with pytest.raises(ScenarioError) as raised:
         read_fault_rule_text(text, "body")
-    assert (raised.value.problems[0].key, raised.value.problems[0].source) == (key, "body")
+    assert (raised.value.problems[0].section, raised.value.problems[0].source) == (key, "body")

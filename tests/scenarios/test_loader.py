@@ -150,12 +150,14 @@ def test_a_file_must_not_contradict_a_name_from_the_address(
     with pytest.raises(ScenarioError) as raised:
         parse_scenario(text, "body", name=name)
     (problem,) = raised.value.problems
-    assert problem == Problem(source="body", line=line, column=column, message=message, key=key)
+    assert problem == Problem(
+        source="body", line=line, column=column, message=message, path=key or ""
+    )
 
 
 @pytest.mark.parametrize(("text", "keys"), rows(__file__, "keys of problems"))
 def test_a_problem_has_the_top_level_key_above_it(text: str, keys: list[str | None]) -> None:
-    assert [problem.key for problem in problems_of(text)] == keys
+    assert [problem.section for problem in problems_of(text)] == keys
 
 
 def test_the_error_has_a_line_for_each_problem() -> None:

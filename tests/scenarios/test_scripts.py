@@ -19,7 +19,7 @@ def script_of(text: str) -> tuple[Step, ...]:
 def problems_of(text: str) -> tuple[Problem, ...]:
     with pytest.raises(ScenarioError) as raised:
         script_of(text)
-    assert {problem.key for problem in raised.value.problems} == {"script"}
+    assert {problem.section for problem in raised.value.problems} == {"script"}
     return raised.value.problems
 
 

@@ -160,7 +160,7 @@ async def put_scenario(call: Call, name: str, body: YamlBody) -> tuple[int, Scen
         scenario = await read_text(read, body.text)
     except ScenarioError as error:
         found = [f"line {at.line}, column {at.column}: {at.message}" for at in error.problems]
-        raise InvalidScenario(in_one_line(found), param=error.problems[0].key) from None
+        raise InvalidScenario(in_one_line(found), param=error.problems[0].section) from None
     is_new, listed = await call.engine.scenarios.put(call.account, scenario, body.text)
     return 201 if is_new else 200, _summary(listed, {})
 
@@ -306,7 +306,7 @@ async def add_fault(call: Call, body: YamlBody) -> FaultJson:
         rule = await read_text(read_fault_rule_text, body.text)
     except ScenarioError as error:
         message = in_one_line([problem.message for problem in error.problems])
-        raise InvalidFault(message, param=error.problems[0].key) from None
+        raise InvalidFault(message, param=error.problems[0].section) from None
     return _fault_json(await call.engine.scenarios.add_fault(call.account, rule, body.text), 0)
 
 
