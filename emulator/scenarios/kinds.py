@@ -287,28 +287,27 @@ class ListOf(Kind[tuple[T, ...]]):
         return [self._kind.write(item) for item in value]
 
 
-class PairsOf(Kind[tuple[tuple[str, T], ...]]):
+class PairsOf(Kind[tuple[tuple[str, T | None], ...]]):
     """A mapping of texts to values of one kind; the texts are of the kind `names`, if given."""
 
-    def __init__(self, kind: Kind[T], names: Text | None = None) -> None:
+    def __init__(self, kind: Kind[T], names: Kind[str] | None = None) -> None:
         self._kind = kind
         self._names = names
 
-    def read(self, entry: Entry) -> tuple[tuple[str, T], ...]:
+    def read(self, entry: Entry) -> tuple[tuple[str, T | None], ...]:
         pairs = read_pairs(entry) or {}
-        read = [
+        return tuple(
             (name, self._kind.read(value))
             for name, (key, value) in pairs.items()
             if self._names is None or self._names.read(key) is not None
-        ]
-        return tuple((name, value) for name, value in read if value is not None)
+        )
 
     def schema(self) -> JsonSchema:
         names = {} if self._names is None else {"propertyNames": self._names.schema()}
         return {"type": "object", **names, "additionalProperties": self._kind.schema()}
 
-    def write(self, value: tuple[tuple[str, T], ...]) -> Json:
-        return {name: self._kind.write(each) for name, each in value}
+    def write(self, value: tuple[tuple[str, T | None], ...]) -> Json:
+        return {name: each if each is None else self._kind.write(each) for name, each in value}
 
 
 class OrNull(Kind[T]):

@@ -34,13 +34,10 @@ from emulator.scenarios.entries import (
     Problem,
     ScenarioError,
     hint_nearest,
-    is_empty,
     listed,
-    note_unknown_key,
     noted,
-    read_pairs,
 )
-from emulator.scenarios.kinds import JsonSchema, JsonValue, Kind, PairsOf, Text, Word
+from emulator.scenarios.kinds import JsonSchema, JsonValue, Kind, OrNull, PairsOf, Text, Word
 from emulator.scenarios.loader import file_text, read_document, read_files
 from emulator.scenarios.mappings import Key, MappingOf
 from emulator.scenarios.scenario_file import NAME_FORM, NAME_PATTERN, VERSION, VERSION_KEY
@@ -130,28 +127,6 @@ _HEADER = Text(
 _TYPE = Text(_VISIBLE, expected="visible ASCII characters, or null")
 
 
-class _Events(Kind[tuple[tuple[str, str | None], ...]]):
-    """The type that is sent for each of ours; null is not sent."""
-
-    def read(self, entry: Entry) -> tuple[tuple[str, str | None], ...]:
-        pairs = read_pairs(entry) or {}
-        for name, (key, _) in pairs.items():
-            if name not in EVENT_TYPES_IN_ORDER:
-                note_unknown_key(entry, key, name, EVENT_TYPES_IN_ORDER)
-        return tuple(
-            (name, None if is_empty(value) else _TYPE.read(value))
-            for name, (_, value) in pairs.items()
-        )
-
-    def schema(self) -> JsonSchema:
-        sent = {**_TYPE.schema(), "type": ["string", "null"]}
-        names = dict.fromkeys(EVENT_TYPES_IN_ORDER, sent)
-        return {"type": "object", "properties": names, "additionalProperties": False}
-
-    def write(self, value: tuple[tuple[str, str | None], ...]) -> Json:
-        return dict(value)
-
-
 SIGNATURE = MappingOf(
     SignatureForm,
     {
@@ -196,9 +171,9 @@ FORM = MappingOf(
             required="what the form is called",
         ),
         "events": Key(
-            _Events(),
-            "Our event type, and the type that is sent. `null` is not sent; a type that is left out"
-            " keeps its name.",
+            PairsOf(OrNull(_TYPE), Word(EVENT_TYPES_IN_ORDER)),
+            "Our event type, such as `payment.completed`, and the type that is sent. `null` is not"
+            " sent; a type that is left out keeps its name.",
             default_text="our types",
         ),
         "content_type": Key(

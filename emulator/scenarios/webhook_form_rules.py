@@ -38,7 +38,7 @@ def _check_parts(members: Members) -> None:
         return
     is_signed = signature.algorithm is not Algorithm.NONE
     at = members.known.get("headers", members.entry)
-    in_headers = set(PLACEHOLDER.findall(" ".join(text for _, text in headers)))
+    in_headers = set(PLACEHOLDER.findall(" ".join(text or "" for _, text in headers)))
     if signature.algorithm is Algorithm.TOKEN and signature.separator:
         separator = members.known["signature"].child("separator")
         separator.note("separator must be empty, because only the new secret is sent as a token")
