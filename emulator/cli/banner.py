@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from emulator import __version__
 from emulator.domain.accounts import DEMO_LIVE_KEY, DEMO_TEST_KEY, VARY_OFF, mask_key
-from emulator.domain.durations import whole_duration_text
+from emulator.domain.durations import duration_text
 from emulator.domain.hosts import hide_url_secrets
 from emulator.domain.instants import REAL_RATE, format_instant, rate_number
 from emulator.domain.message_text import json_line
@@ -130,7 +130,7 @@ def _switched_on(settings: Settings) -> list[Fact]:
     """The options that are not at their defaults; a value that is false is left out."""
     limit, form = settings.rate_limit, settings.webhook_format
     files = ", ".join(settings.scenarios)
-    rate = limit and f"{limit.requests} requests in {whole_duration_text(limit.period_ms)}"
+    rate = limit and f"{limit.requests} requests in {duration_text(limit.period_ms)}"
     lines = [
         Fact("Scenarios", f"{files}, before the built-in ones", settings.scenarios),
         Fact("Format", f"{form}, of new webhook endpoints", form != STANDARD_WEBHOOKS and form),

@@ -66,11 +66,6 @@ def duration_text(span_ms: int) -> str:
     seconds, rest_ms = divmod(span_ms, UNIT_MS["s"])
     if seconds and rest_ms:
         return f"{seconds}.{rest_ms:03}".rstrip("0") + "s"
-    return whole_duration_text(span_ms)
-
-
-def whole_duration_text(span_ms: int) -> str:
-    """As `duration_text`, without a fraction: `1500ms` instead of `1.5s`."""
     units = [unit for unit, unit_ms in UNIT_MS.items() if span_ms % unit_ms == 0]
     unit = units[-1] if span_ms else "s"
     return f"{span_ms // UNIT_MS[unit]}{unit}"

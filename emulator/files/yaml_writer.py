@@ -31,11 +31,24 @@ def yaml_text(document: Mapping[str, Json]) -> str:
         node = _node({key: value})
         for each in (node, *_items(node)):
             each.flow_style = False
-        text = yaml.serialize(
-            node, Dumper=_DUMPER, width=MAX_LINE_LENGTH, allow_unicode=is_printable
-        )
+        text = _serialized(node, is_printable=is_printable)
         parts.append(f"\n{text}" if isinstance(value, list) and value else text)
     return "".join(parts)
+
+
+def line_of_yaml(key: str, value: Json) -> str:
+    """A member of a document, in one line."""
+    node = _node({key: value})
+    [(_, content)] = node.value
+    node.flow_style, content.flow_style = False, True
+    return _serialized(node, is_printable=True).rstrip()
+
+
+def _serialized(node: yaml.Node, *, is_printable: bool) -> str:
+    text: str = yaml.serialize(
+        node, Dumper=_DUMPER, width=MAX_LINE_LENGTH, allow_unicode=is_printable
+    )
+    return text
 
 
 def _node(value: Json) -> Any:

@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from emulator.domain.accounts import Mode
-from emulator.domain.durations import whole_duration_text
+from emulator.domain.durations import duration_text
 from emulator.domain.effects import Handset, Outcome, Step
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, methods_of_phone
@@ -259,5 +259,5 @@ def _outcome_text(outcome: Outcome) -> str:
 
 def _step_text(step: Step) -> str:
     reason = f": {step.reason}" if step.reason else ""
-    after = f" after {whole_duration_text(step.after_ms)}" if step.after_ms else ""
+    after = f" after {duration_text(step.after_ms)}" if step.after_ms else ""
     return f"{step.status}{after}{reason}"

@@ -5,7 +5,6 @@ the order of steps, duplicate keys, duplicate names, and the payment names that 
 value that is written as JSON reads as the same value; keys that have their default are left out.
 """
 
-import json
 import re
 from dataclasses import replace
 
@@ -19,13 +18,9 @@ from emulator.scenarios.payment_rules import (
     OUTCOMES,
 )
 from emulator.scenarios.script import SCRIPT, SCRIPT_STEP, STEP, step_schema
-from emulator.scenarios.values import Json, List, Scenario, Step, VariantKind
+from emulator.scenarios.values import Scenario, VariantKind
 from emulator.scenarios.webhook_faults import WEBHOOK_THEN, WEBHOOKS
 
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./:@?=&%+-]*(?<!:)|[0-9.]+(?:ms|s|m|h|d)", re.ASCII)
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
-# YAML parses these as a Boolean or as null.
-_YAML_KEYWORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 VERSION = 1
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 
@@ -113,34 +108,3 @@ def scenario_schema() -> JsonSchema:
 fault_rule_json = FAULT_RULE.write
 delivery_fault_json = WEBHOOK_THEN.write
 step_json = SCRIPT_STEP.write
-
-
-def step_text(step: Step) -> str:
-    [(name, content)] = step_json(step).items()
-    if isinstance(step, List):
-        content = {key: _unquoted_number(value) for key, value in content.items()}
-    return f"{name}: {_flow(content)}"
-
-
-def _unquoted_number(value: str) -> str | int:
-    """A value of a query is always text; users write numbers there without quotes."""
-    return int(value) if _NUMBER.fullmatch(value) else value
-
-
-def step_name(step: Step) -> str:
-    """The key of a step in a file."""
-    [name] = step_json(step)
-    return name
-
-
-def _flow(value: Json) -> str:
-    match value:
-        case dict():
-            members = ", ".join(f"{_flow(key)}: {_flow(item)}" for key, item in value.items())
-            return f"{{{members}}}"
-        case list() | tuple():
-            return f"[{', '.join(map(_flow, value))}]"
-        case str() if _PLAIN.fullmatch(value) and value.lower() not in _YAML_KEYWORDS:
-            return value
-        case _:
-            return json.dumps(value, ensure_ascii=False)

@@ -17,7 +17,6 @@ from emulator.domain.durations import (
     MAX_DURATION_MS,
     duration_text,
     parse_duration_ms,
-    whole_duration_text,
 )
 from emulator.scenarios.loader import parse_scenario, read_fault_rule_text
 from emulator.scenarios.scenario_file import SCENARIO, fault_rule_json, scenario_schema
@@ -103,12 +102,11 @@ def test_a_duration_has_the_largest_unit_without_a_fraction() -> None:
         MAX_DURATION_MS: "3650d",
     }
     assert {span_ms: duration_text(span_ms) for span_ms in texts} == texts
-    assert {span_ms: whole_duration_text(span_ms) for span_ms in texts} == texts
 
 
-def test_a_duration_with_a_fraction_of_a_second_is_in_seconds_or_in_milliseconds() -> None:
-    assert (duration_text(1_500), whole_duration_text(1_500)) == ("1.5s", "1500ms")
-    assert (duration_text(3_600_010), whole_duration_text(3_600_010)) == ("3600.01s", "3600010ms")
+def test_a_duration_with_a_fraction_of_a_second_is_in_seconds() -> None:
+    assert duration_text(1_500) == "1.5s"
+    assert duration_text(3_600_010) == "3600.01s"
 
 
 @pytest.mark.parametrize("write", [as_json, as_yaml])

@@ -1,11 +1,13 @@
 """Plays a case in its own account until its first failure."""
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from emulator.clock import SystemClock
+from emulator.files.yaml_writer import line_of_yaml
 from emulator.http import emulator_calls as calls
 from emulator.http.client import (
     AccountNotCreated,
@@ -26,11 +28,12 @@ from emulator.scenarios.runner.step_executor import (
     StepOutcome,
 )
 from emulator.scenarios.runner.trace import WebhookInbox, collect_trace
-from emulator.scenarios.scenario_file import step_name, step_text
+from emulator.scenarios.scenario_file import step_json
 from emulator.scenarios.values import Expect, Place, Step
 
 ACCOUNT_SETTINGS: Mapping[str, object] = {"clock": "frozen@2026-01-01T00:00:00Z", "seed": 0}
 """The settings of the account in which a script is played, the same in every run."""
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
 BEGIN = Place(line=1, column=1)
 # Steps that cause webhooks; an advance waits for them itself.
 _WEBHOOK_STEPS = (values.Create, values.Pay, values.CustomerAnswer, values.Transition)
@@ -65,6 +68,19 @@ def _account_settings(case: Case, context: RunContext) -> dict[str, object]:
         word = f"replay_{account_word(case.name)}"
         settings |= {"test_key": f"test_{word}", "live_key": f"live_{word}"}
     return settings
+
+
+def step_text(step: Step) -> str:
+    """A step as it is in a file, in one line."""
+    [(name, content)] = step_json(step).items()
+    if isinstance(step, values.List):
+        content = {key: _unquoted_number(value) for key, value in content.items()}
+    return line_of_yaml(name, content)
+
+
+def _unquoted_number(value: str) -> str | int:
+    """A value of a query is always text; users write numbers there without quotes."""
+    return int(value) if _NUMBER.fullmatch(value) else value
 
 
 def expects_webhooks(script: Sequence[Step]) -> bool:
@@ -115,6 +131,11 @@ async def play(
         duration_ms=context.wall.monotonic_ms() - started_ms,
         failure=failure,
     )
+
+
+def _name(step: Step) -> str:
+    [name] = step_json(step)
+    return name
 
 
 def _refusal(subject: str, response: HttpResponse) -> str:
@@ -222,7 +243,7 @@ class _CaseRun:
             if self.inbox is not None and isinstance(step, _WEBHOOK_STEPS):
                 await self._executor.advance(0)
         except ImpossibleStep as impossible:
-            message = f"{step_name(step)} is impossible: {impossible}"
+            message = f"{_name(step)} is impossible: {impossible}"
             self._record(step, failure=Failure(place=step.place, message=message))
             return
         response = outcome.response
@@ -230,7 +251,7 @@ class _CaseRun:
             self._assertions.last = response
         failure = None
         if response.is_error and not _has_check(next_step, REFUSAL_CHECKS):
-            message = _refusal(step_name(step), response)
+            message = _refusal(_name(step), response)
             failure = Failure(place=step.place, message=message)
         self._record(step, outcome, failure)
 

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import pytest
 
 from emulator.reporting import Paint
+from emulator.scenarios.runner.case_runner import step_text
 from emulator.scenarios.runner.results import CaseResult, Mismatch, Trace
-from emulator.scenarios.scenario_file import step_text
 from emulator.tools.replay.console import (
     MAX_FAILURE_LINES,
     Printer,
@@ -122,7 +122,7 @@ def test_notes_name_kept_accounts_and_incomplete_traces() -> None:
     "script",
     [
         "create: {as: third, amount: 15000, methods: [telebirr, mpesa]}",
-        'create: {amount: "15000", currency: null, metadata: {"on": "true"}}',
+        "create: {amount: \"15000\", currency: null, metadata: {'on': 'true'}}",
         *(f"create: {{metadata: {{note: {'a' * 200}}}}}", "retrieve: order"),
         *("retrieve: {id: pay_nobody}", "list: {limit: 2, status: pending, after: order}"),
         'pay: {payment: order, method: telebirr, phone: "+251900000001"}',
@@ -132,7 +132,7 @@ def test_notes_name_kept_accounts_and_incomplete_traces() -> None:
         *("advance: 30s", "advance: next"),
         "fault: {when: {request: create_payment, nth: 2}, then: {drop: true, point: after_commit}}",
         "expect: {payment: order, status: failed, events: [payment.created], reason: null}",
-        'expect: {success_url: https://shop.example/ok?a=1, code: "no"}',
+        "expect: {success_url: \"https://shop.example/ok?a=1\", code: 'no'}",
     ],
 )
 def test_the_text_of_a_step_is_its_yaml(script: str) -> None:
