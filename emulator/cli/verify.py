@@ -137,7 +137,7 @@ def run_comparison(
 
     async def run() -> Comparison:
         async with HttpTransport(url) as transport:
-            client = ServiceClient(transport, wall=wall, report_wait=waiting)
+            client = ServiceClient(url, transport.send, wall=wall, report_wait=waiting)
             session = Session(client, key=keys[0], other_key=keys[1])
             began_at = wall.now_ms()
             return await compare(

@@ -9,11 +9,11 @@ CheckStopped    a request has no complete response: its check cannot continue
 import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
-from typing import Any, Protocol, Self
+from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -221,15 +221,6 @@ def printable(text: str) -> str:
     return line if len(line) <= MAX_QUOTED_CHARACTERS else f"{line[: MAX_QUOTED_CHARACTERS - 1]}…"
 
 
-class Transport(Protocol):
-    """Sends requests to one service; tests have one without a network."""
-
-    base_url: str
-
-    async def send(self, request: ServiceRequest) -> ServiceResponse:
-        """Send a request once. Raises UserError without a connection, and LostResponse."""
-
-
 class HttpTransport:
     """Transport over HTTP.
 
@@ -249,6 +240,7 @@ class HttpTransport:
         await self._http.aclose()
 
     async def send(self, request: ServiceRequest) -> ServiceResponse:
+        """Send a request once. Raises UserError without a connection, and LostResponse."""
         query = f"?{urlencode(request.query)}" if request.query else ""
         url = f"{self.base_url}{request.path}{query}"
         response = await self._http.send(
@@ -277,7 +269,7 @@ def _proxy(base_url: str) -> str | None:
 
 
 class ServiceClient:
-    """Sends requests to one service; `responses` are all responses, the oldest first.
+    """Sends requests to one service, each with `send_once`; `responses` are all responses.
 
     After a 429 it waits for the time in `Retry-After`, a minute in total; a 5xx is retried once,
     as the contract requires. `refusal` is the reason to send no more requests, or None;
@@ -287,17 +279,18 @@ class ServiceClient:
 
     def __init__(
         self,
-        transport: Transport,
+        base_url: str,
+        send_once: Callable[[ServiceRequest], Awaitable[ServiceResponse]],
         *,
         wall: SystemClock,
         report_wait: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self.base_url = transport.base_url
+        self.base_url = base_url
         self.responses: list[ServiceResponse] = []
         self.refusal: str | None = None
         self.is_stopped = False
         self.lost_count = 0
-        self._transport = transport
+        self._request_once = send_once
         self.wall = wall
         self._report_wait = report_wait
         self._left_wait_s = MAX_TOTAL_WAIT_S
@@ -347,7 +340,7 @@ class ServiceClient:
 
     async def _send_once(self, request: ServiceRequest) -> ServiceResponse:
         try:
-            return await self._transport.send(request)
+            return await self._request_once(request)
         except LostResponse as error:
             self.lost_count += 1
             if self.lost_count >= MAX_LOST_RESPONSES:

@@ -77,8 +77,7 @@ class Comparison:
     """The result of comparing a service with the contract. Keys are masked.
 
     `began_at` is real time. `refusal` is why the service refused the remaining requests with 429;
-    None if it did not. `hidden_errors` is the number of 5xx after which a retry succeeded.
-    `is_interrupted` means that Ctrl-C ended the comparison.
+    None if it did not. `is_interrupted` means that Ctrl-C ended the comparison.
     """
 
     base_url: str
@@ -88,7 +87,6 @@ class Comparison:
     results: tuple[ClauseResult, ...]
     requests: int
     payments: int
-    hidden_errors: int = 0
     refusal: str | None = None
     is_interrupted: bool = False
 
@@ -130,24 +128,12 @@ async def compare(
             findings += unseen(INTERRUPTED, *check.numbers)
         if report_progress is not None:
             report_progress(number, len(CHECKS))
-    return comparison_of(session, findings, began_at, accepted)
+    return _comparison(session, findings, began_at, accepted)
 
 
-def comparison_of(
-    session: Session,
-    findings: Findings,
-    began_at: Instant,
-    accepted: frozenset[str],
-    *,
-    unreported: str | None = None,
+def _comparison(
+    session: Session, findings: Findings, began_at: Instant, accepted: frozenset[str]
 ) -> Comparison:
-    """The result; `unreported` is the reason of the clauses that the findings do not have."""
-    if unreported is not None:
-        is_service = any(response.has_json_body for response in session.responses)
-        findings = [*unchecked_findings(is_service=is_service), *findings]
-        reported = {finding.number for finding in findings}
-        rest = [clause.number for clause in CLAUSES if clause.number not in reported]
-        findings += unseen(unreported, *rest)
     other_key = session.other_key
     return Comparison(
         base_url=session.client.base_url,
@@ -157,7 +143,6 @@ def comparison_of(
         results=tuple(results(findings, accepted=accepted)),
         requests=len(session.client.responses),
         payments=len(session.created) + len(session.created_by_other),
-        hidden_errors=session.hidden_errors,
         refusal=session.client.refusal,
         is_interrupted=session.client.is_stopped,
     )
@@ -222,17 +207,8 @@ async def run_check(check: Check, session: Session) -> Findings:
     return [replace(finding, seen=session.masked(finding.seen)) for finding in findings]
 
 
-_NOT_RECORDED = "the recording does not exercise the clause"
-
-
-@dataclass(slots=True, kw_only=True)
-class _RecordedService:
-    """A transport that sends nothing."""
-
-    base_url: str
-
-    async def send(self, request: ServiceRequest) -> ServiceResponse:
-        raise LostResponse(f"{request.path} is not recorded")
+async def _not_recorded(request: ServiceRequest) -> ServiceResponse:
+    raise LostResponse(f"{request.path} is not recorded")
 
 
 async def compare_recording(
@@ -240,15 +216,20 @@ async def compare_recording(
 ) -> Comparison:
     """Run the checks of recordings. Raises UserError."""
     session = _session(traffic, base_url, key)
-    findings = [finding for check in RECORDED_CHECKS for finding in await run_check(check, session)]
-    began_at = traffic.exchanges[0].began_at or 0
-    return comparison_of(session, findings, began_at, accepted, unreported=_NOT_RECORDED)
+    is_service = any(response.has_json_body for response in session.responses)
+    findings = unchecked_findings(is_service=is_service)
+    for check in RECORDED_CHECKS:
+        findings += await run_check(check, session)
+    reported = {finding.number for finding in findings}
+    rest = [clause.number for clause in CLAUSES if clause.number not in reported]
+    findings += unseen("the recording does not exercise the clause", *rest)
+    return _comparison(session, findings, traffic.exchanges[0].began_at or 0, accepted)
 
 
 def _session(traffic: RecordedTraffic, base_url: str | None, key: str | None) -> Session:
     """The session of one key: the given key, or the key of the most successful requests."""
     base_url = api_of(traffic.exchanges, base_url)
-    client = ServiceClient(_RecordedService(base_url=base_url), wall=RealClock())
+    client = ServiceClient(base_url, _not_recorded, wall=RealClock())
     own = [each for each in traffic.exchanges if each.url.startswith(f"{base_url}/v1/")]
     # Browsers may leave the keys out; then all requests belong to one account.
     no_key = None if any("authorization" in each.request_headers for each in own) else ""

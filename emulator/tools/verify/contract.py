@@ -144,20 +144,27 @@ def _is_not_https(value: object) -> bool:
     return scheme != "https" or not host
 
 
+_ABSENT = Rule(lambda value: value is ..., (), ("4.1.13",))
+_UNKNOWN_METHOD = "no_such_method"
 # The first rule that a value breaks determines the clauses.
 PARAMETERS: Mapping[str, tuple[Rule, ...]] = {
     "amount": (
+        _ABSENT,
         Rule(lambda value: isinstance(value, float) and value.is_integer(), (), ("4.1.2",)),
         Rule(_is_no_integer, ("4.1.2",)),
         Rule(lambda value: value < MIN_AMOUNT, ("4.1.3", "8.1")),
     ),
     "currency": (
+        _ABSENT,
         Rule(lambda value: value != CURRENCY == str(value).upper(), (), ("4.1.4",)),
         Rule(lambda value: value != CURRENCY, ("4.1.4", "9.2")),
     ),
-    "methods": (Rule(lambda value: not (value and isinstance(value, list)), ("4.1.5",)),),
-    "success_url": (Rule(_is_not_https, ("4.1.6",)),),
-    "cancel_url": (Rule(_is_not_https, ("4.1.7",)),),
+    "methods": (
+        Rule(lambda value: not (value and isinstance(value, list)), ("4.1.5",)),
+        Rule(lambda value: _UNKNOWN_METHOD in value, (), ("2.1.17",)),
+    ),
+    "success_url": (_ABSENT, Rule(_is_not_https, ("4.1.6",))),
+    "cancel_url": (_ABSENT, Rule(_is_not_https, ("4.1.7",))),
     "metadata": (
         Rule(lambda value: not isinstance(value, dict), ("2.1.11", "4.1.8")),
         Rule(lambda value: len(value) > MAX_PAIRS, ("2.1.11", "4.1.8", "8.2")),
@@ -194,6 +201,7 @@ WRONG_VALUES: tuple[tuple[str, object] | tuple[str, object, str], ...] = (
     *(("idempotency_key", value) for value in (5, "")),
     *(("expires_in", value) for value in ("600", 600.5, -600, 0)),
     *((param, ...) for param in ("amount", "currency", "success_url", "cancel_url")),
+    ("methods", [_UNKNOWN_METHOD], "an unknown method"),
 )
 # Of the parameters whose values are compared under a used key.
 OTHER_VALUES: dict[str, object] = {

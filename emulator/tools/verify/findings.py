@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from typing import NamedTuple
 
 from emulator.domain.clauses import CLAUSES, Basis, Clause
 from emulator.tools.verify.session import Session
@@ -34,19 +35,14 @@ class ClauseFinding:
 Findings = list[ClauseFinding]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """A check of a service. It reports findings only about the clauses that it `states` or
-    `assumes`. A clause that it does not report on, because it could not continue, is unseen."""
+class Check(NamedTuple):
+    """A check of a service, and the clauses about which it reports findings.
+
+    A clause that it does not report on, because it could not continue, is unseen.
+    """
 
     run: Callable[[Session], Awaitable[Findings]]
-    states: tuple[str, ...] = ()
-    assumes: tuple[str, ...] = ()
-
-    @property
-    def numbers(self) -> Sequence[str]:
-        """Its clauses, each once."""
-        return tuple(dict.fromkeys((*self.states, *self.assumes)))
+    numbers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

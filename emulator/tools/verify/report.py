@@ -9,7 +9,7 @@ from typing import Any
 from emulator.domain.clauses import SECTIONS, Basis
 from emulator.domain.instants import format_instant
 from emulator.domain.message_text import escape_controls
-from emulator.reporting import Paint, counted, html_report, verdict_lines
+from emulator.reporting import Paint, html_report, verdict_lines
 from emulator.tools.verify.comparison import Comparison
 from emulator.tools.verify.findings import ClauseResult, Verdict
 
@@ -124,12 +124,10 @@ def summary_line(comparison: Comparison) -> str:
         if comparison.refusal is not None
         else ""
     )
-    hidden = comparison.hidden_errors
-    retried = f"; a retry hid {counted(hidden, 'error')} of the service" if hidden else ""
     return (
         f"{counts['clauses']} clauses: {counts['holds']} hold, {counts['drift']} drift{note},"
         f" {counts['unseen']} unseen{left_out};"
-        f" {counts['requests']} requests, {counts['payments']} payments created{retried}"
+        f" {counts['requests']} requests, {counts['payments']} payments created"
     )
 
 
@@ -157,7 +155,6 @@ def _counts(comparison: Comparison) -> dict[str, int]:
         "rate_limited": comparison.left_out,
         "requests": comparison.requests,
         "payments": comparison.payments,
-        "hidden_errors": comparison.hidden_errors,
     }
 
 

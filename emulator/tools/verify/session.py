@@ -100,14 +100,6 @@ class Session:
         return [each for each in self.client.responses if each.request.path.startswith(_ROOT)]
 
     @property
-    def hidden_errors(self) -> int:
-        """The number of 5xx after which a retry had another response."""
-        last = {id(response.request): response.status for response in self.responses}
-        return sum(
-            response.status >= 500 > last[id(response.request)] for response in self.responses
-        )
-
-    @property
     def lists(self) -> list[ServiceResponse]:
         """All lists that the service returned to the key of the session."""
         return [

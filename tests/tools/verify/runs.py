@@ -22,7 +22,7 @@ from emulator.tools.verify.comparison import (
 )
 from emulator.tools.verify.findings import ClauseFinding, ClauseResult, Verdict, results
 from emulator.tools.verify.session import Session
-from tests.tools.verify.wrong import Change, WrongServer, unchanged
+from tests.tools.verify.wrong import BASE_URL, Change, WrongServer, unchanged
 from tests.world import ManualClock, World, world
 
 # These clauses are not observed in a correct server that responds in time.
@@ -39,9 +39,12 @@ class Run:
     findings: list[list[ClauseFinding]]
 
     @property
+    def flat(self) -> list[ClauseFinding]:
+        return [finding for of_check in self.findings for finding in of_check]
+
+    @property
     def results(self) -> list[ClauseResult]:
-        findings = [finding for of_check in self.findings for finding in of_check]
-        return results([*unchecked_findings(), *findings], accepted=frozenset())
+        return results([*unchecked_findings(), *self.flat], accepted=frozenset())
 
     def drifts(self, basis: Basis) -> set[str]:
         return {
@@ -129,7 +132,8 @@ class Runs:
             yield self.session_of(key, other_key if has_other_key else None, change)
 
     def session_of(self, key: str, other_key: str | None, change: Change = unchanged) -> Session:
-        client = ServiceClient(WrongServer(self.emulator, change), wall=self.clock)
+        server = WrongServer(self.emulator, change)
+        client = ServiceClient(BASE_URL, server.send, wall=self.clock)
         return Session(client, key=key, other_key=other_key, stream=b"1" * 32)
 
     async def run(self, change: Change = unchanged, *, has_other_key: bool = True) -> Run:

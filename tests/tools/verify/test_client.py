@@ -5,6 +5,7 @@ import asyncio
 import httpx
 import pytest
 
+from emulator.clock import SystemClock
 from emulator.domain.user_error import UserError
 from emulator.tools.verify.client import (
     MAX_LOST_RESPONSES,
@@ -21,6 +22,7 @@ from tests.server.webhooks.receiver import SELF_SIGNED, Reply, receiving, self_s
 from tests.tools.verify.runs import ImpatientClock
 from tests.world import ManualClock
 
+URL = "http://service.test"
 KEY = "test_secret_of_the_merchant"
 REQUEST = ServiceRequest(key=KEY)
 
@@ -37,14 +39,15 @@ class Requests:
     """A client with a record of its waits, and its transport, which returns or raises the outcomes
     in turn, the last one for ever."""
 
-    base_url = "http://service.test"
-
     def __init__(self, *outcomes: ServiceResponse | Exception) -> None:
         self.count = 0
         self.clock = ImpatientClock(ManualClock())
         self.reported_s: list[int] = []
-        self.client = ServiceClient(self, wall=self.clock, report_wait=self.reported_s.append)
+        self.client = self.client_with(self.clock)
         self._outcomes = list(outcomes)
+
+    def client_with(self, clock: SystemClock) -> ServiceClient:
+        return ServiceClient(URL, self.send, wall=clock, report_wait=self.reported_s.append)
 
     async def status(self) -> int:
         return (await self.client.send(REQUEST)).status
@@ -120,7 +123,7 @@ async def test_concurrent_waits_follow_each_other() -> None:
     """Otherwise a second of waiting would count twice."""
     requests = Requests(*[response(429, "20")] * 2, OK)
     clock = ManualClock()
-    client = ServiceClient(requests, wall=clock, report_wait=requests.reported_s.append)
+    client = requests.client_with(clock)
     both = asyncio.gather(client.send(REQUEST), client.send(REQUEST))
     for _ in range(2):
         await clock.waited_for()

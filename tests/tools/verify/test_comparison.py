@@ -1,7 +1,6 @@
 """A complete comparison: its requests, the payments that it leaves behind, and its results."""
 
 import itertools
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -23,7 +22,6 @@ from emulator.tools.verify.client import (
 )
 from emulator.tools.verify.comparison import Comparison, compare
 from emulator.tools.verify.findings import Verdict
-from emulator.tools.verify.report import comparison_json, summary_line
 from emulator.tools.verify.session import Session, basic_credentials
 from tests.tools.verify.runs import OF_A_FULL_PAGE, USUALLY_UNSEEN, Runs, result_of, verdicts
 from tests.tools.verify.servers.listing import limits
@@ -68,7 +66,7 @@ async def test_over_real_sockets_everything_that_can_be_seen_holds() -> None:
     wall = RealClock()
     settings = Settings(port=0, checkout_port=0)
     async with private_emulator(settings) as base_url, HttpTransport(base_url) as transport:
-        client = ServiceClient(transport, wall=wall)
+        client = ServiceClient(base_url, transport.send, wall=wall)
         session = Session(client, key=DEMO_TEST_KEY, other_key=OTHER_TEST_KEY)
         comparison = await compare(session, began_at=wall.now_ms())
     assert not comparison.has_drifted
@@ -350,8 +348,6 @@ async def test_a_single_error_of_a_gateway_is_not_an_error_of_the_service(
     assert comparison.drifts == ()
     failed = result_of(comparison, "7.12")
     assert (failed.verdict, failed.seen) == (Verdict.HOLDS, "1, served after a retry")
-    assert summary_line(comparison).endswith("; a retry hid 1 error of the service")
-    assert json.loads(comparison_json(comparison))["counts"]["hidden_errors"] == 1
 
 
 async def test_a_limit_that_the_lists_do_not_reach_is_no_evidence(runs: Runs) -> None:

@@ -180,7 +180,6 @@ def test_the_json_has_a_stable_shape() -> None:
             "rate_limited": 0,
             "requests": 80,
             "payments": 12,
-            "hidden_errors": 0,
         },
     }
     assert [one["number"] for one in clauses] == [clause.number for clause in CLAUSES]

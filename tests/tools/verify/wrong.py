@@ -316,7 +316,6 @@ class WrongServer:
     """
 
     def __init__(self, emulator: World, change: Change) -> None:
-        self.base_url = BASE_URL
         self._emulator = emulator
         self._change = change
         self._earlier: list[tuple[Request, Reply]] = []

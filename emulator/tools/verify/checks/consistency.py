@@ -235,7 +235,7 @@ UNKNOWN_ID = ExpectedRefusal(
     states=("4.2.6", "7.9"),
 )
 RETRIEVAL = (
-    Check(run=_a_payment, states=("4.2.1", "4.2.2", "7.5")),
+    Check(_a_payment, ("4.2.1", "4.2.2", "7.5")),
     expectation(
         "the id in another case",
         _retrieve_in_another_case,
@@ -246,7 +246,7 @@ RETRIEVAL = (
     *unauthorised("a create call", method="POST", body=_order),
     *unauthorised("a payment", path=path_of_first),
     UNKNOWN_ID.check,
-    Check(run=_by_another_account, states=("4.2.7", "5.5", "7.9"), assumes=("4.2.7",)),
+    Check(_by_another_account, ("4.2.7", "5.5", "7.9")),
 )
 
-CHECKS = (Check(run=_each_view, states=tuple(_HOLDS)),)
+CHECKS = (Check(_each_view, tuple(_HOLDS)),)

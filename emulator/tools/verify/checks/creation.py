@@ -254,34 +254,27 @@ async def _concurrent_calls(session: Session) -> Findings:
 
 CHECKS = (
     Check(
-        run=_all_parameters,
-        states=(
-            *("4.1.1", "4.1.15", "4.1.16", "7.6"),
+        _all_parameters,
+        (
+            *("4.1.1", "4.1.15", "4.1.16", "7.6", "8.9"),
             *(number for _, numbers in _LIMITS.values() for number in numbers),
         ),
-        assumes=("4.1.16", "8.9"),
     ),
     expectation("all three", created_with(methods=list(METHODS)), "2.1.16"),
     Check(
-        run=_requested_fields,
-        states=("2.1.3", "2.1.6", *RETURNED_FIELDS.values(), "2.1.14", "4.1.8", "4.1.11", "8.2"),
-        assumes=("2.1.5", "4.1.11"),
+        _requested_fields,
+        ("2.1.3", "2.1.5", "2.1.6", *RETURNED_FIELDS.values(), "2.1.14", "4.1.8", "4.1.11", "8.2"),
     ),
+    Check(_difficult_values, (*RETURNED_FIELDS.values(), *_CLAUSES_OF_FORM.values())),
     Check(
-        run=_difficult_values,
-        states=tuple(RETURNED_FIELDS.values()),
-        assumes=tuple(_CLAUSES_OF_FORM.values()),
-    ),
-    Check(
-        run=_required_parameters,
-        states=(
-            *("1.4", "2.1.1", "2.1.3", "2.1.6", "2.1.8", "2.1.9", "2.1.10", "2.1.14"),
-            *("4.1.12", "4.1.15", "4.1.16", "4.2.1", "7.6", "8.3", "8.4"),
+        _required_parameters,
+        (
+            *("1.4", "2.1.1", "2.1.3", "2.1.5", "2.1.6", "2.1.8", "2.1.9", "2.1.10", "2.1.11"),
+            *("2.1.14", "4.1.12", "4.1.13", "4.1.15", "4.1.16", "4.2.1", "7.6", "8.3", "8.4"),
         ),
-        assumes=("2.1.5", "2.1.11", "4.1.13", "4.1.16", "8.4"),
     ),
-    Check(run=_unknown_parameter, assumes=("4.1.14",)),
-    Check(run=_a_retry, states=("4.1.10",), assumes=("4.1.20",)),
+    Check(_unknown_parameter, ("4.1.14",)),
+    Check(_a_retry, ("4.1.10", "4.1.20")),
     *(reused_key(name, value).check for name, value in OTHER_VALUES.items()),
     expectation(
         "the members in another order",
@@ -296,6 +289,6 @@ CHECKS = (
         "4.1.21",
         is_so=lambda session, one: one.is_success and not _is_of_first(session, one),
     ),
-    Check(run=_concurrent_calls, assumes=("4.1.23",)),
-    Check(run=_other_keys, states=("4.1.10",)),
+    Check(_concurrent_calls, ("4.1.23",)),
+    Check(_other_keys, ("4.1.10",)),
 )

@@ -158,17 +158,13 @@ async def _separate_address(session: Session) -> Findings:
 
 
 CHECKS = (
-    Check(
-        run=_each_field,
-        states=tuple(number for rule in RULES for number in rule.numbers),
-        assumes=tuple(number for rule in RULES if rule.our_form for number in rule.numbers),
-    ),
-    Check(run=_known_methods, assumes=("2.1.17",)),
-    Check(run=_order_of_metadata, assumes=("2.1.11",)),
-    Check(run=_number_of_results, states=("4.3.2",)),
-    Check(run=_each_list, states=("2.2.1", "2.2.2", "2.2.3", "4.3.9")),
-    Check(run=_all_fields, states=("2.1.15",), assumes=("2.1.15",)),
-    Check(run=_separate_address, states=("1.10",)),
+    Check(_each_field, tuple(number for rule in RULES for number in rule.numbers)),
+    Check(_known_methods, ("2.1.17",)),
+    Check(_order_of_metadata, ("2.1.11",)),
+    Check(_number_of_results, ("4.3.2",)),
+    Check(_each_list, ("2.2.1", "2.2.2", "2.2.3", "4.3.9")),
+    Check(_all_fields, ("2.1.15",)),
+    Check(_separate_address, ("1.10",)),
 )
 
 

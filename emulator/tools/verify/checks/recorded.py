@@ -90,7 +90,7 @@ def _expected_refusal(
         # Of several wrong fields, the service may name any. A key that is null is none.
         given = {name: body.get(name, ...) for name in PARAMETERS}
         found = [
-            each.refusal
+            each
             for name, value in given.items()
             if (name, value) != (_KEY, None) and (each := refusals.wrong_parameter(name, value))
         ]
@@ -312,6 +312,4 @@ def _newest(page: ServiceResponse, created: list[ServiceResponse]) -> Findings:
     return stated(expected <= ids, seen, "4.3.1") if expected else []
 
 
-CHECKS = tuple(
-    Check(run=run) for run in (_refused, _created, _without_payment, _repeated, _views, _lists)
-)
+CHECKS = tuple(map(Check, (_refused, _created, _without_payment, _repeated, _views, _lists)))

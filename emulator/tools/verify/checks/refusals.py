@@ -51,13 +51,9 @@ class ExpectedRefusal:
 
     @property
     def check(self) -> Check:
-        param_clauses = () if self.param is None else self.states_param
-        codes = () if self.states_code else (CODES,)
-        return Check(
-            run=self._run,
-            states=(*self.states, *self.states_4xx, *self.states_code, *param_clauses),
-            assumes=(*self.assumes, *self.assumes_param, *codes),
-        )
+        of_param = (*self.assumes_param, *(() if self.param is None else self.states_param))
+        numbers = (*self.states, *self.assumes, *self.states_4xx, *(self.states_code or (CODES,)))
+        return Check(self._run, (*numbers, *of_param))
 
     async def _run(self, session: Session) -> Findings:
         return self.judge(await self.send(session))
@@ -101,7 +97,7 @@ def expectation(
         response = await send(session)
         return assumed(is_so(session, response), f"{what}: {response.summary}", *assumes)
 
-    return Check(run=run, assumes=assumes)
+    return Check(run, assumes)
 
 
 def sent(**fields: Any) -> Send:
@@ -180,50 +176,31 @@ AUTHENTICATION = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class WrongParameter:
-    """A value of a parameter that makes a create call wrong; `...` is an absent parameter."""
+def wrong_parameter(param: str, value: object, note: str = "") -> ExpectedRefusal | None:
+    """The refusal of a value that breaks a rule, `...` if it is absent; None if it breaks none.
 
-    param: str
-    value: object
-    states: tuple[str, ...] = ()
-    assumes: tuple[str, ...] = ()
-    note: str = ""
-    """The description in reports, if the value would be too long."""
-
-    @property
-    def refusal(self) -> ExpectedRefusal:
-        is_absent = self.value is ...
-        value = "" if is_absent else printable(json.dumps(self.value))
-        what = self.note or (f"no `{self.param}`" if is_absent else f"`{self.param}` {value}")
-        # The contract shows the refusal of a wrong amount (4.1, rule 1).
-        is_printed = self.param == "amount" and not is_absent
-        return ExpectedRefusal(
-            what=what,
-            send=created_with(**{self.param: self.value}),
-            code="missing_parameter" if is_absent else f"invalid_{self.param}",
-            param=self.param,
-            states=self.states,
-            assumes=self.assumes,
-            states_code=("4.1.18",) if is_printed else (),
-            states_param=(FIELD, "4.1.17") if is_printed else (FIELD,),
-        )
-
-
-def wrong_parameter(param: str, value: object, note: str = "") -> WrongParameter | None:
-    """A value that breaks a rule; None for one that breaks none."""
-    if value is ...:
-        stated_clauses = ("4.1.5",) if param == "methods" else ()
-        absent = WrongParameter(param, value, stated_clauses, () if stated_clauses else ("4.1.13",))
-        return absent if param in REQUIRED else None
+    The note describes the value in reports, if the value would be too long.
+    """
+    is_absent = value is ...
     rule = next((rule for rule in PARAMETERS[param] if rule.is_broken(value)), None)
-    return None if rule is None else WrongParameter(param, value, rule.states, rule.assumes, note)
+    if rule is None or (is_absent and param not in REQUIRED):
+        return None
+    # The contract shows the refusal of a wrong amount (4.1, rule 1).
+    is_printed = param == "amount" and not is_absent
+    shown = f"no `{param}`" if is_absent else f"`{param}` {printable(json.dumps(value))}"
+    return ExpectedRefusal(
+        what=note or shown,
+        send=created_with(**{param: value}),
+        code="missing_parameter" if is_absent else f"invalid_{param}",
+        param=param,
+        states=rule.states,
+        assumes=rule.assumes,
+        states_code=("4.1.18",) if is_printed else (),
+        states_param=(FIELD, "4.1.17") if is_printed else (FIELD,),
+    )
 
 
-WRONG_PARAMETERS = (
-    *filter(None, (wrong_parameter(*row) for row in WRONG_VALUES)),
-    WrongParameter("methods", ["no_such_method"], assumes=("2.1.17",), note="an unknown method"),
-)
+WRONG_PARAMETERS = tuple(filter(None, (wrong_parameter(*row) for row in WRONG_VALUES)))
 
 
 async def _first_wrong_field(session: Session) -> Findings:
@@ -233,8 +210,8 @@ async def _first_wrong_field(session: Session) -> Findings:
 
 
 PARAMETER_CHECKS = (
-    *(wrong.refusal.check for wrong in WRONG_PARAMETERS),
-    Check(run=_first_wrong_field, assumes=("4.1.17",)),
+    *(wrong.check for wrong in WRONG_PARAMETERS),
+    Check(_first_wrong_field, ("4.1.17",)),
 )
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from emulator.tools.verify.checks.refusals import WRONG_PARAMETERS
-from emulator.tools.verify.contract import TEXTS
+from emulator.tools.verify.contract import TEXTS, WRONG_VALUES
 from tests.tools.verify.wrong import (
     AT_UNKNOWN_PATH,
     PAYMENTS,
@@ -46,7 +46,7 @@ def taking(param: str) -> tuple[str, Change]:
     """A server that accepts every wrong value of a parameter, by replacing it."""
     wrongs = [wrong for wrong in WRONG_PARAMETERS if wrong.param == param]
     # As text, because 100.0 equals 100.
-    bad = {repr(wrong.value) for wrong in wrongs}
+    bad = {repr(value) for name, value, *_ in WRONG_VALUES if name == param}
     change = requests(
         lambda request: request.with_members(**{param: RIGHT[param]}),
         lambda request: (
