@@ -17,7 +17,7 @@ from emulator.http.addresses import host_with_port, without_password
 from emulator.http.client import EmulatorClient, TemporaryAccount
 from emulator.http.received_webhooks import ReceivedRequest, WebhookReceiver
 from emulator.http.response import HttpResponse, parse_date
-from emulator.tools.doctor.machine import ExaminedEmulator, response_items
+from emulator.tools.doctor.machine import response_items
 from emulator.tools.doctor.report import DoctorFinding, Level, good, note, problem
 from emulator.tools.doctor.search import LocalNetwork
 
@@ -29,9 +29,9 @@ _CLOCK_ADVICE = (
 )
 
 
-async def account_instant(emulator: ExaminedEmulator) -> Instant | None:
+async def account_instant(emulator: EmulatorClient) -> Instant | None:
     """The time of the account's clock; None where it is not known."""
-    response = await replace(emulator.control, key=emulator.key).try_to_send(calls.CLOCK)
+    response = await emulator.try_to_send(calls.CLOCK)
     now = response.member("now")
     return parse_instant(now) if isinstance(now, str) else None
 
@@ -166,7 +166,7 @@ def handler_routes(network: LocalNetwork) -> HandlerRoutes:
 
 
 async def probe_handlers(
-    emulator: ExaminedEmulator,
+    emulator: EmulatorClient,
     account: PingAccount,
     webhook_url: str | None,
     routes: HandlerRoutes,
@@ -182,15 +182,13 @@ async def probe_handlers(
     clocks = clock_findings(account.dates, earliest, await account_instant(emulator))
     if local.level is Level.PROBLEM and any(merchant.level is Level.OK for merchant in merchants):
         # Not needed, since there is a handler elsewhere.
-        local = replace(local, level=Level.NOTE)
+        local = note(local.text, local.fix)
     return [*findings, *merchants, *clocks, local]
 
 
-async def _endpoints(
-    emulator: ExaminedEmulator,
-) -> tuple[list[dict[str, Any]], list[DoctorFinding]]:
+async def _endpoints(emulator: EmulatorClient) -> tuple[list[dict[str, Any]], list[DoctorFinding]]:
     """The endpoints of the account and mode, or a note why there is none."""
-    response = await replace(emulator.control, key=emulator.key).try_to_send(calls.ENDPOINTS)
+    response = await emulator.try_to_send(calls.ENDPOINTS)
     endpoints = response_items(response)
     if endpoints is None:
         return [], [note(f"The endpoints cannot be listed: {response.description}")]

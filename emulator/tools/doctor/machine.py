@@ -1,6 +1,6 @@
 """Probes the emulator from this machine: its base URL, its name, its key, its checkout pages."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from emulator.domain.accounts import DEMO_TEST_KEY, mask_key
@@ -31,21 +31,13 @@ _KEYS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExaminedEmulator:
-    """An emulator whose control API is open, and the key whose endpoints are probed.
-
-    Without a key they are the endpoints of the first account.
-    """
-
-    control: EmulatorClient
-    key: str | None
-
-
 async def probe_machine(
     given: ProbeResult, found: ProbeResult, key: str | None, timeouts: Timeouts
-) -> tuple[list[DoctorFinding], ExaminedEmulator | None]:
-    """The findings, and the emulator for the next probes if its control API is open."""
+) -> tuple[list[DoctorFinding], EmulatorClient | None]:
+    """The findings, and the emulator for the next probes if its control API is open.
+
+    The next probes are of the key's endpoints, or without a key of the first account's.
+    """
     version = f"payments emulator {found.description}"
     findings = [good(f"{found.base_url} responds in {found.duration_ms:.0f} ms: {version}")]
     if found is not given:
@@ -54,7 +46,7 @@ async def probe_machine(
     api = server_at(found.base_url, timeouts.response_s)
     is_open, finding = await _probe_control(api)
     findings += [finding, await _probe_key(api, key)]
-    return findings, ExaminedEmulator(control=api, key=key) if is_open else None
+    return findings, replace(api, key=key) if is_open else None
 
 
 async def _probe_control(server: EmulatorClient) -> tuple[bool, DoctorFinding]:

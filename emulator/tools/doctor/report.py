@@ -1,9 +1,10 @@
 """Findings of an examination, and their forms as text and as JSON."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
+from msgspec import Struct
 
 from emulator.reporting import Paint, counted, verdict_lines
 
@@ -28,17 +29,15 @@ class Perspective(StrEnum):
     WEBHOOK = "webhook"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DoctorFinding:
-    """One result; `fix` is a line with what to do about it."""
+class DoctorFinding(Struct, frozen=True, kw_only=True, rename={"level": "mark"}):
+    """One result; `fix` is a line with what to do about it. In JSON, the level is `mark`."""
 
     level: Level
     text: str
     fix: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DoctorReport:
+class DoctorReport(Struct, frozen=True, kw_only=True):
     """All findings; without an emulator there is no version."""
 
     url: str
@@ -94,12 +93,6 @@ def report_json(report: DoctorReport) -> str:
         "url": report.url,
         "version": report.version,
         "ok": report.problem_count == 0,
-        "views": {
-            perspective.value: [
-                {"mark": finding.level.value, "text": finding.text, "fix": finding.fix}
-                for finding in findings
-            ]
-            for perspective, findings in report.sections.items()
-        },
+        "views": report.sections,
     }
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()

@@ -1,14 +1,14 @@
 """Runs the probes in order, and leaves out those that need a control API or an account."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from emulator.domain.user_error import UserError
 from emulator.http.addresses import BaseUrl
-from emulator.http.client import AccountNotCreated
+from emulator.http.client import AccountNotCreated, EmulatorClient
 from emulator.http.emulator_calls import ACCOUNTS
 from emulator.tools.doctor.handlers import PingAccount, handler_routes, probe_handlers
-from emulator.tools.doctor.machine import ExaminedEmulator, probe_machine, probe_pages
+from emulator.tools.doctor.machine import probe_machine, probe_pages
 from emulator.tools.doctor.report import DoctorFinding, DoctorReport, Perspective, note, problem
 from emulator.tools.doctor.search import (
     LocalNetwork,
@@ -83,11 +83,12 @@ async def run_probes(
 
 
 async def _run_account_probes(
-    options: DoctorOptions, emulator: ExaminedEmulator, add: OnSection
+    options: DoctorOptions, emulator: EmulatorClient, add: OnSection
 ) -> None:
     """Run the probes that need a temporary account. Raises AccountNotCreated."""
-    async with PingAccount(emulator.control) as account:
-        pages = await probe_pages(emulator.control, account.server, options.network)
+    control = replace(emulator, key=None)
+    async with PingAccount(control) as account:
+        pages = await probe_pages(control, account.server, options.network)
         add(Perspective.BROWSER, pages)
         routes = handler_routes(options.network)
         handlers = await probe_handlers(emulator, account, options.webhook_url, routes)
