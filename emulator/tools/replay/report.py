@@ -5,17 +5,11 @@ The HTML file loads nothing and has equal bytes for equal runs.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from emulator.diagrams import Diagram
 from emulator.domain.payment import STATUS_OF_EVENT
 from emulator.reporting import PLAIN, JUnitCase, html_report, junit_file
-from emulator.scenarios.runner.results import (
-    CaseResult,
-    TracedWebhook,
-    copy_texts,
-)
+from emulator.scenarios.runner.results import CaseResult, copy_texts
 from emulator.scenarios.runner.trace import MAX_PAYMENTS
 from emulator.scenarios.values import Json
 from emulator.summaries import moment_text, summary_html
@@ -31,44 +25,22 @@ MAX_SHOWN = 200
 MAX_BODY_CHARACTERS = 16_384
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportedCase:
-    """A case in the form that the template needs.
-
-    A case has details, that is, a diagram, requests, events and webhooks, only among the first
-    MAX_SHOWN cases.
-    """
-
-    result: CaseResult
-    diagram: Diagram | None
-    webhooks: Sequence[tuple[TracedWebhook, str]]
-    has_details: bool
-
-
 def report(results: Sequence[CaseResult], *, skipped: int) -> bytes:
-    """The HTML file, failed cases first; it contains no duration and no real time."""
+    """The HTML file, failed cases first; it contains no duration and no real time.
+
+    Only the first MAX_SHOWN cases have a diagram, requests, events and webhooks.
+    """
     in_order = sorted(results, key=lambda result: result.has_passed)
-    cases = [_reported(result, number <= MAX_SHOWN) for number, result in enumerate(in_order, 1)]
-    failed = sum(not result.has_passed for result in results)
     return html_report(
         "replay",
         _FILTERS,
         most_shown=MAX_SHOWN,
         most_payments=MAX_PAYMENTS,
-        failed=cases[:failed],
-        passed=cases[failed:],
+        detailed={result.case.name for result in in_order[:MAX_SHOWN]},
+        failed=[result for result in in_order if not result.has_passed],
+        passed=[result for result in in_order if result.has_passed],
         summary=summary_line(results, skipped),
         coverage=coverage_of(result.trace for result in results),
-    )
-
-
-def _reported(result: CaseResult, has_details: bool) -> ReportedCase:
-    webhooks = result.trace.webhooks
-    return ReportedCase(
-        result=result,
-        diagram=case_diagram(result) if has_details else None,
-        webhooks=list(zip(webhooks, copy_texts(webhooks), strict=True)),
-        has_details=has_details,
     )
 
 
@@ -94,7 +66,9 @@ def _event_kind(event_type: str) -> str:
     return f"status-{STATUS_OF_EVENT.get(event_type, '')}"
 
 
-_FILTERS: Mapping[str, Callable[..., str]] = {
+_FILTERS: Mapping[str, Callable[..., object]] = {
+    "diagram": case_diagram,
+    "copies": copy_texts,
     "pretty": pretty,
     "fault_text": _fault_text,
     "moment": moment_text,
