@@ -1,9 +1,7 @@
 """The commands `replay`, which plays scripts, and `record`, which creates them."""
 
-import sys
 from contextlib import nullcontext
 from pathlib import Path
-from shutil import get_terminal_size
 
 import click
 
@@ -18,10 +16,10 @@ from emulator.cli.event_loop import run_loop
 from emulator.cli.output import (
     JUNIT_OPTION,
     REPORT_OPTION,
+    ProgressLine,
     as_printed,
     cli_error,
     console_paint,
-    is_interactive,
     number_option,
     webhook_format_option,
     write,
@@ -146,8 +144,8 @@ class _Run:
         self._wall: SystemClock = RealClock()
         self._started_ms = self._wall.monotonic_ms()
         self._paint = console_paint()
-        width = get_terminal_size().columns if is_interactive(sys.stdout) else None
-        self.printer = Printer(self._print, self._paint, shows_steps=shows_steps, width=width)
+        show = ProgressLine().show
+        self.printer = Printer(self._print, self._paint, shows_steps=shows_steps, show=show)
 
     async def play(self, url: str | None, key: str | None, settings: Settings) -> None:
         async with (

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from emulator.domain.message_text import escape_controls
-from emulator.reporting import ERASE_LINE, Paint, counted, verdict_lines
+from emulator.reporting import Paint, counted, verdict_lines
 from emulator.scenarios.runner.results import (
     Case,
     CaseResult,
@@ -15,37 +15,23 @@ from emulator.scenarios.runner.results import (
 from emulator.tools.replay.coverage import Coverage
 
 MAX_FAILURE_LINES = 40
-# The minimum width of a step's text, also on a narrower terminal.
-MIN_STEP_WIDTH = 16
-
-_MARGIN = 2
-_VERDICT_WIDTH = 8
 # What was expected, and what was seen.
 _DIFF_COLOURS = {"-": "red", "+": "green"}
 
 
-def step_line(step: PlayedStep, paint: Paint, width: int | None = None) -> str:
-    """The verdict, the text and the outcome; the text of a successful step is cut to the width."""
-    tail = f"  → {step.outcome}" if step.outcome else ""
-    text = step.text
-    if width is not None and step.failure is None:
-        available = width - _MARGIN - _VERDICT_WIDTH - len(tail)
-        text = _cut(text, max(available, MIN_STEP_WIDTH))
-    line = _verdict_line(text, paint, has_passed=step.failure is None, indent=_MARGIN)
-    return line + paint("dim", tail)
+def step_line(step: PlayedStep, paint: Paint) -> str:
+    """The verdict, the text and the outcome."""
+    line = _verdict_line(step.text, paint, has_passed=step.failure is None, indent=2)
+    return line + paint("dim", f"  → {step.outcome}" if step.outcome else "")
 
 
 def _verdict_line(row: str, paint: Paint, *, has_passed: bool, indent: int = 0) -> str:
     verdict = ("green", "ok") if has_passed else ("red", "FAILED")
-    return verdict_lines(paint, verdict, [row], indent=indent, width=_VERDICT_WIDTH)[0]
+    return verdict_lines(paint, verdict, [row], indent=indent, width=8)[0]
 
 
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
-
-
-def step_lines(steps: Sequence[PlayedStep], paint: Paint, width: int | None = None) -> list[str]:
-    return [step_line(step, paint, width) for step in steps]
+def step_lines(steps: Sequence[PlayedStep], paint: Paint) -> list[str]:
+    return [step_line(step, paint) for step in steps]
 
 
 def payment_lines(result: CaseResult, paint: Paint) -> list[str]:
@@ -126,14 +112,13 @@ class Printer:
     """Prints cases while they are played; `results` has those that have ended.
 
     With `shows_steps` it prints a line for each step; otherwise a line for each case, and the
-    steps of failed cases at the end. `width` is a terminal's width: then the line of a case
-    changes while it is played, and long lines are cut, except for the step that failed.
+    steps of failed cases at the end, and `show` receives the progress.
     """
 
     write: Callable[[str], None]
     paint: Paint
     shows_steps: bool
-    width: int | None = None
+    show: Callable[[str], None]
     results: list[CaseResult] = field(default_factory=list)
     _has_title: bool = False
     """Whether the title of the case that is played has been printed."""
@@ -141,11 +126,9 @@ class Printer:
     def step_played(self, case: Case, step: PlayedStep) -> None:
         if self.shows_steps:
             self._print_title(case)
-            self._print(step_line(step, self.paint, self.width))
-        elif self.width is not None:
-            count = len(case.scenario.script)
-            line = f"        {case.name}  step {step.number} of {count}"
-            self.write(ERASE_LINE + line[: self.width - 1])
+            self._print(step_line(step, self.paint))
+        else:
+            self.show(f"{case.name}  step {step.number} of {len(case.scenario.script)}")
 
     def case_ended(self, result: CaseResult) -> None:
         if self.shows_steps:
@@ -154,9 +137,9 @@ class Printer:
             if result.failure is not None:
                 self._print("", *failure_lines(result, result.failure, self.paint))
         else:
-            erase = "" if self.width is None else ERASE_LINE
+            self.show("")
             row = f"{result.case.name}  {counted(len(result.steps), 'step')}"
-            self._print(erase + _verdict_line(row, self.paint, has_passed=result.has_passed))
+            self._print(_verdict_line(row, self.paint, has_passed=result.has_passed))
         self._has_title = False
         self.results.append(result)
 
@@ -166,7 +149,7 @@ class Printer:
             return
         for result in self.results:
             if result.failure is not None:
-                lines = step_lines(result.steps, self.paint, self.width)
+                lines = step_lines(result.steps, self.paint)
                 lines += payment_lines(result, self.paint)
                 self._print("", self._title(result.case), *lines, "")
                 self._print(*failure_lines(result, result.failure, self.paint))

@@ -333,7 +333,7 @@ def test_on_a_terminal_there_are_colours_and_a_line_that_changes(tmp_path: Path)
     arguments = ("replay", str(tmp_path))
     written = run_on_terminal(*arguments)
     assert "\x1b[31mFAILED\x1b[0m" in written
-    assert "\r\x1b[K        two  step 5 of 5" in written
+    assert "\r\x1b[Ktwo  step 5 of 5" in written
     assert "\x1b" not in run_on_terminal(*arguments, variables={"NO_COLOR": "1", "CI": "true"})
 
 

@@ -16,7 +16,7 @@ from emulator.tools.replay.console import (
     summary_line,
 )
 from emulator.tools.replay.report import junit
-from tests.tools.replay.sample_results import HERE, failed, failure, played, result, step
+from tests.tools.replay.sample_results import HERE, failed, failure, result, step
 
 PLAIN = Paint(is_on=False)
 
@@ -29,11 +29,12 @@ STEPS = """\
 
 
 def printed(
-    results: Sequence[CaseResult], *, shows_steps: bool, width: int | None = None
+    results: Sequence[CaseResult], *, shows_steps: bool, progress: list[str] | None = None
 ) -> list[str]:
-    """What is written when these cases are played."""
+    """What is written when these cases are played; the texts of the progress are added."""
     parts: list[str] = []
-    printer = Printer(parts.append, PLAIN, shows_steps=shows_steps, width=width)
+    show = [].append if progress is None else progress.append
+    printer = Printer(parts.append, PLAIN, shows_steps=shows_steps, show=show)
     for ended in results:
         for each in ended.steps:
             printer.step_played(ended.case, each)
@@ -56,24 +57,11 @@ def test_without_steps_each_case_has_a_line_and_failures_are_printed_at_the_end(
     )
 
 
-def test_on_a_terminal_the_line_of_a_case_changes_until_its_end() -> None:
-    parts = printed([result("one")], shows_steps=False, width=24)
-    assert parts == ["\r\x1b[K        one  step 1 of ", "\r\x1b[Kok      one  1 step\n"]
-
-
-@pytest.mark.parametrize("shows_steps", [True, False])
-def test_on_a_terminal_long_lines_are_cut_except_for_the_failed_step(shows_steps: bool) -> None:
-    text = f"create: {{metadata: {{note: {'a' * 100}}}}}"
-    ended = result(
-        steps=(played(1, text=text), played(2, text=text, failure=failure())),
-        failure=failure(),
-    )
-    ok, failed_line = f"  ok      {text}  → 0 effects", f"  FAILED  {text}  → 0 effects"
-    cut = "  ok      create: {metadata: {note: aaaaaaaaaa…  → 0 effects"
-    assert len(cut) == 60
-    for width, first in ((None, ok), (60, cut), (10, "  ok      create: {metada…  → 0 effects")):
-        lines = "".join(printed([ended], shows_steps=shows_steps, width=width)).splitlines()
-        assert [line for line in lines if "create: {" in line] == [first, failed_line]
+def test_the_progress_is_shown_until_the_end_of_a_case() -> None:
+    progress: list[str] = []
+    parts = printed([result("one")], shows_steps=False, progress=progress)
+    assert progress == ["one  step 1 of 1", ""]
+    assert parts == ["ok      one  1 step\n"]
 
 
 def test_a_single_mismatch_is_reported_at_its_place() -> None:

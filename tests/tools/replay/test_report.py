@@ -43,7 +43,7 @@ def html(*results: CaseResult) -> str:
     return report(results, skipped=0).decode()
 
 
-def detailed(**changes: Any) -> CaseResult:
+def detailed(name: str = "mine", **changes: Any) -> CaseResult:
     values: dict[str, Any] = {
         "steps": (
             played(1, step=step("create: {as: order}"), text="create: {as: order}", payment=ORDER),
@@ -52,7 +52,7 @@ def detailed(**changes: Any) -> CaseResult:
         "trace": TRACE,
         "names": {"order": ORDER},
     }
-    return result(**values | changes)
+    return result(name, **values | changes)
 
 
 def test_it_is_one_well_formed_page_that_loads_nothing() -> None:
@@ -127,7 +127,7 @@ def test_passed_cases_are_folded_if_there_are_several_cases() -> None:
 
 @pytest.mark.deep
 def test_of_many_cases_the_first_have_details() -> None:
-    page = html(*(detailed() for _ in range(MAX_SHOWN + 2)))
+    page = html(*(detailed(f"case-{number}") for number in range(MAX_SHOWN + 2)))
     assert page.count("<h3>What happened</h3>") == MAX_SHOWN
     assert page.count(f"Only the first {MAX_SHOWN} cases have a diagram") == 2
 
