@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from emulator.server import Application
+from emulator.server.api.layers import TRANSPORT
 
-_TRANSPORT = "test.transport"
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -26,7 +26,6 @@ class _Transport(asyncio.Transport):
 
 def asgi(app: Application) -> Callable[[Any, Any, Any], Awaitable[None]]:
     """The application; it raises ConnectionResetError where the connection is cut."""
-    app.find_transport = lambda scope: scope.get(_TRANSPORT)
 
     async def application(scope: Any, receive: Receive, send: Send) -> None:
         transport = _Transport()
@@ -34,7 +33,7 @@ def asgi(app: Application) -> Callable[[Any, Any, Any], Awaitable[None]]:
         async def received() -> Message:
             return {"type": "http.disconnect"} if transport.is_cut else await receive()
 
-        await app({**scope, _TRANSPORT: transport}, received, send)
+        await app({**scope, TRANSPORT: transport}, received, send)
         if transport.is_cut:
             raise ConnectionResetError
 

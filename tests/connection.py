@@ -120,10 +120,6 @@ class Connection:
         self.transport = MemoryTransport(world.app, client, port)
         self.protocol = self.transport.protocol
         self._tasks = self.transport.state.tasks
-        others = world.app.find_transport
-        world.app.find_transport = lambda scope: (
-            self.transport if scope["client"] == client else others(scope)
-        )
 
     async def send(self, *packets: bytes, pauses: bool = True) -> None:
         """Deliver packets; with `pauses`, wait after each until the server is idle."""

@@ -20,7 +20,7 @@ ENTRY = "emulator/pytest_plugin/entry"
 FIND_ALL = """
 import emulator
 from pathlib import Path
-from emulator.server.app.composition import shipped_scenarios
+from emulator.server.app.settings_files import shipped_scenarios
 from emulator.settings import data_directory
 from emulator.server.storage import database_file
 

@@ -226,7 +226,7 @@ def _import_program() -> None:
             import_module(module.name)
     for name in LATE_IMPORTS:
         import_module(name)
-    from emulator.server.app.composition import shipped_scenarios
+    from emulator.server.app.settings_files import shipped_scenarios
 
     # They are cached: no process has to read the files again.
     shipped_scenarios()

@@ -55,10 +55,13 @@ class Call:
 class PaymentsApi:
     """`POST /v1/payments`, `GET /v1/payments/{id}` and `GET /v1/payments`."""
 
-    def __init__(self, engine: Engine, rules: ParameterRules, *, is_strict: bool) -> None:
+    def __init__(self, engine: Engine) -> None:
+        settings = engine.settings
         self._engine = engine
-        self._rules = rules
-        self._is_strict = is_strict
+        self._rules = ParameterRules(
+            methods=settings.methods, allow_http_localhost=settings.allow_http_localhost
+        )
+        self._is_strict = settings.strict
 
     @property
     def routes(self) -> list[CallRoute]:

@@ -48,12 +48,11 @@ from emulator.server.engine.state.account import OWNER_OF_REQUEST, Owner
 # The members of a scope with the id of its request, and with the status of a begun response.
 REQUEST_ID = "emulator.request_id"
 STATUS = "emulator.status"
-# The member with the connection of a request without a socket, for faults that cut it.
+# The member with the connection of a request, for faults that cut it. Only the server of this
+# package sets it.
 TRANSPORT = "emulator.transport"
 
 IsContract = Callable[[Scope], bool]
-FindTransport = Callable[[Scope], asyncio.Transport | None]
-"""The connection of a request; None where the server does not show it."""
 
 logger = logging.getLogger(__name__)
 _CLOSES = "connection-close"
@@ -65,19 +64,12 @@ class JournalLayer:
     """Completes the responses of the contract: variants, journal entry and scripted cut."""
 
     def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        engine: Engine,
-        is_contract: IsContract,
-        find_transport: FindTransport,
-        stream: bytes,
+        self, app: ASGIApp, *, engine: Engine, is_contract: IsContract, stream: bytes
     ) -> None:
         """`stream` is the stream of the ids of requests without an owner."""
         self._app = app
         self._engine = engine
         self._is_contract = is_contract
-        self._find_transport = find_transport
         self._stream = stream
         self._unauthenticated_requests = 0
 
@@ -101,15 +93,12 @@ class JournalLayer:
         # The scope would refer to itself through `receive`, and wait for a garbage collection.
         del scope[EXCHANGE]
         ended_ms = wall.monotonic_ms()
-        transport = None
-        if exchange.cut is not None:
-            transport = scope.get(TRANSPORT) or self._find_transport(scope)
-            if transport is None:
-                logger.error("a fault cuts connections only under `serve`: the response is 500")
-                exchange.cut, reply = None, Reply(500, INTERNAL_ERROR_BODY)
+        if exchange.cut is not None and TRANSPORT not in scope:
+            logger.error("a fault cuts connections only under `serve`: the response is 500")
+            exchange.cut, reply = None, Reply(500, INTERNAL_ERROR_BODY)
         scope[REQUEST_ID] = self._complete(exchange, reply, ended_ms)
-        if transport is not None:
-            await _cut(exchange, reply, transport, send)
+        if exchange.cut is not None:
+            await _cut(exchange, reply, scope[TRANSPORT], send)
             while (await receive())["type"] != "http.disconnect":
                 pass
         elif reply.status != NO_STATUS:

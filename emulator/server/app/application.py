@@ -9,7 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.datastructures import URLPath
@@ -20,22 +20,26 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from emulator import __version__, ids
 from emulator.clock import RealClock, SystemClock
 from emulator.domain.user_error import UserError
+from emulator.http.tls import read_authorities
 from emulator.server.api.app import PaymentsApi
 from emulator.server.api.exchange import JSON, Reply
 from emulator.server.api.layers import (
     AuthenticationLayer,
     CallRoute,
     ErrorLayer,
-    FindTransport,
     JournalLayer,
     unknown_route,
 )
-from emulator.server.api.parameter_types import ParameterRules
-from emulator.server.app.composition import Composition, compose
 from emulator.server.app.layers import HEALTH, Guard, HostGuard, RequestLayer, RequestLog, is_page
+from emulator.server.app.published_files import clock_file
+from emulator.server.app.settings_files import read_settings_files, scenarios_in_force
 from emulator.server.engine.engine import Engine
+from emulator.server.engine.state.account import EngineConfig
 from emulator.server.engine.state.journal import MAX_JOURNAL_BYTES
-from emulator.settings import Settings, data_directory
+from emulator.settings import Settings
+
+if TYPE_CHECKING:
+    from emulator.scenarios.values import Scenario
 
 CONTRACT = "/v1"
 CONTROL = "/_emulator/"
@@ -59,13 +63,17 @@ def create_app(
     """
     if not (settings.port and settings.checkout_port):
         raise UserError("create_app needs the real ports of both listeners (got port 0)")
-    composition = compose(
-        settings,
-        wall=wall or RealClock(),
+    form, scenarios = read_settings_files(settings)
+    config = EngineConfig(
+        settings=settings,
+        webhook_form=form,
+        webhook_authorities=read_authorities(settings.webhook_ca),
         stamps_business_time=stamps_business_time,
         max_journal_bytes=max_journal_bytes,
     )
-    return Application(settings, composition, write_log or _log)
+    load = partial(scenarios_in_force, scenarios)
+    engine = Engine(wall=wall or RealClock(), config=config, load_scenarios=load)
+    return Application(engine, scenarios, write_log or _log)
 
 
 def _log(line: str) -> None:
@@ -103,46 +111,41 @@ class LazyRoutes(BaseRoute):
 
 
 class Application(Starlette):
-    """The emulator; `engine` is open within the lifespan.
-
-    `find_transport` returns the connection of a request, for faults that cut it. Only the server
-    of this package can find it; under another one these faults respond with 500.
-    """
+    """The emulator; `engine` is open within the lifespan."""
 
     def __init__(
-        self, settings: Settings, composition: Composition, write_log: Callable[[str], object]
+        self,
+        engine: Engine,
+        scenarios: "tuple[Scenario, ...]",
+        write_log: Callable[[str], object],
     ) -> None:
-        self.settings = settings
-        self.engine: Engine = composition.engine
-        self.find_transport: FindTransport = lambda _: None
-        self._composition = composition
-        rules = ParameterRules(
-            methods=settings.methods, allow_http_localhost=settings.allow_http_localhost
-        )
-        self._api = PaymentsApi(self.engine, rules, is_strict=settings.strict)
+        """`scenarios` are the ones of the settings."""
+        self.settings = settings = engine.settings
+        self.engine = engine
+        self._scenarios = scenarios
+        self._api = PaymentsApi(engine)
         self._control = LazyRoutes(_is_control, self._build_control)
         self._log = log = RequestLog(write_log, as_json=settings.log_format == "json")
         stream = partial(ids.stream_key, settings.seed)
-        hosts = self._hosts = HostGuard(settings, composition.checkout)
+        hosts = self._hosts = HostGuard(engine)
         super().__init__(
             routes=[
                 LazyRoutes(self._is_for_pages, self._build_checkout),
                 *self._api.routes,
-                CallRoute(HEALTH, Health(self.engine), methods={"GET", "HEAD"}, name="get_health"),
+                CallRoute(HEALTH, Health(engine), methods={"GET", "HEAD"}, name="get_health"),
                 LazyRoutes(_is_dashboard, self._build_dashboard),
                 self._control,
             ],
             middleware=[
-                Middleware(RequestLayer, engine=self.engine, log=log, stream=stream("gateway")),
+                Middleware(RequestLayer, engine=engine, log=log, stream=stream("gateway")),
                 Middleware(
                     JournalLayer,
-                    engine=self.engine,
+                    engine=engine,
                     is_contract=self._is_contract,
-                    find_transport=self._find_transport,
                     stream=stream("strangers"),
                 ),
                 Middleware(ErrorLayer, is_contract=self._is_contract),
-                Middleware(AuthenticationLayer, engine=self.engine, check_host=hosts.check),
+                Middleware(AuthenticationLayer, engine=engine, check_host=hosts.check),
             ],
             lifespan=lambda _: self._run(),
         )
@@ -181,11 +184,25 @@ class Application(Starlette):
 
     @asynccontextmanager
     async def _run(self) -> AsyncIterator[None]:
-        async with self.engine.open(), self._composition.background_work():
+        async with self.engine.open(), clock_file(self.engine), self._watched_scenarios():
             try:
                 yield
             finally:
                 self._log.flush()
+
+    @asynccontextmanager
+    async def _watched_scenarios(self) -> AsyncIterator[None]:
+        if not self.settings.watch:
+            yield
+            return
+        from emulator.server.app.scenario_watch import watch_scenarios
+
+        watch = asyncio.create_task(watch_scenarios(self.engine, self._scenarios))
+        try:
+            yield
+        finally:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
 
     def _is_for_pages(self, scope: Scope) -> bool:
         server = scope.get("server")
@@ -197,10 +214,6 @@ class Application(Starlette):
             scope
         )
 
-    def _find_transport(self, scope: Scope) -> asyncio.Transport | None:
-        # The server sets the function after the layers are built.
-        return self.find_transport(scope)
-
     def _guards(self) -> list[Middleware]:
         return [Middleware(Guard, hosts=self._hosts)]
 
@@ -210,8 +223,7 @@ class Application(Starlette):
 
         services = Services(
             engine=self.engine,
-            checkout=self._composition.checkout,
-            documents=documents(self.settings.methods, *self._composition.forms),
+            documents=documents(self.settings.methods, self.engine.config.webhook_form),
             api=self._api,
         )
         return _router(routes(services), self._guards())
@@ -223,24 +235,15 @@ class Application(Starlette):
         from emulator.server.dashboard.view_request import ControlApi
 
         dashboard = Dashboard(
-            templates=data_directory("templates"),
             control=ControlApi(_router(self._control.routes), delivery_filter, newest_entries),
-            methods=self.settings.methods,
-            checkout=self._composition.checkout,
             engine=self.engine,
-            verifies_webhooks=not self.settings.webhook_insecure,
         )
         return _router(dashboard.routes, self._guards())
 
     def _build_checkout(self) -> Router:
         from emulator.server.checkout.app import CheckoutApp
 
-        pages = CheckoutApp(
-            engine=self.engine,
-            templates=data_directory("templates"),
-            shows_handset=not self.settings.no_handset,
-            check_host=self._hosts.check,
-        )
+        pages = CheckoutApp(self.engine, check_host=self._hosts.check)
         return Router(redirect_slashes=False, default=pages)
 
 

@@ -1,8 +1,7 @@
 """uvicorn's HTTP protocol with bounds, given to uvicorn through its public option `http`.
 
 uvicorn 0.54 with httptools has three defects that reach merchants; without them this module can go:
-- Nothing bounds what a client sends ahead: each pipelined request waits in a queue (1.7 GB in a
-  minute), and a head, a chunk extension or trailers may have no end.
+- Nothing bounds pipelined requests (1.7 GB in a minute), a head, a chunk extension or trailers.
 - A request with `Upgrade` loses its body, because llhttp stops after the head. Java's HTTP client
   offers `Upgrade: h2c` with each request. A server may ignore an upgrade (RFC 9110, 7.8).
 - If a client that pipelines disconnects, only its last request ends; a stream before it goes on.
@@ -13,6 +12,8 @@ from typing import Any
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from emulator.server.api.layers import TRANSPORT
 
 MAX_WAITING_REQUESTS = 64  # behind the request in progress
 MAX_INCOMPLETE_BYTES = 64 * 1024  # bytes that complete no head, no part of a body, no trailers
@@ -47,6 +48,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._incomplete_bytes = 0
+        self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]
         last = self.cycle
         super().on_headers_complete()
         self.cycle.keep_alive &= self.parser.should_keep_alive()  # older versions of uvicorn do not
@@ -72,9 +74,8 @@ class _Parser:
         self._restart(protocol)
 
     def _restart(self, target: Any) -> None:
-        parser = httptools.HttpRequestParser(target)
+        self._parser = parser = httptools.HttpRequestParser(target)
         parser.set_dangerous_leniencies(lenient_data_after_close=True)
-        self._parser = parser
         self.get_http_version, self.get_method = parser.get_http_version, parser.get_method
         self.should_keep_alive = parser.should_keep_alive
 
@@ -92,7 +93,6 @@ class _Parser:
         return b"".join(b"%b: %b\r\n" % each for each in self._protocol.headers if each[0] in names)
 
     def feed_data(self, data: bytes) -> None:
-        """Raises httptools.HttpParserError."""
         while data:
             try:
                 self._parser.feed_data(data)

@@ -18,9 +18,7 @@ from emulator.server.api.errors import code_in
 from emulator.server.api.exchange import FIRST_ERROR, NO_STATUS, raw_path_of, refused, shown_path
 from emulator.server.api.layers import REQUEST_ID, STATUS
 from emulator.server.engine.engine import Engine
-from emulator.server.engine.payments.payments import CheckoutAddress
 from emulator.server.engine.state.account import OWNER_OF_REQUEST, Owner
-from emulator.settings import Settings
 
 HEALTH = "/_emulator/health"
 OK = 200
@@ -142,9 +140,9 @@ def is_page(path: str) -> bool:
 class HostGuard:
     """Refuses a `Host` that an attacker's DNS could resolve to this machine."""
 
-    def __init__(self, settings: Settings, checkout: CheckoutAddress) -> None:
-        self._allowed = frozenset(settings.allowed_hosts)
-        self._checkout = checkout
+    def __init__(self, engine: Engine) -> None:
+        self._allowed = frozenset(engine.settings.allowed_hosts)
+        self._engine = engine
 
     def check(self, scope: Scope) -> dict[bytes, bytes]:
         """Check a request; returns its checked headers. Raises ForbiddenOrigin."""
@@ -167,7 +165,7 @@ class HostGuard:
 
     def _checkout_host(self) -> str:
         # The address may change while the program runs.
-        return split_host(authority(self._checkout.base))
+        return split_host(authority(self._engine.payments.checkout_base))
 
 
 class Guard:

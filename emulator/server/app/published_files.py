@@ -153,16 +153,20 @@ def ready_file(path: str | None) -> Iterator[Callable[[Mapping[str, object]], ob
 
 
 @asynccontextmanager
-async def clock_file(path: str, engine: Engine, wall: SystemClock) -> AsyncIterator[None]:
-    """Write the file within the block, at each change of the clock and while it runs.
+async def clock_file(engine: Engine) -> AsyncIterator[None]:
+    """Write the file of the settings within the block, at each change of the clock and in between.
 
     Other users can read it, because a shop may run as one of them. Raises UserError.
     """
+    path = engine.settings.clock_file
+    if path is None:
+        yield
+        return
     file = PublishedFile("--clock-file", path, known=_CLOCK, mode=0o644, is_locked=True)
     writer = _ClockWriter(file, engine.accounts.first, engine.change_notifier)
     writer.write()
     engine.change_notifier.observer = writer.update
-    writing = asyncio.create_task(writer.run(wall))
+    writing = asyncio.create_task(writer.run(engine.wall))
     try:
         yield
     finally:

@@ -2,18 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from emulator.clock import SystemClock, pause
+from emulator.clock import pause
 from emulator.domain.errors import NotReady
 from emulator.scenarios.entries import Problem
 from emulator.scenarios.loader import Forms, files_of_paths, method_warnings, read_files
 from emulator.scenarios.values import Scenario
+from emulator.server.app.settings_files import scenarios_in_force
 from emulator.server.engine.engine import Engine
-from emulator.server.engine.state.rules import LoadScenarios
 from emulator.server.storage.database import DatabaseLost
-from emulator.settings import Settings
 
 EVERY_MS = 500
 _Scenarios = tuple[Scenario, ...]
@@ -21,20 +21,16 @@ _Scenarios = tuple[Scenario, ...]
 logger = logging.getLogger(__name__)
 
 
-async def watch_scenarios(
-    settings: Settings,
-    engine: Engine,
-    wall: SystemClock,
-    given: _Scenarios,
-    loader_of: Callable[[_Scenarios], LoadScenarios],
-    forms: Forms,
-) -> None:
+async def watch_scenarios(engine: Engine, given: _Scenarios) -> None:
     """Compare the files twice a second, on another thread; the owner of the task cancels it.
 
-    `given` are the scenarios in use, the newest first; `forms` are the forms of webhooks.
+    `given` are the scenarios in use, the newest first.
     """
     logger.setLevel(logging.INFO)
-    files = _WatchedFiles([Path(path) for path in settings.scenarios], forms)
+    settings, form = engine.settings, engine.config.webhook_form
+    files = _WatchedFiles(
+        [Path(path) for path in settings.scenarios], frozenset(() if form is None else (form,))
+    )
     while True:
         try:
             edited = await asyncio.to_thread(files.read_edited)
@@ -44,7 +40,8 @@ async def watch_scenarios(
             if scenarios != given:
                 both = [scenario for scenario in given if scenario in scenarios]
                 names = {each.name for each in (*given, *scenarios) if each not in both}
-                await engine.scenarios.reload(engine.accounts.all(), loader_of(scenarios), names)
+                load = partial(scenarios_in_force, scenarios)
+                await engine.scenarios.reload(engine.accounts.all(), load, names)
                 given = scenarios
                 for warning in method_warnings(scenarios, settings.methods):
                     logger.warning("%s", warning)
@@ -56,7 +53,7 @@ async def watch_scenarios(
             return
         except Exception:
             logger.exception("the scenario files could not be reloaded")
-        await pause(wall, EVERY_MS)
+        await pause(engine.wall, EVERY_MS)
 
 
 class _WatchedFiles:

@@ -17,7 +17,6 @@ from contextlib import (
 from dataclasses import replace
 
 import uvicorn
-from starlette.types import Scope
 
 from emulator import __version__
 from emulator.clock import pause
@@ -172,7 +171,6 @@ class _Server(uvicorn.Server):
             )
         )
         self.is_listening = asyncio.Event()
-        app.find_transport = self._transport_of
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -182,15 +180,6 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave the signals to the program: uvicorn would raise them again at the end."""
         yield
-
-    def _transport_of(self, scope: Scope) -> asyncio.Transport | None:
-        ends = scope.get("client"), scope.get("server")
-        for connection in self.server_state.connections:
-            if not isinstance(connection, BoundedProtocol):
-                continue
-            if (connection.client, connection.server) == ends:
-                return connection.transport
-        return None
 
 
 def _ready_members(app: Application) -> dict[str, object]:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Awaitable, Callable
 from functools import cache
-from pathlib import Path
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
@@ -17,6 +16,7 @@ from emulator.server.checkout.pages import Pages
 from emulator.server.checkout.rendering import Renderer
 from emulator.server.checkout.views import PageView
 from emulator.server.engine.engine import Engine
+from emulator.settings import data_directory
 
 Endpoint = Callable[[Request, str], Awaitable[Response]]
 CheckHost = Callable[[Scope], object]
@@ -51,17 +51,10 @@ _ANY_CHECKOUT = re.compile(r"/c/[^/]+")
 class CheckoutApp:
     """Responds in HTML, errors included."""
 
-    def __init__(
-        self, *, engine: Engine, templates: Path, shows_handset: bool, check_host: CheckHost
-    ) -> None:
-        """`shows_handset` shows the simulated phone beside the pages.
-
-        `check_host` raises ForbiddenOrigin for a request with a foreign `Host`.
-        """
+    def __init__(self, engine: Engine, *, check_host: CheckHost) -> None:
+        """`check_host` raises ForbiddenOrigin for a request with a foreign `Host`."""
         self._check_host = check_host
-        self._assets, self._renderer = _renderer(
-            templates / "checkout", shows_handset=shows_handset
-        )
+        self._assets, self._renderer = _renderer(shows_handset=not engine.settings.no_handset)
         pages = Pages(engine, self._renderer)
         self._routes: dict[tuple[str, str | None], Endpoint] = {
             ("GET", None): pages.show,
@@ -122,10 +115,14 @@ class CheckoutApp:
 
 
 @cache
-def _renderer(directory: Path, *, shows_handset: bool) -> tuple[Assets, Renderer]:
-    """Compiles the templates once for all emulators of a process."""
-    assets = Assets(directory / DIRECTORY, directory.parent / "tokens.css")
-    return assets, Renderer(directory, assets, shows_handset=shows_handset)
+def _renderer(*, shows_handset: bool) -> tuple[Assets, Renderer]:
+    """Compiles the templates once for all emulators of a process.
+
+    `shows_handset` shows the simulated phone beside the pages.
+    """
+    templates = data_directory("templates")
+    assets = Assets(templates / "checkout" / DIRECTORY, templates / "tokens.css")
+    return assets, Renderer(templates / "checkout", assets, shows_handset=shows_handset)
 
 
 def _view_of(refusal: errors.Refusal, request: Request) -> PageView:

@@ -54,9 +54,11 @@ def routes(services: Services) -> list[BaseRoute]:
     ]
 
 
-def documents(methods: tuple[str, ...], form: WebhookForm = STANDARD) -> dict[str, BuildDocument]:
+def documents(
+    methods: tuple[str, ...], form: WebhookForm | None = None
+) -> dict[str, BuildDocument]:
     """The OpenAPI documents by name, for these payment methods and this form of webhooks."""
     return {
-        "v1": partial(v1_document.build, methods=methods, form=form),
+        "v1": partial(v1_document.build, methods=methods, form=form or STANDARD),
         "control": partial(control_document.build, resources=RESOURCES, methods=methods),
     }

@@ -18,7 +18,6 @@ from emulator.server.api.app import PaymentsApi
 from emulator.server.api.bodies import read_optional_object, read_source
 from emulator.server.api.exchange import bearer_key
 from emulator.server.engine.engine import Engine
-from emulator.server.engine.payments.payments import CheckoutAddress
 from emulator.server.engine.state.account import OWNER_OF_REQUEST, Account, Owner
 from emulator.server.openapi.declarations import JSON, NoParameters, Operation, doc
 from emulator.server.openapi.members import decode, members_of
@@ -38,7 +37,6 @@ class Services(Struct, frozen=True, kw_only=True):
     """What the handlers call."""
 
     engine: Engine
-    checkout: CheckoutAddress
     documents: Mapping[str, BuildDocument]
     api: PaymentsApi
 

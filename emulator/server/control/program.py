@@ -70,7 +70,7 @@ async def get_checkout_url(call: Call) -> CheckoutUrl:
 
     Returns the base of `checkout_url`, which is the same for all accounts.
     """
-    return CheckoutUrl(call.services.checkout.base)
+    return CheckoutUrl(call.engine.payments.checkout_base)
 
 
 @operation("PUT /checkout_url", "The address.")
@@ -80,8 +80,8 @@ async def set_checkout_url(call: Call, body: SetCheckoutUrl) -> CheckoutUrl:
     Sets the base of `checkout_url` for payments of all accounts that are created after this
     call.
     """
-    call.services.checkout.base = body.url
-    return CheckoutUrl(call.services.checkout.base)
+    call.engine.payments.checkout_base = body.url
+    return CheckoutUrl(body.url)
 
 
 def _schemas() -> dict[str, JsonObject]:

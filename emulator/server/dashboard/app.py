@@ -3,11 +3,10 @@
 import asyncio
 import re
 from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, lru_cache, partial
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
@@ -36,7 +35,7 @@ from emulator.server.dashboard.payment_diagram import status_mark
 from emulator.server.dashboard.view_request import ROOT, ControlApi, ViewRequest
 from emulator.server.engine.accounts.clock_service import ClockState
 from emulator.server.engine.engine import Engine
-from emulator.server.engine.payments.payments import CheckoutAddress
+from emulator.settings import data_directory
 from emulator.summaries import PaymentSummary, order_html, state_html, summary_html
 
 ICON = "/favicon.ico"
@@ -81,24 +80,11 @@ _HEADERS = {
 class Dashboard:
     """Responds in HTML; `GET /` and `GET /_emulator/` respond to programs with a JSON index."""
 
-    def __init__(
-        self,
-        *,
-        templates: Path,
-        control: ControlApi,
-        methods: Sequence[str],
-        checkout: CheckoutAddress,
-        engine: Engine,
-        verifies_webhooks: bool,
-    ) -> None:
-        """`methods` are those that are offered."""
+    def __init__(self, *, control: ControlApi, engine: Engine) -> None:
         self._control = control
-        self._methods = methods
-        self._checkout = checkout
         self._engine = engine
-        self._verifies_webhooks = verifies_webhooks
         self._rendering = asyncio.Lock()
-        self._assets, self._templates = _templates(templates)
+        self._assets, self._templates = _templates()
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -207,10 +193,10 @@ class Dashboard:
         text = self._templates.get_template(template).render(
             page=page,
             sections=SECTIONS,
-            methods=self._methods,
+            methods=self._engine.settings.methods,
             first_account=self._engine.accounts.first.profile.id,
             mode=page.subject.get("mode", "test"),
-            verifies_webhooks=self._verifies_webhooks,
+            verifies_webhooks=not self._engine.settings.webhook_insecure,
             **variables,
         )
         return Response(text, status_code=status, media_type="text/html", headers=_HEADERS)
@@ -250,7 +236,7 @@ class Dashboard:
             "name": "etb-payments-emulator",
             "version": __version__,
             "api": f"{base}/v1",
-            "checkout": self._checkout.base,
+            "checkout": self._engine.payments.checkout_base,
             "control": f"{base}/_emulator",
             "dashboard": f"{base}{ROOT}/{FIRST_SECTION}",
             "health": f"{base}/_emulator/health",
@@ -293,8 +279,9 @@ def _address_of(page: ViewRequest, item: str) -> str:
 
 
 @cache
-def _templates(templates: Path) -> tuple[Assets, jinja2.Environment]:
+def _templates() -> tuple[Assets, jinja2.Environment]:
     """Compiles the templates once for all emulators of a process."""
+    templates = data_directory("templates")
     icon = templates / "checkout" / DIRECTORY / "icon.svg"
     shared = (templates / "tokens.css", templates / "sequence.css", templates / "summary.css", icon)
     assets = Assets(templates / "dashboard" / DIRECTORY, *shared)

@@ -15,7 +15,7 @@ from emulator.server.engine.accounts.snapshots import Snapshots
 from emulator.server.engine.payments.checkouts import Checkouts
 from emulator.server.engine.payments.customer import Customer
 from emulator.server.engine.payments.payment_history import PaymentHistory
-from emulator.server.engine.payments.payments import CheckoutAddress, Payments
+from emulator.server.engine.payments.payments import Payments
 from emulator.server.engine.payments.scheduler import EngineContext
 from emulator.server.engine.state.account import EngineConfig
 from emulator.server.engine.state.rule_choice import Faults
@@ -42,12 +42,10 @@ class Engine:
         *,
         wall: SystemClock,
         config: EngineConfig,
-        checkout: CheckoutAddress,
         load_scenarios: LoadScenarios,
     ) -> None:
-        self._database_path = config.settings.database
-        self._config = config
-        self._checkout = checkout
+        self.settings = config.settings
+        self.config = config
         self._load_scenarios = load_scenarios
         self.wall = wall
         self.is_open = False
@@ -58,17 +56,17 @@ class Engine:
 
         Raises UserError.
         """
-        async with Database(self._database_path) as database:
-            context = EngineContext(database, self.wall, self._config)
+        async with Database(self.settings.database) as database:
+            context = EngineContext(database, self.wall, self.config)
             library = Library(self._load_scenarios)
             accounts = AccountRegistry(context, library)
             try:
                 await accounts.open()
             except DamagedDatabase as error:
-                raise damaged(self._database_path, error.reason) from None
+                raise damaged(self.settings.database, error.reason) from None
             self._compose(context, accounts, library)
             tasks = [asyncio.create_task(context.scheduler.run(accounts.all))]
-            if self._database_path != MEMORY:
+            if self.settings.database != MEMORY:
                 tasks.append(asyncio.create_task(_check_file(context)))
             self.is_open = True
             try:
@@ -99,7 +97,7 @@ class Engine:
     def _compose(self, context: EngineContext, accounts: AccountRegistry, library: Library) -> None:
         self._context = context
         self.accounts = accounts
-        self.payments = Payments(context, self._checkout)
+        self.payments = Payments(context, self.settings.public_checkout_url)
         self.history = PaymentHistory(context)
         self.customer = Customer(context)
         self.checkouts = Checkouts(context, self.customer, accounts.owner_numbered)

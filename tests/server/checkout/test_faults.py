@@ -10,7 +10,7 @@ from emulator.domain.errors import IllegalTransition, UnknownAccount
 from emulator.server.checkout.app import CheckoutApp
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.payments.checkouts import Checkout
-from emulator.settings import data_directory
+from emulator.settings import Settings
 from tests.server.api.raw_requests import RawRequest, send_raw
 from tests.server.checkout.reading import Page
 from tests.server.checkout.visiting import customer
@@ -38,12 +38,8 @@ class Failing:
 async def test_an_unexpected_error_is_a_page_without_details(
     error: Exception, status: int, heading: str
 ) -> None:
-    app = CheckoutApp(
-        engine=cast("Engine", SimpleNamespace(checkouts=Failing(error))),
-        templates=data_directory("templates"),
-        shows_handset=True,
-        check_host=lambda _: None,
-    )
+    engine = SimpleNamespace(checkouts=Failing(error), settings=Settings())
+    app = CheckoutApp(cast("Engine", engine), check_host=lambda _: None)
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as pages:
         page = Page(await pages.get("/c/token"))

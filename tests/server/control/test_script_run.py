@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from emulator.server.app.composition import shipped_scenarios
+from emulator.server.app.settings_files import shipped_scenarios
 from emulator.server.control.script_run import MAX_RUN_MS
 from tests.server.engine.webhook_world import webhook_world
 from tests.world import World

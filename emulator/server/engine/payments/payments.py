@@ -77,12 +77,6 @@ class CreatedPayment(msgspec.Struct, frozen=True, kw_only=True):
     is_final: bool = False
 
 
-class CheckoutAddress(msgspec.Struct, kw_only=True):
-    """The public base of the checkout pages, known when the listener is bound."""
-
-    base: str
-
-
 class _Request(msgspec.Struct, frozen=True):
     """A create call that waits for its transaction."""
 
@@ -104,11 +98,11 @@ _Key = tuple[int, str]
 
 
 class Payments(EngineService):
-    """Creates and reads payments."""
+    """Creates and reads payments; `checkout_base` is the base of their `checkout_url`."""
 
-    def __init__(self, context: EngineContext, checkout: CheckoutAddress) -> None:
+    def __init__(self, context: EngineContext, checkout_base: str) -> None:
         super().__init__(context)
-        self._checkout = checkout
+        self.checkout_base = checkout_base
         # The event is set when the key is free again; None while no request waits for it.
         self._keys_in_use: dict[_Key, asyncio.Event | None] = {}
         # The last page of newest payments: the version of the cache, the owner and the limit.
@@ -304,7 +298,7 @@ class Payments(EngineService):
         return payment
 
     def _checkout_url(self, token: str) -> str:
-        return f"{self._checkout.base}/c/{token}"
+        return f"{self.checkout_base}/c/{token}"
 
     async def retrieve(self, owner: Owner, payment_id: str) -> bytes:
         """The payment object. Raises UnknownPayment (contract, 4.2)."""
