@@ -229,15 +229,9 @@ class Application(Starlette):
         return _router(routes(services), self._guards())
 
     def _build_dashboard(self) -> Router:
-        from emulator.server.control.deliveries import delivery_filter
-        from emulator.server.control.requests import newest_entries
         from emulator.server.dashboard.app import Dashboard
-        from emulator.server.dashboard.view_request import ControlApi
 
-        dashboard = Dashboard(
-            control=ControlApi(_router(self._control.routes), delivery_filter, newest_entries),
-            engine=self.engine,
-        )
+        dashboard = Dashboard(self.engine, control=_router(self._control.routes))
         return _router(dashboard.routes, self._guards())
 
     def _build_checkout(self) -> Router:

@@ -89,6 +89,12 @@ class AccountQuery(Struct, frozen=True):
     )
 
 
+def owner_of_subject(engine: Engine, subject: AccountQuery) -> Owner:
+    """The account and mode; by default the first account. Raises UnknownAccount."""
+    name, accounts = subject.account, engine.accounts
+    return (accounts.first if name is None else accounts.get(name)).owner(subject.mode)
+
+
 class CallEndpoint:
     """An operation with a handler as an ASGI application."""
 
@@ -124,17 +130,15 @@ async def _arguments(
     services: Services, operation: Operation, request: Request
 ) -> tuple[Call, dict[str, Any]]:
     """The call, its query and its body. A key takes precedence over the query."""
+    engine = services.engine
     headers: dict[bytes, bytes] = dict(request.scope["headers"])
     owner: Owner | None = None
     if b"authorization" in headers:
-        owner = await services.engine.accounts.owner_of(bearer_key(request.scope["headers"]))
+        owner = await engine.accounts.owner_of(bearer_key(request.scope["headers"]))
     values: Mapping[str, str] = _query_values(request, [AccountQuery, operation.query_type])
-    # Decoded beside a key as well: an unknown mode is a mistake in any request.
-    named = decode(values, AccountQuery, max_length=None)
-    if owner is None:
-        accounts = services.engine.accounts
-        account = accounts.first if named.account is None else accounts.get(named.account)
-        owner = account.owner(named.mode)
+    # Beside a key as well: an unknown mode is a mistake in any request.
+    subject = decode(values, AccountQuery, max_length=None)
+    owner = owner or owner_of_subject(engine, subject)
     request.scope[OWNER_OF_REQUEST] = owner
     call = Call(owner=owner, services=services, request=request)
     arguments: dict[str, Any] = {}

@@ -150,7 +150,7 @@ async def get_clock(call: Call) -> ClockJson:
 
     Returns the account's clock and the next scheduled change or webhook attempt.
     """
-    return _json(await call.engine.clock_service.read(call.account))
+    return clock_json(await call.engine.clock_service.read(call.account))
 
 
 @operation("PUT /clock", "The clock.")
@@ -166,7 +166,7 @@ async def set_clock(call: Call, body: SetClock) -> ClockJson:
     state = await service.set(
         call.account, now=body.now, frozen=body.frozen, rate_thousandths=body.rate
     )
-    return _json(state)
+    return clock_json(state)
 
 
 @operation("POST /clock/advance", "The clock and the effects.")
@@ -189,7 +189,7 @@ async def advance_clock(call: Call, body: AdvanceClock) -> AdvancedJson:
     return shown(AdvancedJson, advanced, effects=effects, settled=advanced.is_settled)
 
 
-def _json(state: clock_service.ClockState) -> ClockJson:
+def clock_json(state: clock_service.ClockState) -> ClockJson:
     return shown(
         ClockJson,
         state,

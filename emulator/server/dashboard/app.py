@@ -16,24 +16,23 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator import __version__
 from emulator.diagrams import counted_marks
 from emulator.domain.errors import Refusal, UnknownRoute
-from emulator.domain.instants import format_instant, rate_number
+from emulator.domain.instants import format_instant
 from emulator.domain.message_text import escape_controls
 from emulator.domain.payment import Status
 from emulator.domain.payment_methods import METHODS
 from emulator.reporting import counted, template_environment
 from emulator.server.api.errors import status_of
-from emulator.server.api.exchange import bearer_key
 from emulator.server.api.layers import CallRoute
 from emulator.server.assets import DIRECTORY, Assets
+from emulator.server.control.clock import clock_json
 from emulator.server.dashboard import checklist, sections, webhooks
 from emulator.server.dashboard.payment_diagram import status_mark
-from emulator.server.dashboard.view_request import ROOT, ControlApi, ViewRequest
-from emulator.server.engine.accounts.clock_service import ClockState
+from emulator.server.dashboard.view_request import ROOT, ViewRequest
 from emulator.server.engine.engine import Engine
 from emulator.settings import data_directory
 from emulator.summaries import PaymentSummary, order_html, state_html, summary_html
@@ -80,7 +79,7 @@ _HEADERS = {
 class Dashboard:
     """Responds in HTML; `GET /` and `GET /_emulator/` respond to programs with a JSON index."""
 
-    def __init__(self, *, control: ControlApi, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, control: ASGIApp) -> None:
         self._control = control
         self._engine = engine
         self._rendering = asyncio.Lock()
@@ -118,14 +117,7 @@ class Dashboard:
         if any(not value for _, value in given):
             address = page.address(section, page.item, **page.query)
             return RedirectResponse(address, 303, {"Vary": "Accept"})
-        authorization = request.headers.get("authorization", "")
         try:
-            # A browser may send other credentials, to a proxy in front.
-            if authorization.lower().startswith("bearer "):
-                key = bearer_key(request.scope["headers"])
-                owner = await self._engine.accounts.owner_of(key)
-                subject = {"account": owner.account.profile.id, "mode": owner.mode}
-                page = replace(page, subject=subject)
             # One at a time, so that many open dashboards do not delay the requests of merchants.
             async with self._rendering:
                 return await self._view(page)
@@ -210,7 +202,7 @@ class Dashboard:
         listed = {page.owner.account, accounts[-1]}
         more = [each for each in accounts[MAX_LISTED_ACCOUNTS:] if each in listed]
         return {
-            "clock": _clock(clock),
+            "clock": clock_json(clock),
             "wall_now": format_instant(round(self._engine.wall.now_ms())),
             "profile": page.owner.account.profile,
             "revision": revision,
@@ -243,16 +235,6 @@ class Dashboard:
             "openapi": f"{base}/_emulator/openapi/v1.json",
             "control_openapi": f"{base}/_emulator/openapi/control.json",
         }
-
-
-def _clock(state: ClockState) -> Mapping[str, Any]:
-    due = state.next
-    return {
-        "now": format_instant(state.now),
-        "frozen": state.is_frozen,
-        "rate": None if state.is_frozen else rate_number(state.rate_thousandths),
-        "next": None if due is None else {**due._asdict(), "at": format_instant(due.at)},
-    }
 
 
 def _is_item(page: ViewRequest) -> bool:

@@ -17,6 +17,7 @@ from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.transitions import TRANSITIONS, Edge, TimerKind
 from emulator.files.yaml_writer import yaml_text
 from emulator.scenarios.values import RuleSection
+from emulator.server.control.requests import newest_entries
 from emulator.server.dashboard.payment_diagram import (
     MAX_ENTRIES,
     delivery_sentence,
@@ -203,7 +204,7 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
 
 async def request_list(page: ViewRequest) -> Mapping[str, Any]:
     """The newest requests that match the filters in the address, and the kinds of all."""
-    found = list(islice(page.control.newest_entries(page.owner, page.query), ROWS_PER_PAGE + 1))
+    found = list(islice(newest_entries(page.owner, page.query), ROWS_PER_PAGE + 1))
     entries = found[:ROWS_PER_PAGE]
     names = [payment_shown(each.response_body) for each in entries]
     payments = await page.summaries(names)

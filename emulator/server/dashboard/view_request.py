@@ -2,7 +2,7 @@
 
 import asyncio
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -12,39 +12,49 @@ from urllib.parse import quote, urlencode
 import msgspec
 from starlette.types import ASGIApp, Message, Scope
 
-from emulator.domain.accounts import Mode
 from emulator.domain.webhooks import RegisteredEndpoint
+from emulator.server.control.calls import AccountQuery, owner_of_subject
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.state.account import Owner
-from emulator.server.engine.state.journal import JournalEntry
-from emulator.server.openapi.members import word_of
-from emulator.server.storage.deliveries import DeliveryFilter
+from emulator.server.openapi.members import decode
 from emulator.summaries import PaymentSummary
 
 ROOT = "/_emulator/view"
 ROWS_PER_PAGE = 25
 
 
-class ControlApi:
-    """The `GET` calls of the control API; the result is the decoded JSON.
+@dataclass(frozen=True, kw_only=True)
+class ViewRequest:
+    """A request for a page, on one account and mode.
 
-    What a list of the dashboard shows of deliveries and requests is less than what the calls
-    return: it reads them with the same queries, without the calls. `delivery_filter` returns the
-    filter of a query, `newest_entries` the matching entries of the journal.
+    `item` is the id in the path, None for a list. `query` has the other parameters, the filters
+    of a list. `base_url` is the address of the API listener as the browser knows it. `control` is
+    the control API. What a list shows of deliveries and requests is less than what its calls
+    return, so a list reads them from the engine, with the same queries.
     """
 
-    def __init__(
-        self,
-        control: ASGIApp,
-        delivery_filter: Callable[[Mapping[str, str]], DeliveryFilter],
-        newest_entries: Callable[[Owner, Mapping[str, str]], Iterator[JournalEntry]],
-    ) -> None:
-        self._control = control
-        self.delivery_filter = delivery_filter
-        self.newest_entries = newest_entries
+    section: str
+    item: str | None
+    subject: Mapping[str, str]
+    query: Mapping[str, str]
+    base_url: str
+    control: ASGIApp
+    engine: Engine
 
-    async def get(self, path: str, query: Mapping[str, str]) -> Any:
-        """Call `GET /_emulator{path}`. Raises the refusals of the call."""
+    @cached_property
+    def owner(self) -> Owner:
+        """The account and mode. Raises UnknownAccount, InvalidField."""
+        return owner_of_subject(self.engine, decode(self.subject, AccountQuery, max_length=None))
+
+    async def summaries(self, names: Iterable[str | None]) -> dict[str, PaymentSummary]:
+        """The existing ones of the payments with these ids."""
+        return await self.engine.history.summaries([*{name for name in names if name}])
+
+    async def get(self, path: str, /, **query: str | None) -> Any:
+        """Call `GET /_emulator{path}` on this account and mode; returns the decoded JSON.
+
+        Raises the refusals of the call.
+        """
         path = f"/_emulator{path}"
         scope: Scope = {
             "type": "http",
@@ -52,7 +62,7 @@ class ControlApi:
             "scheme": "http",
             "path": path,
             "raw_path": quote(path).encode(),
-            "query_string": urlencode(query).encode(),
+            "query_string": urlencode(self._parameters(query)).encode(),
             "headers": [],
             "server": None,
         }
@@ -65,44 +75,8 @@ class ControlApi:
         async def send(message: Message) -> None:
             parts.append(message.get("body", b""))
 
-        await self._control(scope, receive, send)
+        await self.control(scope, receive, send)
         return msgspec.json.decode(b"".join(parts))
-
-
-@dataclass(frozen=True, kw_only=True)
-class ViewRequest:
-    """A request for a page, on one account and mode.
-
-    `item` is the id in the path, None for a list. `query` has the other parameters, the filters
-    of a list. `base_url` is the address of the API listener as the browser knows it.
-    """
-
-    section: str
-    item: str | None
-    subject: Mapping[str, str]
-    query: Mapping[str, str]
-    base_url: str
-    control: ControlApi
-    engine: Engine
-
-    @property
-    def owner(self) -> Owner:
-        """The account and mode, by default the test mode of the first account.
-
-        Raises UnknownAccount, InvalidField.
-        """
-        account_id, accounts = self.subject.get("account"), self.engine.accounts
-        account = accounts.first if account_id is None else accounts.get(account_id)
-        mode = self.subject.get("mode")
-        return account.owner(Mode.TEST if mode is None else Mode(word_of(mode, Mode, "mode").value))
-
-    async def summaries(self, names: Iterable[str | None]) -> dict[str, PaymentSummary]:
-        """The existing ones of the payments with these ids."""
-        return await self.engine.history.summaries([*{name for name in names if name}])
-
-    async def get(self, path: str, /, **query: str | None) -> Any:
-        """A call of the control API on this account and mode. Raises the refusals of the call."""
-        return await self.control.get(path, self._parameters(query))
 
     @property
     def endpoints(self) -> dict[str, RegisteredEndpoint]:

@@ -24,6 +24,7 @@ from emulator.domain.webhooks import (
 )
 from emulator.http.received_webhooks import ReceivedRequest
 from emulator.scenarios.webhook_form_file import webhook_form_json
+from emulator.server.control.deliveries import delivery_filter
 from emulator.server.dashboard.payment_diagram import url_text
 from emulator.server.dashboard.view_request import ROWS_PER_PAGE, ViewRequest
 
@@ -46,7 +47,7 @@ async def delivery_list(page: ViewRequest) -> Mapping[str, Any]:
     query = dict(page.query)
     if query.get("payment") == "latest":
         query["payment"] = await page.engine.history.latest_id(owner)
-    selection = page.control.delivery_filter(query)
+    selection = delivery_filter(query)
     newest = await service.rows(owner, selection, limit=ROWS_PER_PAGE + 1)
     has_more, newest = len(newest) > ROWS_PER_PAGE, newest[:ROWS_PER_PAGE]
     rows = newest
