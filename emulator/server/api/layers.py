@@ -15,6 +15,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Collection
+from typing import Any
 
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match, Route
@@ -255,8 +256,10 @@ def vary(
 class CallRoute(Route):
     """A route without Starlette's 405 and without a HEAD that is not named in `methods`."""
 
-    def __init__(self, path: str, app: ASGIApp, *, methods: Collection[str], name: str) -> None:
-        super().__init__(path, app, methods=methods, name=name)
+    def __init__(
+        self, path: str, endpoint: Callable[..., Any], *, methods: Collection[str], name: str
+    ) -> None:
+        super().__init__(path, endpoint, methods=methods, name=name)
         self.methods = self._methods = set(methods)
         # Starlette's expression ends with `$`, which also matches before a line feed at the end.
         self.path_regex = re.compile(self.path_regex.pattern.removesuffix("$") + r"\Z")

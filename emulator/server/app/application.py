@@ -123,7 +123,6 @@ class Application(Starlette):
         self.settings = settings = engine.settings
         self.engine = engine
         self._scenarios = scenarios
-        self._api = PaymentsApi(engine)
         self._control = LazyRoutes(_is_control, self._build_control)
         self._log = log = RequestLog(write_log, as_json=settings.log_format == "json")
         stream = partial(ids.stream_key, settings.seed)
@@ -131,7 +130,7 @@ class Application(Starlette):
         super().__init__(
             routes=[
                 LazyRoutes(self._is_for_pages, self._build_checkout),
-                *self._api.routes,
+                *PaymentsApi(engine).routes,
                 CallRoute(HEALTH, Health(engine), methods={"GET", "HEAD"}, name="get_health"),
                 LazyRoutes(_is_dashboard, self._build_dashboard),
                 self._control,
@@ -218,15 +217,9 @@ class Application(Starlette):
         return [Middleware(Guard, hosts=self._hosts)]
 
     def _build_control(self) -> Router:
-        from emulator.server.control.app import documents, routes
-        from emulator.server.control.calls import Services
+        from emulator.server.control.app import routes
 
-        services = Services(
-            engine=self.engine,
-            documents=documents(self.settings.methods, self.engine.config.webhook_form),
-            api=self._api,
-        )
-        return _router(routes(services), self._guards())
+        return _router(routes(self.engine), self._guards())
 
     def _build_dashboard(self) -> Router:
         from emulator.server.dashboard.app import Dashboard

@@ -14,7 +14,6 @@ from starlette.types import Receive, Scope, Send
 from emulator.domain import errors
 from emulator.domain.accounts import Mode
 from emulator.domain.message_text import WrittenNumber, nearest_word_hint
-from emulator.server.api.app import PaymentsApi
 from emulator.server.api.bodies import read_optional_object, read_source
 from emulator.server.api.exchange import bearer_key
 from emulator.server.engine.engine import Engine
@@ -29,33 +28,14 @@ LATEST = "latest"
 StructT = TypeVar("StructT", bound=Struct)
 Handler = Callable[..., Awaitable[Any]]
 """Takes the call, the parameters of the path in their order, and `query` and `body` by name."""
-BuildDocument = Callable[[str], dict[str, Any]]
-"""Builds an OpenAPI document for a base URL."""
 
 
-class Services(Struct, frozen=True, kw_only=True):
-    """What the handlers call."""
-
-    engine: Engine
-    documents: Mapping[str, BuildDocument]
-    api: PaymentsApi
-
-
-class ProgramCall(Struct, frozen=True, kw_only=True):
-    """A call on no account: it needs no key and has no parameters."""
-
-    services: Services
-    request: Request
-
-
-class Call(ProgramCall, frozen=True, kw_only=True):
+class Call(Struct, frozen=True, kw_only=True):
     """A call on an account and mode."""
 
+    engine: Engine
+    request: Request
     owner: Owner
-
-    @property
-    def engine(self) -> Engine:
-        return self.services.engine
 
     @property
     def account(self) -> Account:
@@ -98,19 +78,15 @@ def owner_of_subject(engine: Engine, subject: AccountQuery) -> Owner:
 class CallEndpoint:
     """An operation with a handler as an ASGI application."""
 
-    def __init__(self, operation: Operation, handler: Handler, services: Services) -> None:
+    def __init__(self, operation: Operation, handler: Handler, engine: Engine) -> None:
         self._operation = operation
         self._handler = handler
-        self._services = services
+        self._engine = engine
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises Unauthenticated, UnknownAccount, InvalidRequest and what the handler raises."""
         operation, request = self._operation, Request(scope, receive)
-        call: ProgramCall
-        if operation.accepts_key:
-            call, arguments = await _arguments(self._services, operation, request)
-        else:
-            call, arguments = ProgramCall(services=self._services, request=request), {}
+        call, arguments = await _arguments(self._engine, operation, request)
         names: Iterable[Any] = ()
         if operation.path_type is not NoParameters:
             parameters = await _with_latest(call, request.path_params)
@@ -127,10 +103,9 @@ class CallEndpoint:
 
 
 async def _arguments(
-    services: Services, operation: Operation, request: Request
+    engine: Engine, operation: Operation, request: Request
 ) -> tuple[Call, dict[str, Any]]:
     """The call, its query and its body. A key takes precedence over the query."""
-    engine = services.engine
     headers: dict[bytes, bytes] = dict(request.scope["headers"])
     owner: Owner | None = None
     if b"authorization" in headers:
@@ -140,7 +115,7 @@ async def _arguments(
     subject = decode(values, AccountQuery, max_length=None)
     owner = owner or owner_of_subject(engine, subject)
     request.scope[OWNER_OF_REQUEST] = owner
-    call = Call(owner=owner, services=services, request=request)
+    call = Call(engine=engine, request=request, owner=owner)
     arguments: dict[str, Any] = {}
     if operation.method != "GET":
         arguments |= await _body(operation, headers, request.receive)
@@ -171,9 +146,9 @@ async def _body(
     return {"body": decode(values, struct)} if struct else {}
 
 
-async def _with_latest(call: ProgramCall, values: Mapping[str, str]) -> Mapping[str, str]:
+async def _with_latest(call: Call, values: Mapping[str, str]) -> Mapping[str, str]:
     """The parameters with the identifiers that `latest` stands for. Raises UnknownObject."""
-    if LATEST not in values.values() or not isinstance(call, Call):
+    if LATEST not in values.values():
         return values
     return {
         name: await call.latest_id(name) if value == LATEST else value

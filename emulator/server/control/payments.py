@@ -12,6 +12,7 @@ from emulator.domain.payment import Payment, Reason, Status
 from emulator.domain.payment_methods import BANKS, PHONE_METHODS
 from emulator.domain.transitions import Change, unreached_note
 from emulator.scenarios.conditions import METHOD, PHONE, REASON_RULE, payer_rule
+from emulator.server.api.app import PaymentsApi
 from emulator.server.api.bodies import unless_disconnected
 from emulator.server.api.parameter_types import EnumWord, ParameterTable, parameter
 from emulator.server.api.parameters import LIST
@@ -119,7 +120,8 @@ async def list_payments(call: Call, query: Mapping[str, str]) -> msgspec.Raw:
     Lists the payments of the account and mode, as the list call of `/v1` does: newest first, with
     the same parameters and pages, and with the filter `reason`.
     """
-    return msgspec.Raw(await call.services.api.page_body(call.owner, query, [], LIST_WITH_FILTERS))
+    api = PaymentsApi(call.engine)
+    return msgspec.Raw(await api.page_body(call.owner, query, [], LIST_WITH_FILTERS))
 
 
 @PAYMENT.operation("POST /payments/{payment_id}/pay", errors.PaymentNotPayable)

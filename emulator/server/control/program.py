@@ -1,12 +1,15 @@
-"""The calls on the program: its health, the base of `checkout_url` and the OpenAPI documents."""
+"""The calls on the program: its health, the base of `checkout_url` and the OpenAPI documents.
 
-from typing import Annotated, Any, Literal
+The health and the documents have routes of their own: they act on no account and need no key.
+"""
+
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from emulator import __version__
-from emulator.domain.errors import InvalidRequestBody, UnknownRoute
-from emulator.server.control.calls import Call, ProgramCall
+from emulator.domain.errors import ForbiddenOrigin, InvalidRequestBody, UnknownRoute
+from emulator.server.control.calls import Call
 from emulator.server.control.resources import operation
 from emulator.server.control.types import EXAMPLE_BASE_URL, BaseUrl, Body
 from emulator.server.openapi.declarations import (
@@ -48,22 +51,6 @@ class SetCheckoutUrl(Body, frozen=True):
     url: Annotated[BaseUrl, doc("The base of `checkout_url`, without a query or fragment.")]
 
 
-@operation(
-    "GET /openapi/{name}", "The document.", UnknownRoute, content="Document", path=DocumentPath
-)
-async def get_document(call: ProgramCall, name: str) -> dict[str, Any]:
-    """Retrieve an OpenAPI document.
-
-    Returns an OpenAPI document: `v1` (the payments API) or `control` (this API), also with
-    `.json`.
-    """
-    build = call.services.documents.get(name.removesuffix(".json"))
-    if build is None:
-        raise UnknownRoute(call.request.method, call.request.scope["path"])
-    request = call.request
-    return build(f"{request.scope['scheme']}://{request.headers['host']}")
-
-
 @operation("GET /checkout_url", "The address.")
 async def get_checkout_url(call: Call) -> CheckoutUrl:
     """Retrieve the base of `checkout_url`.
@@ -97,7 +84,6 @@ def _schemas() -> dict[str, JsonObject]:
     }
 
 
-# The application has a route of its own for it, which imports no control API.
 get_health = Operation(
     method="GET",
     path="/_emulator/health",
@@ -110,6 +96,18 @@ get_health = Operation(
         503: SuccessResponse("Starting, stopping, or without its database.", HealthJson),
     },
     refusals=(InvalidRequestBody,),
+    accepts_key=False,
+)
+get_document = Operation(
+    method="GET",
+    path="/_emulator/openapi/{name}",
+    id="get_document",
+    summary="Retrieve an OpenAPI document",
+    description="Returns an OpenAPI document: `v1` (the payments API) or `control` (this API), also"
+    " with `.json`.",
+    responses={200: SuccessResponse("The document.", "Document")},
+    path_type=DocumentPath,
+    refusals=(UnknownRoute, ForbiddenOrigin, InvalidRequestBody),
     accepts_key=False,
 )
 PROGRAM = Resource(

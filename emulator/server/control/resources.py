@@ -67,7 +67,6 @@ def operation(
 
     def declare(handler: Handler) -> Operation:
         types = handler.__annotations__
-        has_account = types["call"] is Call
         summary, _, text = cleandoc(handler.__doc__ or "").partition("\n\n")
         result = (get_args(types["return"]) or [types["return"]])[-1]
         successes = responses
@@ -89,16 +88,15 @@ def operation(
             path_type=path,
             query_type=query or types.get("query", NoParameters),
             takes_query_texts=query is not None,
-            shared_query_type=AccountQuery if has_account else NoParameters,
+            shared_query_type=AccountQuery,
             body=body or (RequestBody(types["body"]) if "body" in types else None),
             refusals=(
                 *refusals,
                 errors.ForbiddenOrigin,
                 errors.InvalidRequestBody,
-                *(_REFUSALS_OF_ACCOUNTS if has_account else ()),
+                *_REFUSALS_OF_ACCOUNTS,
                 *(_REFUSALS_OF_BODIES if method != "GET" else ()),
             ),
-            accepts_key=has_account,
             handler=handler,
         )
 

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import httpx
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator.clock import SystemClock
 from emulator.http import emulator_calls as calls
@@ -28,31 +28,12 @@ _LOCALHOST = "127.0.0.1"
 
 
 class _Connection(asyncio.Transport):
-    """Of a request without a socket; a fault closes it."""
-
-    is_closed = False
+    """The connection of a request without a socket: a fault that cuts it fails the request."""
 
     def abort(self) -> None:
-        self.is_closed = True
+        raise httpx.RemoteProtocolError("the connection was cut")
 
-    def close(self) -> None:
-        self.is_closed = True
-
-
-def _with_connection(app: ASGIApp) -> ASGIApp:
-    """The application, whose responses are incomplete where a fault cuts the connection."""
-
-    async def call(scope: Scope, receive: Receive, send: Send) -> None:
-        connection = scope[TRANSPORT] = _Connection()
-
-        async def receive_or_end() -> Message:
-            return {"type": "http.disconnect"} if connection.is_closed else await receive()
-
-        await app(scope, receive_or_end, send)
-        if connection.is_closed:
-            raise httpx.RemoteProtocolError("the connection was cut")
-
-    return call
+    close = abort
 
 
 async def run_script(
@@ -64,7 +45,11 @@ async def run_script(
     script advances to. The accounts of earlier runs of the scenario are deleted. Raises
     PaymentsEmulatorError without an account.
     """
-    http = HttpClient(transport=httpx.ASGITransport(_with_connection(app)))
+
+    async def with_connection(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, TRANSPORT: _Connection()}, receive, send)
+
+    http = HttpClient(transport=httpx.ASGITransport(with_connection))
     url = BaseUrl.parse(f"http://{_LOCALHOST}:{port}")
     async with EmulatorClient(url, http=http) as client, WebhookReceiver() as receiver:
         name = f"script of {scenario.name}"
