@@ -15,7 +15,7 @@ _NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
 _PARTS = rf"(?ai)(?:PT|P(?=[0-9.]{{1,19}}D))?(?:{_NUMBER}\s?(?:ms|milli|[smhd])[a-z]*+\s?)+"
 _PART = rf"(?ai)({_NUMBER})\s?(ms|milli|[smhd])"
 _DIGITAL = r"(?a)(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,3})?)"
-DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h|d)", re.ASCII)
+DURATION = r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h|d)"
 
 
 def parse_duration_ms(text: str) -> int:
@@ -23,7 +23,7 @@ def parse_duration_ms(text: str) -> int:
 
     Raises ValueError for another format, fractions of a millisecond, and over ten years.
     """
-    match = DURATION.fullmatch(text)
+    match = re.fullmatch(DURATION, text)
     if match is None:
         nearest = nearest_duration(text)
         hint = _conversion(text) if nearest is None else f"; did you mean '{nearest}'?"
@@ -58,7 +58,7 @@ def nearest_duration(text: str) -> str | None:
     if match is None:
         return None
     nearest = f"{match[1]}{_unit(match[2])}"
-    return nearest if DURATION.fullmatch(nearest) else None
+    return nearest if re.fullmatch(DURATION, nearest) else None
 
 
 def duration_text(span_ms: int) -> str:

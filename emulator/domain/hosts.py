@@ -13,7 +13,7 @@ ADD_DOCKER_HOST = f"--add-host={DOCKER_HOST}:host-gateway"
 _LOCAL_NAMES = frozenset({DOCKER_HOST, PODMAN_HOST})
 _LOCAL_SUFFIXES = (".localhost", ".test")
 # Only a host of these characters can be resolved; browsers refuse others, too.
-_NAME = re.compile(r"[\w-]+(\.[\w-]+)*")
+_NAME = r"[\w-]+(\.[\w-]+)*"
 _USUAL_PORTS = {"http": ":80", "https": ":443"}
 # Every request outside the contract needs these, nearly always for the same host.
 _MAX_CACHED_HOSTS = 64
@@ -49,7 +49,7 @@ def is_local_name(host: str) -> bool:
     bare = host.strip("[]").rstrip(".").lower()
     if is_ip_literal(bare):
         return ip_address(bare).is_loopback
-    return _NAME.fullmatch(bare) is not None and (
+    return re.fullmatch(_NAME, bare) is not None and (
         "." not in bare or bare in _LOCAL_NAMES or bare.endswith(_LOCAL_SUFFIXES)
     )
 

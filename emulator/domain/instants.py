@@ -34,14 +34,13 @@ _ISO_8601 = (
     r"(?:[Tt](?P<hour>[0-9]{2})(?P<rest>(?::?[0-9]{2}){0,2})(?:[.,](?P<fraction>[0-9]+))?"
     r"(?P<offset>[Zz]|[+-][0-9]{2}(?::?[0-5][0-9]){0,2})?)?"
 )
-_RATE = re.compile(r"x([0-9]{1,6})(?:\.([0-9]{1,3}))?", re.ASCII)
+_RATE = r"x([0-9]{1,6})(?:\.([0-9]{1,3}))?"
 # The form in which nearly all are written, and which the standard library reads fast.
-_USUAL = re.compile(
+_USUAL = (
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{3})?"
-    r"(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])",
-    re.ASCII,
+    r"(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 )
-_BLANK_FOR_PLUS = re.compile(r"(.+[Tt][0-9:.,]+) ([0-9:]+)", re.ASCII)
+_BLANK_FOR_PLUS = r"(.+[Tt][0-9:.,]+) ([0-9:]+)"
 
 
 class ClockKind(StrEnum):
@@ -97,10 +96,10 @@ def parse_timestamp(text: str) -> ParsedTimestamp:
 
 
 def _parse_timestamp(text: str) -> ParsedTimestamp:
-    if _USUAL.fullmatch(text):
+    if re.fullmatch(_USUAL, text):
         usual = (datetime.fromisoformat(text) - EPOCH) // MILLISECOND
         return ParsedTimestamp(usual, usual, is_loose=False)
-    with_blank = _BLANK_FOR_PLUS.fullmatch(text)
+    with_blank = re.fullmatch(_BLANK_FOR_PLUS, text)
     written = text if with_blank is None else "+".join(with_blank.groups())
     match = re.fullmatch(_ISO_8601, written, re.ASCII)
     if match is None:
@@ -156,7 +155,7 @@ def parse_clock(text: str) -> ClockSpec:
 
     Raises ValueError for another format, outside 1970 to 9988, and for a rate outside its limits.
     """
-    rate = _RATE.fullmatch(text)
+    rate = re.fullmatch(_RATE, text)
     if rate is not None:
         rate_thousandths = int(rate[1] + (rate[2] or "").ljust(3, "0"))
         if not 0 < rate_thousandths <= MAX_RATE:

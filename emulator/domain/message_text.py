@@ -18,9 +18,9 @@ MAX_SHOWN_LENGTH = 64
 # A key that begins within the shown part is masked as a whole.
 _MAX_READ_LENGTH = 4 * MAX_SHOWN_LENGTH
 _MAX_COMPARED_CHARACTERS = 64
-_NOT_ASCII = re.compile(r"[^ -~]")
+_NOT_ASCII = r"[^ -~]"
 # C0, DEL and C1; separators of lines and paragraphs; marks of text direction.
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_CONTROL = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 
 
 class WrittenNumber:
@@ -86,7 +86,7 @@ def _parts(value: object) -> Iterator[str]:
 
 def _string(text: str) -> str:
     written = json.dumps(mask_keys(text[:_MAX_READ_LENGTH]), ensure_ascii=False)
-    return _NOT_ASCII.sub(_visible, written)
+    return re.sub(_NOT_ASCII, _visible, written)
 
 
 def _visible(found: re.Match[str]) -> str:
@@ -100,8 +100,8 @@ def escape_controls(text: str, *, besides: str = "") -> str:
 
     In a JSON string or a quoted YAML string this is the same character.
     """
-    return _CONTROL.sub(
-        lambda found: found[0] if found[0] in besides else f"\\u{ord(found[0]):04x}", text
+    return re.sub(
+        _CONTROL, lambda found: found[0] if found[0] in besides else f"\\u{ord(found[0]):04x}", text
     )
 
 

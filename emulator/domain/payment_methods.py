@@ -66,17 +66,16 @@ def customer_submission(method: str) -> dict[str, str]:
 
 
 # The ways in which a customer writes an Ethiopian mobile number.
-_WRITTEN = re.compile(rf"(?:\+251|00251|251|0)?([{PHONE_DIGITS}][0-9]{{8}})", re.ASCII)
+_WRITTEN = rf"(?:\+251|00251|251|0)?([{PHONE_DIGITS}][0-9]{{8}})"
 PHONE_SEPARATOR = (
     r"[- .()\[\]\u00a0\u00ad\u061c\u2000-\u2015\u202a-\u202f\u205f-\u2069\u2212\u3000\ufeff]"
 )
 """Blanks, dashes, dots, brackets and direction marks: they may stand anywhere in a number."""
-_SEPARATOR = re.compile(PHONE_SEPARATOR)
 
 
 def normalise_phone(written: str) -> str:
     """Write a number as `+251…`. Raises ValueError unless it is an Ethiopian mobile number."""
-    match = _WRITTEN.fullmatch(_SEPARATOR.sub("", written))
+    match = re.fullmatch(_WRITTEN, re.sub(PHONE_SEPARATOR, "", written))
     if match is None:
         raise ValueError(f"{written!r} is not an Ethiopian mobile number, such as 0900000001")
     return f"+251{match[1]}"

@@ -24,9 +24,9 @@ UNKNOWN_CODE = "unusual_condition"
 _STATED_CODE = "invalid_amount"
 # Letters that are not ASCII: "additional information" in Amharic.
 _ADDED = {"note": "ተጨማሪ መረጃ"}
-_LONG_ID = re.compile("pay_[A-Za-z0-9]{25,}")
+_LONG_ID = "pay_[A-Za-z0-9]{25,}"
 _TIMESTAMPS = ("created_at", "expires_at", "completed_at", "timestamp")
-_FRACTION = re.compile(r"(\.[0-9]{3})Z")
+_FRACTION = r"(\.[0-9]{3})Z"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -171,12 +171,12 @@ def tie_order(message: VariedMessage) -> bool:
 
 def timestamps_seconds(message: VariedMessage) -> bool:
     """Timestamps have no fraction of a second."""
-    return _change_timestamps(message, lambda text: _FRACTION.sub("Z", text))
+    return _change_timestamps(message, lambda text: re.sub(_FRACTION, "Z", text))
 
 
 def timestamps_microseconds(message: VariedMessage) -> bool:
     """Timestamps have six digits of a second."""
-    return _change_timestamps(message, lambda text: _FRACTION.sub(r"\g<1>000Z", text))
+    return _change_timestamps(message, lambda text: re.sub(_FRACTION, r"\g<1>000Z", text))
 
 
 def timestamps_offset(message: VariedMessage) -> bool:
@@ -269,7 +269,7 @@ def connection_close(message: VariedMessage) -> bool:
 
 def long_ids(message: VariedMessage) -> bool:
     """The id of a payment has 40 characters after `pay_`."""
-    return any(_LONG_ID.fullmatch(text) for text in _texts(message.value))
+    return any(re.fullmatch(_LONG_ID, text) for text in _texts(message.value))
 
 
 def unknown_method(message: VariedMessage) -> bool:

@@ -16,7 +16,7 @@ from emulator.domain.accounts import SEEDS, VARY_OFF
 from emulator.domain.message_text import nearest_word_hint
 from emulator.domain.variant_effects import VariedMessage
 
-_SEED = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
+_SEED = r"0|-?[1-9][0-9]{0,18}"
 # Of the variants, in a seeded choice.
 SHARE = 0.25
 # Of the token that a longer id is derived from.
@@ -160,7 +160,7 @@ VARIANTS = (
 )
 NAMES = tuple(variant.name for variant in VARIANTS)
 _LISTED = f" *(?:{'|'.join(NAMES)}) *"
-SETTING_PATTERN = f"^(?:{VARY_OFF}|{_SEED.pattern}|{_LISTED}(?:,{_LISTED})*)$"
+SETTING_PATTERN = f"^(?:{VARY_OFF}|{_SEED}|{_LISTED}(?:,{_LISTED})*)$"
 
 
 class UnknownVariant(ValueError):
@@ -185,7 +185,7 @@ class UnknownVariant(ValueError):
 
 def vary_setting(text: str) -> str:
     """The setting in its usual form. Raises UnknownVariant."""
-    if text == VARY_OFF or (_SEED.fullmatch(text) and int(text) in SEEDS):
+    if text == VARY_OFF or (re.fullmatch(_SEED, text) and int(text) in SEEDS):
         return text
     names = [name.strip(" ") for name in text.split(",")]
     for name in names:
@@ -259,7 +259,7 @@ class Variants:
         self.setting = setting
         self.applied = applied
         self._names = setting.split(",")
-        self._draw = draw_of(int(setting)) if _SEED.fullmatch(setting) else None
+        self._draw = draw_of(int(setting)) if re.fullmatch(_SEED, setting) else None
 
     def chosen(self, name: str, place: str, ordinal: int = 0) -> bool:
         """Whether a variant is chosen at a place, such as a response, with an ordinal."""

@@ -31,7 +31,7 @@ from emulator.http.name_lookup import NameLookups, connect_to_first, run_on_daem
 from emulator.http.tls import tls_context
 
 _MAX_CACHED_TARGETS = 64
-_IPV4_FORM = re.compile(r"[0-9]+(\.[0-9]+){3}", re.ASCII)
+_IPV4_FORM = r"[0-9]+(\.[0-9]+){3}"
 # All printable ASCII characters that a request line may contain; percent signs stay as they are.
 _SENT_VERBATIM = "!$%&'()*+,-./:;=?@[\\]^_|~"
 # Of a response with all that frames it, and of its body.
@@ -101,7 +101,7 @@ def _ascii_host(netloc: str, host: str) -> str:
         if not encoded:
             raise ValueError(f"the host name {host} is not valid")
         return encoded
-    if "[" in netloc or _IPV4_FORM.fullmatch(host):
+    if "[" in netloc or re.fullmatch(_IPV4_FORM, host):
         ip_address(host)
     return host
 

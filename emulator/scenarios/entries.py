@@ -18,8 +18,8 @@ from emulator.domain.user_error import UserError
 from emulator.domain.webhooks import WebhookForm
 from emulator.files import ListNode, MapNode, Node, ScalarKind, ScalarNode
 
-_WHOLE_NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,20})", re.ASCII)
-_DECIMAL_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_WHOLE_NUMBER = r"[-+]?(?:0|[1-9][0-9]{0,20})"
+_DECIMAL_NUMBER = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 _MAX_LABEL_CHARACTERS = 64
 _BOOLEANS = {"true": True, "false": False}
 _MAX_MESSAGE_CHARACTERS = 300
@@ -325,14 +325,14 @@ def whole_number(node: Node) -> int | None:
     """The number, if it is written in decimal digits alone: other notations surprise readers."""
     if not isinstance(node, ScalarNode) or node.kind is not ScalarKind.INTEGER:
         return None
-    return int(node.text) if _WHOLE_NUMBER.fullmatch(node.text) else None
+    return int(node.text) if re.fullmatch(_WHOLE_NUMBER, node.text) else None
 
 
 def decimal_number(node: Node) -> float | None:
     """The number, if it is written with a decimal point or, as some JSON is, an exponent."""
     if not isinstance(node, ScalarNode) or node.kind is not ScalarKind.FLOAT:
         return None
-    number = float(node.text) if _DECIMAL_NUMBER.fullmatch(node.text) else math.inf
+    number = float(node.text) if re.fullmatch(_DECIMAL_NUMBER, node.text) else math.inf
     return number if math.isfinite(number) else None
 
 

@@ -38,8 +38,8 @@ _OTHER_KEYS = {OTHER_TEST_KEY, OTHER_LIVE_KEY}
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 _METHOD = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 _HOST_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
-_HOST_NAME = re.compile(rf"{_HOST_LABEL}(?:\.{_HOST_LABEL})*", re.ASCII)
-_RATE_LIMIT = re.compile(r"([1-9][0-9]{0,6})/(s|min)", re.ASCII)
+_HOST_NAME = rf"{_HOST_LABEL}(?:\.{_HOST_LABEL})*"
+_RATE_LIMIT = r"([1-9][0-9]{0,6})/(s|min)"
 
 
 class Form(Enum):
@@ -109,7 +109,7 @@ def _parse_host(text: str) -> str:
         return host
     name = host.removesuffix(".")
     is_like_an_address = name.rpartition(".")[2].isdigit()
-    if is_like_an_address or len(name) > MAX_HOST_LENGTH or _HOST_NAME.fullmatch(name) is None:
+    if is_like_an_address or len(name) > MAX_HOST_LENGTH or re.fullmatch(_HOST_NAME, name) is None:
         raise ValueError(text)
     return name
 
@@ -128,7 +128,7 @@ def parse_checkout_url(text: str) -> str:
 
 
 def _parse_rate_limit(text: str) -> RateLimit:
-    match = _RATE_LIMIT.fullmatch(text)
+    match = re.fullmatch(_RATE_LIMIT, text)
     if match is None or int(match[1]) > MAX_REQUESTS:
         raise ValueError(text)
     return RateLimit(requests=int(match[1]), period_ms=_PERIODS_MS[match[2]])

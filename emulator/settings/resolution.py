@@ -20,9 +20,7 @@ from emulator.settings.options import (
 )
 
 # What Kubernetes sets in every pod beside a Service, such as `emulator` or `emulator-checkout`.
-_OF_KUBERNETES = re.compile(
-    r".*(?:SERVICE_HOST|SERVICE_PORT(?:_.*)?|PORT_[0-9]+_(?:TCP|UDP|SCTP)(?:_.*)?)", re.DOTALL
-)
+_OF_KUBERNETES = r"(?s).*(?:SERVICE_HOST|SERVICE_PORT(?:_.*)?|PORT_[0-9]+_(?:TCP|UDP|SCTP)(?:_.*)?)"
 _PREFIX = "EMULATOR_"
 
 
@@ -158,8 +156,9 @@ def start_warnings(settings: Settings, environ: Mapping[str, str]) -> Iterator[s
     known = [option.variable.removeprefix(_PREFIX) for option in OPTIONS]
     for variable, value in environ.items():
         name = variable.removeprefix(_PREFIX)
-        is_of_kubernetes = _OF_KUBERNETES.fullmatch(name) or _is_address(name, value)
-        if name not in {variable, *known} and not is_of_kubernetes:
+        if name in {variable, *known}:
+            continue
+        if not (re.fullmatch(_OF_KUBERNETES, name) or _is_address(name, value)):
             nearest = nearest_word(name, known)
             if nearest is not None:
                 yield f"variable {variable} is unknown; the nearest option is {_PREFIX}{nearest}"

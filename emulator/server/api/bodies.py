@@ -20,9 +20,9 @@ MAX_LENGTH_DIGITS = 18
 _MAX_DIGITS = 400
 _WHITE_SPACE = " \t\n\r"
 _BYTE_ORDER_MARK = "\ufeff"
-_BRACKET = re.compile(rb"[{}\[\]]")
+_BRACKET = rb"[{}\[\]]"
 # The last string of a malformed body may have no end.
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_STRING = rb'(?s)"(?:[^"\\]|\\.)*"?'
 _JSON_TYPE = "application/json"
 YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 # Characters in JSON strings that YAML takes for line breaks or refuses, and the tab, which JSON
@@ -31,9 +31,7 @@ _REPLACEMENTS = {
     code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, 0xFEFF, 0xFFFE)
 }
 _REPLACEMENTS |= {0xFFFF: "\\uffff", 0x09: " "}
-_ESCAPE = re.compile(
-    r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|\\.", re.IGNORECASE | re.DOTALL
-)
+_ESCAPE = r"(?is)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|\\."
 
 T = TypeVar("T")
 
@@ -99,7 +97,7 @@ async def read_source(
 
 def _as_yaml(text: str) -> str:
     """JSON as YAML of the same meaning; line numbers do not change."""
-    return _ESCAPE.sub(_paired, text).translate(_REPLACEMENTS)
+    return re.sub(_ESCAPE, _paired, text).translate(_REPLACEMENTS)
 
 
 def _paired(escape: re.Match[str]) -> str:
@@ -216,7 +214,7 @@ def decode_object(raw: bytes) -> tuple[dict[str, Any], list[str]]:
 def _check_nesting(raw: bytes) -> None:
     """Check the depth without the brackets inside strings. Raises InvalidJson."""
     depth = 0
-    for bracket in _BRACKET.findall(_STRING.sub(b"", raw)):
+    for bracket in re.findall(_BRACKET, re.sub(_STRING, b"", raw)):
         depth += 1 if bracket in b"{[" else -1
         if depth > MAX_NESTING:
             raise errors.InvalidJson(

@@ -36,7 +36,7 @@ from emulator.server.storage.payments import PageQuery
 METADATA = {"order": "1042"}
 _HOUR_MS = 3_600_000
 # A number of at most two decimal places.
-_BIRR = re.compile(r"([0-9]{1,16})(?:\.([0-9]{1,2})0*)?", re.ASCII)
+_BIRR = r"([0-9]{1,16})(?:\.([0-9]{1,2})0*)?"
 _REDIRECT = (
     "An absolute HTTPS URL to which the customer is redirected {}, exactly as it is given. The"
     " control characters U+0080 to U+009F are refused as well, and brackets without an IPv6 address"
@@ -50,7 +50,7 @@ _REDIRECT = (
 def _amount_advice(value: Any) -> str:
     """The number of cents of an amount in birr or in a string."""
     written = value.token if isinstance(value, WrittenNumber) else value
-    number = _BIRR.fullmatch(str(written)) if type(written) in (int, str) else None
+    number = re.fullmatch(_BIRR, str(written)) if type(written) in (int, str) else None
     per_birr = payment.MINOR_PER_BIRR
     if number is None or int(number[1]) > payment.MAX_AMOUNT_MINOR // per_birr:
         return f"1 birr is {per_birr}."

@@ -15,7 +15,7 @@ from emulator.server.api.request_warnings import RequestWarning
 
 _ACCEPTED = "an absolute https URL with a host, such as https://shop.example/ok"
 _BLANK = r"\s\x00-\x1f\x7f"
-_BLANK_OR_CONTROL = re.compile(rf"[{_BLANK}\x80-\x9f]")
+_BLANK_OR_CONTROL = rf"[{_BLANK}\x80-\x9f]"
 # Nearly every URL: at most three plain labels, the last not a number, and no backslash. It matches
 # nothing that gets a warning below.
 _USUAL_LABEL = r"(?![Xx][Nn]--)[A-Za-z{digits}][A-Za-z0-9-]{{0,62}}"
@@ -28,11 +28,11 @@ _AFTER_SCHEME = (
     rf"([/?#][^{_BLANK}]*)?"
 )
 # What other services replace, such as `{CHECKOUT_SESSION_ID}`.
-_TEMPLATE = re.compile(r"\{[^{}]+\}")
+_TEMPLATE = r"\{[^{}]+\}"
 # Also in the OpenAPI document and in generated clients: without syntax that only Python knows, and
 # without \x80, which is not a character in Ruby, and in PHP a part of many.
 _HTTPS_URL = f"[Hh][Tt][Tt][Pp][Ss]{_AFTER_SCHEME}"
-_URL = re.compile(f"([Hh][Tt][Tt][Pp][Ss]?){_AFTER_SCHEME}")
+_URL = f"([Hh][Tt][Tt][Pp][Ss]?){_AFTER_SCHEME}"
 # Chromium, Firefox and the Fetch standard (section 2.9) refuse all of these.
 BLOCKED_PORTS = frozenset(
     {
@@ -59,14 +59,14 @@ class RedirectUrl(ParameterType, frozen=True, kw_only=True):
             raise not_accepted(param, value, _ACCEPTED)
         if _match_usual(value) and len(value) <= self.usual_length:
             return value
-        if _BLANK_OR_CONTROL.search(value):
+        if re.search(_BLANK_OR_CONTROL, value):
             raise not_accepted(
                 param,
                 value,
                 f"{_ACCEPTED}, without white space and control characters",
                 advice="Percent-encode them, such as %20 for a blank.",
             )
-        parts = _URL.fullmatch(value)
+        parts = re.fullmatch(_URL, value)
         if parts is None or not _is_host(parts[3]):
             raise not_accepted(param, value, _ACCEPTED)
         opened = opened_host(parts[3], (parts[4] or ":")[1:])
@@ -93,7 +93,7 @@ def _flaw(url: str, user: str | None, opened: str | None) -> str | None:
         return "has a backslash, which browsers read as a slash"
     if user is not None:
         return "has user information"
-    template = _TEMPLATE.search(url)
+    template = re.search(_TEMPLATE, url)
     if template is not None:
         return f"has {received(template[0])}, and nothing replaces it"
     return "has a host or a port that no browser opens" if opened is None else None

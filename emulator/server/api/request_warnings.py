@@ -11,7 +11,7 @@ from emulator.domain.message_text import nearest_word_hint
 
 MAX_SLUGS = 16
 MAX_NAME_BYTES = 64
-_BROKEN_ESCAPE = re.compile(r"%[0-9A-F]?\Z")
+_BROKEN_ESCAPE = r"%[0-9A-F]?\Z"
 
 
 class RequestWarning(msgspec.Struct, frozen=True):
@@ -75,4 +75,4 @@ def _first_names(names: Iterable[str]) -> dict[str, str]:
 def _shown(name: str) -> str:
     """A name for a header: percent-encoded, and cut but not inside an escape."""
     encoded = quote(name[:MAX_NAME_BYTES], safe="")
-    return _BROKEN_ESCAPE.sub("", encoded[:MAX_NAME_BYTES])
+    return re.sub(_BROKEN_ESCAPE, "", encoded[:MAX_NAME_BYTES])

@@ -39,8 +39,8 @@ MAX_COMPARED_BYTES = 256
 # The interval in real time; at a high rate, also in business time, within the minimum.
 MAX_INTERVAL_MS = 1_000
 MIN_INTERVAL_MS = 20
-_READY = re.compile(rb'\{"api": ')
-_CLOCK = re.compile(rb"[@+-]?[0-9]+\.[0-9]+ x[0-9.]+\n")
+_READY = rb'\{"api": '
+_CLOCK = rb"[@+-]?[0-9]+\.[0-9]+ x[0-9.]+\n"
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class PublishedFile:
         option: str,
         path: str,
         *,
-        known: re.Pattern[bytes],
+        known: bytes,
         mode: int,
         is_locked: bool = False,
     ) -> None:
@@ -82,7 +82,7 @@ class PublishedFile:
                         _lock(file.fileno())
                     found = file.read(MAX_COMPARED_BYTES)
                 # `mktemp` creates an empty file.
-                if found and not known.match(found):
+                if found and not re.match(known, found):
                     raise UserError(
                         f"{option}: found another file at '{self.path}', expected none or the file"
                         " of a former process; name another path"

@@ -30,7 +30,7 @@ _TABLES = "SELECT count(*) FROM sqlite_schema"
 _DEFINITIONS = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema"
 # SQLite's own, such as the statistics of ANALYZE.
 _INTERNAL = "sqlite_"
-_COMMENTS_AND_BLANKS = re.compile(r"--.*|\s+")
+_COMMENTS_AND_BLANKS = r"--.*|\s+"
 MAX_CHECKED_BYTES = 32 * 1024 * 1024
 
 # From this size on the log is copied in the background. A log that is written again from its
@@ -123,7 +123,7 @@ def _check(connection: sqlite3.Connection, path: str) -> None:
 def _definitions(connection: sqlite3.Connection) -> set[tuple[str, str, str, str]]:
     """The types, names, tables and definitions of all tables, indexes, views and triggers."""
     rows = connection.execute(_DEFINITIONS)
-    return {(*place, _COMMENTS_AND_BLANKS.sub("", text)) for *place, text in rows}
+    return {(*place, re.sub(_COMMENTS_AND_BLANKS, "", text)) for *place, text in rows}
 
 
 class FileLock:

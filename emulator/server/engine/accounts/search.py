@@ -30,8 +30,8 @@ MIN_PART_LENGTH = 3
 MIN_END_LENGTH = 6
 _NAMED = {"dlv": ("deliveries", ids.delivery_id), "evt": ("events", ids.event_id)}
 
-_ETB = re.compile(r"(?:ETB\s*)?([0-9]{1,13})(?:\.([0-9]{1,2}))?", re.ASCII)
-_NO_DIGIT = re.compile(r"[^0-9]", re.ASCII)
+_ETB = r"(?a)(?:ETB\s*)?([0-9]{1,13})(?:\.([0-9]{1,2}))?"
+_NO_DIGIT = r"[^0-9]"
 
 
 class Match(Struct, frozen=True):
@@ -123,12 +123,12 @@ class Search(EngineService):
 
     @reads(is_long=True)
     def _containing(self, tx: Transaction, owner: Owner, text: str) -> tuple[list[Match], int]:
-        etb = _ETB.fullmatch(text.replace(",", ""))
+        etb = re.fullmatch(_ETB, text.replace(",", ""))
         # A whole number may also be an amount of the API, in cents.
         in_etb = int(etb[1] + (etb[2] or "").ljust(2, "0")) if etb else None
         in_cents = int(text) if text.isascii() and text.isdecimal() and etb else None
         # A phone is stored as +251…, and written with or without that, and with spaces.
-        digits = _NO_DIGIT.sub("", text).removeprefix("251").lstrip("0")
+        digits = re.sub(_NO_DIGIT, "", text).removeprefix("251").lstrip("0")
         is_phone = len(digits) >= MIN_PART_LENGTH and not set(text) - set("0123456789+- ")
         found = payments.containing(
             tx,
