@@ -238,8 +238,11 @@ def _two_orders(steps: Steps, index: int) -> Steps:
 
 def _many_orders(_: Steps, __: int) -> Steps:
     """The job must find all; no webhook arrives."""
-    actions = (StepAction.START, *_SUBMIT, *_APPROVAL)
-    return tuple(HistoryStep(a, order=n) for n in range(MANY_ORDERS) for a in actions)
+    numbers = range(MANY_ORDERS)
+    starts = (HistoryStep(StepAction.START, order=number) for number in numbers)
+    actions = (*_SUBMIT, *_APPROVAL)
+    payments = (HistoryStep(each, order=number) for number in numbers for each in actions)
+    return (*starts, HistoryStep(_JOB), *payments)
 
 
 _SECOND = _of_only_order(partial(_order_again, Manner.SAME_CUSTOMER, MANY_STEPS))
@@ -267,7 +270,7 @@ _EARLY_RETURN = "the customer opens success_url while the payment is processing"
 _CANCEL = "the customer opens cancel_url before paying"
 _LATE_CANCEL = "the customer opens cancel_url after paying"
 _CHANGED = "the customer changes the order before paying"
-_MANY = f"{MANY_ORDERS} orders are paid, all webhooks are lost, and the job runs"
+_MANY = f"the job runs before and after {MANY_ORDERS} orders are paid, and all webhooks are lost"
 
 ANOMALY_KINDS = (
     _payer("second-order", Manner.SAME_CUSTOMER, _START, _SECOND),

@@ -266,7 +266,7 @@ class HistoryRun:
             amount = next(each for each in OTHER_AMOUNTS_MINOR if each != payment["amount"])
             own = {name: payment[name] for name in ("currency", *ORDER_TERMS)}
             order = {**DEFAULT_ORDER, **own, "amount": amount}
-            async with self._session.starting:
+            async with self._session.starting():
                 other = await self._service.call(calls.CREATE_PAYMENT(body=order))
                 await self._session.refresh()
                 self._session.take_payments(other)

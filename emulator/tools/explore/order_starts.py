@@ -62,7 +62,7 @@ class OrderStarts(Struct):
     async def start_order(self, browser: Browser) -> tuple[ObservedOrder, str]:
         """The order of a new customer, and the result in words. Raises UserError."""
         await self._open_account()
-        async with self.session.starting:
+        async with self.session.starting():
             return await self._order_of(browser, await self.session.shop.start(browser))
 
     async def _start_faulty(self, manner: Manner, browser: Browser) -> tuple[ObservedOrder, str]:
@@ -73,7 +73,7 @@ class OrderStarts(Struct):
         session, is_early, early = self.session, manner is Manner.EARLY, ""
         await self._open_account()
         fault = session.service.fault("create_payment", CREATE_FAULTS[manner])
-        async with session.starting, fault as has_applied:
+        async with session.starting(), fault as has_applied:
             starting = asyncio.create_task(session.shop.start(browser))
 
             async def is_applied() -> bool:
@@ -109,7 +109,7 @@ class OrderStarts(Struct):
             raise AnomalyLeftOut("the payments of two orders have equal metadata")
         browsers = (Browser(), Browser())
         await self._open_account()
-        async with self.session.starting:
+        async with self.session.starting():
             starts = map(self.session.shop.start, browsers)
             started = await asyncio.gather(*starts, return_exceptions=True)
             pairs = zip(browsers, started, strict=True)
@@ -122,7 +122,7 @@ class OrderStarts(Struct):
         """The same customer orders the same once more, or another customer tampers."""
         first, is_tampered = self._orders[0], manner is Manner.TAMPERED
         browser = Browser() if is_tampered else first.browser
-        async with self.session.starting:
+        async with self.session.starting():
             start = self.session.shop.start(browser, is_new=is_tampered, is_tampered=is_tampered)
             [started] = await asyncio.gather(start, return_exceptions=True)
             return await self._join(browser, started, is_tampered=is_tampered)
@@ -191,7 +191,7 @@ class OrderStarts(Struct):
         session, order = self.session, self._orders[step.order]
         call = session.shop.integration.again
         assert call is not None  # noqa: S101 - no such step otherwise
-        async with session.starting:
+        async with session.starting():
             response = await session.shop.call(call, order.values, order.browser)
             found = ((name, value.read(response)) for name, value in call.found_values.items())
             values = {name: value for name, value in found if value is not None}

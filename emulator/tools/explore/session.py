@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from itertools import takewhile
 
 from msgspec import Struct, field
@@ -23,6 +24,10 @@ LAG_FACTOR = 5
 MAX_READ_MS = 200
 # Real time between two looks at what the application has done.
 PAUSE_MS = 5
+
+
+# Payments have other instants, and no customer waits longer.
+A_MILLISECOND = {"seconds": 0.001, "webhooks": "background"}
 
 
 class AnomalyLeftOut(UserError):
@@ -53,8 +58,6 @@ class ExploreSession(Struct):
     """How many times `within` an expected state may take."""
     is_shared: bool = False
     """Whether other histories run at the same time."""
-    starting: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while an order is started, until its create was sent."""
     retrying: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a create may be sent again, which must not meet the fault of another history."""
     clock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -65,6 +68,7 @@ class ExploreSession(Struct):
     lag_ms: int = 0
     """The longest time that an expected state took to appear; 0 while all were there at once."""
     _last_metadata: Mapping[str, str] | None = None
+    _starting: asyncio.Lock = field(default_factory=asyncio.Lock)
     _recent: deque[Payment] = field(default_factory=lambda: deque(maxlen=MAX_SHARED))
 
     @property
@@ -81,6 +85,13 @@ class ExploreSession(Struct):
         """How long after its response to a webhook the application may read the payment."""
         is_awaited = not self.shop.integration.state.idle and (self.reads_later or expects_read)
         return max(self.unexpected_wait_ms, MAX_READ_MS * is_awaited)
+
+    @asynccontextmanager
+    async def starting(self) -> AsyncIterator[None]:
+        """Start an order, alone until its create was sent, and a millisecond later than others."""
+        async with self._starting:
+            await self.service.call(calls.ADVANCE(body=A_MILLISECOND))
+            yield
 
     async def pass_time(self, manner: Manner) -> str:
         """Move the clocks of the account and of the application. Raises AnomalyLeftOut."""

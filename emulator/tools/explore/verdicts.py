@@ -64,14 +64,14 @@ ADVICE: Mapping[str, tuple[str, ...]] = {
         ' `paid = retrieve(order.payment_id)["status"] == "completed"`.',
     ),
     "money-without-paid": (
-        "An event is acknowledged or remembered, and its effect is lost.",
+        "An event is remembered and its effect is lost, or a job skips a payment that was open.",
         "Commit both in one transaction, and respond after it:",
         "`INSERT INTO events (id) VALUES (?) ON CONFLICT DO NOTHING`.",
     ),
     "account-wrong": (
-        "A payment is credited twice, or not at all.",
-        "Store the credit in the transaction of the order, with the payment as its unique key:",
-        "`INSERT INTO credits (payment_id, amount) VALUES (?, ?)`.",
+        "The account changes twice, by a wrong number, or without a payment.",
+        "Store the change in the transaction of the order, with the payment as its unique key:",
+        "`INSERT INTO changes (payment_id, amount) VALUES (?, ?)`.",
     ),
     "not-fulfilled": (
         "The order is marked as paid, the shipment fails, and the repetition finds a paid order.",

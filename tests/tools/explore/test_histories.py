@@ -168,7 +168,11 @@ SEVERAL = [
     (
         "paid",
         ["twelve-orders"],
-        [f"{word} {order}.0" for order in range(12) for word in ("start", "submit", "approve")],
+        [
+            *(f"start {order}.0" for order in range(12)),
+            "settle 0.0",
+            *(f"{word} {order}.0" for order in range(12) for word in ("submit", "approve")),
+        ],
     ),
 ]
 

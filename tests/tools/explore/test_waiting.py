@@ -14,7 +14,7 @@ import pytest
 
 from emulator.cli.explore import exit_code
 from emulator.clock import RealClock
-from emulator.domain.instants import Instant
+from emulator.domain.instants import Instant, parse_instant
 from emulator.domain.payment_methods import DEFAULT_ORDER
 from emulator.domain.user_error import UserError
 from emulator.http import emulator_calls as calls
@@ -214,6 +214,16 @@ TITLES = [
     ("expired", "forged"),
     ("expired", "other-amount"),
 ]
+
+
+async def test_each_payment_is_a_moment_later_than_the_one_before(tmp_path: Path) -> None:
+    with small_shop() as shop:
+        async with exploring(shop, tmp_path, WaitingClock()) as exploration:
+            await exploration.run()
+    payments = [run.orders[0].payments[0] for run in exploration.usual.values()]
+    instants = [parse_instant(payment["created_at"]) for payment in payments]
+    assert instants == sorted({*instants})
+    assert instants[-1] - instants[0] < 1_000
 
 
 async def test_nothing_waits_where_the_expected_state_is_there_at_once(tmp_path: Path) -> None:

@@ -17,9 +17,12 @@ RANKS = {"pending": 0, "processing": 1, "failed": 2, "expired": 2, "completed": 
 OPEN = ("pending", "processing")
 ATTEMPTS, ORDERS_A_RUN = 3, 10
 NEW = {"status": "pending", "shipments": 0, "mails": [], "log": [], "checks": 0, "points": 0}
+# The parameters with which a job lists payments.
+LISTS = {"reads-first-page": f"limit={ORDERS_A_RUN}", "reads-newer": "limit=100&created_gte={}"}
 orders: dict[str, Json] = {}
 wallets: dict[str, int] = {}
 sold: list[str] = []
+last = ["2020-01-01T00:00:00Z"]
 
 
 class Refused(Exception):
@@ -177,8 +180,9 @@ def poll() -> None:
         raise Refused(500)
     is_open = [order for order in orders.values() if order["payments"] and is_waiting(order)]
     looked_at = sorted(is_open, key=lambda order: order["checks"])[:ORDERS_A_RUN]
-    if bug("reads-first-page"):
-        page = call("GET", f"/v1/payments?limit={ORDERS_A_RUN}")[1]["data"]
+    if filters := LISTS.get(shop.BUG):
+        page = call("GET", f"/v1/payments?{filters.format(last[0])}")[1]["data"]
+        last[:] = [page[0]["created_at"]]
         newest = {payment["id"] for payment in page}
         looked_at = [order for order in is_open if newest & order["payments"].keys()]
     for order in looked_at:
