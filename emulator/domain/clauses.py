@@ -80,10 +80,10 @@ class Tolerance(NamedTuple):
     strict_code: str | None = None
 
 
-# `$NAME` in a text is a limit of `payment.py`.
-_LIMIT = re.compile(r"\$([A-Z_]+)")
+# `$NAME` in a text is a constant of `payment.py`.
+_CONSTANT = re.compile(r"\$([A-Z_]+)")
 _TEXTS = json.loads(
-    _LIMIT.sub(
+    _CONSTANT.sub(
         lambda found: str(getattr(payment, found[1])),
         Path(__file__).with_suffix(".json").read_text(encoding="utf-8"),
     )

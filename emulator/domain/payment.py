@@ -154,11 +154,18 @@ EVENTS = (
     ),
     EventKind("payment.refunded", "A completed payment was refunded.", Status.REFUNDED),
 )
+# As texts in `clauses.json` list them.
+LISTED_EVENT_TYPES = ", ".join(f"`{kind.type}`" for kind in EVENTS)
 EVENT_TYPES = {kind.status: kind.type for kind in EVENTS if kind.status is not None}
 CREATION = EVENT_TYPES[Status.PENDING]
 STATUS_OF_EVENT = {event_type: status for status, event_type in EVENT_TYPES.items()}
 # In place of a type, where a payment is pending again, which is no event of the service.
 RETURN = "return"
+
+
+def is_change(event_type: str | None) -> bool:
+    """Whether an entry of a timeline changes the status; a failed attempt to pay has no type."""
+    return event_type is None or event_type in STATUS_OF_EVENT
 
 
 class NewEvent(NamedTuple):

@@ -12,7 +12,7 @@ import msgspec
 from emulator.domain.accounts import mask_keys
 from emulator.domain.clauses import clauses_of_code, tolerance_of
 from emulator.domain.errors import UnknownPayment
-from emulator.domain.payment import Status
+from emulator.domain.payment import Status, is_change
 from emulator.domain.payment_methods import BANK_TRANSFER, BANKS, PHONE_METHODS
 from emulator.domain.transitions import TRANSITIONS, Edge, TimerKind
 from emulator.files.yaml_writer import yaml_text
@@ -171,6 +171,7 @@ async def payment_story(page: ViewRequest) -> Mapping[str, Any]:
         "summary": summaries[payment["id"]],
         "detail": detail,
         "payment": payment,
+        "change": [each for each in detail["timeline"] if is_change(each["type"])][-1],
         "diagram": diagram,
         "webhooks": delivery_sentence(newest, urls),
         "applied": {

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from emulator.domain.payment import EVENTS
+from emulator.domain.payment import LISTED_EVENT_TYPES
 from emulator.domain.webhooks import (
     BODY_PLACEHOLDERS,
     CONTENT_PLACEHOLDERS,
@@ -66,8 +66,8 @@ def placeholders_table() -> str:
 
 
 def types_list() -> str:
-    """The types of events; the life of a payment says when each occurs."""
-    return ", ".join(f"`{kind.type}`" for kind in EVENTS) + "\n"
+    """The types of events."""
+    return f"{LISTED_EVENT_TYPES}\n"
 
 
 def _in(places: dict[str, Collection[str]], name: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 from playwright.async_api import Browser, async_playwright
 
+from emulator.domain.payment import is_change
 from tests.cli.processes import HANGS_AFTER_S, serving
 from tests.world import LIVE_KEY, START, TEST_KEY, headers, order
 
@@ -94,8 +95,10 @@ class Merchant:
         await self._send("PUT", "/_emulator/clock", {"frozen": frozen})
 
     async def timeline(self, payment: dict[str, Any]) -> list[str]:
+        """The statuses of the payment, in order, and `pending` for each failed attempt to pay."""
         response = await self.api.get(_path(payment), headers=headers(self.key))
-        return [entry["status"] for entry in response.json()["timeline"]]
+        changes = [each for each in response.json()["timeline"] if is_change(each["type"])]
+        return [change["status"] for change in changes]
 
     async def status(self, payment: dict[str, Any]) -> str:
         return (await self.timeline(payment))[-1]

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from emulator.domain.payment import PING
-from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER
+from emulator.domain.payment import PING, STATUS_OF_EVENT
 from tests.cli.processes import HANGS_AFTER_S, Server, serving
 from tests.server.webhooks.libraries.npm import node_modules
 from tests.server.webhooks.receiver import Received, receiving
@@ -46,14 +45,14 @@ async def _sent(logs: Path) -> Sent:
     async with receiving() as receiver:
         options = (f"--webhook-url={receiver.url}", f"--webhook-secret={SECRET}", "--clock=frozen")
         with serving(*options, logs=logs) as server:
-            await asyncio.to_thread(_cause_all_events, server)
+            await asyncio.to_thread(_cause_all_changes, server)
             usual = list(receiver.received)
             await asyncio.to_thread(_rotate, server)
             return Sent(usual=usual, in_rotation=receiver.received[len(usual) :])
 
 
-def _cause_all_events(server: Server) -> None:
-    """Every type of event, and a ping."""
+def _cause_all_changes(server: Server) -> None:
+    """The event of each status, and a ping."""
     for phone in (APPROVES, HAS_TOO_LITTLE):
         payment = server.create(metadata=METADATA)
         body = {"method": "telebirr", "phone": phone}
@@ -123,7 +122,7 @@ def verify(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def test_every_event_verifies_and_is_what_was_sent(verify: Verify, sent: Sent) -> None:
     verified = verify((SECRET, received) for received in sent.usual)
     assert verified == [received.json for received in sent.usual]
-    assert {event["type"] for event in verified} == {*EVENT_TYPES_IN_ORDER, PING}
+    assert {event["type"] for event in verified} >= {*STATUS_OF_EVENT, PING}
     of_payments = [event["data"] for event in verified if event["data"]]
     assert all(payment["metadata"] == METADATA for payment in of_payments)
 
