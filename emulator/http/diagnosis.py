@@ -34,6 +34,10 @@ _STATUS_CAUSES = {
     422: _NOT_READ,
     500: "The handler failed: see its own log.",
 }
+_NO_TLS = (
+    "Does {at.address} use plain HTTP (then register {at.http_url}), other versions of TLS, or no "
+    "certificate for {at.host}?"
+)
 _TIMEOUTS = {
     RequestStage.RESOLVING: (
         " looking up {at.host}",
@@ -43,10 +47,7 @@ _TIMEOUTS = {
         " while connecting",
         "No response from {at.address}: is the address correct, and does a firewall block it?",
     ),
-    RequestStage.TLS_HANDSHAKE: (
-        " in the TLS handshake",
-        "{at.address} accepts connections but does not use TLS: is its URL {at.http_url}?",
-    ),
+    RequestStage.TLS_HANDSHAKE: (" in the TLS handshake", _NO_TLS),
     RequestStage.AWAITING_RESPONSE: (
         "",
         "The endpoint received the webhook and sent no response: return 2xx first and "
@@ -55,21 +56,14 @@ _TIMEOUTS = {
     ),
 }
 _CAUSES = {
-    FailureKind.CLOSED: "The server failed during this request: see its log{at.or_tls}.",
-    FailureKind.CLOSED_IN_TLS_HANDSHAKE: (
-        "{at.address} has no certificate for {at.host}, or uses plain HTTP: then register "
-        "{at.http_url}."
+    FailureKind.CERTIFICATE: (
+        "The certificate must be for {at.host} and valid at the time of this machine; for a "
+        "private authority, --webhook-ca must name the authority's certificate (a PEM file)."
     ),
+    FailureKind.CLOSED: "The server failed during this request: see its log{at.or_tls}.",
     FailureKind.CONNECTION_REFUSED: (
         "Nothing listens on {at.address}: has the server started, on that port (for a container, "
         "its own port, not the published one), and on 0.0.0.0 rather than 127.0.0.1?"
-    ),
-    FailureKind.EXPIRED_CERTIFICATE: (
-        "The certificate is not valid at the time of this machine: renew it, or correct the clock."
-    ),
-    FailureKind.MISNAMED_CERTIFICATE: (
-        "The certificate is for another name: register that name, or add "
-        "{at.host} to the certificate."
     ),
     FailureKind.NAME_NOT_FOUND: (
         "Is the host name correct, and does the name server of this machine know it?"
@@ -78,20 +72,9 @@ _CAUSES = {
         "This machine has no route to {at.address}: is the address correct?"
     ),
     FailureKind.NOT_HTTP: "The program at {at.address} is not an HTTP server{at.or_tls}.",
-    FailureKind.NOT_TLS: (
-        "{at.address} seems to use plain HTTP: register {at.http_url}, or the port where it "
-        "uses TLS."
-    ),
-    FailureKind.TLS_HANDSHAKE: (
-        "{at.address} and this client cannot agree on TLS: check the versions and "
-        "certificates of the endpoint."
-    ),
+    FailureKind.TLS_HANDSHAKE: _NO_TLS,
     FailureKind.TOO_MANY_FILES: (
         "The emulator has reached its limit of open files: increase the limit (ulimit -n)."
-    ),
-    FailureKind.UNTRUSTED_CERTIFICATE: (
-        "No known authority has signed the certificate: start the emulator with --webhook-ca and "
-        "the certificate of its authority (a PEM file), or register an http:// address."
     ),
     FailureKind.UNUSABLE_URL: (
         "No request to this URL is possible: register a URL that a browser can open."

@@ -8,16 +8,6 @@ from collections.abc import Callable, Iterator
 from enum import Enum, auto
 
 MAX_CAUSES = 64
-
-# OpenSSL's names for a response that is not TLS.
-_NOT_TLS = {
-    "HTTP_REQUEST",
-    "HTTPS_PROXY_REQUEST",
-    "PACKET_LENGTH_TOO_LONG",
-    "RECORD_LAYER_FAILURE",
-    "UNKNOWN_PROTOCOL",
-    "WRONG_VERSION_NUMBER",
-}
 _TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
 
 
@@ -36,31 +26,17 @@ class NotHttp(Exception):
 
 
 class FailureKind(Enum):
+    CERTIFICATE = auto()
+    """Of an unknown authority, for another name, or not valid at this time."""
     CLOSED = auto()
-    CLOSED_IN_TLS_HANDSHAKE = auto()
     CONNECTION_REFUSED = auto()
-    EXPIRED_CERTIFICATE = auto()
-    """Not valid at this time: expired, or not yet valid."""
-    MISNAMED_CERTIFICATE = auto()
     NAME_NOT_FOUND = auto()
     NOT_CONNECTED = auto()
     NOT_HTTP = auto()
-    NOT_TLS = auto()
     TLS_HANDSHAKE = auto()
     TOO_MANY_FILES = auto()
     """This process cannot open another socket."""
-    UNTRUSTED_CERTIFICATE = auto()
     UNUSABLE_URL = auto()
-
-
-_CERTIFICATE_FAILURES = {
-    # X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH
-    62: FailureKind.MISNAMED_CERTIFICATE,
-    64: FailureKind.MISNAMED_CERTIFICATE,
-    # X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED
-    9: FailureKind.EXPIRED_CERTIFICATE,
-    10: FailureKind.EXPIRED_CERTIFICATE,
-}
 
 
 Explanation = tuple[FailureKind, str]
@@ -82,8 +58,8 @@ def connection_failure(
 ) -> str:
     """Why a client has no connection to a server, as a phrase for the user of a command."""
     kind, phrase = explain_failure(failure, host=host, stage=stage)
-    if kind is FailureKind.UNTRUSTED_CERTIFICATE:
-        phrase += "; set SSL_CERT_FILE to the certificate of its authority, a PEM file"
+    if kind is FailureKind.CERTIFICATE:
+        phrase += "; of a private authority, set SSL_CERT_FILE to its certificate, a PEM file"
     return phrase
 
 
@@ -120,15 +96,11 @@ def _explanations(
 
 
 def _untrusted(error: ssl.SSLCertVerificationError) -> Explanation:
-    kind = _CERTIFICATE_FAILURES.get(error.verify_code, FailureKind.UNTRUSTED_CERTIFICATE)
-    return kind, f"certificate not trusted: {error.verify_message.rstrip('.')}"
+    return FailureKind.CERTIFICATE, f"certificate not trusted: {error.verify_message.rstrip('.')}"
 
 
 def _no_tls(error: ssl.SSLError) -> Explanation:
-    reason = error.reason or ""
-    if reason in _NOT_TLS:
-        return FailureKind.NOT_TLS, "no TLS spoken there"
-    words = reason.replace("_", " ").lower() or "unknown reason"
+    words = (error.reason or "unknown reason").replace("_", " ").lower()
     return FailureKind.TLS_HANDSHAKE, f"TLS handshake failed: {words}"
 
 
@@ -145,5 +117,5 @@ def _not_connected(error: Exception, stage: RequestStage) -> Explanation:
 
 def _closed(stage: RequestStage) -> Explanation:
     if stage is RequestStage.TLS_HANDSHAKE:
-        return FailureKind.CLOSED_IN_TLS_HANDSHAKE, "connection closed in the TLS handshake"
+        return FailureKind.TLS_HANDSHAKE, "connection closed in the TLS handshake"
     return FailureKind.CLOSED, "connection closed without a response"

@@ -74,9 +74,9 @@ def tls_error(reason: str) -> ssl.SSLError:
     return error
 
 
-def out_of_date(verify_code: int) -> ssl.SSLCertVerificationError:
+def out_of_date() -> ssl.SSLCertVerificationError:
     error = ssl.SSLCertVerificationError()
-    error.verify_code, error.verify_message = verify_code, "certificate has expired"
+    error.verify_message = "certificate has expired"
     return error
 
 
@@ -102,8 +102,7 @@ DOCKER, PODMAN = "host.docker.internal", "host.containers.internal"
             f"not connected: {NO_ADDRESS}",
             "register http://host.docker.internal:3000/hook for",
         ),
-        (out_of_date(9), "a.b", False, "certificate not trusted: certificate has", "renew it"),
-        (out_of_date(10), "a.b", False, "certificate not trusted: certificate has", "renew it"),
+        (out_of_date(), "a.b", False, "certificate not trusted: certificate has", "valid at the"),
         (tls_error("NO_SHARED_X"), "a.b", False, "TLS handshake failed: no shared x", "a.b:3000"),
         (NO_NAME, "shop", False, "name not found: shop", "http://localhost:3000/hook with the pub"),
         (NO_NAME, "shop", True, "name not found: shop", "a service in the same Compose project"),
@@ -227,9 +226,9 @@ async def test_an_unknown_certificate_is_not_trusted() -> None:
     [
         (
             *(True, "localhost", "127.0.0.1", r"certificate not trusted: .*127\.0\.0\.1.*"),
-            "certificate is for another name",
+            "must be for 127.0.0.1",
         ),
-        (False, "http:", "https:", "no TLS spoken there", "register {url}, or"),
+        (False, "http:", "https:", "TLS handshake failed: .*", "(then register {url})"),
         (
             True,
             "https:",
@@ -270,7 +269,7 @@ async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     ("scheme", "error", "cause"),
     [
         ("http", "connection closed without a response", "see its log, or the port uses TLS"),
-        ("https", "connection closed in the TLS handshake", "then register http://127.0.0.1:"),
+        ("https", "connection closed in the TLS handshake", "(then register http://127.0.0.1:"),
     ],
 )
 async def test_a_closed_connection_is_explained_by_its_stage(

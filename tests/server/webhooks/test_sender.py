@@ -377,7 +377,7 @@ async def test_a_tls_handshake_without_a_response_times_out_and_is_closed(
         result = await attempt
     assert result.error == "timed out after 15 s in the TLS handshake"
     assert result.cause is not None
-    assert f"is its URL http://127.0.0.1:{port}/?" in result.cause
+    assert f"(then register http://127.0.0.1:{port}/)" in result.cause
 
 
 async def test_cancelling_the_first_attempt_does_not_affect_the_others(sender: Sender) -> None:
