@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, STANDARD, SecretFormat
+from emulator.scenarios.entries import listed as listed_words
 from emulator.scenarios.entries import MAX_IN_ONE_LINE
 from emulator.scenarios.webhook_form_file import webhook_form_json
 from tests.server.control import refusal
@@ -235,7 +236,8 @@ async def test_every_problem_of_a_format_is_named_with_its_member(
     response = await emulator.control("POST", PATH, {"url": URL, "format": form})
     error = response.json()["error"]
     assert (response.status_code, error["param"]) == (400, "format")
-    assert error["message"] == f'"format" is not a webhook format: {"; ".join(problems)}.'
+    expected = "; ".join(problems).replace("EVENT_TYPES", listed_words(EVENT_TYPES_IN_ORDER, "or"))
+    assert error["message"] == f'"format" is not a webhook format: {expected}.'
 
 
 async def test_an_empty_format_is_refused_with_the_members_that_it_needs(emulator: World) -> None:
