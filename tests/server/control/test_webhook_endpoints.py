@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from emulator.domain.webhooks import EVENT_TYPES_IN_ORDER, STANDARD, SecretFormat
-from emulator.scenarios.entries import listed as listed_words
 from emulator.scenarios.entries import MAX_IN_ONE_LINE
+from emulator.scenarios.entries import listed as listed_words
 from emulator.scenarios.webhook_form_file import webhook_form_json
 from tests.server.control import refusal
 from tests.server.engine.webhook_world import register, webhook_world
