@@ -59,7 +59,7 @@ def connection_failure(
     """Why a client has no connection to a server, as a phrase for the user of a command."""
     kind, phrase = explain_failure(failure, host=host, stage=stage)
     if kind is FailureKind.CERTIFICATE:
-        phrase += "; of a private authority, set SSL_CERT_FILE to its certificate, a PEM file"
+        phrase += "; for a private authority, set SSL_CERT_FILE to its certificate (a PEM file)"
     return phrase
 
 

@@ -247,7 +247,7 @@ async def test_a_certificate_is_trusted_only_if_its_authority_is_configured(
     async with receiving(tls=self_signed()) as receiver:
         assert await connection_failure(receiver.url) == (
             "certificate not trusted: self-signed certificate;"
-            " of a private authority, set SSL_CERT_FILE to its certificate, a PEM file"
+            " for a private authority, set SSL_CERT_FILE to its certificate (a PEM file)"
         )
         assert receiver.received == []
         environment.setenv("SSL_CERT_FILE", str(SELF_SIGNED))
