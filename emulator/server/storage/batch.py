@@ -7,9 +7,10 @@ one unit, for example creates with one INSERT, and only if that raises, each as 
 
 Memory follows the database. What a unit changes in memory at once, it registers in `undo`, which is
 called in reverse order when the unit or the whole transaction fails. What must not be seen before
-the commit, it registers in `after_commit`, which is called for all units in their order: a later
-unit may change what an earlier one has created. The counts of rows are forgotten after each
-failure, and read again.
+the commit, it registers in `after_commit`: the event loop calls these callbacks after the batch,
+its reads included, and before any result of the batch is returned. They are called for all units in
+their order: a later unit may change what an earlier one has created. The counts of rows are
+forgotten after each failure, and read again.
 
 A batch that finds the database locked has changed nothing (Busy), and is executed again on the
 thread that may wait. Any other error of the transaction fails all its units.
@@ -81,7 +82,7 @@ class Transaction:
     def __init__(self, connection: sqlite3.Connection, ordinals: dict[Any, int]) -> None:
         self.execute = connection.execute
         self.after_commit: list[Callable[[], None]] = []
-        self.undo: list[Callable[[], None]] = []
+        self.undo: list[Callable[[], object]] = []
         self._ordinals = ordinals
 
     def set(self, target: object, name: str, value: object) -> None:
@@ -246,14 +247,15 @@ class Batch:
         self._is_alone = False
         self._changes_before = 0
 
-    def perform(self, jobs: Sequence[Job]) -> None:
-        """Set each job's result or error. Raises Busy."""
+    def perform(self, jobs: Sequence[Job]) -> list[Callable[[], None]]:
+        """Set each job's result or error; returns the callbacks of the commit. Raises Busy."""
         writes = [job for job in jobs if job.writes]
         if writes:
             self._write(writes)
         for job in jobs:
             if not job.writes:
                 job.attempt(Transaction(self._connection, self._ordinals))
+        return [callback for committed in self._done for callback in committed.after_commit]
 
     def _write(self, jobs: list[Job]) -> None:
         try:
@@ -272,10 +274,6 @@ class Batch:
             raise
         except sqlite3.Error as error:
             self._fail(jobs, error)
-            return
-        for transaction in self._done:
-            for callback in transaction.after_commit:
-                callback()
 
     def _begin_immediate(self) -> None:
         try:
@@ -292,6 +290,7 @@ class Batch:
             self._connection.execute(_ROLLBACK)
         for transaction in reversed(self._done):
             self._undo(transaction)
+        self._done.clear()
         for job in jobs:
             job.error = error
 

@@ -81,6 +81,8 @@ class Database:
         self._loop = asyncio.get_running_loop()
         self._waiting: _Waiting = []
         self._is_busy = False
+        # Of the last batch, until its results are delivered.
+        self._callbacks: list[Callable[[], None]] = []
         self._is_open = False
         self._is_lost = False
         # Whether the last result was an error of SQLite, for example of an overwritten file.
@@ -244,7 +246,7 @@ class Database:
         Raises Busy.
         """
         try:
-            Batch(self._raw, self._ordinals).perform(jobs)
+            self._callbacks = Batch(self._raw, self._ordinals).perform(jobs)
         except Busy:
             raise
         except Exception as error:  # noqa: BLE001 - raised in the callers
@@ -264,6 +266,9 @@ class Database:
             self._raw.execute(_BUSY_TIMEOUT.format(0))
 
     def _deliver(self, waiting: _Waiting) -> None:
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
         for job, future in waiting:
             if future.done():  # The caller was cancelled.
                 continue

@@ -313,7 +313,8 @@ class AccountRegistry(EngineService):
         accounts.delete(tx, account.number)
         tx.forget_ordinals()
         self._webhooks.drop(tx, account)
-        # After the commit, because other work of the same transaction fills the cache then.
+        # At once for reads of the same batch; later because a create of the batch fills it again.
+        self._payment_cache.clear()
         tx.after_commit += [self._payment_cache.clear, self._change_notifier.all_changed]
 
     @writes(is_long=True)

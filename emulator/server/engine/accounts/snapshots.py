@@ -131,7 +131,8 @@ class Snapshots(EngineService):
         self._webhooks.drop(tx, account)
         tx.undo.append(partial(account.take_state, account.copy()))
         account.take_state(restored)
-        # After the commit, because other work of the same transaction fills the cache then.
+        # At once for reads of the same batch; later because a create of the batch fills it again.
+        self._payment_cache.clear()
         tx.after_commit += [self._payment_cache.clear, self._change_notifier.all_changed]
 
     def _restored(

@@ -70,10 +70,8 @@ class Dispatcher(StateService):
         self.slots = attempt_slots(descriptor_limit())
         self.pauses = Pauses(self._wall)
         self.awaited_pages = AwaitedPages(self._wall)
-        self._loop = asyncio.get_running_loop()
         self._queues: dict[int, EndpointQueue] = {}
         self._to_read: set[EndpointQueue] = set()
-        self._to_wake: set[Owner] = set()
         self._woken = asyncio.Event()
         self._waiting: dict[Account, asyncio.Event] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -81,13 +79,7 @@ class Dispatcher(StateService):
         self._unattempted = FailureLog(logger, "a webhook could not be attempted")
 
     def wake(self, owner: Owner) -> None:
-        """Read what is due for an owner's endpoints; from any thread."""
-        if owner not in self._to_wake:
-            self._to_wake.add(owner)
-            self._loop.call_soon_threadsafe(self._wake, owner)
-
-    def _wake(self, owner: Owner) -> None:
-        self._to_wake.discard(owner)
+        """Read what is due for an owner's endpoints."""
         for endpoint in owner.endpoints:
             self._read_soon(self._queue(owner, endpoint))
 
@@ -253,7 +245,7 @@ class Dispatcher(StateService):
     def resume(self, owner: Owner) -> None:
         """End the pause of an owner, and send what is due."""
         if self.pauses.end(owner):
-            self._wake(owner)
+            self.wake(owner)
             self._change_notifier.changed((owner,))
 
     async def _attempt(self, queue: EndpointQueue, job: DeliveryJob) -> None:
@@ -297,7 +289,7 @@ class Dispatcher(StateService):
                 if left_ms <= 0:
                     return False
                 for owner in account.owners:
-                    self._wake(owner)
+                    self.wake(owner)
                 await self._wall.wait(changed, until=self._wall.now_ms() + ceil(left_ms))
                 changed.clear()
             return True
@@ -327,22 +319,16 @@ class Dispatcher(StateService):
     def release_pages(self, account: Account | None = None) -> None:
         """Begin the attempts of an account without their pages, or those whose wait is over."""
         for owner in self.awaited_pages.release(account):
-            self._wake(owner)
+            self.wake(owner)
 
     def forget(self, endpoint: int) -> None:
         """Drop the queue of an endpoint that was deleted, when its attempts have ended."""
-        self._loop.call_soon_threadsafe(self._forget, endpoint)
-
-    def _forget(self, endpoint: int) -> None:
         queue = self._queues.get(endpoint)
         if queue is not None:
             self._read_soon(queue)
 
     def drop(self, account: Account) -> None:
         """Cancel the attempts of an account that was deleted, reset or restored."""
-        self._loop.call_soon_threadsafe(self._drop, account)
-
-    def _drop(self, account: Account) -> None:
         for queue in self._queues_of(account):
             del self._queues[queue.endpoint]
             self._to_read.discard(queue)
@@ -352,7 +338,7 @@ class Dispatcher(StateService):
         for owner in account.owners:
             self.pauses.end(owner)
             # There may have been new events meanwhile.
-            self._wake(owner)
+            self.wake(owner)
 
     async def close(self) -> None:
         """Cancel the attempts in progress, and close their connections."""

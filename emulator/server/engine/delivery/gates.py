@@ -9,6 +9,7 @@ attempt_slots    all attempts, within a limit on the concurrent ones of all acco
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from weakref import WeakSet
 
 from msgspec import Struct, field
@@ -20,6 +21,7 @@ from emulator.domain.errors import NotReady
 from emulator.domain.instants import Instant
 from emulator.server.engine.state.account import NEVER, Account, Owner
 from emulator.server.engine.state.context import StateContext, StateService
+from emulator.server.storage.batch import Transaction
 
 MAX_PAUSED_DELIVERIES = 100
 MAX_PAUSE_MS = 5 * 60_000
@@ -147,7 +149,7 @@ class AwaitedPage(Struct, frozen=True):
 
 
 class AwaitedPages:
-    """The awaited pages by the event that waits; written on any thread."""
+    """The awaited pages by the event that waits; transactions add them."""
 
     def __init__(self, wall: SystemClock) -> None:
         self._wall = wall
@@ -162,7 +164,9 @@ class AwaitedPages:
         """When the first of the attempts may begin, in real time."""
         return min((page.until for page in self._all()), default=NEVER)
 
-    def add(self, page: AwaitedPage) -> None:
+    def add(self, tx: Transaction, page: AwaitedPage) -> None:
+        """Add it at once: a read of the same batch may find the deliveries that wait for it."""
+        tx.undo.append(partial(self._pages.pop, page.event, None))
         self._pages[page.event] = page
 
     def serve(self, payment: int) -> None:

@@ -102,9 +102,8 @@ class StatusWriter(StateService):
         is_first = effect.redirect is RedirectMoment.BEFORE_WEBHOOK
         # An advance waits for the attempts, so that they cannot wait for a page.
         if is_first and owner.endpoints and not owner.account.advance.is_running:
-            pages = self._webhooks.dispatcher.awaited_pages
             page = AwaitedPage(owner, payment.position, event, effect.delay_ms, until)
-            tx.after_commit.append(partial(pages.add, page))
+            self._webhooks.dispatcher.awaited_pages.add(tx, page)
 
     def _postponement_ms(self, tx: Transaction, owner: Owner, payment: Payment) -> int:
         """The time from the redirect of an approved payment to its completion; 0 without a rule.

@@ -30,13 +30,12 @@ owner. None, the payment of a ping, is nobody's."""
 
 
 class ChangeNotifier:
-    """Notified after a commit, on any thread; wakes the waiting tasks on the event loop."""
+    """Notified after a commit; wakes the waiting tasks."""
 
     def __init__(self, wall: SystemClock) -> None:
         self._wall = wall
-        self._loop = asyncio.get_running_loop()
         self._waiting: dict[Topic, set[asyncio.Event]] = {}
-        # Called at each change, on its thread and before the operation returns.
+        # Called at each change, before the operation returns.
         self.observer: Callable[[], None] | None = None
         self.closed = asyncio.Event()
 
@@ -76,25 +75,17 @@ class ChangeNotifier:
     def changed(self, topics: Iterable[Topic]) -> None:
         if self.observer is not None:
             self.observer()
-        if not self._waiting:
-            return
-        awaited = [topic for topic in topics if topic in self._waiting]
-        if awaited:
-            # In one call, so that a task that waits for several topics queries once.
-            self._loop.call_soon_threadsafe(self._wake, awaited)
-
-    def all_changed(self) -> None:
-        """As `changed`, for all topics: rows of an account were removed or restored."""
-        self.changed(tuple(self._waiting))
-
-    def _wake(self, topics: Iterable[Topic]) -> None:
         for topic in topics:
             for event in self._waiting.get(topic, ()):
                 event.set()
 
+    def all_changed(self) -> None:
+        """As `changed`, for all topics: rows of an account were removed or restored."""
+        self.changed(self._waiting)
+
     def close(self) -> None:
         self.closed.set()
-        self._wake(self._waiting)
+        self.all_changed()
 
 
 class _Generation(Struct, eq=False):
