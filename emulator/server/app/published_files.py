@@ -24,7 +24,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from emulator.clock import AccountClock, SystemClock
@@ -183,8 +182,6 @@ class _ClockWriter:
         self._file: PublishedFile | None = file
         self._account = account
         self._change_notifier = change_notifier
-        # Any thread may move the clock; the last one to write has read the last move.
-        self._lock = Lock()
         self._pace: tuple[int, int] | None = None
 
     async def run(self, wall: SystemClock) -> None:
@@ -204,18 +201,16 @@ class _ClockWriter:
             self.write()
 
     def write(self) -> None:
-        with self._lock:
-            clock, file = self._account.clock, self._file
-            if file is None:
-                return
-            pace, line = clock.pace, faketime_form(clock)
-            if file.replace(f"{line}\n".encode()):
-                self._pace = pace
+        clock, file = self._account.clock, self._file
+        if file is None:
+            return
+        pace, line = clock.pace, faketime_form(clock)
+        if file.replace(f"{line}\n".encode()):
+            self._pace = pace
 
     def close(self) -> None:
-        """Write no more, also on another thread."""
-        with self._lock:
-            self._file = None
+        """Write no more."""
+        self._file = None
 
 
 def faketime_form(clock: AccountClock) -> str:
