@@ -199,20 +199,27 @@ def _contains(amount: AmountRange, amount_minor: int) -> bool:
     )
 
 
+class NamedNumber(NamedTuple):
+    """A phone number that a scenario names, and the outcome of its submit."""
+
+    phone: str
+    outcome: Outcome
+
+
 def named_numbers(
     scenarios: Sequence[Scenario], facts: PaymentFacts, past: Past
-) -> list[tuple[str, Outcome]]:
+) -> list[NamedNumber]:
     """The phones that scenarios name for the method, each with the outcome of its submit.
 
     A number that the default decides, or a rule without a phone, is left out. There are at most
     MAX_NUMBERS.
     """
     whens = [rule.when for scenario in scenarios for rule in scenario.outcomes]
-    numbers: list[tuple[str, Outcome]] = []
+    numbers: list[NamedNumber] = []
     for phone in _phones(whens, facts.method):
         chosen = choose_outcome(scenarios, replace(facts, phone=phone), past)
         if chosen is not None and chosen.rule.when.phone is not None:
-            numbers.append((phone, chosen.rule.then))
+            numbers.append(NamedNumber(phone, chosen.rule.then))
         if len(numbers) == MAX_NUMBERS:
             break
     return numbers

@@ -126,7 +126,6 @@ EVENT_FILES = (
         {
             "from emulator.domain.transitions": (
                 "from emulator.domain.payment import VIEWED, NewEvent\n"
-                "from emulator.server.storage import payments\n"
                 "from emulator.server.storage.database import writes\n"
             ),
             "    async def changed(": """    @writes()
@@ -143,8 +142,7 @@ EVENT_FILES = (
         "emulator/server/checkout/pages.py",
         {
             "        method = views.phone_method(": (
-                "        owner = self._checkouts.owner_of(checkout.payment)\n"
-                "        await self._checkouts.note_view(owner, checkout.payment.id)\n"
+                "        await self._checkouts.note_view(checkout.owner, checkout.payment.id)\n"
             )
         },
     ),

@@ -133,8 +133,9 @@ class Pages:
             return _redirect(page, token, _leaf_after_submit(checkout.payment))
         method, phone, bank = form.get("method", ""), form.get("phone"), form.get("bank")
         try:
-            payment = await self._checkouts.pay(
-                checkout, Submission(method=method, phone=phone, bank=bank)
+            submission = Submission(method=method, phone=phone, bank=bank)
+            payment = await self._engine.customer.pay(
+                checkout.owner, checkout.payment.id, submission
             )
         except errors.MissingParameter:
             return _redirect(page, token, method=method)
@@ -157,14 +158,14 @@ class Pages:
             raise errors.InvalidField("answer", "There is no such answer.") from None
         # After an earlier answer, or without a pending question, the page shows the present state.
         with suppress(errors.IllegalTransition):
-            payment = await self._checkouts.answer(checkout, answer)
+            payment = await self._engine.customer.answer(checkout.owner, payment.id, answer)
         return _redirect(page, token, _leaf_after_submit(payment))
 
     async def cancel(self, request: Request, token: str) -> Response:
         """`POST /c/{token}/cancel`: cancel before a method was submitted."""
         page, checkout, _ = await self._form(request, token)
         try:
-            await self._checkouts.cancel(checkout)
+            await self._engine.customer.cancel(checkout.owner, checkout.payment.id)
         except errors.IllegalTransition:
             return _redirect(page, token)
         return _redirect(page, token, "cancelled")
@@ -176,7 +177,7 @@ class Pages:
 
     def _note_owner(self, request: Request, checkout: Checkout) -> None:
         """Note whose payment it is, for the log."""
-        request.scope[OWNER_OF_REQUEST] = self._checkouts.owner_of(checkout.payment)
+        request.scope[OWNER_OF_REQUEST] = checkout.owner
 
     async def _form(
         self, request: Request, token: str

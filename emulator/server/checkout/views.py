@@ -1,6 +1,6 @@
 """Decides which page a customer gets, from the state of the payment and the request."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from types import MappingProxyType
@@ -16,7 +16,8 @@ from emulator.domain.payment_methods import (
     normalise_phone,
 )
 from emulator.domain.transitions import is_asked
-from emulator.server.engine.payments.checkouts import Checkout, TestNumber
+from emulator.scenarios.rules import NamedNumber
+from emulator.server.engine.payments.checkouts import Checkout
 from emulator.server.engine.payments.customer import PhoneAnswer
 
 # How often a page without a script reloads itself.
@@ -81,12 +82,12 @@ class PageView(msgspec.Struct, frozen=True, kw_only=True):
     query: Mapping[str, str] = _EMPTY
     values: Mapping[str, object] = _EMPTY
     refresh_s: int | None = None
-    numbers: tuple[TestNumber, ...] = ()
+    numbers: Sequence[NamedNumber] = ()
     handset: Screen | None = None
 
 
 def opened(
-    checkout: Checkout, *, query: Mapping[str, str], numbers: tuple[TestNumber, ...] = ()
+    checkout: Checkout, *, query: Mapping[str, str], numbers: Sequence[NamedNumber] = ()
 ) -> PageView:
     """The page of `/c/{token}`: it shows the present state and never redirects.
 
@@ -194,7 +195,7 @@ def _form_method(payment: Payment, query: Mapping[str, str]) -> str | None:
     return method if method in payment.methods else None
 
 
-def _offer(payment: Payment, query: Mapping[str, str], numbers: tuple[TestNumber, ...]) -> PageView:
+def _offer(payment: Payment, query: Mapping[str, str], numbers: Sequence[NamedNumber]) -> PageView:
     method = _form_method(payment, query)
     if method is not None:
         return _method_form(payment, method, query, numbers)
@@ -207,7 +208,7 @@ def _offer(payment: Payment, query: Mapping[str, str], numbers: tuple[TestNumber
 
 
 def _method_form(
-    payment: Payment, method: str, query: Mapping[str, str], numbers: tuple[TestNumber, ...]
+    payment: Payment, method: str, query: Mapping[str, str], numbers: Sequence[NamedNumber]
 ) -> PageView:
     common = {"method": method, "has_others": len(payment.methods) > 1}
     if method == BANK_TRANSFER:

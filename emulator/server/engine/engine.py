@@ -100,7 +100,7 @@ class Engine:
         self.payments = Payments(context, self.settings.public_checkout_url)
         self.history = PaymentHistory(context)
         self.customer = Customer(context)
-        self.checkouts = Checkouts(context, self.customer, accounts.owner_numbered)
+        self.checkouts = Checkouts(context, accounts.owner_numbered)
         self.faults = Faults(context.database)
         self.webhooks = context.webhooks
         self.activity = Activity(context, self.history)

@@ -169,9 +169,9 @@ class NewPayment(msgspec.Struct, frozen=True, kw_only=True):
     """A payment to be written, with the id and the idempotency key of its request."""
 
     payment: Payment
-    idempotency_key: str | None
-    fingerprint: bytes | None
-    request_id: str | None
+    idempotency_key: str | None = None
+    fingerprint: bytes | None = None
+    request_id: str | None = None
 
 
 class UnknownCursor(Exception):

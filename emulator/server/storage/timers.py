@@ -89,17 +89,9 @@ def _change(status: str, reason: str | None, unusual: int) -> Change:
 
 
 def insert(tx: Transaction, account: int, timer: Timer) -> None:
-    change = timer.change
-    row = _TimerRow(
-        due_at=timer.due_at,
-        sequence=timer.sequence,
-        payment=timer.payment,
-        kind=timer.kind.value,
-        status=STATUS_WORDS[change.to],
-        reason=change.reason,
-        unusual=change.unusual,
-    )
-    tx.execute(_INSERT, (*row, account))
+    *place, kind, change = timer
+    change_columns = (STATUS_WORDS[change.to], change.reason, change.unusual)
+    tx.execute(_INSERT, (*place, kind.value, *change_columns, account))
 
 
 def due(tx: Transaction, account: int, *, until: DueKey, limit: int) -> list[DueTimer]:

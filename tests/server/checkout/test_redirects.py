@@ -35,9 +35,10 @@ async def redirecting(emulator: World, then: dict[str, Any], **rule: Any) -> Non
 async def paid(emulator: World) -> Customer:
     """A customer whose payment completes at the submit; no page has been opened since."""
     buyer = await customer(emulator)
-    checkouts = emulator.app.engine.checkouts
-    checkout = await checkouts.open(buyer.path.rpartition("/")[2])
-    await checkouts.pay(checkout, Submission(method="telebirr", phone=COMPLETES))
+    engine = emulator.app.engine
+    checkout = await engine.checkouts.open(buyer.path.rpartition("/")[2])
+    submission = Submission(method="telebirr", phone=COMPLETES)
+    await engine.customer.pay(checkout.owner, checkout.payment.id, submission)
     return buyer
 
 

@@ -145,7 +145,7 @@ async def test_the_failing_deliveries_of_an_endpoint_are_sent_again() -> None:
         path = f"/webhook_endpoints/{unreachable['id']}/ping"
         ping = await hooks.emulator.done("POST", path)
         engine = hooks.emulator.app.engine
-        failures = await engine.webhooks.deliveries.failures(engine.accounts.first.test)
+        _, failures = await engine.webhooks.deliveries.groups(engine.accounts.first.test)
         error = ping["attempts"][0]["error"]
         assert [(name, each.status, each.error, each.count) for name, each in failures] == [
             (hooks.endpoint["id"], 500, None, 2),

@@ -247,11 +247,11 @@ async def test_actions_on_the_pages_are_recorded(emulator: World, tmp_path: Path
     payment = await emulator.create()
     token = payment["checkout_url"].rsplit("/", 1)[1]
     visitor = Visitor(world=emulator, payment_id=payment["id"], token=token, key=TEST_KEY)
-    checkout = await visitor.open()
-    await visitor.checkouts.cancel(checkout)
-    await visitor.checkouts.cancel(checkout)
-    await visitor.checkouts.pay(checkout, Submission(method="bank_transfer", bank="gelada_test"))
-    await visitor.checkouts.answer(checkout, PhoneAnswer.DECLINE)
+    for _ in range(2):
+        await visitor.customer.cancel(visitor.owner, payment["id"])
+    submission = Submission(method="bank_transfer", bank="gelada_test")
+    await visitor.customer.pay(visitor.owner, payment["id"], submission)
+    await visitor.answer(PhoneAnswer.DECLINE)
     assert (await steps(emulator))[1:] == [
         {"cancel": "order"},
         {"cancel": "order"},

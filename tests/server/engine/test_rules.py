@@ -8,9 +8,7 @@ import pytest
 
 from emulator.domain.effects import Handset, Scripted
 from emulator.domain.payment import Status
-from emulator.server.engine.payments.checkouts import (
-    TestNumber as Number,  # pytest would take it for a test
-)
+from emulator.scenarios.rules import NamedNumber
 from tests.server.engine.scenario_world import HEAD, SHOP_CASES, scenario_world
 from tests.server.engine.visitors import Visitor, visitor
 from tests.world import LIVE_KEY, OTHER_TEST_KEY, TEST_KEY, World, world
@@ -118,15 +116,15 @@ OURS_OF_MPESA = ["+251700000001", "+251700000002", "+251700000003", "+2517000000
 OURS_LEAD_TO = ["completed", "insufficient_balance", "timeout", "user_cancelled"]
 
 
-async def offered(shopper: Visitor, method: str = "telebirr") -> tuple[Number, ...]:
+async def offered(shopper: Visitor, method: str = "telebirr") -> Sequence[NamedNumber]:
     return await shopper.checkouts.test_numbers(await shopper.open(), method)
 
 
-def phones(numbers: Sequence[Number]) -> list[str]:
+def phones(numbers: Sequence[NamedNumber]) -> list[str]:
     return [number.phone for number in numbers]
 
 
-def ends(number: Number) -> str:
+def ends(number: NamedNumber) -> str:
     """The status, or the reason of the failure, that a number leads to in the end."""
     assert isinstance(number.outcome, Scripted)
     last = number.outcome.steps[-1]

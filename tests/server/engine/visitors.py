@@ -8,7 +8,7 @@ from emulator.domain.payment import Reason, Status
 from emulator.domain.transitions import Change
 from emulator.server.engine.accounts.clock_service import Target
 from emulator.server.engine.payments.checkouts import Checkout, Checkouts
-from emulator.server.engine.payments.customer import PhoneAnswer, Submission
+from emulator.server.engine.payments.customer import Customer, PhoneAnswer, Submission
 from emulator.server.engine.state.account import Owner
 from tests.world import TEST_KEY, World
 
@@ -59,15 +59,20 @@ class Visitor(Payer):
     async def moment(self) -> str:
         return (await self.open()).moment
 
+    @property
+    def customer(self) -> Customer:
+        return self.world.app.engine.customer
+
     async def pay(self, phone: str = UNSCRIPTED) -> None:
-        await self.checkouts.pay(await self.open(), Submission(method="telebirr", phone=phone))
+        submission = Submission(method="telebirr", phone=phone)
+        await self.customer.pay(self.owner, self.payment_id, submission)
 
     async def pay_by_bank(self) -> None:
         submission = Submission(method="bank_transfer", bank="walia_test")
-        await self.checkouts.pay(await self.open(), submission)
+        await self.customer.pay(self.owner, self.payment_id, submission)
 
     async def answer(self, answer: PhoneAnswer = PhoneAnswer.APPROVE) -> None:
-        await self.checkouts.answer(await self.open(), answer)
+        await self.customer.answer(self.owner, self.payment_id, answer)
 
     async def set_clock(self, now: Instant | None, *, frozen: bool | None) -> None:
         clock_service = self.world.app.engine.clock_service

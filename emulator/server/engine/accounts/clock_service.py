@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from emulator.domain.errors import InvalidField
 from emulator.domain.instants import LAST_INSTANT, Instant, format_instant
 from emulator.domain.transitions import LAST_SEQUENCE, Due
+from emulator.server.engine.delivery.attempts import next_attempt
 from emulator.server.engine.payments.scheduler import EngineContext, EngineService
 from emulator.server.engine.state.account import Account, Advance
 from emulator.server.storage import accounts, timers
@@ -84,7 +85,7 @@ class ClockService(EngineService):
         if timer is not None:
             first, payment_id = timer
             candidates.append((first.due_key, Due(first.due_at, first.kind, payment_id)))
-        attempt = self._webhooks.next_due(tx, account) if has_attempts else None
+        attempt = next_attempt(tx, account) if has_attempts else None
         if attempt is not None:
             candidates.append(attempt)
         return min(candidates)[1] if candidates else None
@@ -245,7 +246,7 @@ class ClockService(EngineService):
         if not advance.is_running:
             return _Reached.END  # The caller was cancelled.
         tx.undo.append(partial(clock.restore, clock.state()))
-        attempt = self._webhooks.next_due(tx, account) if plan.waits else None
+        attempt = next_attempt(tx, account) if plan.waits else None
         limit = (plan.until, LAST_SEQUENCE)
         if attempt is not None and attempt[0] <= limit:
             following = timers.next_of_account(tx, account.number)

@@ -279,32 +279,32 @@ class Attempts(StateService):
             return stored._replace(state=DeliveryState.FAILED, due_at=None)
         return stored._replace(due_at=now + delays_ms[stored.attempts])
 
-    @staticmethod
-    def coming(tx: Transaction, owner: Owner, payment: int) -> list[ComingAttempt]:
-        """The next attempts of a payment's deliveries, soonest first."""
-        return [
-            ComingAttempt(
-                *deliveries.due_key(delivery),
-                delivery_id(owner, delivery),
-                events.get(tx, delivery.event, payment).type,
-            )
-            for delivery in deliveries.pending_of_payment(tx, payment)
-            if delivery.event is not None
-        ]
 
-    @staticmethod
-    def next_due(tx: Transaction, account: Account) -> tuple[DueKey, Due] | None:
-        """The account's next attempt, in either mode."""
-        due = [
-            (deliveries.due_key(delivery), delivery.payment)
-            for owner in account.owners
-            if (delivery := deliveries.next_of(tx, owner.endpoints)) is not None
-            and delivery.payment is not None
-        ]
-        if not due:
-            return None
-        key, payment = min(due)
-        return key, Due(key[0], ATTEMPT, payments.get(tx, payment).id)
+def coming_attempts(tx: Transaction, owner: Owner, payment: int) -> list[ComingAttempt]:
+    """The next attempts of a payment's deliveries, soonest first."""
+    return [
+        ComingAttempt(
+            *deliveries.due_key(delivery),
+            delivery_id(owner, delivery),
+            events.get(tx, delivery.event, payment).type,
+        )
+        for delivery in deliveries.pending_of_payment(tx, payment)
+        if delivery.event is not None
+    ]
+
+
+def next_attempt(tx: Transaction, account: Account) -> tuple[DueKey, Due] | None:
+    """The account's next attempt, in either mode."""
+    due = [
+        (deliveries.due_key(delivery), delivery.payment)
+        for owner in account.owners
+        if (delivery := deliveries.next_of(tx, owner.endpoints)) is not None
+        and delivery.payment is not None
+    ]
+    if not due:
+        return None
+    key, payment = min(due)
+    return key, Due(key[0], ATTEMPT, payments.get(tx, payment).id)
 
 
 def _effect(

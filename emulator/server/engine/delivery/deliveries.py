@@ -210,11 +210,6 @@ class Deliveries(StateService):
             [(identities[each.endpoint][0], each) for each in delivery_groups.failures(tx, found)],
         )
 
-    async def failures(self, owner: Owner) -> list[tuple[str, Failures]]:
-        """The failing deliveries by endpoint and result, with the ids of the endpoints."""
-        _, failures = await self.groups(owner)
-        return failures
-
     async def resend_failing(self, owner: Owner, endpoint: str) -> tuple[list[DeliveryDetail], int]:
         """Send the newest failing deliveries of an endpoint once more; they, and the number left.
 
@@ -224,7 +219,8 @@ class Deliveries(StateService):
         owner.endpoint(endpoint)
         selection = DeliveryFilter(endpoint=endpoint, failing=True)
         found = await self.newest(owner, selection, limit=MAX_RESENT)
-        known = sum(each.count for name, each in await self.failures(owner) if name == endpoint)
+        _, failures = await self.groups(owner)
+        known = sum(each.count for name, each in failures if name == endpoint)
         by_payment: dict[str | None, list[DeliveryDetail]] = defaultdict(list)
         for each in reversed(found):
             by_payment[each.job.payment_id].append(each)

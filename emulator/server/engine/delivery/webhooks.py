@@ -9,7 +9,6 @@ from msgspec.structs import asdict
 
 from emulator import ids
 from emulator.domain.errors import InvalidField, TooManyEndpoints
-from emulator.domain.transitions import Due, DueKey
 from emulator.domain.webhooks import (
     MAX_ENDPOINTS,
     ROTATION_OVERLAP_MS,
@@ -221,10 +220,6 @@ class Webhooks(StateService):
             self._dispatching.cancel()
             await asyncio.gather(self._dispatching, return_exceptions=True)
             await self.dispatcher.close()
-
-    def next_due(self, tx: Transaction, account: Account) -> tuple[DueKey, Due] | None:
-        """The account's next attempt."""
-        return self.dispatcher.attempts.next_due(tx, account) if account.has_endpoints else None
 
     def forms(self, account: Account) -> frozenset[WebhookForm]:
         """The forms of an account's webhooks; without endpoints, the form of new ones."""

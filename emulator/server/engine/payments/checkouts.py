@@ -1,18 +1,18 @@
 """The operations of the checkout pages, which name a payment by its token, without a key."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import msgspec
 
 from emulator import ids
 from emulator.domain.accounts import Mode
-from emulator.domain.effects import Outcome, RedirectMoment
+from emulator.domain.effects import RedirectMoment
 from emulator.domain.errors import UnknownCheckout
 from emulator.domain.instants import Instant
 from emulator.domain.payment import Payment, Reason, Status
 from emulator.domain.transitions import Timer
-from emulator.server.engine.payments.customer import Customer, PhoneAnswer, Submission
+from emulator.scenarios.rules import NamedNumber
 from emulator.server.engine.payments.scheduler import EngineContext, EngineService
 from emulator.server.engine.state.account import Account, Owner
 from emulator.server.engine.state.journal import Departure
@@ -35,10 +35,9 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
     `is_leaving_early` is whether the customer leaves for the merchant before the completion.
     """
 
+    owner: Owner
     token: str
     form_token: str
-    merchant: str
-    mode: Mode
     now: Instant
     rate_thousandths: int
     moment: str
@@ -48,24 +47,24 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
     is_leaving_early: bool
 
     @property
+    def merchant(self) -> str:
+        return self.owner.account.profile.name
+
+    @property
+    def mode(self) -> Mode:
+        return self.owner.mode
+
+    @property
     def status(self) -> str:
         """The status of the payment, or `leaving` where the customer leaves before its end."""
         return "leaving" if self.is_leaving_early else self.payment.status.value
 
 
-class TestNumber(msgspec.Struct, frozen=True, kw_only=True):
-    """A phone number that a scenario names, and the outcome of its submit."""
-
-    phone: str
-    outcome: Outcome
-
-
 class Checkouts(EngineService):
-    """The actions of the customer, and the content of the pages."""
+    """The content of the pages."""
 
-    def __init__(self, context: EngineContext, customer: Customer, find_owner: FindOwner) -> None:
+    def __init__(self, context: EngineContext, find_owner: FindOwner) -> None:
         super().__init__(context)
-        self._customer = customer
         self._find_owner = find_owner
 
     async def open(self, token: str) -> Checkout:
@@ -83,7 +82,9 @@ class Checkouts(EngineService):
         payment = payments.of_any_owner(tx, payment_id)
         if payment is None:
             raise UnknownCheckout
-        owner = self.owner_of(payment)
+        owner = self._find_owner(payment.position >> ORDINAL_BITS)
+        if owner is None:
+            raise UnknownCheckout
         account = owner.account
         now = account.clock.now()
         if account.due_at <= now:
@@ -100,10 +101,9 @@ class Checkouts(EngineService):
             if payment.status is Status.PROCESSING:
                 is_leaving_early = deliveries.redirect(tx, payment.position) is not None
         return Checkout(
+            owner=owner,
             token=token,
             form_token=ids.form_token(owner.stream, token),
-            merchant=account.profile.name,
-            mode=owner.mode,
             now=now,
             rate_thousandths=rate,
             moment=f"{payment.status}.{last}.{due_at}.{rate}.{ahead}",
@@ -127,15 +127,14 @@ class Checkouts(EngineService):
         until = self._wall.now_ms() + timeout_ms
         is_changed, checkout = await query()
         if not is_changed:
-            position = checkout.payment.position
-            topics = (position, self.owner_of(checkout.payment).account)
+            topics = (checkout.payment.position, checkout.owner.account)
             _, checkout = await self._change_notifier.watch(topics, query, until=until)
         return checkout
 
     async def may_redirect(self, checkout: Checkout) -> bool:
         """Wait until the page of a completed payment may redirect; whether it does at all.
 
-        Raises UnknownCheckout, and NotReady when the program stops.
+        Raises NotReady when the program stops.
         """
         payment = checkout.payment.position
         redirect = await self._database.read(partial(deliveries.redirect, payment=payment))
@@ -148,49 +147,22 @@ class Checkouts(EngineService):
             async def query() -> tuple[bool, None]:
                 return not await self._database.read(is_unattempted), None
 
-            owner = self.owner_of(checkout.payment)
-            await self._change_notifier.watch((owner,), query, until=until)
-        if self.owner_of(checkout.payment).endpoints:
+            await self._change_notifier.watch((checkout.owner,), query, until=until)
+        if checkout.owner.endpoints:
             self._webhooks.dispatcher.serve_page(payment)
         return moment is not RedirectMoment.NEVER
 
-    async def test_numbers(self, checkout: Checkout, method: str) -> tuple[TestNumber, ...]:
+    async def test_numbers(self, checkout: Checkout, method: str) -> Sequence[NamedNumber]:
         """The numbers that scenarios name for a method, the strongest rule's first, eight at most.
 
-        Each has the outcome that its submit for this payment would have now. Raises
-        UnknownCheckout where its account has just been deleted.
+        Each has the outcome that its submit for this payment would have now.
         """
-        payment = checkout.payment
-        owner = self.owner_of(payment)
-        named = await self._database.read(
-            partial(numbers, owner=owner, payment=payment, method=method)
-        )
-        return tuple(TestNumber(phone=phone, outcome=outcome) for phone, outcome in named)
-
-    async def pay(self, checkout: Checkout, submission: Submission) -> Payment:
-        """Raises UnknownCheckout and as `Customer.pay`."""
-        payment = checkout.payment
-        return await self._customer.pay(self.owner_of(payment), payment.id, submission)
-
-    async def answer(self, checkout: Checkout, answer: PhoneAnswer) -> Payment:
-        """Raises UnknownCheckout and as `Customer.answer`."""
-        payment = checkout.payment
-        return await self._customer.answer(self.owner_of(payment), payment.id, answer)
-
-    async def cancel(self, checkout: Checkout) -> Payment:
-        """Raises UnknownCheckout and as `Customer.cancel`."""
-        payment = checkout.payment
-        return await self._customer.cancel(self.owner_of(payment), payment.id)
+        owner, payment = checkout.owner, checkout.payment
+        named = partial(numbers, owner=owner, payment=payment, method=method)
+        return await self._database.read(named)
 
     def note_departure(self, checkout: Checkout) -> None:
         """Store that the customer of a completed payment leaves for `success_url`."""
         payment = checkout.payment
         departure = Departure(payment.id, self._wall.monotonic_ms(), self._wall.system_ms())
-        self.owner_of(payment).journal.add_departure(departure)
-
-    def owner_of(self, payment: Payment) -> Owner:
-        """Raises UnknownCheckout where its account was deleted meanwhile."""
-        owner = self._find_owner(payment.position >> ORDINAL_BITS)
-        if owner is None:
-            raise UnknownCheckout
-        return owner
+        checkout.owner.journal.add_departure(departure)

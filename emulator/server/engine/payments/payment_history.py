@@ -10,6 +10,7 @@ from emulator.domain.errors import UnknownEvent, UnknownPayment
 from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import Event, Payment, Status
 from emulator.domain.transitions import ComingAttempt, Timer
+from emulator.server.engine.delivery.attempts import coming_attempts
 from emulator.server.engine.payments.customer import PerformedAction, performed_actions
 from emulator.server.engine.payments.scheduler import EngineService
 from emulator.server.engine.state.account import Owner
@@ -67,8 +68,7 @@ class PaymentHistory(EngineService):
     def _detail(self, tx: Transaction, owner: Owner, payment_id: str) -> PaymentDetail:
         payment = payments.find(tx, owner.number, payment_id)
         scheduled: list[Timer | ComingAttempt] = [*timers.of_payment(tx, payment.position)]
-        if owner.endpoints:
-            scheduled += self._webhooks.dispatcher.attempts.coming(tx, owner, payment.position)
+        scheduled += coming_attempts(tx, owner, payment.position)
         redirect = deliveries.redirect(tx, payment.position)
         return PaymentDetail(
             payment=payment,

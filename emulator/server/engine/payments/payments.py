@@ -245,16 +245,7 @@ class Payments(EngineService):
             expires_in_s=DEFAULT_EXPIRES_IN_S,
         )
         payment = self._new_payment(tx, owner, other, now)
-        body = payment_json(payment)
-        draft = _Draft(
-            owner=owner,
-            payment=payment,
-            body=body,
-            idempotency_key=None,
-            fingerprint=None,
-            request_id=None,
-        )
-        self._write(tx, [draft])
+        self._write(tx, [_Draft(owner=owner, payment=payment, body=payment_json(payment))])
         for status in (Status.PROCESSING, Status.COMPLETED):
             payment = self._status_writer.apply(tx, owner, payment, Change(to=status), now=now)
 

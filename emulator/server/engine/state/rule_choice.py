@@ -11,6 +11,7 @@ from emulator.domain.transitions import Change
 from emulator.domain.webhooks import DeliveryEffect
 from emulator.scenarios.rules import (
     DEFAULT_OUTCOME,
+    NamedNumber,
     Past,
     PaymentFacts,
     PlacedRule,
@@ -116,9 +117,7 @@ def delivery_fault(
     return None if chosen is None else _applied(tx, owner, chosen).then
 
 
-def numbers(
-    tx: Transaction, owner: Owner, payment: Payment, method: str
-) -> list[tuple[str, Outcome]]:
+def numbers(tx: Transaction, owner: Owner, payment: Payment, method: str) -> list[NamedNumber]:
     """The phones that the scenarios name, each with its `outcome_of`; no use is counted."""
     facts = payment_facts(owner.mode, payment, method)
     return named_numbers(_candidates(owner, payment.position), facts, _past(tx, owner, payment))

@@ -74,17 +74,13 @@ class PaymentJson(_WithTerms):  # type: ignore[misc]
     completed_at: Annotated[InstantText | None, doc(PAYMENT_MEMBERS["completed_at"])]
 
 
-class _PaymentId(Struct, frozen=True):
-    id: str
-
-
 class _Event(Struct, frozen=True, kw_only=True):
     id: str
     object: str = "event"
     type: str
     timestamp: str
     mode: Mode
-    data: PaymentJson | _PaymentId | dict[str, str]
+    data: PaymentJson | dict[str, str]
 
 
 class _Effect(Struct, frozen=True, kw_only=True):
@@ -124,7 +120,7 @@ def ping_json(
             type=event_type,
             timestamp=format_instant(at),
             mode=mode,
-            data={} if payment_id is None else _PaymentId(payment_id),
+            data={} if payment_id is None else {"id": payment_id},
         )
     )
 
