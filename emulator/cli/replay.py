@@ -1,5 +1,6 @@
 """The commands `replay`, which plays scripts, and `record`, which creates them."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -17,18 +18,17 @@ from emulator.cli.output import (
     JUNIT_OPTION,
     REPORT_OPTION,
     ProgressLine,
-    as_printed,
     cli_error,
     console_paint,
     number_option,
     webhook_format_option,
     write,
+    write_coloured,
     write_file,
-    write_unescaped,
+    write_lines,
 )
 from emulator.cli.settings_options import private_settings
-from emulator.clock import RealClock, SystemClock
-from emulator.domain.message_text import escape_controls
+from emulator.clock import RealClock
 from emulator.domain.user_error import UserError
 from emulator.domain.webhooks import WebhookForm
 from emulator.http.addresses import BaseUrl
@@ -97,28 +97,44 @@ def replay(
     if key is not None and url is None:
         cli_error("flag --key: expected --url")
     settings = _settings(url, webhook_format)
-    problems, forms = list[Problem](), frozenset[WebhookForm]()
-    with noted(problems):
-        forms |= {load_webhook_form(webhook_format)} if webhook_format is not None else set()
-    found = read_cases([Path(path) for path in paths], forms)
-    if problems or found.problems:
-        raise ScenarioError([*problems, *found.problems])
-    run = _Run(found, shows_steps=is_verbose or len(found.cases) == 1)
-    shows_coverage = coverage or any(Path(path).is_dir() for path in paths)
+    found = _read(paths, webhook_format)
+    wall, shows_steps = RealClock(), is_verbose or len(found.cases) == 1
+    paint, show = console_paint(), ProgressLine().show
+    printer = Printer(write_coloured, paint, shows_steps=shows_steps, show=show)
+    results, started_ms = printer.results, wall.monotonic_ms()
+
+    async def play() -> None:
+        async with (
+            private_emulator(settings) if url is None else nullcontext(url) as address,
+            EmulatorClient(BaseUrl.parse(address)) as client,
+        ):
+            context = RunContext(client=client, is_private=url is None, wall=wall, key=key)
+            await play_all(found.cases, context, printer.step_played, printer.case_ended)
 
     def end() -> int:
-        """Print and write the results of the cases that have ended."""
-        code = run.print_results(fail_under, shows_coverage=shows_coverage)
-        write_file("--junit", junit, run.junit)
-        write_file("--report", report, run.report)
-        if run.print_error is not None:
-            raise run.print_error
-        return code
+        """Print and write the results of the cases that have ended, and return the exit code."""
+        duration_ms = wall.monotonic_ms() - started_ms
+        reached = coverage_of(result.trace for result in results)
+        is_shown = coverage or fail_under is not None or any(Path(path).is_dir() for path in paths)
+        is_too_low = fail_under is not None and reached.percent < fail_under
+        try:
+            printer.print_failures()
+            summary = summary_line(results, found.skipped, len(found.cases) - len(results))
+            write_lines(["", summary, *note_lines(results)])
+            if is_shown:
+                write_coloured(["", *coverage_lines(reached, paint)])
+            if is_too_low:
+                low = f"The coverage is under the {fail_under:g} % that --fail-under asks for."
+                write_lines(["", low])
+        finally:
+            write_file("--junit", junit, lambda: reports.junit(results, duration_ms=duration_ms))
+            write_file("--report", report, lambda: reports.report(results, skipped=found.skipped))
+        return int(is_too_low or not all(result.has_passed for result in results))
 
     try:
-        run_loop(lambda: run.play(url, key, settings))
-    except KeyboardInterrupt:
-        if run.printer.results:
+        run_loop(play)
+    except (KeyboardInterrupt, UserError):
+        if results:
             end()
         raise
     return end()
@@ -135,55 +151,15 @@ def record(url: str, key: str | None) -> None:
     write(call_emulator(url, key, lambda emulator: emulator.call(RECORDING)))
 
 
-class _Run:
-    """The cases of a run, and what is printed and written of them."""
-
-    def __init__(self, found: Cases, *, shows_steps: bool) -> None:
-        self.print_error: UserError | None = None
-        self._found = found
-        self._wall: SystemClock = RealClock()
-        self._started_ms = self._wall.monotonic_ms()
-        self._paint = console_paint()
-        show = ProgressLine().show
-        self.printer = Printer(self._print, self._paint, shows_steps=shows_steps, show=show)
-
-    async def play(self, url: str | None, key: str | None, settings: Settings) -> None:
-        async with (
-            private_emulator(settings) if url is None else nullcontext(url) as address,
-            EmulatorClient(BaseUrl.parse(address)) as client,
-        ):
-            context = RunContext(client=client, is_private=url is None, wall=self._wall, key=key)
-            printer = self.printer
-            await play_all(self._found.cases, context, printer.step_played, printer.case_ended)
-
-    def print_results(self, minimum: float | None, *, shows_coverage: bool) -> int:
-        """Return the exit code."""
-        results = self.printer.results
-        self.printer.print_failures()
-        coverage = coverage_of(result.trace for result in results)
-        summary = summary_line(results, self._found.skipped, len(self._found.cases) - len(results))
-        lines = ["", summary, *map(escape_controls, note_lines(results))]
-        if shows_coverage or minimum is not None:
-            lines += ["", *coverage_lines(coverage, self._paint)]
-        is_too_low = minimum is not None and coverage.percent < minimum
-        if is_too_low:
-            lines += ["", f"The coverage is under the {minimum:g} % that --fail-under asks for."]
-        self._print("".join(f"{line}\n" for line in lines))
-        return int(is_too_low or not all(result.has_passed for result in results))
-
-    def junit(self) -> bytes:
-        duration_ms = self._wall.monotonic_ms() - self._started_ms
-        return reports.junit(self.printer.results, duration_ms=duration_ms)
-
-    def report(self) -> bytes:
-        return reports.report(self.printer.results, skipped=self._found.skipped)
-
-    def _print(self, text: str) -> None:
-        """Print, and keep an error until the files, which may be all the user needs, exist."""
-        try:
-            write_unescaped(as_printed(text))
-        except UserError as error:
-            self.print_error = error
+def _read(paths: Sequence[str], webhook_format: str | None) -> Cases:
+    """The cases of the files. Raises ScenarioError with every problem."""
+    problems, forms = list[Problem](), frozenset[WebhookForm]()
+    with noted(problems):
+        forms |= {load_webhook_form(webhook_format)} if webhook_format is not None else set()
+    found = read_cases([Path(path) for path in paths], forms)
+    if problems or found.problems:
+        raise ScenarioError([*problems, *found.problems])
+    return found
 
 
 def _settings(url: str | None, webhook_format: str | None) -> Settings:

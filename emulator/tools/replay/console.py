@@ -1,6 +1,6 @@
 """Prints the progress and the results of a replay, always in the order of the files."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from emulator.domain.message_text import escape_controls
@@ -115,7 +115,7 @@ class Printer:
     steps of failed cases at the end, and `show` receives the progress.
     """
 
-    write: Callable[[str], None]
+    write: Callable[[Iterable[str]], None]
     paint: Paint
     shows_steps: bool
     show: Callable[[str], None]
@@ -164,4 +164,4 @@ class Printer:
 
     def _print(self, *lines: str) -> None:
         if lines:
-            self.write("".join(f"{line}\n" for line in lines))
+            self.write(lines)

@@ -1,6 +1,6 @@
 """The printed lines and the JUnit file of a run, in the order of the files."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree
 
 import pytest
@@ -34,7 +34,11 @@ def printed(
     """What is written when these cases are played; the texts of the progress are added."""
     parts: list[str] = []
     show = [].append if progress is None else progress.append
-    printer = Printer(parts.append, PLAIN, shows_steps=shows_steps, show=show)
+
+    def write(lines: Iterable[str]) -> None:
+        parts.append("".join(f"{line}\n" for line in lines))
+
+    printer = Printer(write, PLAIN, shows_steps=shows_steps, show=show)
     for ended in results:
         for each in ended.steps:
             printer.step_played(ended.case, each)
