@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, replace
 from threading import Thread
 from typing import Any, TypeVar
@@ -44,32 +44,26 @@ def register_endpoint(emulator: BlockingEmulator, members: Mapping[str, object])
 class ReceiverThread:
     """Receives on a free port of one address of this machine.
 
-    With a `public_host` it receives on all addresses, and that is the host of the URLs.
+    With a `public_host` it receives on all addresses, and that is the host of the URLs. Functions
+    that are registered with `receiver` are called on the thread.
     """
 
     def __init__(self, host: str, public_host: str | None) -> None:
         self._loop = asyncio.new_event_loop()
-        self._receiver = WebhookReceiver()
+        self.receiver = WebhookReceiver()
         # A daemon, so that a process that never closes it can end.
         self._thread = Thread(target=self._loop.run_forever, name="payments webhooks", daemon=True)
         self._thread.start()
         try:
             address = host if public_host is None else _ALL_ADDRESSES
-            port = self._run(self._receiver.listen(address))
+            port = self._run(self.receiver.listen(address))
         except BaseException:
             self.close()
             raise
         self.base_url = f"http://{host_with_port(public_host or host, port)}"
 
-    def register(self, function: Callable[[ReceivedRequest], object]) -> str:
-        """Return the new path whose webhooks the function receives, on the thread."""
-        return self._receiver.register(function)
-
-    def unregister(self, path: str) -> None:
-        self._receiver.unregister(path)
-
     def close(self) -> None:
-        self._run(self._receiver.close())
+        self._run(self.receiver.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -84,11 +78,11 @@ class WebhookSubscription:
     Once unusable, it raises PaymentsEmulatorError when its webhooks are read.
     """
 
-    def __init__(self, control: BlockingEmulator, receiver: ReceiverThread) -> None:
+    def __init__(self, control: BlockingEmulator, thread: ReceiverThread) -> None:
         self._control = control
-        self._receiver = receiver
-        self._path = receiver.register(self._receive)
-        self._url = receiver.base_url + self._path
+        self._receiver = thread.receiver
+        self._path = self._receiver.register(self._receive)
+        self._url = thread.base_url + self._path
         self._webhooks: list[Webhook] = []
         self._secret = ""
         self._form: Json = {}

@@ -1,6 +1,6 @@
 """Findings of checks, and the verdict on each clause that follows from them."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -112,34 +112,28 @@ def results(findings: Iterable[ClauseFinding], *, accepted: frozenset[str]) -> l
     return [_result(clause, of_clause[clause.number], accepted) for clause in CLAUSES]
 
 
-# The first of these that a clause has is its verdict.
-_PRECEDENCE = (
-    (Verdict.DRIFT, Basis.STATED),
-    (Verdict.DRIFT, Basis.ASSUMED),
-    (Verdict.HOLDS, None),
-    (Verdict.UNSEEN, None),
-)
+_ORDER = [Verdict.DRIFT, Verdict.HOLDS, Verdict.UNSEEN]
 
 
-def _result(
-    clause: Clause, findings: Sequence[ClauseFinding], accepted: frozenset[str]
-) -> ClauseResult:
-    for verdict, basis in _PRECEDENCE:
-        decisive = [
-            finding.seen
-            for finding in findings
-            if finding.verdict is verdict and basis in (None, finding.basis)
-        ]
-        if decisive:
-            different = list(dict.fromkeys(decisive))
-            rest = len(different) - MAX_OBSERVATIONS
-            more = f"; and {rest} more" if rest > 0 else ""
-            return ClauseResult(
-                clause=clause,
-                verdict=verdict,
-                seen="; ".join(different[:MAX_OBSERVATIONS]) + more,
-                basis=basis or clause.basis,
-                is_accepted=verdict is Verdict.DRIFT and clause.number in accepted,
-                is_rate_limited=any(finding.is_rate_limited for finding in findings),
-            )
-    raise AssertionError(f"no check covers {clause.number}")
+def _rank(finding: ClauseFinding) -> tuple[int, bool]:
+    """A drift decides, from the contract before one from an assumption; else what holds, if any."""
+    is_drift = finding.verdict is Verdict.DRIFT
+    return _ORDER.index(finding.verdict), is_drift and finding.basis is Basis.ASSUMED
+
+
+def _result(clause: Clause, findings: Findings, accepted: frozenset[str]) -> ClauseResult:
+    """The verdict on a clause, which has a finding."""
+    rank = min(map(_rank, findings))
+    decisive = [finding for finding in findings if _rank(finding) == rank]
+    verdict, basis = decisive[0].verdict, decisive[0].basis
+    different = list(dict.fromkeys(finding.seen for finding in decisive))
+    rest = len(different) - MAX_OBSERVATIONS
+    more = f"; and {rest} more" if rest > 0 else ""
+    return ClauseResult(
+        clause=clause,
+        verdict=verdict,
+        seen="; ".join(different[:MAX_OBSERVATIONS]) + more,
+        basis=basis if verdict is Verdict.DRIFT else clause.basis,
+        is_accepted=verdict is Verdict.DRIFT and clause.number in accepted,
+        is_rate_limited=any(finding.is_rate_limited for finding in findings),
+    )
