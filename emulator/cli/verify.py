@@ -125,24 +125,12 @@ def run_comparison(
 
     Raises UserError if the server cannot be compared.
     """
-    check = ""
-
-    def checked(done: int, total: int) -> None:
-        nonlocal check
-        check = f"check {done} of {total}" if done < total else ""
-        show(check)
-
-    def waiting(seconds: int) -> None:
-        show(f"waiting {seconds} s: the service said 429" if seconds else check)
 
     async def run() -> Comparison:
         async with HttpTransport(url) as transport:
-            client = ServiceClient(url, transport.send, wall=wall, report_wait=waiting)
+            client = ServiceClient(url, transport.send, wall=wall, show=show)
             session = Session(client, key=keys[0], other_key=keys[1])
-            began_at = wall.now_ms()
-            return await compare(
-                session, began_at=began_at, accepted=accepted, report_progress=checked
-            )
+            return await compare(session, began_at=wall.now_ms(), accepted=accepted, show=show)
 
     try:
         return run_loop(run)

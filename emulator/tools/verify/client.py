@@ -273,8 +273,7 @@ class ServiceClient:
 
     After a 429 it waits for the time in `Retry-After`, a minute in total; a 5xx is retried once,
     as the contract requires. `refusal` is the reason to send no more requests, or None;
-    `is_stopped` means that Ctrl-C is.
-    `report_wait` receives the seconds of each wait, and 0 at its end.
+    `is_stopped` means that Ctrl-C is. `show` receives the text of each wait.
     """
 
     def __init__(
@@ -283,7 +282,7 @@ class ServiceClient:
         send_once: Callable[[ServiceRequest], Awaitable[ServiceResponse]],
         *,
         wall: SystemClock,
-        report_wait: Callable[[int], None] = lambda _: None,
+        show: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.base_url = base_url
         self.responses: list[ServiceResponse] = []
@@ -291,8 +290,8 @@ class ServiceClient:
         self.is_stopped = False
         self.lost_count = 0
         self._request_once = send_once
-        self.wall = wall
-        self._report_wait = report_wait
+        self._wall = wall
+        self._show = show
         self._left_wait_s = MAX_TOTAL_WAIT_S
         # Concurrent waits follow each other, so that each second counts once.
         self._waiting = asyncio.Lock()
@@ -332,11 +331,9 @@ class ServiceClient:
                 )
                 raise RateLimited(self.refusal)
             self._left_wait_s -= seconds
-            self._report_wait(seconds)
-            try:
-                await pause(self.wall, 1_000 * seconds)
-            finally:
-                self._report_wait(0)
+            self._show(f"waiting {seconds} s: the service said 429")
+            await pause(self._wall, 1_000 * seconds)
+            self._show("")
 
     async def _send_once(self, request: ServiceRequest) -> ServiceResponse:
         try:

@@ -110,12 +110,11 @@ async def compare(
     *,
     began_at: Instant,
     accepted: frozenset[str] = frozenset(),
-    report_progress: Callable[[int, int], None] | None = None,
+    show: Callable[[str], None] = lambda _: None,
 ) -> Comparison:
     """Run every check, one after the other; after a cancellation without further requests.
 
-    `report_progress` receives the number of completed checks and of all checks. Raises
-    UserError.
+    `show` receives the progress. Raises UserError.
     """
     await check_service(session)
     findings = unchecked_findings()
@@ -126,8 +125,7 @@ async def compare(
             # The checks that need no further response continue.
             session.client.is_stopped = True
             findings += unseen(INTERRUPTED, *check.numbers)
-        if report_progress is not None:
-            report_progress(number, len(CHECKS))
+        show(f"check {number} of {len(CHECKS)}")
     return _comparison(session, findings, began_at, accepted)
 
 

@@ -32,6 +32,10 @@ def response(status: int, retry_after: str | None = None) -> ServiceResponse:
     return ServiceResponse(request=REQUEST, status=status, headers=headers, body=b"{}")
 
 
+def waiting(seconds: int) -> str:
+    return f"waiting {seconds} s: the service said 429"
+
+
 OK = response(200)
 
 
@@ -42,12 +46,12 @@ class Requests:
     def __init__(self, *outcomes: ServiceResponse | Exception) -> None:
         self.count = 0
         self.clock = ImpatientClock(ManualClock())
-        self.reported_s: list[int] = []
+        self.shown: list[str] = []
         self.client = self.client_with(self.clock)
         self._outcomes = list(outcomes)
 
     def client_with(self, clock: SystemClock) -> ServiceClient:
-        return ServiceClient(URL, self.send, wall=clock, report_wait=self.reported_s.append)
+        return ServiceClient(URL, self.send, wall=clock, show=self.shown.append)
 
     async def status(self) -> int:
         return (await self.client.send(REQUEST)).status
@@ -69,7 +73,7 @@ async def test_a_429_is_retried_after_the_named_seconds_and_each_wait_is_reporte
     requests = Requests(response(429, "3"), response(429, "1"), OK)
     assert await requests.status() == 200
     assert requests.clock.waits_ms == [3_000, 1_000]
-    assert requests.reported_s == [3, 0, 1, 0]
+    assert requests.shown == [waiting(3), "", waiting(1), ""]
     assert [each.status for each in requests.client.responses] == [429, 429, 200]
     assert requests.client.refusal is None
 
@@ -112,7 +116,7 @@ async def test_a_wait_beyond_the_minute_is_not_begun(
         f"429 requires a wait of {retry_after} s, but only {left_s} s of 60 s are left"
     )
     assert requests.clock.waits_ms == waits_ms
-    assert len(requests.reported_s) == 2 * len(waits_ms)
+    assert len(requests.shown) == 2 * len(waits_ms)
     # After a refusal no request is sent.
     with pytest.raises(RateLimited, match=str(raised.value)):
         await requests.status()
@@ -127,10 +131,10 @@ async def test_concurrent_waits_follow_each_other() -> None:
     both = asyncio.gather(client.send(REQUEST), client.send(REQUEST))
     for _ in range(2):
         await clock.waited_for()
-        assert requests.reported_s[-1] == 20
+        assert requests.shown[-1] == waiting(20)
         clock.move(20_000)
     assert [each.status for each in await both] == [200, 200]
-    assert requests.reported_s == [20, 0, 20, 0]
+    assert requests.shown == [waiting(20), ""] * 2
 
 
 @pytest.mark.parametrize(("second", "status"), [(OK, 200), (response(503), 503)])

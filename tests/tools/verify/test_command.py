@@ -11,6 +11,7 @@ import pytest
 
 from emulator.cli.verify import run_comparison
 from emulator.domain.clauses import CLAUSES
+from emulator.tools.verify.checks import CHECKS
 from tests.cli.invocation import (
     invoke,
     output,
@@ -124,11 +125,10 @@ def test_the_progress_shows_checks_and_waits(server: Server) -> None:
     clock = ImpatientClock(ManualClock())
     comparison = run_comparison(server.url, keys, frozenset(), wall=clock, show=written.append)
     assert comparison.refusal is None
-    lines = [text.removeprefix("\r\x1b[K") for text in written]
-    place = lines.index("waiting 12 s: the service said 429")
-    assert lines[place - 1].startswith("check ")
-    assert lines[place + 1] == lines[place - 1]
-    assert lines[-1] == ""
+    place = written.index("waiting 12 s: the service said 429")
+    assert written[place - 1].startswith("check ")
+    assert written[place + 1] == ""
+    assert written[-2:] == [f"check {len(CHECKS)} of {len(CHECKS)}", ""]
 
 
 NOT_SENT = "flag --key: expected a key that begins with test_"

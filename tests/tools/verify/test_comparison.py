@@ -220,10 +220,11 @@ async def test_a_limit_on_created_payments_hides_only_the_default_page_size_and_
 
 
 async def test_the_progress_is_reported_after_each_check(runs: Runs) -> None:
-    counts: list[tuple[int, ...]] = []
+    shown: list[str] = []
     async with runs.session(has_other_key=False) as session:
-        await compare(session, began_at=0, report_progress=lambda *args: counts.append(args))
-    assert counts == [(number, len(CHECKS)) for number in range(1, len(CHECKS) + 1)]
+        await compare(session, began_at=0, show=shown.append)
+    total = len(CHECKS)
+    assert shown == [f"check {number} of {total}" for number in range(1, total + 1)]
 
 
 async def test_a_key_that_the_service_repeats_is_masked(runs: Runs) -> None:
