@@ -31,22 +31,25 @@ UNKNOWN_ORDER = {
 class Case(NamedTuple):
     """A webhook, or two, and the fix of a handler that does not answer as it should.
 
-    `accepted` is whether the right answer is 2xx. `problem` returns why webhooks of a form cannot
-    show the case, or an empty text.
+    `accepted` is whether the right answer is 2xx. `need` is whether a form can show the case, after
+    what its webhooks lack if it cannot.
     """
 
     name: str
     accepted: bool
     fix: str
-    problem: Callable[[WebhookForm], str] = lambda _: ""
+    need: tuple[str, Callable[[WebhookForm], object]] = ("", lambda _: True)
     tamper: Tamper | None = None
     rewrite: Callable[[bytes], bytes] = bytes
 
     def reason_against(self, form: WebhookForm) -> str:
         """Why webhooks of a form cannot show the case, or an empty text."""
-        is_unsigned = self.tamper is not None and not form.is_signed
-        problem = "have no signature" if is_unsigned else self.problem(form)
-        return problem and f"webhooks in the form {form.name} {problem}"
+        lack, can_show = self.need
+        if self.tamper is not None and not form.is_signed:
+            lack = "have no signature"
+        elif can_show(form):
+            return ""
+        return f"webhooks in the form {form.name} {lack}"
 
     def result(self, result: ProbeVerdict, answered: str = "", **more: str) -> ProbedCase:
         """The result, with the `reason` why there is no verdict, or with `what_to_do`."""
@@ -57,18 +60,7 @@ class Case(NamedTuple):
         )
 
 
-def _unless(text: str, holds: Callable[[WebhookForm], object]) -> Callable[[WebhookForm], str]:
-    """A function that returns the text for a form for which the condition does not hold."""
-    return lambda form: "" if holds(form) else text
-
-
-BODY_SIGNED = _unless("have no signed amount", lambda form: form.signs_amount)
-DATED = _unless("have no signed timestamp", lambda form: form.signs_timestamp)
-SIGNED_TWICE = _unless(
-    "have one signature at most", lambda form: form.is_signed and form.signature.separator
-)
-TYPED = _unless("have no type of the event", lambda form: form.shows_type)
-JSON = _unless("have no JSON", lambda form: form.content_type is ContentType.JSON)
+_JSON = ("have no JSON", lambda form: form.content_type is ContentType.JSON)
 
 
 def _other_serialisation(body: bytes) -> bytes:
@@ -88,9 +80,14 @@ ROTATED = Case(
     "two signatures, the newer first",
     True,
     "Accept a webhook if one of its signatures is right: the other is of a new secret.",
-    SIGNED_TWICE,
+    ("have one signature at most", lambda form: form.is_signed and form.signature.separator),
 )
-UNKNOWN = Case("unknown event", True, "Return 2xx for a type of event that you do not know.", TYPED)
+UNKNOWN = Case(
+    "unknown event",
+    True,
+    "Return 2xx for a type of event that you do not know.",
+    ("have no type of the event", lambda form: form.shows_type),
+)
 CASES = (
     GENUINE,
     TWICE,
@@ -99,7 +96,7 @@ CASES = (
         "changed body",
         False,
         "Verify the signature of the raw body before anything else; else return 400.",
-        BODY_SIGNED,
+        ("have no signed amount", lambda form: form.signs_amount),
         Tamper.BODY,
     ),
     Case(
@@ -113,7 +110,7 @@ CASES = (
         "an hour old",
         False,
         "Return 400 where the signed timestamp is more than five minutes old.",
-        DATED,
+        ("have no signed timestamp", lambda form: form.signs_timestamp),
         Tamper.STALE,
     ),
     ROTATED,
@@ -122,14 +119,14 @@ CASES = (
         "JSON in another serialisation",
         True,
         "Verify the body as it was received, not JSON that your code has written again.",
-        JSON,
+        _JSON,
         rewrite=_other_serialisation,
     ),
     Case(
         "broken body",
         False,
         "Catch the error of the JSON parser, and return 400.",
-        JSON,
+        _JSON,
         rewrite=lambda body: body[: len(body) // 2],
     ),
     Case("empty body", False, "Return 400 for a body without a payment.", rewrite=lambda _: b""),
