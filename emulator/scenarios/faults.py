@@ -58,11 +58,18 @@ def _retry_after_s(node: ScalarNode) -> int | None:
     return seconds if seconds in range(1, MAX_RETRY_AFTER_S + 1) and rest_ms == 0 else None
 
 
-_SECONDS = Duration(at_least=1_000, at_most=MAX_RETRY_AFTER_S * 1_000, in_seconds=True)
+# The usual texts of whole seconds up to the limit.
+_SECONDS = "^([1-9][0-9]{0,3}s|[1-9][0-9]{0,2}m|([1-9]|1[0-9]|2[0-4])h|1d)$"
 RETRY_AFTER = Scalar(
     _retry_after_s,
     f"whole seconds from 1 to {MAX_RETRY_AFTER_S:,}, such as 30 or 30s",
-    {"anyOf": [WholeNumber(at_most=MAX_RETRY_AFTER_S).schema(), _SECONDS.schema()]},
+    {
+        "anyOf": [
+            WholeNumber(at_most=MAX_RETRY_AFTER_S).schema(),
+            {"title": "duration from 1s to 1d", "type": "string", "pattern": _SECONDS}
+            | {"examples": ["2s", "30s", "5m", "3h"]},
+        ]
+    },
 )
 
 

@@ -7,7 +7,6 @@ of the value in a file come from the same declaration.
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 from emulator.domain.durations import MAX_DURATION_MS, duration_text, parse_duration_ms
@@ -188,19 +187,17 @@ class Word(Kind[W]):
 
 
 class Duration(Kind[int]):
-    """A span of time in milliseconds; the schema of one `in_seconds` permits whole seconds."""
+    """A span of time in milliseconds."""
 
     def __init__(
         self,
         *,
         at_least: int = 0,
         at_most: int = MAX_DURATION_MS,
-        in_seconds: bool = False,
         examples: Collection[str] = _EXAMPLES,
     ) -> None:
         self.at_least = at_least
         self.at_most = at_most
-        self._pattern = partial(durations_up_to, in_seconds=in_seconds)
         self._examples = examples
         self._limits = f"from {duration_text(at_least)} to {duration_text(at_most)}"
 
@@ -227,13 +224,11 @@ class Duration(Kind[int]):
         limits = range(self.at_least, self.at_most + 1)
         schema: JsonSchema = {
             "type": "string",
-            "pattern": self._pattern(self.at_most),
+            "pattern": durations_up_to(self.at_most),
             "examples": [text for text in self._examples if parse_duration_ms(text) in limits],
         }
         if self.at_least:
-            # Also with more zeros.
-            below = re.sub(r"0\{0,[0-9]+\}", "0*", self._pattern(self.at_least - 1))
-            schema["not"] = {"pattern": below}
+            schema["not"] = {"pattern": durations_up_to(self.at_least - 1)}
         is_limited = self.at_most < MAX_DURATION_MS
         return {"title": f"duration {self._limits}", **schema} if is_limited else schema
 
