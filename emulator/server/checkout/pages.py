@@ -57,8 +57,8 @@ class Pages:
         page, checkout = await self._open(request, token)
         method = views.phone_method(checkout.payment, page.query)
         numbers = await self._checkouts.test_numbers(checkout, method) if method else ()
-        view = views.opened(checkout, query=page.query, numbers=numbers)
-        return self._renderer.page(page, view, checkout)
+        view = views.opened(checkout, query=page.query)
+        return self._renderer.page(page, view, checkout, numbers)
 
     async def follow(self, request: Request, token: str) -> Response:
         """`GET /c/{token}/wait`: the page after the submit."""
@@ -144,8 +144,8 @@ class Pages:
         except errors.InvalidField as refusal:
             if refusal.param != "phone" or method not in PHONE_METHODS:
                 raise
-            wrong = views.wrong_phone(phone or "", method)
-            return _redirect(page, token, method=method, **wrong)
+            shown = (phone or "")[: views.MAX_INPUT_CHARACTERS]
+            return _redirect(page, token, method=method, phone=shown)
         return _redirect(page, token, _leaf_after_submit(payment))
 
     async def answer(self, request: Request, token: str) -> Response:

@@ -18,6 +18,7 @@ from emulator.domain.instants import Instant, rate_number
 from emulator.domain.payment import DEFAULT_REASON, Status
 from emulator.domain.payment_methods import BANKS, METHODS, local_phone, mask_phone
 from emulator.reporting import template_environment
+from emulator.scenarios.rules import NamedNumber
 from emulator.server.assets import Assets
 from emulator.server.checkout.views import (
     ANSWERING_REFRESH_S,
@@ -35,7 +36,10 @@ DEFAULT_LANGUAGE = "en"
 _ADDIS_ABABA_MINUTES = 180
 LANGUAGES = (DEFAULT_LANGUAGE, "am")
 
-_QUALITY = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?", re.ASCII)
+# An entry of `Accept-Language`: a tag and its quality.
+_ENTRY = re.compile(
+    r"([^;]+)(?:; *q *= *(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?) *)?", re.IGNORECASE | re.ASCII
+)
 _NO_BREAK_SPACE = "\u00a0"
 # A space inside a phone number such as `09XX XXX XXX`.
 _SPACE_IN_NUMBER = re.compile(r"(?<=[0-9X]) (?=[0-9X])", re.ASCII)
@@ -117,22 +121,11 @@ def language_of(tag: str) -> str | None:
 def preferred_language(accept_language: str) -> str:
     """The supported language with the highest quality in an `Accept-Language` header."""
     best, best_quality = DEFAULT_LANGUAGE, 0.0
-    for entry in accept_language.split(","):
-        language_range, *parameters = entry.split(";")
-        language = language_of(language_range)
-        quality = _quality(parameters)
-        if language is not None and quality > best_quality:
-            best, best_quality = language, quality
+    for match in map(_ENTRY.fullmatch, accept_language.split(",")):
+        language = match and language_of(match[1])
+        if match and language and float(match[2] or 1) > best_quality:
+            best, best_quality = language, float(match[2] or 1)
     return best
-
-
-def _quality(parameters: Sequence[str]) -> float:
-    """The quality of a language range; 0 where it is malformed."""
-    for parameter in parameters:
-        name, _, value = parameter.partition("=")
-        if name.strip().lower() == "q":
-            return float(value) if _QUALITY.fullmatch(value.strip()) else 0.0
-    return 1.0
 
 
 class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,9 +201,16 @@ class Renderer:
         )
 
     def page(
-        self, request: PageRequest, view: PageView, checkout: Checkout | None = None
+        self,
+        request: PageRequest,
+        view: PageView,
+        checkout: Checkout | None = None,
+        numbers: Sequence[NamedNumber] = (),
     ) -> Response:
-        """The page of a view; without a checkout it shows no payment."""
+        """The page of a view; without a checkout it shows no payment.
+
+        `numbers` are the test numbers for its form.
+        """
         handset = view.handset if self._shows_handset else None
         query = urlencode(request.kept)
         values: dict[str, object] = {
@@ -224,6 +224,7 @@ class Renderer:
             "only_query": f"?{query}" if query else "",
             "query": f"?{query}&" if query else "?",
             "handset": handset,
+            "numbers": numbers,
             "refresh_s": ANSWERING_REFRESH_S if handset is Screen.ASKING else view.refresh_s,
             **view.values,
             **({} if checkout is None else _of_checkout(request, checkout)),

@@ -1,7 +1,6 @@
 """Decides which page a customer gets, from the state of the payment and the request."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
@@ -13,10 +12,10 @@ from emulator.domain.payment_methods import (
     BANK_TRANSFER,
     PHONE_METHODS,
     method_of_phone,
+    methods_of_phone,
     normalise_phone,
 )
 from emulator.domain.transitions import is_asked
-from emulator.scenarios.rules import NamedNumber
 from emulator.server.engine.payments.checkouts import Checkout
 from emulator.server.engine.payments.customer import PhoneAnswer
 
@@ -50,8 +49,7 @@ _NO_MONEY_LEFT = frozenset({Reason.USER_CANCELLED, Reason.WRONG_PIN, Reason.BANK
 LEAVING = "leaving"
 """The page that redirects to the merchant."""
 MAX_SHOWN_MS = 86_400_000
-_PHONE_INVALID = "phone_invalid"
-_MAX_INPUT_CHARACTERS = 32
+MAX_INPUT_CHARACTERS = 32
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 _CLOSED_MENU = {"menu": "closed"}
 
@@ -71,8 +69,7 @@ class PageView(msgspec.Struct, frozen=True, kw_only=True):
 
     `leaf` and `query` are the address below `/c/{token}` at which a GET shows the same page;
     `leaf` is None where there is none. `values` are the variables of the template. Without a script
-    the page reloads itself every `refresh_s`. `numbers` are the test numbers for its form;
-    `handset` is the simulated phone beside the page.
+    the page reloads itself every `refresh_s`. `handset` is the simulated phone beside the page.
     """
 
     page: str
@@ -82,21 +79,17 @@ class PageView(msgspec.Struct, frozen=True, kw_only=True):
     query: Mapping[str, str] = _EMPTY
     values: Mapping[str, object] = _EMPTY
     refresh_s: int | None = None
-    numbers: Sequence[NamedNumber] = ()
     handset: Screen | None = None
 
 
-def opened(
-    checkout: Checkout, *, query: Mapping[str, str], numbers: Sequence[NamedNumber] = ()
-) -> PageView:
+def opened(checkout: Checkout, *, query: Mapping[str, str]) -> PageView:
     """The page of `/c/{token}`: it shows the present state and never redirects.
 
-    `query` selects the form of a method and has the problem of its last submit; `numbers` are
-    the test numbers of that form.
+    `query` selects the form of a method, and has the phone number of its last submit.
     """
     payment = checkout.payment
     if payment.status is Status.PENDING:
-        return _offer(payment, query, numbers)
+        return _offer(payment, query)
     if payment.status is Status.PROCESSING:
         return at_bank(checkout) or _waiting(checkout, query)
     return _ended(payment)
@@ -113,12 +106,11 @@ def followed(
     if payment.status is Status.PENDING:
         return None
     if checkout.is_leaving_early:
-        return _leaving("processing", payment.terms.success_url, is_paid=False)
+        return _leaving("processing", payment.terms.success_url)
     if payment.status is Status.PROCESSING:
         return _waiting(checkout, query)
     if payment.status is Status.COMPLETED and redirects:
-        leaving = _leaving("success", payment.terms.success_url, is_paid=True)
-        return _with_message(leaving, payment)
+        return _leaving("success", payment.terms.success_url, handset=_message(payment))
     if payment.reason is Reason.USER_CANCELLED:
         return leaving_cancelled(payment)
     return _ended(payment)
@@ -134,7 +126,7 @@ def at_bank(checkout: Checkout) -> PageView | None:
 
 def leaving_cancelled(payment: Payment) -> PageView:
     """The page that redirects a customer who has cancelled to the merchant."""
-    return _leaving("cancelled", payment.terms.cancel_url, is_paid=False)
+    return _leaving("cancelled", payment.terms.cancel_url)
 
 
 def phone_method(payment: Payment, query: Mapping[str, str]) -> str | None:
@@ -153,20 +145,6 @@ def left_ms(checkout: Checkout) -> int | None:
     """The time until the customer's answer times out; None where no timeout is scheduled."""
     due = [timer.due_at for timer in checkout.scheduled if timer.change.reason is Reason.TIMEOUT]
     return max(0, due[0] - checkout.now) if due else None
-
-
-def wrong_phone(phone: str, method: str) -> dict[str, str]:
-    """The query of the form after a phone number that the method does not accept.
-
-    It has the key of the problem, and the input.
-    """
-    try:
-        normalise_phone(phone)
-    except ValueError:
-        problem = _PHONE_INVALID
-    else:
-        problem = _wrong_prefix(method)
-    return {"problem": problem, "phone": phone[:_MAX_INPUT_CHARACTERS]}
 
 
 def problem(
@@ -195,10 +173,10 @@ def _form_method(payment: Payment, query: Mapping[str, str]) -> str | None:
     return method if method in payment.methods else None
 
 
-def _offer(payment: Payment, query: Mapping[str, str], numbers: Sequence[NamedNumber]) -> PageView:
+def _offer(payment: Payment, query: Mapping[str, str]) -> PageView:
     method = _form_method(payment, query)
     if method is not None:
-        return _method_form(payment, method, query, numbers)
+        return _method_form(payment, method, query)
     takes_phone = not PHONE_METHODS.keys().isdisjoint(payment.methods)
     return PageView(
         page="choose",
@@ -207,51 +185,42 @@ def _offer(payment: Payment, query: Mapping[str, str], numbers: Sequence[NamedNu
     )
 
 
-def _method_form(
-    payment: Payment, method: str, query: Mapping[str, str], numbers: Sequence[NamedNumber]
-) -> PageView:
+def _method_form(payment: Payment, method: str, query: Mapping[str, str]) -> PageView:
     common = {"method": method, "has_others": len(payment.methods) > 1}
     if method == BANK_TRANSFER:
         return PageView(
             page="bank-choice", heading="choose_bank", query={"method": method}, values=common
         )
-    takes_phone = method in PHONE_METHODS
-    phone = query.get("phone", "")[:_MAX_INPUT_CHARACTERS]
-    problem = query.get("problem", "")
-    # An address can have any text: only the problems of this method are shown.
-    is_refused = takes_phone and problem in (_PHONE_INVALID, _wrong_prefix(method))
-    is_filled = phone != "" and not is_refused
-    address = {"method": method}
-    if is_refused:
-        address["problem"] = problem
-    if is_refused or is_filled:
-        address["phone"] = phone
+    takes_phone, is_given = method in PHONE_METHODS, "phone" in query
+    phone = query.get("phone", "")[:MAX_INPUT_CHARACTERS]
+    problem, phone_method = None, None
+    if takes_phone and is_given:
+        problem, phone_method = _phone_problem(phone, method, payment)
     return PageView(
         page="method-form",
         heading="payment_method",
-        query=address,
+        query={"method": method, **({"phone": phone} if is_given else {})},
         values={
             **common,
             "takes_phone": takes_phone,
-            "problem": problem if is_refused else None,
-            "phone_method": _phone_method_of(phone, payment) if is_refused else None,
-            "is_filled": is_filled,
+            "problem": problem,
+            "phone_method": phone_method,
+            "is_filled": phone and problem is None,
             "phone": phone,
         },
-        numbers=numbers,
         handset=Screen.IDLE if takes_phone else None,
     )
 
 
-def _phone_method_of(phone: str, payment: Payment) -> str | None:
-    """The method to which a valid phone number belongs."""
-    with suppress(ValueError):
-        return method_of_phone(normalise_phone(phone), payment.methods)
-    return None
-
-
-def _wrong_prefix(method: str) -> str:
-    return f"phone_need_{method}"
+def _phone_problem(phone: str, method: str, payment: Payment) -> tuple[str | None, str | None]:
+    """The key of the sentence on a number that the method refuses, and the number's own method."""
+    try:
+        normalised = normalise_phone(phone)
+    except ValueError:
+        return "phone_invalid", None
+    if method in methods_of_phone(normalised):
+        return None, None
+    return f"phone_need_{method}", method_of_phone(normalised, payment.methods)
 
 
 def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:
@@ -274,25 +243,20 @@ def _waiting(checkout: Checkout, query: Mapping[str, str]) -> PageView:
     )
 
 
-def _leaving(heading: str, destination: str, *, is_paid: bool) -> PageView:
-    return PageView(
-        page=LEAVING,
-        heading=heading,
-        leaf=None,
-        values={"destination": destination, "is_paid": is_paid},
-    )
+def _leaving(heading: str, destination: str, *, handset: Screen | None = None) -> PageView:
+    values = {"destination": destination, "is_paid": heading == "success"}
+    return PageView(page=LEAVING, heading=heading, leaf=None, values=values, handset=handset)
 
 
-def _with_message(view: PageView, payment: Payment) -> PageView:
-    """The page of a paid payment, with the message on the customer's phone."""
-    is_on_phone = payment.method in PHONE_METHODS
-    return msgspec.structs.replace(view, handset=Screen.PAID if is_on_phone else None)
+def _message(payment: Payment) -> Screen | None:
+    """The message of a paid payment on the customer's phone."""
+    return Screen.PAID if payment.method in PHONE_METHODS else None
 
 
 def _ended(payment: Payment) -> PageView:
     terms = payment.terms
     if payment.status is Status.COMPLETED:
-        return _with_message(_result("already_paid", back=terms.success_url), payment)
+        return _result("already_paid", back=terms.success_url, handset=_message(payment))
     if payment.status is Status.REFUNDED:
         return _result("refunded", back=terms.success_url)
     if payment.status is Status.EXPIRED:
@@ -311,10 +275,7 @@ def _result(
     no_money: str | None = None,
     back: str,
     status: int = 200,
+    handset: Screen | None = None,
 ) -> PageView:
-    return PageView(
-        page="result",
-        heading=heading,
-        status=status,
-        values={"sentence": sentence, "no_money": no_money, "back": back},
-    )
+    values = {"sentence": sentence, "no_money": no_money, "back": back}
+    return PageView(page="result", heading=heading, status=status, values=values, handset=handset)
