@@ -92,12 +92,9 @@ async def read_source(
         except UnicodeDecodeError:
             raise errors.InvalidRequestBody("The request body is not UTF-8.") from None
     members, repeated = decode_body(raw, headers)
-    return YamlBody(text=_as_yaml(raw.decode()), members=members, repeated=repeated)
-
-
-def _as_yaml(text: str) -> str:
-    """JSON as YAML of the same meaning; line numbers do not change."""
-    return re.sub(_ESCAPE, _paired, text).translate(_REPLACEMENTS)
+    # As YAML of the same meaning; line numbers do not change.
+    text = re.sub(_ESCAPE, _paired, raw.decode()).translate(_REPLACEMENTS)
+    return YamlBody(text=text, members=members, repeated=repeated)
 
 
 def _paired(escape: re.Match[str]) -> str:

@@ -9,12 +9,11 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
-from starlette.datastructures import URLPath
 from starlette.middleware import Middleware
-from starlette.routing import BaseRoute, Match, NoMatchFound, Router
+from starlette.routing import BaseRoute, Match, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from emulator import __version__, ids
@@ -102,10 +101,6 @@ class LazyRoutes(BaseRoute):
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         return (Match.FULL if self._is_for(scope) else Match.NONE), {}
 
-    def url_path_for(self, name: str, /, **path_params: Any) -> URLPath:
-        """Raises NoMatchFound: no part of the program builds addresses from names."""
-        raise NoMatchFound(name, path_params)
-
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.router(scope, receive, send)
 
@@ -123,7 +118,9 @@ class Application(Starlette):
         self.settings = settings = engine.settings
         self.engine = engine
         self._scenarios = scenarios
-        self._control = LazyRoutes(_is_control, self._build_control)
+        self._control = LazyRoutes(
+            lambda scope: scope["path"].startswith(CONTROL), self._build_control
+        )
         self._log = log = RequestLog(write_log, as_json=settings.log_format == "json")
         stream = partial(ids.stream_key, settings.seed)
         hosts = self._hosts = HostGuard(engine)
@@ -132,7 +129,7 @@ class Application(Starlette):
                 LazyRoutes(self._is_for_pages, self._build_checkout),
                 *PaymentsApi(engine).routes,
                 CallRoute(HEALTH, Health(engine), methods={"GET", "HEAD"}, name="get_health"),
-                LazyRoutes(_is_dashboard, self._build_dashboard),
+                LazyRoutes(lambda scope: is_page(scope["path"]), self._build_dashboard),
                 self._control,
             ],
             middleware=[
@@ -213,19 +210,16 @@ class Application(Starlette):
             scope
         )
 
-    def _guards(self) -> list[Middleware]:
-        return [Middleware(Guard, hosts=self._hosts)]
-
     def _build_control(self) -> Router:
         from emulator.server.control.app import routes
 
-        return _router(routes(self.engine), self._guards())
+        return self._guarded(routes(self.engine))
 
     def _build_dashboard(self) -> Router:
         from emulator.server.dashboard.app import Dashboard
 
-        dashboard = Dashboard(self.engine, control=_router(self._control.routes))
-        return _router(dashboard.routes, self._guards())
+        control = Router(self._control.routes, redirect_slashes=False, default=unknown_route)
+        return self._guarded(Dashboard(self.engine, control=control).routes)
 
     def _build_checkout(self) -> Router:
         from emulator.server.checkout.app import CheckoutApp
@@ -233,18 +227,9 @@ class Application(Starlette):
         pages = CheckoutApp(self.engine, check_host=self._hosts.check)
         return Router(redirect_slashes=False, default=pages)
 
-
-def _router(routes: list[BaseRoute], middleware: list[Middleware] | None = None) -> Router:
-    return Router(routes, redirect_slashes=False, default=unknown_route, middleware=middleware)
-
-
-def _is_dashboard(scope: Scope) -> bool:
-    return is_page(scope["path"])
-
-
-def _is_control(scope: Scope) -> bool:
-    path: str = scope["path"]
-    return path.startswith(CONTROL)
+    def _guarded(self, routes: list[BaseRoute]) -> Router:
+        guard = Middleware(Guard, hosts=self._hosts)
+        return Router(routes, redirect_slashes=False, default=unknown_route, middleware=[guard])
 
 
 class Health:

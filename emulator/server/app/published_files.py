@@ -26,13 +26,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from emulator.clock import AccountClock, SystemClock
+from emulator.clock import AccountClock
 from emulator.domain.instants import REAL_RATE, rate_number
 from emulator.domain.user_error import UserError
 from emulator.files import check_regular, create_file
 from emulator.server.engine.engine import Engine
-from emulator.server.engine.state.account import Account
-from emulator.server.engine.state.context import ChangeNotifier
 
 MAX_COMPARED_BYTES = 256
 # The interval in real time; at a high rate, also in business time, within the minimum.
@@ -162,10 +160,10 @@ async def clock_file(engine: Engine) -> AsyncIterator[None]:
         yield
         return
     file = PublishedFile("--clock-file", path, known=_CLOCK, mode=0o644, is_locked=True)
-    writer = _ClockWriter(file, engine.accounts.first, engine.change_notifier)
+    writer = _ClockWriter(file, engine)
     writer.write()
     engine.change_notifier.observer = writer.update
-    writing = asyncio.create_task(writer.run(engine.wall))
+    writing = asyncio.create_task(writer.run())
     try:
         yield
     finally:
@@ -176,17 +174,16 @@ async def clock_file(engine: Engine) -> AsyncIterator[None]:
 
 
 class _ClockWriter:
-    def __init__(
-        self, file: PublishedFile, account: Account, change_notifier: ChangeNotifier
-    ) -> None:
+    def __init__(self, file: PublishedFile, engine: Engine) -> None:
         self._file: PublishedFile | None = file
-        self._account = account
-        self._change_notifier = change_notifier
+        self._account = engine.accounts.first
+        self._engine = engine
         self._pace: tuple[int, int] | None = None
 
-    async def run(self, wall: SystemClock) -> None:
+    async def run(self) -> None:
         """Write a running clock again and again; the owner of the task cancels it."""
-        with self._change_notifier.woken_by((self._account,)) as moved:
+        wall = self._engine.wall
+        with self._engine.change_notifier.woken_by((self._account,)) as moved:
             while True:
                 rate, _ = self._account.clock.pace
                 interval_ms = MAX_INTERVAL_MS * REAL_RATE // max(rate, REAL_RATE)

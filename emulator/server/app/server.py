@@ -233,10 +233,14 @@ def listener(host: str, port: int, *, option: str) -> Iterator[socket.socket]:
         name = host.encode("ascii")
         found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
-        raise UserError(f"cannot listen on {host}: {_reason(error)}") from None
-    for family, kind, protocol, _, address in found:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"cannot listen on {host}: {reason}") from None
+    for family, _, _, _, address in found:
         try:
-            bound = _bound(socket.socket(family, kind, protocol), address)
+            is_dual = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+            bound = socket.create_server(
+                address, family=family, backlog=BACKLOG, dualstack_ipv6=is_dual
+            )
         except OSError as error:
             refused = error
             if error.errno not in _NO_SUCH_ADDRESS:
@@ -245,31 +249,10 @@ def listener(host: str, port: int, *, option: str) -> Iterator[socket.socket]:
             with bound:
                 yield bound
             return
-    raise UserError(
-        f"cannot listen on {host} port {port}: {_reason(refused)}{_advice(refused, option)}"
-    )
-
-
-def _bound(unbound: socket.socket, address: tuple[object, ...]) -> socket.socket:
-    try:
-        if os.name == "posix":  # elsewhere two programs could share a port
-            unbound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        unbound.bind(address)
-        unbound.listen(BACKLOG)
-    except OSError:
-        unbound.close()
-        raise
-    return unbound
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
-
-
-def _advice(error: OSError, option: str) -> str:
-    if error.errno in {errno.EADDRINUSE, errno.EACCES}:
-        return f"; name another port with {option}, or 0 for any free one"
-    return ""
+    is_of_port = refused.errno in {errno.EADDRINUSE, errno.EACCES}
+    advice = f"; name another port with {option}, or 0 for any free one" if is_of_port else ""
+    reason = os.strerror(refused.errno or 0)
+    raise UserError(f"cannot listen on {host} port {port}: {reason}{advice}")
 
 
 @contextmanager

@@ -185,7 +185,9 @@ class Pages:
         page, checkout = await self._open(request, token)
         check_origin(request.headers, public_url=checkout.payment.terms.checkout_url)
         form = await read_form(request)
-        check_token(form, checkout.form_token)
+        token_of_form = form.get(TOKEN_FIELD, "").encode()
+        if not hmac.compare_digest(token_of_form, checkout.form_token.encode()):
+            raise errors.ForbiddenOrigin("The form does not come from this checkout's page.")
         return page, checkout, form
 
 
@@ -217,12 +219,6 @@ def check_origin(headers: Mapping[str, str], *, public_url: str) -> None:
     ours = (authority(f"{scheme}://{headers.get('host', '')}"), authority(public_url))
     if origin is not None and (scheme not in _SCHEMES or authority(origin) not in ours):
         raise errors.ForbiddenOrigin("A web page of another origin may not pay.")
-
-
-def check_token(form: Mapping[str, str], expected: str) -> None:
-    """Refuse a form of another page than this checkout's. Raises ForbiddenOrigin."""
-    if not hmac.compare_digest(form.get(TOKEN_FIELD, "").encode(), expected.encode()):
-        raise errors.ForbiddenOrigin("The form does not come from this checkout's page.")
 
 
 def _check_content_type(content_type: str) -> None:

@@ -255,19 +255,19 @@ async def get_payment(call: Call, payment_id: str) -> PaymentDetailJson:
         scenario=None if scenario is None else scenario.name,
         redirect=detail.redirect,
         timeline=[
-            _timeline_entry(owner, event, *cause)
-            for event, cause in zip(detail.timeline, causes(detail), strict=True)
+            shown(
+                TimelineEntry,
+                event,
+                id=owner.event_id(event),
+                type=None if event.is_return else event.type,
+                cause=cause,
+                text=text,
+            )
+            for event, (cause, text) in zip(detail.timeline, causes(detail), strict=True)
         ],
         actions=[*customer_actions(owner, detail)],
         next=scheduled[0] if scheduled else None,
         scheduled=scheduled,
-    )
-
-
-def _timeline_entry(owner: Owner, event: Event, cause: Cause, text: str) -> TimelineEntry:
-    event_type = None if event.is_return else event.type
-    return shown(
-        TimelineEntry, event, id=owner.event_id(event), type=event_type, cause=cause, text=text
     )
 
 

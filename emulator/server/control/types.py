@@ -118,43 +118,33 @@ def vary(name: str, value: object) -> str:
 
 
 def span_ms(name: str, value: object) -> int:
-    """Seconds, down to the millisecond, as milliseconds. Raises InvalidField."""
-    if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        raise not_accepted(name, value, "a number of seconds", kind=CLOCK)
-    if not 0 <= value <= instants.LAST_INSTANT // 1000:
-        raise not_accepted(
-            name,
-            value,
-            f"a number of seconds from 0 to {instants.LAST_INSTANT // 1000}",
-            kind=CLOCK,
-        )
-    exact_ms = _thousandths(value)
-    if exact_ms is None:
-        raise not_accepted(
-            name, value, "a number of seconds in whole milliseconds, such as 1.005", kind=CLOCK
-        )
-    return exact_ms
+    """Seconds, with at most three decimals, as milliseconds. Raises InvalidField."""
+    last_s = instants.LAST_INSTANT // 1000
+    exact = _thousandths(value, last_s)
+    if exact is None:
+        expected = f"a number of seconds from 0 to {last_s}, with at most three decimals"
+        raise not_accepted(name, value, expected, kind=CLOCK)
+    return exact
 
 
-def _thousandths(value: int | Decimal) -> int | None:
-    """A number multiplied by 1,000; None if it has more than three decimals."""
+def rate_thousandths(name: str, value: object) -> int:
+    """The rate of a clock, with at most three decimals. Raises InvalidField."""
+    exact = _thousandths(value, instants.MAX_RATE // instants.REAL_RATE)
+    if not exact:
+        expected = "a number above 0 and at most 100000, with at most three decimals"
+        raise not_accepted(name, value, expected, kind=CLOCK)
+    return exact
+
+
+def _thousandths(value: object, last: int) -> int | None:
+    """A number from 0 to `last` multiplied by 1,000; None for others, and with more decimals."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal) or not 0 <= value <= last:
+        return None
     try:
         exact = _EXACT.multiply(Decimal(value), Decimal(1000))
     except Inexact:
         return None
     return int(exact) if exact == exact.to_integral_value() else None
-
-
-def rate_thousandths(name: str, value: object) -> int:
-    """The rate of a clock, with at most three decimals. Raises InvalidField."""
-    if isinstance(value, int | Decimal) and not isinstance(value, bool):
-        exact = (
-            _thousandths(value) if 0 < value <= instants.MAX_RATE // instants.REAL_RATE else None
-        )
-        if exact is not None:
-            return exact
-    expected = "a number above 0 and at most 100000, with at most three decimals"
-    raise not_accepted(name, value, expected, kind=CLOCK)
 
 
 def limit(name: str, value: str) -> int:

@@ -11,7 +11,9 @@ from tests.world import METHODS, World
 STATUSES = "pending, processing, completed, failed, expired, refunded"
 
 
-SECONDS = '"seconds" must be a number of seconds'
+SECONDS = (
+    '"seconds" must be a number of seconds from 0 to 253055232000, with at most three decimals'
+)
 # By call, with its body.
 MESSAGES = {
     'POST /accounts {"name": 1}': '"name" must be a string (got 1).',
@@ -27,9 +29,7 @@ MESSAGES = {
     'POST /accounts {"seed": "1"}': '"seed" must be a signed integer of 64 bits (got "1").',
     'POST /reset {"all": "yes"}': '"all" must be true or false (got "yes").',
     'POST /clock/advance {"seconds": "1"}': f'{SECONDS} (got "1").',
-    'POST /clock/advance {"seconds": 0.0005}': (
-        f"{SECONDS} in whole milliseconds, such as 1.005 (got 0.0005)."
-    ),
+    'POST /clock/advance {"seconds": 0.0005}': (f"{SECONDS} (got 0.0005)."),
     'POST /clock/advance {"seconds": 1, "to": "next"}': (
         "The body must have exactly one of: seconds, until, to (got seconds, to)."
     ),
