@@ -65,8 +65,7 @@ _PRIVATE = {"port": 0, "checkout-port": 0, "database": ":memory:", "log-format":
     help=f"Number of runs at the same time, 1 to {MAX_JOBS}; the tables are the same.",
 )
 @max_time_option("Maximum time of each run, such as 5m.", default="10 times the first run, and 30s")
-@settings_options("webhook-url", "clock-file")
-@click.option("--config", metavar="FILE", help="YAML file with options of `serve` for each run.")
+@settings_options("webhook-url", "clock-file", "config")
 @JSON_OPTION
 @JUNIT_OPTION
 def rehearse(
@@ -76,17 +75,15 @@ def rehearse(
     only: tuple[str, ...],
     jobs: int,
     max_time: int | None,
-    webhook_url: str | None,
-    clock_file: str | None,
-    config: str | None,
-    **files: Path | None,
+    json: Path | None,
+    junit: Path | None,
+    **flags: str | None,
 ) -> int:
     """Run a merchant's test command with false answers and disturbances.
 
     COMMAND runs once without a variant, then once with each. Its tests should fail with a false
     answer, and pass with a disturbance.
     """
-    flags = {"config": config, "webhook-url": webhook_url, "clock-file": clock_file}
     settings = private_settings({**flags, "allow-http-localhost": True, **_PRIVATE})
     if settings.clock_file is not None and jobs > 1:
         cli_error("flag --jobs: found --clock-file, expected 1: each run has its own clock")
@@ -126,8 +123,8 @@ def rehearse(
         progress.show()
         if run.results:  # after an interruption too
             write_coloured(reports.table_lines(run, console_paint()))
-            write_json(files["json"], lambda: reports.results(run).encode())
-            write_file("--junit", files["junit"], lambda: reports.junit(run))
+            write_json(json, lambda: reports.results(run).encode())
+            write_file("--junit", junit, lambda: reports.junit(run))
     return int(any(result.is_finding for result in run.results))
 
 
