@@ -36,6 +36,7 @@ def report(results: Sequence[CaseResult], *, skipped: int) -> bytes:
         _FILTERS,
         most_shown=MAX_SHOWN,
         most_payments=MAX_PAYMENTS,
+        status_of_event=STATUS_OF_EVENT,
         detailed={result.case.name for result in in_order[:MAX_SHOWN]},
         failed=[result for result in in_order if not result.has_passed],
         passed=[result for result in in_order if result.has_passed],
@@ -61,11 +62,6 @@ def _fault_text(fault: Json) -> str:
     )
 
 
-def _event_kind(event_type: str) -> str:
-    """The CSS class of an event: the status of its payment."""
-    return f"status-{STATUS_OF_EVENT.get(event_type, '')}"
-
-
 _FILTERS: Mapping[str, Callable[..., object]] = {
     "diagram": case_diagram,
     "copies": copy_texts,
@@ -73,7 +69,6 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "fault_text": _fault_text,
     "moment": moment_text,
     "summary": summary_html,
-    "event_kind": _event_kind,
 }
 
 
