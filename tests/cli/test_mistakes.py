@@ -152,13 +152,6 @@ def database(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_database_of_another_schema_is_refused(database: Path) -> None:
-    changed(database, "PRAGMA user_version = 99")
-    line = database_mistake(database)
-    assert line.startswith(f"the database {database} has schema 99, and this version needs ")
-    assert line.endswith("; use the emulator that wrote it, or a new file")
-
-
 @pytest.mark.parametrize(
     ("statement", "found"),
     rows(__file__, "foreign objects"),

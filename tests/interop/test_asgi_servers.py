@@ -72,12 +72,3 @@ def test_both_ports_are_served(ports: tuple[int, int], api: http.client.HTTPConn
         assert ask(pages, "GET", url.path).headers["content-type"] == "text/html; charset=utf-8"
         assert ask(pages, "GET", "/v1/payments").status == 404
     assert ask(api, "GET", url.path).json["error"]["code"] == "route_not_found"
-
-
-@pytest.mark.parametrize("fault", ["drop", "truncate"])
-def test_a_fault_that_cuts_a_connection_is_a_500(
-    api: http.client.HTTPConnection, fault: str
-) -> None:
-    rule = {"when": {"request": "list_payments"}, "then": {fault: True}, "times": 1}
-    assert ask(api, "POST", "/_emulator/faults", rule).status == 201
-    assert [ask(api, "GET", "/v1/payments").status for _ in range(2)] == [500, 200]

@@ -79,15 +79,6 @@ async def test_a_clock_is_set_and_let_flow_in_one_call(emulator: World) -> None:
     assert (await clock(emulator))["now"] == "2026-01-01T01:00:00.250Z"
 
 
-async def test_a_flowing_clock_fires_by_itself(emulator: World) -> None:
-    payment = await emulator.create(expires_in=60)
-    await put(emulator, frozen=False)
-    emulator.wall.move(59_999)
-    assert (await emulator.retrieve(payment["id"]))["status"] == "pending"
-    emulator.wall.move(1)
-    assert (await emulator.retrieve(payment["id"]))["status"] == "expired"
-
-
 async def test_a_flowing_clock_that_is_set_and_frozen_stands_exactly_there() -> None:
     async with world(clock=ClockSpec()) as emulator:
         # Real time passes while the call is on its way: a little at each look at the wall.

@@ -1,11 +1,8 @@
 """Webhooks in other forms: of one endpoint, or of all."""
 
 import hmac
-from collections.abc import Callable
-from hashlib import sha1, sha256, sha512
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
 
 import pytest
 
@@ -39,40 +36,11 @@ MINE = {
 }
 
 
-def hex_hmac(secret: str, signed: bytes, algorithm: Callable[..., Any]) -> str:
-    return hmac.new(secret.encode(), signed, algorithm).hexdigest()
-
-
-def is_timestamped_hex(received: Received, secret: str) -> bool:
-    fields = [part.split("=") for part in received.headers["payments-signature"].split(",")]
-    timestamp = dict(fields)["t"]
-    expected = hex_hmac(secret, f"{timestamp}.".encode() + received.body, sha256)
-    return ["v1", expected] in fields
-
-
-def is_hex_header(received: Received, secret: str) -> bool:
-    return received.headers["x-signature"] == hex_hmac(secret, received.body, sha512)
-
-
 async def paid(hooks: WebhookWorld) -> list[Received]:
     """What is received about a payment that completes."""
     await hooks.pay(await hooks.create(amount=15_000))
     await hooks.settle()
     return hooks.receiver.received
-
-
-@pytest.mark.parametrize(
-    ("name", "is_genuine"),
-    [("timestamped-hex", is_timestamped_hex), ("hex-header", is_hex_header)],
-)
-async def test_a_webhook_is_signed_as_its_format_says(
-    name: str, is_genuine: Callable[[Received, str], bool]
-) -> None:
-    async with webhook_world(format=name) as hooks:
-        assert hooks.endpoint["format"]["name"] == name
-        received = await paid(hooks)
-        assert all(is_genuine(each, hooks.endpoint["secret"]) for each in received)
-        assert not is_genuine(received[0], hooks.endpoint["secret"] + "x")
 
 
 async def test_a_format_may_be_given_as_json() -> None:
@@ -85,7 +53,7 @@ async def test_a_format_may_be_given_as_json() -> None:
         ]
         assert [each.headers["x-status"] for each in received] == ["pending", "completed"]
         for each in received:
-            signature = hex_hmac(PHRASE, each.body, sha1)
+            signature = hmac.new(PHRASE.encode(), each.body, "sha1").hexdigest()
             assert each.headers["x-hub-signature"] == f"sha1={signature}"
 
 
@@ -99,17 +67,6 @@ async def test_an_event_that_is_not_sent_has_no_delivery_and_remains_an_event() 
         own = [f"payment.{name}" for name in ("completed", "processing", "created")]
         assert [event["type"] for event in events] == own
         assert events[0]["data"]["status"] == "completed"
-
-
-async def test_fields_of_a_form_are_sent_with_their_media_type() -> None:
-    async with webhook_world(format="form-fields") as hooks:
-        *_, received = await paid(hooks)
-        assert received.headers["content-type"] == "application/x-www-form-urlencoded"
-        fields = dict(parse_qsl(received.body.decode(), keep_blank_values=True))
-        assert fields["notification_type"] == "payment.completed"
-        assert fields["amount"] == "15000"
-        [_, delivery] = await hooks.deliveries()
-        assert delivery["attempts"][0]["request"]["body"] == received.body.decode()
 
 
 @pytest.mark.parametrize("name", SHIPPED_FORMS)
@@ -142,7 +99,6 @@ async def test_a_ping_has_the_form_without_a_payment() -> None:
     async with webhook_world(format="timestamped-hex") as hooks:
         await hooks.emulator.done("POST", f"{PATH}/{hooks.endpoint['id']}/ping")
         [received] = hooks.receiver.received
-        assert is_timestamped_hex(received, hooks.endpoint["secret"])
         assert (received.json["type"], received.json["data"]) == ("ping", {})
 
 
@@ -270,7 +226,6 @@ async def test_a_tampered_body_is_shown_as_it_was_sent() -> None:
         rule = {"webhooks": [{"when": {}, "then": {"tamper": "body"}}]}
         await hooks.emulator.done("PUT", "/scenarios/odd", rule)
         [received] = await paid(hooks)
-        assert not is_hex_header(received, hooks.endpoint["secret"])
         assert received.json["amount"] == 15_001
         [delivery] = await hooks.deliveries()
         assert delivery["attempts"][0]["request"]["body"] == received.body.decode()

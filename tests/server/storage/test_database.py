@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from emulator.domain.errors import NotReady
-from emulator.domain.user_error import UserError
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import Database
 
@@ -211,12 +210,6 @@ async def test_many_units_of_work_share_one_transaction(database: Database) -> N
     await asyncio.gather(*(database.write(partial(add, note=str(n))) for n in range(100)))
     assert statements.count("COMMIT") == 1
     assert len(await database.read(read_all)) == 100
-
-
-async def test_a_file_is_used_by_one_emulator_only(kept: Database, path: Path) -> None:  # noqa: ARG001
-    with pytest.raises(UserError, match="in use by another emulator"):
-        async with Database(str(path)):
-            pass
 
 
 async def test_a_closed_database_refuses_work(path: Path) -> None:

@@ -68,15 +68,6 @@ async def test_a_database_of_another_schema_is_refused_and_not_changed(
     assert path.read_bytes()[100:] == before[100:]
 
 
-async def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "theirs.sqlite3"
-    with closing(sqlite3.connect(path)) as theirs:
-        theirs.execute("CREATE TABLE theirs (x)")
-    with pytest.raises(UserError, match="belongs to another program"):
-        async with Database(str(path)):
-            pass
-
-
 def test_a_file_of_another_program_whose_header_is_in_its_log_is_refused() -> None:
     with closing(memory()) as theirs:
         theirs.execute("CREATE TABLE theirs (x)")
