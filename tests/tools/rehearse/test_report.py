@@ -50,49 +50,36 @@ def test_a_variant_that_no_message_had_is_not_applicable(vary: str, is_applicabl
     assert judged.is_applicable is is_applicable
 
 
-def test_the_last_lines_stand_for_tests_without_names() -> None:
-    assert [*details(result(1))] == [
-        "exit code 1; the last lines of the output:",
-        "  one",
-        "  two",
-        CHANGE,
-        "scenario: /variants/own.yaml",
-    ]
+DETAILS: dict[str, tuple[VariantResult, list[str]]] = {
+    "the last lines stand for tests without names": (
+        result(1),
+        ["exit code 1; the last lines of the output:", "  one", "  two", CHANGE],
+    ),
+    "a run without output has no last lines": (
+        result(1, last_lines=()),
+        ["exit code 1; no output", CHANGE],
+    ),
+    "a run that was ended has the tests that failed until then": (
+        result(None, failed_tests=["a"]),
+        [
+            *("failed: a", "it did not end within 2 s; the last lines of the output:"),
+            *("  one", "  two", CHANGE),
+        ],
+    ),
+    "the first five failed tests are named": (
+        result(1, failed_tests="abcdefg"),
+        [*(f"failed: {name}" for name in "abcde"), "and 2 more", CHANGE],
+    ),
+    "scenarios of tests are mentioned": (
+        result(0, kind=VariantKind.FALSE_ANSWER, own_scenarios=2),
+        ["the suite passed", "2 scenarios that the tests set had precedence", ADD],
+    ),
+}
 
 
-def test_a_run_without_output_has_no_last_lines() -> None:
-    first, *_ = details(result(1, last_lines=()))
-    assert first == "exit code 1; no output"
-
-
-def test_a_run_that_was_ended_has_the_tests_that_failed_until_then() -> None:
-    assert [*details(result(None, failed_tests=["a"]))] == [
-        "failed: a",
-        "it did not end within 2 s; the last lines of the output:",
-        "  one",
-        "  two",
-        CHANGE,
-        "scenario: /variants/own.yaml",
-    ]
-
-
-def test_the_first_five_failed_tests_are_named() -> None:
-    assert [*details(result(1, failed_tests="abcdefg"))] == [
-        *(f"failed: {name}" for name in "abcde"),
-        "and 2 more",
-        CHANGE,
-        "scenario: /variants/own.yaml",
-    ]
-
-
-def test_scenarios_of_tests_are_mentioned() -> None:
-    unnoticed = result(0, kind=VariantKind.FALSE_ANSWER, own_scenarios=2)
-    assert [*details(unnoticed)] == [
-        "the suite passed",
-        "2 scenarios that the tests set had precedence",
-        ADD,
-        "scenario: /variants/own.yaml",
-    ]
+@pytest.mark.parametrize(("finding", "lines"), DETAILS.values(), ids=DETAILS)
+def test_a_finding_has_its_details_and_its_file(finding: VariantResult, lines: list[str]) -> None:
+    assert [*details(finding)] == [*lines, "scenario: /variants/own.yaml"]
 
 
 def test_the_path_begins_at_the_working_directory(

@@ -74,32 +74,30 @@ def test_each_event_belongs_to_the_step_that_caused_it(played_case: CaseResult) 
     ]
 
 
-@pytest.mark.asyncio(loop_scope="session")
-async def test_a_lost_payment_belongs_to_the_create_without_a_response(player: Player) -> None:
-    result = await player.passes(
-        """
+# In each, the payment is of the fourth step.
+RETRIED = {
+    "a lost payment is that of the create without a response": """
         - create: {amount: 1}
         - expect: {http_status: 400}
         - fault: {then: {drop: true, point: after_commit}, times: 1}
         - create: {as: order, idempotency_key: k}
         - expect: {lost: true}
         - create: {as: order, idempotency_key: k}
-        """
-    )
-    assert [moment.step for moment, _ in moments_of(result)] == [4]
-
-
-@pytest.mark.asyncio(loop_scope="session")
-async def test_a_payment_belongs_to_the_create_that_succeeded(player: Player) -> None:
-    result = await player.passes(
-        """
+        """,
+    "a payment is that of the create that succeeded": """
         - fault: {then: {status: 500}, times: 1}
         - create: {as: order, idempotency_key: k}
         - expect: {http_status: 500}
         - create: {as: order, idempotency_key: k}
         - create: {as: order, idempotency_key: k}
-        """
-    )
+        """,
+}
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("script", RETRIED.values(), ids=RETRIED)
+async def test_a_payment_belongs_to_one_of_several_creates(script: str, player: Player) -> None:
+    result = await player.passes(script)
     assert [moment.step for moment, _ in moments_of(result)] == [4]
 
 
