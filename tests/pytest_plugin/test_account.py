@@ -279,6 +279,14 @@ def test_a_failed_payment_is_reported_with_its_reason(account: PaymentsAccount) 
     assert failure_report(account).splitlines()[-1].endswith(", insufficient_balance")
 
 
+def test_the_report_of_a_failed_test_names_the_variants(
+    payments_emulator: PaymentsEmulator,
+) -> None:
+    with payments_emulator.account(vary="charset,long-ids") as account:
+        create(account)
+        assert "POST /v1/payments  201  (variants: charset, long-ids)" in failure_report(account)
+
+
 def test_the_checklist_ignores_the_webhooks_of_the_test(account: PaymentsAccount) -> None:
     create(account)
     results = {item["id"]: item["result"] for item in account.checklist()}

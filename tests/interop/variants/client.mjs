@@ -1,4 +1,4 @@
-// A correct, tolerant client of the contract plays the history of tests/pytest_plugin/tolerant.py with each seed.
+// A correct, tolerant client of the contract plays a history with each value of `vary` in its arguments.
 import assert from "node:assert";
 import { startEmulator } from "./payments-emulator.mjs";
 
@@ -94,14 +94,13 @@ async function play(account) {
 
 const emulator = await startEmulator();
 let failures = 0;
-const [first, end] = process.argv.slice(2).map(Number);
-for (let seed = first; seed < end; seed++) {
-  const account = await emulator.createAccount({ vary: seed, seed, clock: "frozen@2026-01-01T00:00:00.123Z" });
+for (const vary of process.argv.slice(2)) {
+  const account = await emulator.createAccount({ vary, seed: 1, clock: "frozen@2026-01-01T00:00:00.123Z" });
   try {
     await play(account);
   } catch (error) {
     failures++;
-    console.log(`seed ${seed}: ${error.stack}`);
+    console.log(`${vary}: ${error.stack}`);
   }
   await account.delete();
 }
