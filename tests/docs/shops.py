@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.document import Kind, sections_of
-from tests.server.webhooks.libraries import npm
+from tests.interop import node
 
 HANDLERS = [
     block.text
@@ -38,7 +38,7 @@ def variables(handler: str) -> dict[str, str]:
 @cache
 def missing_for(program: str) -> list[str]:
     if program == "node":
-        return npm.missing()
+        return node.missing()
     if program == "php":
         if shutil.which("php") is None:
             return ["php"]
@@ -53,4 +53,4 @@ def prepare(handler: str, directory: Path, factory: pytest.TempPathFactory) -> N
     if missing_for(program):
         pytest.skip(f"not on this machine: {', '.join(missing_for(program))}")
     if program == "node":
-        (directory / "node_modules").symlink_to(npm.node_modules(factory))
+        (directory / "node_modules").symlink_to(node.node_modules(factory, node.STANDARD_WEBHOOKS))

@@ -8,8 +8,13 @@ import pytest
 from tests.cli.processes import run_program
 from tests.interop.built_once import built_once
 
+STANDARD_WEBHOOKS = "standardwebhooks"
 QUIETLY = ("--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund")
 MAX_INSTALL_S = 240
+
+
+def missing() -> list[str]:
+    return [program for program in ("node", "npm") if shutil.which(program) is None]
 
 
 def node_modules(factory: pytest.TempPathFactory, *packages: str) -> Path:
@@ -17,8 +22,7 @@ def node_modules(factory: pytest.TempPathFactory, *packages: str) -> Path:
 
     Raises AssertionError where they cannot be installed.
     """
-    missing = [program for program in ("node", "npm") if shutil.which(program) is None]
-    assert not missing, f"not on this machine: {missing} (Debian's packages nodejs and npm)"
+    assert not missing(), f"not on this machine: {missing()} (Debian's packages nodejs and npm)"
 
     def install(target: Path) -> None:
         command = ("npm", "install", *QUIETLY, *packages)

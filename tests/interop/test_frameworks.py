@@ -22,8 +22,7 @@ from tests.docs.document import Block, Kind, sections_of, shown_file, text_of
 from tests.docs.live import handling
 from tests.docs.test_handlers import NEW_SECRET, call, deliveries, send_signed, settle, statuses
 from tests.interop.frameworks.gate import gate_before
-from tests.interop.node import node_modules
-from tests.server.webhooks.libraries import npm
+from tests.interop.node import STANDARD_WEBHOOKS, node_modules
 from tests.world import TEST_KEY
 
 PAGE = "docs/guides/frameworks.md"
@@ -32,11 +31,11 @@ APPLICATIONS = Path(__file__).parent / "frameworks"
 SECRET = f"whsec_{'B' * 32}"
 APPROVES = "0900000001"
 URL = "http://127.0.0.1:4000/webhooks"
-NODE_PACKAGES = ("express@5", "fastify@5", npm.PACKAGE)
-NEXT_PACKAGES = ("next@16", "react@19", "react-dom@19", npm.PACKAGE)
+NODE_PACKAGES = ("express@5", "fastify@5", STANDARD_WEBHOOKS)
+NEXT_PACKAGES = ("next@16", "react@19", "react-dom@19", STANDARD_WEBHOOKS)
 NEST_PACKAGES = (
     *("@nestjs/common@11", "@nestjs/core@11", "@nestjs/platform-express@11", "@types/node@20"),
-    *("reflect-metadata@0.2", "rxjs@7", "typescript@5", npm.PACKAGE),
+    *("reflect-metadata@0.2", "rxjs@7", "typescript@5", STANDARD_WEBHOOKS),
 )
 NO_TOKEN = {400, 403, 419, 422}
 AS_JSON = {"Accept": "application/json"}

@@ -14,7 +14,6 @@ from tests.cli.processes import REPOSITORY, free_port
 from tests.docs.document import sections_of
 from tests.docs.live import HANDLER_PORT
 from tests.interop import node
-from tests.server.webhooks.libraries import npm
 from tests.tools.explore.zoo.exploration import Finding, run_explore
 from tests.tools.explore.zoo.integration import PAGE
 
@@ -43,7 +42,7 @@ def explored(name: str, directory: Path, factory: pytest.TempPathFactory, bug: s
         if library.name != program:
             shutil.copy(library, directory)
     if program.endswith(".mjs"):
-        packages = node.node_modules(factory, "express@5", npm.PACKAGE)
+        packages = node.node_modules(factory, "express@5", node.STANDARD_WEBHOOKS)
         (directory / "node_modules").symlink_to(packages)
     port = free_port()
     text = sections_of(PAGE)[0].files[f"{name}.yaml"].text.replace(str(HANDLER_PORT), str(port))

@@ -1,13 +1,12 @@
 """Webhooks of a running emulator in each signed form, verified by code that is not its own.
 
-These are the libraries of Standard Webhooks, Svix and Stripe, and an HMAC by hand in Node.js and
-PHP, which have one for every form.
+These are the libraries of Standard Webhooks, in Python and Node.js, of Svix and Stripe, and an HMAC
+by hand in Node.js and PHP, which have one for every form.
 """
 
 import asyncio
 import json
 import shutil
-import subprocess
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +20,8 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from emulator.domain.webhooks import Tamper, tamper_problem
 from emulator.scenarios.webhook_form_file import SHIPPED_FORMS, shipped_form
-from tests.cli.processes import HANGS_AFTER_S, Server, serving
+from tests.cli.processes import Server, run_program, serving
+from tests.interop.node import STANDARD_WEBHOOKS, node_modules
 from tests.server.webhooks.receiver import Received, Receiver, receiving
 
 FORMS = tuple(name for name in SHIPPED_FORMS if shipped_form(name).is_signed)
@@ -62,13 +62,16 @@ def _cause_all(server: Server, receiver: Receiver, form: str) -> Sent:
     key = account["test_key"]
 
     def caused() -> list[Received]:
-        """The webhooks of a payment that is completed and refunded, and of one that fails."""
+        """The webhooks of payments that are refunded, fail and expire."""
         before = len(receiver.received)
-        for phone in ("0900000001", "0900000002"):
+        for phone in ("0900000001", "0900000002", ""):
             payment = server.request("POST", "/v1/payments", _order(), key).json
-            body = {"method": "telebirr", "phone": phone}
-            _call(server, "POST", f"/payments/{payment['id']}/pay", body, key)
-        _call(server, "POST", "/clock/advance", {"seconds": 0}, key)
+            path = f"/payments/{payment['id']}"
+            if phone:
+                _call(server, "POST", f"{path}/pay", {"method": "telebirr", "phone": phone}, key)
+            if phone.endswith("1"):
+                _call(server, "POST", f"{path}/transition", {"status": "refunded"}, key)
+        _call(server, "POST", "/clock/advance", {"seconds": 1_800}, key)
         return receiver.received[before:]
 
     endpoint = {"url": receiver.url, "format": form}
@@ -144,7 +147,7 @@ def _by_stripe(secret: str, webhooks: Sequence[Received]) -> list[bool]:
     ]
 
 
-def _by_hand(program: str, form: str) -> Verify:
+def _by_program(form: str, program: str, script: str, **variables: str) -> Verify:
     """The same by one process of Node.js or PHP."""
 
     def verify(secret: str, webhooks: Sequence[Received]) -> list[bool]:
@@ -153,13 +156,8 @@ def _by_hand(program: str, form: str) -> Verify:
             json.dumps({**common, "headers": each.headers, "body": b64encode(each.body).decode()})
             for each in webhooks
         ]
-        ended = subprocess.run(
-            [program, str(Path(__file__).with_name(PROGRAMS[program]))],
-            input="".join(f"{line}\n" for line in lines),
-            capture_output=True,
-            encoding="utf-8",
-            timeout=HANGS_AFTER_S,
-        )
+        path, sent = str(Path(__file__).with_name(script)), "".join(f"{line}\n" for line in lines)
+        ended = run_program(program, path, sent=sent, variables=variables)
         assert ended.returncode == 0, ended.stderr
         return [json.loads(line) for line in ended.stdout.splitlines()]
 
@@ -171,12 +169,22 @@ LIBRARIES: dict[tuple[str, str], Verify] = {
     ("standard", "svix"): _by_svix,
     ("timestamped-hex", "stripe"): _by_stripe,
 }
-BY_HAND = {(form, program): _by_hand(program, form) for form in FORMS for program in PROGRAMS}
+BY_HAND = {
+    (form, program): _by_program(form, program, script)
+    for form in FORMS
+    for program, script in PROGRAMS.items()
+}
+NPM = ("standard", "npm")
 
 
-@pytest.fixture(params=LIBRARIES | BY_HAND, ids="-".join)
-def case(request: pytest.FixtureRequest, sent: dict[str, Sent]) -> tuple[str, Verify, Sent]:
+@pytest.fixture(params=[*LIBRARIES, NPM, *BY_HAND], ids="-".join)
+def case(
+    request: pytest.FixtureRequest, sent: dict[str, Sent], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Verify, Sent]:
     form, verifier = request.param
+    if request.param == NPM:
+        modules = str(node_modules(tmp_path_factory, STANDARD_WEBHOOKS))
+        return form, _by_program(form, "node", "verify.cjs", NODE_PATH=modules), sent[form]
     if verifier in PROGRAMS and shutil.which(verifier) is None:
         pytest.skip(f"not on this machine: {verifier}")
     return form, (LIBRARIES | BY_HAND)[form, verifier], sent[form]
@@ -184,7 +192,8 @@ def case(request: pytest.FixtureRequest, sent: dict[str, Sent]) -> tuple[str, Ve
 
 def test_every_webhook_verifies_with_its_secret_alone(case: tuple[str, Verify, Sent]) -> None:
     form, verify, sent = case
-    events = ("created", "processing", "completed", "created", "processing", "failed")
+    paid = ("created", "processing")
+    events = (*paid, "completed", "refunded", *paid, "failed", "created", "expired")
     expected = [name for name in events if shipped_form(form).sends(f"payment.{name}")]
     assert verify(sent.secret, sent.genuine) == [True] * len(expected)
     assert verify(sent.new_secret, sent.genuine) == [False] * len(expected)
