@@ -18,18 +18,18 @@ from emulator.domain.transitions import ATTEMPT, ComingAttempt, Timer, TimerKind
 from emulator.server.control import types
 from emulator.server.control.calls import Call
 from emulator.server.control.resources import Kind, shown
-from emulator.server.engine.payments.customer import (
-    Answered,
-    Cancelled,
-    Paid,
-    PaymentAction,
-    PerformedAction,
-    Transitioned,
-)
 from emulator.server.engine.payments.payment_history import PaymentDetail
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.wire import payment_json
 from emulator.server.openapi.declarations import const, doc, ref, refers_to
+from emulator.server.storage.events import (
+    Action,
+    Answered,
+    Cancelled,
+    Paid,
+    PaymentAction,
+    Transitioned,
+)
 
 
 class CauseKind(StrEnum):
@@ -143,7 +143,7 @@ def customer_actions(owner: Owner, detail: PaymentDetail) -> Iterator[CustomerAc
         yield shown(CustomerAction, each, text=text, event=event and owner.event_id(event))
 
 
-def _first_event(detail: PaymentDetail, action: PerformedAction) -> Event | None:
+def _first_event(detail: PaymentDetail, action: Action) -> Event | None:
     """The first event of the payment that the action caused, or the next one."""
     return next((event for event in detail.timeline if event.position >= action.event), None)
 

@@ -8,8 +8,11 @@ the control API did to payments, in order.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
+from emulator.domain.effects import Handset, Outcome, Scripted, Step
 from emulator.domain.instants import Instant
-from emulator.domain.payment import CREATION, RETURN, Event, NewEvent, Reason
+from emulator.domain.payment import CREATION, RETURN, Event, NewEvent, Reason, Status
 from emulator.server.storage.batch import Transaction, positions_of
 from emulator.server.storage.payments import STATUS_WORDS, first_after
 from emulator.server.storage.rows import RowMapper
@@ -56,6 +59,59 @@ _GET_ATTEMPT_LIMIT = "SELECT attempts FROM attempt_limits WHERE payment = ?"
 _ATTEMPT_LIMITS = "SELECT payment, attempts FROM attempt_limits WHERE payment BETWEEN ? AND ?"
 
 
+class _StoredAction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag=True):
+    """What is stored of an action, as JSON; `by_control` where a call of the control API acted."""
+
+    by_control: bool = False
+
+
+class Paid(_StoredAction, frozen=True):
+    """A method was submitted; `phone` is normalised.
+
+    `steps` lead to the outcome that follows; None where the customer answers. `scenario` and
+    `number` are of the rule that determined it; the first rule has the number 1.
+    """
+
+    method: str
+    phone: str | None = None
+    bank: str | None = None
+    steps: tuple[Step, ...] | None = None
+    scenario: str | None = None
+    number: int | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        return Handset() if self.steps is None else Scripted(steps=self.steps)
+
+
+class Answered(_StoredAction, frozen=True):
+    """A person answered on the phone or at the bank.
+
+    `is_postponed` is whether the payment completes later, after the redirect of its page.
+    """
+
+    answer: str
+    is_postponed: bool = False
+
+
+class Cancelled(_StoredAction, frozen=True):
+    """The page's cancel button was pressed; `fails` where the payment failed by it."""
+
+    fails: bool = False
+
+
+class Transitioned(_StoredAction, frozen=True):
+    """A status was changed through the control API; what is None was not in the request."""
+
+    status: Status
+    method: str | None = None
+    reason: Reason | None = None
+    unusual: bool = False
+
+
+PaymentAction = Paid | Answered | Cancelled | Transitioned
+
+
 class Action(NamedTuple):
     """An action on a payment, such as the submit of a method.
 
@@ -65,10 +121,15 @@ class Action(NamedTuple):
     at: Instant
     payment: int
     event: int
-    detail_json: str
+    detail: PaymentAction
 
 
-_ACTION_ROWS = RowMapper(Action, expressions={"detail_json": "detail"})
+_ACTION_ROWS = RowMapper(
+    Action,
+    decode={"detail": msgspec.json.Decoder(PaymentAction).decode},
+    encode={"detail": lambda detail: msgspec.json.encode(detail).decode()},
+    is_decoded=True,
+)
 _ACTION_COLUMNS = _ACTION_ROWS.columns
 _INSERT_ACTION = f"INSERT INTO actions ({_ACTION_COLUMNS}, position)"
 _ACTIONS_OF_PAYMENT = (
@@ -154,7 +215,7 @@ def of_owner(tx: Transaction, owner: int) -> list[Event]:
 
 
 def insert_action(tx: Transaction, owner: int, action: Action) -> None:
-    tx.insert(_INSERT_ACTION, [(*action, tx.next_position("actions", owner))])
+    tx.insert(_INSERT_ACTION, [(*_ACTION_ROWS.row(action), tx.next_position("actions", owner))])
 
 
 def actions_of_payment(tx: Transaction, payment: int) -> list[Action]:

@@ -52,21 +52,20 @@ from emulator.scenarios.values import (
     Scenario,
     When,
 )
-from emulator.server.engine.payments.customer import (
-    Answered,
-    Cancelled,
-    Paid,
-    PaymentAction,
-    PerformedAction,
-    Transitioned,
-    performed_actions,
-)
 from emulator.server.engine.payments.scheduler import EngineService
 from emulator.server.engine.state.account import Owner
 from emulator.server.engine.state.rule_choice import payment_facts
 from emulator.server.storage import deliveries, events, payments
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import reads
+from emulator.server.storage.events import (
+    Action,
+    Answered,
+    Cancelled,
+    Paid,
+    PaymentAction,
+    Transitioned,
+)
 from emulator.settings import data_directory
 
 NAME = "recording"
@@ -85,7 +84,7 @@ class AccountHistory(NamedTuple):
 
     payments: list[tuple[Payment, str | None]]
     events: list[Event]
-    actions: list[PerformedAction]
+    actions: list[Action]
     now: Instant
     attempt_limits: Mapping[int, int]
     left_early: Collection[int]
@@ -111,13 +110,17 @@ class Recorder(EngineService):
         only = None if payment_id is None else payments.find(tx, number, payment_id).position
         if only is None:
             _check_extent(tx, number)
-        of_payments = events.actions_of_owner(tx, number)
         happened = events.of_owner(tx, number) if only is None else events.of_payment(tx, only)
+        done = (
+            events.actions_of_owner(tx, number)
+            if only is None
+            else events.actions_of_payment(tx, only)
+        )
         return AccountHistory(
             payments=payments.of_owner(tx, number, only=only),
             # No step causes another event.
             events=[event for event in happened if event.is_change],
-            actions=performed_actions(a for a in of_payments if only in (None, a.payment)),
+            actions=done,
             # A flowing clock may have passed a timer that `fire_due` did not fire.
             now=min(account.clock.now(), account.due_at - 1),
             attempt_limits=events.attempt_limits(tx, number),
@@ -321,7 +324,7 @@ def script_of(history: AccountHistory, *, sets_expiry: bool) -> tuple[values.Ste
         return (expect(None, {"events": []}),)
     script = HistoryScript(len(history.payments))
     stored = {payment.position: (payment, key) for payment, key in history.payments}
-    cancels: deque[PerformedAction] = deque()
+    cancels: deque[Action] = deque()
     performed: dict[int, PaymentAction] = {}
     for taken in history.actions:
         action = taken.detail
@@ -331,7 +334,7 @@ def script_of(history: AccountHistory, *, sets_expiry: bool) -> tuple[values.Ste
         elif not (isinstance(action, Answered) and action.is_postponed):
             performed[taken.event] = action
 
-    def add_cancel(action: PerformedAction) -> None:
+    def add_cancel(action: Action) -> None:
         name = script.names[action.payment]
         script.add_step(action.at, values.Cancel(place=NOWHERE, payment=name))
 

@@ -3,7 +3,7 @@
 Each action is stored with what a recording needs to reproduce it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
@@ -12,10 +12,8 @@ import msgspec
 
 from emulator.domain.effects import (
     CancelEffect,
-    Handset,
     Outcome,
     Scripted,
-    Step,
     answer_due_at,
 )
 from emulator.domain.errors import (
@@ -42,75 +40,14 @@ from emulator.server.engine.state.rule_choice import checkout_effect, outcome_of
 from emulator.server.storage import events, payments, timers
 from emulator.server.storage.batch import Transaction
 from emulator.server.storage.database import writes
-from emulator.server.storage.events import Action
-
-
-class _StoredAction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag=True):
-    """What is stored of an action, as JSON; `by_control` where a call of the control API acted."""
-
-    by_control: bool = False
-
-
-class Paid(_StoredAction, frozen=True):
-    """A method was submitted; `phone` is normalised.
-
-    `steps` lead to the outcome that follows; None where the customer answers. `scenario` and
-    `number` are of the rule that determined it; the first rule has the number 1.
-    """
-
-    method: str
-    phone: str | None = None
-    bank: str | None = None
-    steps: tuple[Step, ...] | None = None
-    scenario: str | None = None
-    number: int | None = None
-
-    @property
-    def outcome(self) -> Outcome:
-        return Handset() if self.steps is None else Scripted(steps=self.steps)
-
-
-class Answered(_StoredAction, frozen=True):
-    """A person answered on the phone or at the bank.
-
-    `is_postponed` is whether the payment completes later, after the redirect of its page.
-    """
-
-    answer: str
-    is_postponed: bool = False
-
-
-class Cancelled(_StoredAction, frozen=True):
-    """The page's cancel button was pressed; `fails` where the payment failed by it."""
-
-    fails: bool = False
-
-
-class Transitioned(_StoredAction, frozen=True):
-    """A status was changed through the control API; what is None was not in the request."""
-
-    status: Status
-    method: str | None = None
-    reason: Reason | None = None
-    unusual: bool = False
-
-
-PaymentAction = Paid | Answered | Cancelled | Transitioned
-
-
-class PerformedAction(msgspec.Struct, frozen=True):
-    """An action as it is stored, with its detail decoded."""
-
-    at: Instant
-    payment: int
-    event: int
-    detail: PaymentAction
-
-
-def performed_actions(stored: Iterable[Action]) -> list[PerformedAction]:
-    """Call it in the unit of work that reads the actions: there, an error shows damage."""
-    decode: Callable[[str], PaymentAction] = msgspec.json.Decoder(PaymentAction).decode
-    return [PerformedAction(a.at, a.payment, a.event, decode(a.detail_json)) for a in stored]
+from emulator.server.storage.events import (
+    Action,
+    Answered,
+    Cancelled,
+    Paid,
+    PaymentAction,
+    Transitioned,
+)
 
 
 class _ActionContext(NamedTuple):
@@ -231,9 +168,8 @@ class Customer(EngineService):
         payment = payments.find(tx, owner.number, payment_id)
         event = events.next_position(tx, owner.number)
         after, action = perform(_ActionContext(tx, owner, payment, now))
-        stored = msgspec.structs.replace(action, by_control=by_control)
-        detail_json = msgspec.json.encode(stored).decode()
-        events.insert_action(tx, owner.number, Action(now, payment.position, event, detail_json))
+        detail = msgspec.structs.replace(action, by_control=by_control)
+        events.insert_action(tx, owner.number, Action(now, payment.position, event, detail))
         return after
 
     def _pay(self, context: _ActionContext, *, submission: Submission) -> _Done:

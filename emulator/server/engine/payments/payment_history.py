@@ -11,12 +11,12 @@ from emulator.domain.message_text import not_accepted
 from emulator.domain.payment import Event, Payment, Status
 from emulator.domain.transitions import ComingAttempt, Timer
 from emulator.server.engine.delivery.attempts import coming_attempts
-from emulator.server.engine.payments.customer import PerformedAction, performed_actions
 from emulator.server.engine.payments.scheduler import EngineService
 from emulator.server.engine.state.account import Owner
 from emulator.server.storage import deliveries, events, payments, timers
 from emulator.server.storage.batch import Transaction, positions_of
 from emulator.server.storage.database import reads
+from emulator.server.storage.events import Action
 from emulator.server.storage.payments import PageQuery
 from emulator.summaries import PaymentSummary
 
@@ -30,7 +30,7 @@ class PaymentDetail(Struct, frozen=True, kw_only=True):
     payment: Payment
     redirect: RedirectMoment | None
     timeline: list[Event]
-    actions: list[PerformedAction]
+    actions: list[Action]
     scheduled: list[Timer | ComingAttempt]
 
 
@@ -74,7 +74,7 @@ class PaymentHistory(EngineService):
             payment=payment,
             redirect=None if redirect is None else redirect[0],
             timeline=events.of_payment(tx, payment.position),
-            actions=performed_actions(events.actions_of_payment(tx, payment.position)),
+            actions=events.actions_of_payment(tx, payment.position),
             scheduled=sorted(scheduled, key=lambda item: (item.due_at, item.sequence)),
         )
 
