@@ -8,10 +8,8 @@ import msgspec
 
 from emulator.domain.payment import REPLAYED_FINAL, Event, Payment, Status
 from emulator.domain.webhooks import Attempt, DeliveryState
-from emulator.http.received_webhooks import ReceivedRequest
-from emulator.scenarios.webhook_form_file import webhook_form_json
 from emulator.server.engine.delivery.deliveries import DeliveryDetail
-from emulator.server.engine.state.journal import AttemptSpan, Departure, JournalEntry
+from emulator.server.engine.state.journal import AttemptSpan, JournalEntry
 
 COLLECTION = "/v1/payments"
 MAX_OPEN_PAYMENTS = 100
@@ -67,7 +65,8 @@ class Observations(NamedTuple):
     requests: Sequence[JournalledRequest]
     deliveries: Sequence[DeliveryDetail]
     changes: Sequence[tuple[Event, Payment]]
-    departures: Sequence[Departure]
+    departures: Mapping[str, float]
+    """When the customers left for `success_url`, by payment."""
     attempts: Mapping[str | None, Sequence[AttemptSpan]]
     """By payment."""
     attempts_since_ms: float
@@ -253,7 +252,7 @@ def _one_payment(observed: Observations) -> Iterator[Finding]:
 
 def _verified(observed: Observations) -> Iterator[Finding]:
     reads = [request for request in observed.requests if request.read_status in _PAID]
-    for payment_id, left_ms, system_ms in observed.departures:
+    for payment_id, left_ms in observed.departures.items():
         if observed.now_ms - left_ms < MAX_VERIFICATION_DELAY_MS:
             continue
         path = f"{COLLECTION}/{payment_id}"
@@ -263,25 +262,14 @@ def _verified(observed: Observations) -> Iterator[Finding]:
             if request.path == path
             and request.entry.ended_ms - left_ms <= MAX_VERIFICATION_DELAY_MS
         ]
-        last_s = (system_ms + MAX_VERIFICATION_DELAY_MS) // 1000
         proofs += [
-            delivery.id
-            for delivery in observed.deliveries
-            if delivery.job.payment_id == payment_id
-            if delivery.job.event_type == "payment.completed"
-            for attempt in _genuine(delivery)
-            if attempt.has_succeeded
-            if _sent_s(delivery, attempt) <= last_s
+            attempt.proof
+            for attempt in observed.attempts.get(payment_id, ())
+            if attempt.proof and attempt.began_ms - left_ms <= MAX_VERIFICATION_DELAY_MS
         ]
         verified = f"verified {len(proofs)} times in time"
         seen = verified if proofs else "no retrieve and no acknowledged payment.completed"
         yield Finding(bool(proofs), tuple(proofs[:MAX_EVIDENCE]) or (payment_id,), seen)
-
-
-def _sent_s(delivery: DeliveryDetail, attempt: Attempt) -> int:
-    """When an attempt was made, if the form of the webhook has the time, or 0."""
-    sent = ReceivedRequest(headers=dict(attempt.headers), body=b"")
-    return sent.read(webhook_form_json(delivery.form)).timestamp_s or 0
 
 
 def _genuine(delivery: DeliveryDetail) -> list[Attempt]:

@@ -13,7 +13,7 @@ from emulator.clock import PAUSE_AFTER_FAILURE_MS, pause
 from emulator.domain.hosts import hide_url_secrets
 from emulator.domain.instants import Instant, format_instant
 from emulator.domain.message_text import JSON_MEMBERS
-from emulator.domain.payment import PING, UNKNOWN_EVENT_TYPE, Event, Payment
+from emulator.domain.payment import EVENT_TYPES, PING, UNKNOWN_EVENT_TYPE, Event, Payment, Status
 from emulator.domain.transitions import ATTEMPT, ComingAttempt, Due, DueKey
 from emulator.domain.variants import EventVariants
 from emulator.domain.webhooks import (
@@ -217,6 +217,9 @@ class Attempts(StateService):
             cause=result.cause,
             duration_ms=result.duration_ms,
         )
+        is_completion = job.event_type == EVENT_TYPES[Status.COMPLETED]
+        if is_completion and tamper is None and attempt.has_succeeded:
+            span.proof = delivery_id(job.owner, job.delivery)
         await self._record(job, endpoint, attempt)
         if attempt.status is not None and job.payment_id is not None:
             self._holds.release(job.owner, job.payment_id)

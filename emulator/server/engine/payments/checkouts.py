@@ -15,7 +15,6 @@ from emulator.domain.transitions import Timer
 from emulator.scenarios.rules import NamedNumber
 from emulator.server.engine.payments.scheduler import EngineContext, EngineService
 from emulator.server.engine.state.account import Account, Owner
-from emulator.server.engine.state.journal import Departure
 from emulator.server.engine.state.rule_choice import may_have_checkout_rules, numbers
 from emulator.server.storage import deliveries, events, payments, timers
 from emulator.server.storage.batch import ORDINAL_BITS, Transaction
@@ -163,6 +162,4 @@ class Checkouts(EngineService):
 
     def note_departure(self, checkout: Checkout) -> None:
         """Store that the customer of a completed payment leaves for `success_url`."""
-        payment = checkout.payment
-        departure = Departure(payment.id, self._wall.monotonic_ms(), self._wall.system_ms())
-        checkout.owner.journal.add_departure(departure)
+        checkout.owner.journal.add_departure(checkout.payment.id, self._wall.monotonic_ms())

@@ -3,7 +3,7 @@
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import msgspec
@@ -70,36 +70,30 @@ Conditions = Mapping[str, Callable[[Any], bool]]
 _ALL: Conditions = {}
 
 
-class Departure(NamedTuple):
-    """A page of a completed payment that redirects to `success_url`, when it was first served.
-
-    Both instants are real time: monotonic, and by the system clock.
-    """
-
-    payment_id: str
-    monotonic_ms: float
-    system_ms: Instant
-
-
 class AttemptSpan(Struct):
-    """When an attempt to deliver an event began and was answered, in monotonic real time."""
+    """When an attempt to deliver an event began and was answered, in monotonic real time.
+
+    `proof` is the id of the delivery where a genuine `payment.completed` was acknowledged.
+    """
 
     payment_id: str | None
     endpoint_id: str
     began_ms: float
     ended_ms: float = inf
+    proof: str | None = None
 
 
 class Journal:
     """Entries in the order of their responses, limited in number and in bytes.
 
-    It also stores the first departure of each payment's customer, and when webhooks were sent.
+    It also stores when webhooks were sent, and `departures`: when the page of a completed payment
+    first redirected to `success_url`, in monotonic real time, by the ids of the payments.
     """
 
     def __init__(self, max_bytes: int = MAX_JOURNAL_BYTES) -> None:
         self._max_bytes = max_bytes
         self._entries: deque[JournalEntry] = deque()
-        self._departures: dict[str, Departure] = {}
+        self.departures: dict[str, float] = {}
         self.attempts: deque[AttemptSpan] = deque(maxlen=MAX_ATTEMPTS)
         self._total_bytes = 0
         self.has_overflowed = False
@@ -121,17 +115,11 @@ class Journal:
     def newest(self) -> JournalEntry | None:
         return self._entries[-1] if self._entries else None
 
-    def add_departure(self, departure: Departure) -> None:
+    def add_departure(self, payment_id: str, monotonic_ms: float) -> None:
         """Add a departure; the oldest is removed where there are too many."""
-        departures = self._departures
-        departures.setdefault(departure.payment_id, departure)
-        if len(departures) > MAX_DEPARTURES:
-            del departures[next(iter(departures))]
-
-    @property
-    def departures(self) -> list[Departure]:
-        """Oldest first."""
-        return list(self._departures.values())
+        self.departures.setdefault(payment_id, monotonic_ms)
+        if len(self.departures) > MAX_DEPARTURES:
+            del self.departures[next(iter(self.departures))]
 
     def kinds(self) -> list[tuple[int, str, int]]:
         """The status, the error code and the number of equal entries, most frequent first."""
@@ -189,7 +177,7 @@ class Journal:
         """The journal with its present entries."""
         copy = Journal(self._max_bytes)
         copy._entries = self._entries.copy()
-        copy._departures = self._departures.copy()
+        copy.departures = self.departures.copy()
         copy.attempts = self.attempts.copy()
         copy._total_bytes = self._total_bytes
         copy.has_overflowed = self.has_overflowed
