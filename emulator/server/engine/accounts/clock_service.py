@@ -10,7 +10,7 @@ from emulator.domain.errors import InvalidField
 from emulator.domain.instants import LAST_INSTANT, Instant, format_instant
 from emulator.domain.transitions import LAST_SEQUENCE, Due
 from emulator.server.engine.delivery.attempts import next_attempt
-from emulator.server.engine.payments.scheduler import EngineContext, EngineService
+from emulator.server.engine.payments.scheduler import EngineService
 from emulator.server.engine.state.account import Account, Advance
 from emulator.server.storage import accounts, timers
 from emulator.server.storage.batch import Transaction
@@ -59,9 +59,8 @@ class Advanced(Struct, kw_only=True):
 class ClockService(EngineService):
     """Moves clocks forward, and fires each timer on the way at its own instant."""
 
-    def __init__(self, context: EngineContext, *, max_effects: int = MAX_EFFECTS) -> None:
-        super().__init__(context)
-        self._max_effects = max_effects
+    # Tests set a lower limit.
+    _max_effects = MAX_EFFECTS
 
     async def read(self, account: Account) -> ClockState:
         await self._scheduler.fire_due(account)

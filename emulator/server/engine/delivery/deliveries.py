@@ -90,12 +90,9 @@ class Deliveries(StateService):
         They are read in parts, because writes wait while a part is read. Raises UnknownPayment,
         UnknownEndpoint, and InvalidField for `before`.
         """
-        before = None
-        if selection.before is not None:
-            before = await self._database.read(lambda tx: _position_before(tx, owner, selection))
         details: list[DeliveryDetail] = []
         while len(details) < limit:
-            before = details[-1].job.delivery.position if details else before
+            before = details[-1].job.delivery.position if details else None
             rows = min(MAX_ROWS_PER_READ, limit - len(details))
             part = await self._newest(owner, selection, before=before, limit=rows)
             details += part
@@ -127,8 +124,9 @@ class Deliveries(StateService):
         is_over: bool = False,
     ) -> list[DeliveryDetail]:
         def read(tx: Transaction) -> list[DeliveryDetail]:
+            older = _position_before(tx, owner, selection) if before is None else before
             found = deliveries.newest(
-                tx, owner.number, selection, limit=limit, before=before, is_over=is_over
+                tx, owner.number, selection, limit=limit, before=older, is_over=is_over
             )
             return _details(tx, owner, found)
 

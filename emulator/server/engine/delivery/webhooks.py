@@ -67,14 +67,17 @@ class Endpoints(StateService):
         """Newest first."""
         return list(owner.endpoints.values())[::-1]
 
-    async def create(self, owner: Owner, url: str, terms: EndpointTerms) -> RegisteredEndpoint:
+    @writes()
+    def create(
+        self, tx: Transaction, owner: Owner, url: str, terms: EndpointTerms
+    ) -> RegisteredEndpoint:
         """A new endpoint, which receives later events.
 
         Raises TooManyEndpoints, and InvalidField for a secret that does not fit the form, or a form
         that does not fit a scenario.
         """
         _check_tampers(owner.account, terms.form or self._form)
-        return await self._database.write(partial(self._create, owner=owner, url=url, terms=terms))
+        return self._create(tx, owner, url, terms)
 
     @writes()
     def change(
@@ -122,8 +125,9 @@ class Endpoints(StateService):
         tx.after_commit.append(partial(self._dispatcher.forget, endpoint.position))
         tx.after_commit.append(partial(self._change_notifier.changed, (owner,)))
 
-    async def ensure(
-        self, account: Account, url: str, configured: str | None
+    @writes()
+    def ensure(
+        self, tx: Transaction, account: Account, url: str, configured: str | None
     ) -> dict[int, RegisteredEndpoint]:
         """Create the endpoint of the settings in both modes of an account, unless it exists.
 
@@ -131,13 +135,17 @@ class Endpoints(StateService):
         """
         is_hex = _needs_hex(self._form)
         secret = configured or ids.webhook_secret(account.test.stream, 0, is_hex=is_hex)
-        present = await self._ensure(account, url, EndpointTerms(secret=secret))
-        form = self._form if configured else None
-        terms = EndpointTerms(secret=configured, form=form)
-        return {number: terms.of(endpoint.as_new()) for number, endpoint in present.items()}
+        terms = EndpointTerms(secret=configured, form=self._form if configured else None)
+        initial: dict[int, RegisteredEndpoint] = {}
+        for owner in account.owners:
+            present = [endpoint for endpoint in owner.endpoints.values() if endpoint.url == url]
+            if not present:
+                present = [self._create(tx, owner, url, EndpointTerms(secret=secret))]
+            initial[owner.number] = terms.of(present[0].as_new())
+        return initial
 
     def _create(
-        self, tx: Transaction, *, owner: Owner, url: str, terms: EndpointTerms
+        self, tx: Transaction, owner: Owner, url: str, terms: EndpointTerms
     ) -> RegisteredEndpoint:
         owner.account.check_open()
         if len(owner.endpoints) >= MAX_ENDPOINTS:
@@ -156,18 +164,6 @@ class Endpoints(StateService):
         accounts.insert_endpoint(tx, endpoint)
         tx.set(owner, "endpoints", {**owner.endpoints, endpoint.position: endpoint})
         return endpoint
-
-    @writes()
-    def _ensure(
-        self, tx: Transaction, account: Account, url: str, terms: EndpointTerms
-    ) -> dict[int, RegisteredEndpoint]:
-        return {
-            owner.number: next(
-                (endpoint for endpoint in owner.endpoints.values() if endpoint.url == url), None
-            )
-            or self._create(tx, owner=owner, url=url, terms=terms)
-            for owner in account.owners
-        }
 
 
 def _needs_hex(form: WebhookForm) -> bool:
