@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from emulator.domain.instants import format_instant, parse_clock, parse_instant
-from emulator.server.app.server import private_emulator
-from emulator.settings import resolve
 from tests.cli.processes import FREE_PORTS, run, serving
 from tests.server.webhooks.receiver import Received, Reply, receiving
 from tests.world import OTHER_TEST_KEY, START, World, world
@@ -125,14 +123,6 @@ async def test_a_file_that_cannot_be_written_is_logged_once_and_written_again_la
     elsewhere.rename(file.parent)
     await frozen.advance(1)
     assert seen(file, frozen) == await shown(frozen)
-
-
-async def test_a_private_emulator_has_one_too(file: Path) -> None:
-    flags = {"port": 0, "checkout-port": 0, "clock": f"frozen@{START}", "clock-file": str(file)}
-    async with private_emulator(resolve(flags, {})):
-        assert line(file) == "1767225600.0000001 x1"
-    with pytest.raises(FileNotFoundError):
-        line(file)
 
 
 def test_two_servers_cannot_share_it(tmp_path: Path, file: Path) -> None:
