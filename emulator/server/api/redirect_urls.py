@@ -1,7 +1,6 @@
 """Checks the redirect URLs of a create call: absolute HTTPS URLs, as browsers open them."""
 
 import re
-from ipaddress import IPv6Address
 from typing import Annotated, Any
 from urllib.parse import unquote
 
@@ -44,8 +43,7 @@ BLOCKED_PORTS = frozenset(
     }
 )  # fmt: skip
 HTTPS_PORT = 443
-# DNS has no longer names and labels; a browser parses them and cannot resolve them.
-MAX_NAME_LENGTH = 253
+# DNS has no longer labels; a browser parses them and cannot resolve them.
 MAX_LABEL_LENGTH = 63
 
 
@@ -67,7 +65,8 @@ class RedirectUrl(ParameterType, frozen=True, kw_only=True):
                 advice="Percent-encode them, such as %20 for a blank.",
             )
         parts = re.fullmatch(_URL, value)
-        if parts is None or not _is_host(parts[3]):
+        # In brackets, only an IPv6 address is a host.
+        if parts is None or (parts[3].startswith("[") and opened_host(parts[3], "") is None):
             raise not_accepted(param, value, _ACCEPTED)
         opened = opened_host(parts[3], (parts[4] or ":")[1:])
         flaw = _flaw(value, parts[2], opened)
@@ -123,17 +122,6 @@ def _check_http(
         )
 
 
-def _is_host(host: str) -> bool:
-    """Whether the host has no brackets, or is an IPv6 address in brackets."""
-    if not host.startswith("["):
-        return True
-    try:
-        IPv6Address(host[1:-1])
-    except ValueError:
-        return False
-    return True
-
-
 def opened_host(host: str, port: str) -> str | None:
     """The host that a browser opens for a host and a port of a URL; None if it opens none.
 
@@ -146,14 +134,7 @@ def opened_host(host: str, port: str) -> str | None:
     except ValueError:
         return None
     opened = parsed["hostname"]
-    if int(parsed["port"] or HTTPS_PORT) in BLOCKED_PORTS or len(opened) > MAX_NAME_LENGTH + 1:
-        return None
-    labels = opened.removesuffix(".").split(".")
-    if not all(1 <= len(label) <= MAX_LABEL_LENGTH for label in labels):
-        return None
-    # Some browsers accept a label that looks encoded and is not; no name system has it.
-    if "xn--" in opened:
-        decoded = ada_url.idna_to_unicode(opened)
-        if "xn--" in decoded or ada_url.idna_to_ascii(decoded).decode() != opened:
-            return None
-    return opened
+    has_labels = all(
+        1 <= len(each) <= MAX_LABEL_LENGTH for each in opened.removesuffix(".").split(".")
+    )
+    return opened if has_labels and int(parsed["port"] or HTTPS_PORT) not in BLOCKED_PORTS else None
