@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from functools import lru_cache
@@ -57,6 +57,16 @@ def not_accepted(
     """The refusal of a field: what was received, what is accepted, what to do."""
     message = f'"{param}" must be {accepted} (got {received(value)}).'
     return InvalidField(param, f"{message} {advice}" if advice else message, kind=kind)
+
+
+def check_words(param: str, value: object, accepted: Collection[str]) -> None:
+    """Refuse what is not an array of one or more accepted words. Raises InvalidField."""
+    if not isinstance(value, list) or not value:
+        raise not_accepted(param, value, f"an array of one or more of: {', '.join(accepted)}")
+    for entry in value:
+        if entry not in accepted:
+            expected = f'Each entry of "{param}" must be one of: {", ".join(accepted)}'
+            raise InvalidField(param, f"{expected} (got {received(entry)}).")
 
 
 def _parts(value: object) -> Iterator[str]:

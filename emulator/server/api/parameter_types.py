@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from emulator.domain.errors import InvalidField, MissingParameter
 from emulator.domain.instants import Instant, parse_timestamp
-from emulator.domain.message_text import not_accepted, received
+from emulator.domain.message_text import check_words, not_accepted, received
 from emulator.server.api.request_warnings import (
     RequestWarning,
     duplicate_parameters,
@@ -175,18 +175,7 @@ class OfferedMethods(ParameterType, frozen=True, kw_only=True):
     def check(
         self, param: str, value: Any, rules: ParameterRules, warnings: Warnings
     ) -> tuple[str, ...]:
-        if not isinstance(value, list) or not value:
-            raise not_accepted(
-                param, value, f"an array of one or more of: {', '.join(rules.methods)}"
-            )
-        accepted = rules.methods
-        for method in value:
-            if method not in accepted:
-                raise InvalidField(
-                    param,
-                    f'Each entry of "{param}" must be one of: {", ".join(accepted)}'
-                    f" (got {received(method)}).",
-                )
+        check_words(param, value, rules.methods)
         methods = tuple(value)
         if len({*methods}) != len(methods):
             methods = tuple(dict.fromkeys(methods))
@@ -274,11 +263,8 @@ def _slug(param: str) -> str:
 def parse_query(
     query_string: bytes, known: tuple[str, ...], warnings: Warnings
 ) -> Mapping[str, str]:
-    """The known parameters of a query string; the last of a repeated one counts.
-
-    An empty value is a value. Unknown and repeated parameters are added to `warnings`.
-    """
-    values, repeated = _parsed(query_string)
+    """The known parameters of a query; unknown and repeated ones are added to `warnings`."""
+    values, repeated = query_values(query_string)
     if repeated:
         warnings.extend(duplicate_parameters(repeated))
     unknown = [name for name in values if name not in known]
@@ -289,8 +275,9 @@ def parse_query(
 
 
 @lru_cache(maxsize=64)
-def _parsed(query_string: bytes) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """The parameters, and the names of repeated ones; clients send few different queries."""
+def query_values(query_string: bytes) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """The last value of each parameter, which may be empty, and the names of repeated ones."""
+    # Cached, because clients send few different queries.
     values: dict[str, str] = {}
     repeated: dict[str, None] = {}
     for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True):

@@ -1,8 +1,7 @@
 """Decodes the requests of declared operations, calls their handlers and encodes the results."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
-from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +15,7 @@ from emulator.domain.accounts import Mode
 from emulator.domain.message_text import WrittenNumber, nearest_word_hint
 from emulator.server.api.bodies import read_optional_object, read_source
 from emulator.server.api.exchange import bearer_key
+from emulator.server.api.parameter_types import query_values
 from emulator.server.engine.engine import Engine
 from emulator.server.engine.state.account import OWNER_OF_REQUEST, Account, Owner
 from emulator.server.openapi.declarations import JSON, NoParameters, Operation, doc
@@ -110,7 +110,9 @@ async def _arguments(
     owner: Owner | None = None
     if b"authorization" in headers:
         owner = await engine.accounts.owner_of(bearer_key(request.scope["headers"]))
-    values: Mapping[str, str] = _query_values(request, [AccountQuery, operation.query_type])
+    values, repeated = query_values(request.scope["query_string"])
+    known = (*members_of(AccountQuery), *members_of(operation.query_type))
+    check_names(values, repeated, [member.name for member in known])
     # Beside a key as well: an unknown mode is a mistake in any request.
     subject = decode(values, AccountQuery, max_length=None)
     owner = owner or owner_of_subject(engine, subject)
@@ -162,30 +164,12 @@ def query_of(values: Mapping[str, str], struct: type[StructT]) -> StructT:
     return decode(values, struct, max_length=None)
 
 
-def _query_values(request: Request, structs: Iterable[type[Struct]]) -> dict[str, str]:
-    """The parameters of the query string; an empty value is a value."""
-    known = [member.name for struct in structs for member in members_of(struct)]
-    text = request.scope["query_string"].decode("latin-1")
-    values: dict[str, str] = {}
-    for name, value in parse_qsl(text, keep_blank_values=True):
-        if name not in known:
-            raise unknown_parameter(name, known)
-        if name in values:
-            raise errors.DuplicateParameter(name)
-        values[name] = value
-    return values
-
-
-def check_names(members: Iterable[str], repeated: list[str], known: Iterable[str]) -> None:
-    """Raises DuplicateParameter, UnknownParameter."""
-    if repeated:
-        raise errors.DuplicateParameter(repeated[0][:MAX_SHOWN_NAME_CHARACTERS])
+def check_names(members: Iterable[str], repeated: Sequence[str], known: Iterable[str]) -> None:
+    """Raises UnknownParameter, DuplicateParameter."""
     for name in members:
         if name not in known:
-            raise unknown_parameter(name, known)
-
-
-def unknown_parameter(name: str, known: Iterable[str]) -> errors.UnknownParameter:
-    shown = name[:MAX_SHOWN_NAME_CHARACTERS]
-    hint = nearest_word_hint(shown, known)
-    return errors.UnknownParameter(f"There is no parameter '{shown}'.{hint}", param=shown)
+            shown = name[:MAX_SHOWN_NAME_CHARACTERS]
+            hint = nearest_word_hint(shown, known)
+            raise errors.UnknownParameter(f"There is no parameter '{shown}'.{hint}", param=shown)
+    if repeated:
+        raise errors.DuplicateParameter(repeated[0][:MAX_SHOWN_NAME_CHARACTERS])

@@ -297,9 +297,7 @@ async def _faults(call: Call) -> list[FaultJson]:
 )
 async def add_fault(call: Call, body: YamlBody) -> FaultJson:
     """Add a fault."""
-    # Unlike for other bodies, an unknown member takes precedence over one that occurs twice.
-    check_names(body.members, [], _MEMBERS)
-    check_names((), body.repeated, _MEMBERS)
+    check_names(body.members, body.repeated, _MEMBERS)
     if body.members.get("then") is None:
         raise MissingParameter("then")
     try:

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from emulator.domain import errors, webhooks
 from emulator.domain.errors import InvalidField
-from emulator.domain.message_text import copied_ends, not_accepted, received
+from emulator.domain.message_text import check_words, copied_ends, not_accepted
 from emulator.domain.webhooks import (
     MAX_SECRET_CHARACTERS,
     SECRET_PREFIX,
@@ -56,16 +56,10 @@ def _format(name: str, value: object) -> WebhookForm:
         raise InvalidField(name, f'"{name}" is not a webhook format: {problems}.') from None
 
 
-def _event_types(name: str, value: object) -> tuple[str, ...]:
+def _event_types(name: str, value: Any) -> tuple[str, ...]:
     """The types in the order of the set. Raises InvalidField."""
-    words = ", ".join(webhooks.EVENT_TYPES_IN_ORDER)
-    if not isinstance(value, list) or not value:
-        raise not_accepted(name, value, f"an array of one or more of: {words}")
-    for entry in value:
-        if not isinstance(entry, str) or entry not in webhooks.EVENT_TYPES_IN_ORDER:
-            message = f'Each entry of "{name}" must be one of: {words} (got {received(entry)}).'
-            raise InvalidField(name, message)
-    return tuple(event_type for event_type in webhooks.EVENT_TYPES_IN_ORDER if event_type in value)
+    check_words(name, value, webhooks.EVENT_TYPES_IN_ORDER)
+    return tuple(each for each in webhooks.EVENT_TYPES_IN_ORDER if each in value)
 
 
 TargetUrl = Annotated[Url, doc("The URL that receives the events.")]
