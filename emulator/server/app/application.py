@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Match, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -21,7 +23,6 @@ from emulator.clock import RealClock, SystemClock
 from emulator.domain.user_error import UserError
 from emulator.http.tls import read_authorities
 from emulator.server.api.app import PaymentsApi
-from emulator.server.api.exchange import JSON, Reply
 from emulator.server.api.layers import (
     AuthenticationLayer,
     CallRoute,
@@ -29,7 +30,7 @@ from emulator.server.api.layers import (
     JournalLayer,
     unknown_route,
 )
-from emulator.server.app.layers import HEALTH, Guard, HostGuard, RequestLayer, RequestLog, is_page
+from emulator.server.app.layers import HEALTH, Guard, RequestLayer, RequestLog, check_host, is_page
 from emulator.server.app.published_files import clock_file
 from emulator.server.app.settings_files import read_settings_files, scenarios_in_force
 from emulator.server.engine.engine import Engine
@@ -123,12 +124,12 @@ class Application(Starlette):
         )
         self._log = log = RequestLog(write_log, as_json=settings.log_format == "json")
         stream = partial(ids.stream_key, settings.seed)
-        hosts = self._hosts = HostGuard(engine)
+        self._check_host = partial(check_host, engine)
         super().__init__(
             routes=[
                 LazyRoutes(self._is_for_pages, self._build_checkout),
                 *PaymentsApi(engine).routes,
-                CallRoute(HEALTH, Health(engine), methods={"GET", "HEAD"}, name="get_health"),
+                CallRoute(HEALTH, self._health, methods={"GET", "HEAD"}, name="get_health"),
                 LazyRoutes(lambda scope: is_page(scope["path"]), self._build_dashboard),
                 self._control,
             ],
@@ -141,7 +142,7 @@ class Application(Starlette):
                     stream=stream("strangers"),
                 ),
                 Middleware(ErrorLayer, is_contract=self._is_contract),
-                Middleware(AuthenticationLayer, engine=engine, check_host=hosts.check),
+                Middleware(AuthenticationLayer, engine=engine, check_host=self._check_host),
             ],
             lifespan=lambda _: self._run(),
         )
@@ -200,6 +201,12 @@ class Application(Starlette):
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
 
+    async def _health(self, _: Request) -> Response:
+        """The health of the emulator, which needs no other part of the control API."""
+        is_ok = self.engine.has_database()
+        status = {"status": "ok" if is_ok else "unavailable", "version": __version__}
+        return JSONResponse(status, 200 if is_ok else 503)
+
     def _is_for_pages(self, scope: Scope) -> bool:
         server = scope.get("server")
         return server is not None and server[1] == self.settings.checkout_port
@@ -224,21 +231,9 @@ class Application(Starlette):
     def _build_checkout(self) -> Router:
         from emulator.server.checkout.app import CheckoutApp
 
-        pages = CheckoutApp(self.engine, check_host=self._hosts.check)
+        pages = CheckoutApp(self.engine, check_host=self._check_host)
         return Router(redirect_slashes=False, default=pages)
 
     def _guarded(self, routes: list[BaseRoute]) -> Router:
-        guard = Middleware(Guard, hosts=self._hosts)
+        guard = Middleware(Guard, engine=self.engine)
         return Router(routes, redirect_slashes=False, default=unknown_route, middleware=[guard])
-
-
-class Health:
-    """The health of the emulator, which needs no other part of the control API."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        status, word = (200, b"ok") if self._engine.has_database() else (503, b"unavailable")
-        body = b'{"status":"%s","version":"%s"}' % (word, __version__.encode())
-        await Reply(status, body, (JSON,)).send(send)

@@ -137,44 +137,45 @@ def is_page(path: str) -> bool:
     return path in _PAGES or path.startswith("/_emulator/view/")
 
 
-class HostGuard:
-    """Refuses a `Host` that an attacker's DNS could resolve to this machine."""
+def check_host(engine: Engine, scope: Scope) -> dict[bytes, bytes]:
+    """Refuse a `Host` that an attacker's DNS could resolve to this machine.
 
-    def __init__(self, engine: Engine) -> None:
-        self._allowed = frozenset(engine.settings.allowed_hosts)
-        self._engine = engine
-
-    def check(self, scope: Scope) -> dict[bytes, bytes]:
-        """Check a request; returns its checked headers. Raises ForbiddenOrigin."""
-        headers = _guarded(scope)
-        host = split_host(headers.get(b"host", b"").decode("latin-1"))
-        if not (
-            is_ip_literal(host)
-            or is_local_name(host)
-            or host in self._allowed
-            # The address of the pages may change while the program runs.
-            or host == split_host(authority(self._engine.payments.checkout_base))
-        ):
-            if not host:
-                raise ForbiddenOrigin("The header 'Host' is empty or missing.")
-            shown = host[:MAX_SHOWN_HOST_CHARACTERS]
-            raise ForbiddenOrigin(
-                f"The host '{shown}' is not an accepted name of this machine."
-                f" Accept it with --allowed-hosts {shown}."
-            )
-        return headers
+    Returns the checked headers; a repeated one is ambiguous. Raises ForbiddenOrigin.
+    """
+    headers: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        if name in _GUARDED:
+            if name in headers:
+                raise ForbiddenOrigin(f"The header '{name.decode()}' is given more than once.")
+            headers[name] = value
+    host = split_host(headers.get(b"host", b"").decode("latin-1"))
+    if not host:
+        raise ForbiddenOrigin("The header 'Host' is empty or missing.")
+    if not (
+        is_ip_literal(host)
+        or is_local_name(host)
+        or host in engine.settings.allowed_hosts
+        # The address of the pages may change while the program runs.
+        or host == split_host(authority(engine.payments.checkout_base))
+    ):
+        shown = host[:MAX_SHOWN_HOST_CHARACTERS]
+        raise ForbiddenOrigin(
+            f"The host '{shown}' is not an accepted name of this machine."
+            f" Accept it with --allowed-hosts {shown}."
+        )
+    return headers
 
 
 class Guard:
     """Refuses web pages of other origins as well."""
 
-    def __init__(self, app: ASGIApp, *, hosts: HostGuard) -> None:
+    def __init__(self, app: ASGIApp, *, engine: Engine) -> None:
         self._app = app
-        self._hosts = hosts
+        self._engine = engine
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises ForbiddenOrigin."""
-        headers = self._hosts.check(scope)
+        headers = check_host(self._engine, scope)
         origin = headers.get(b"origin")
         # Without the scheme, which a proxy in front changes; `null` has no host at all.
         if origin is not None and origin.partition(b"://")[2] != headers.get(b"host"):
@@ -182,17 +183,6 @@ class Guard:
         if headers.get(b"sec-fetch-site") == b"cross-site" and not _is_navigation(headers, scope):
             raise ForbiddenOrigin("A web page of another site may not call the control API.")
         await self._app(scope, receive, send)
-
-
-def _guarded(scope: Scope) -> dict[bytes, bytes]:
-    """The headers to check. Raises ForbiddenOrigin for a repeated one, which is ambiguous."""
-    headers: dict[bytes, bytes] = {}
-    for name, value in scope["headers"]:
-        if name in _GUARDED:
-            if name in headers:
-                raise ForbiddenOrigin(f"The header '{name.decode()}' is given more than once.")
-            headers[name] = value
-    return headers
 
 
 def _is_navigation(headers: dict[bytes, bytes], scope: Scope) -> bool:

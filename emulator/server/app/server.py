@@ -75,7 +75,7 @@ async def serve(
                 for _ in range(FIRST_PAUSES):
                     await pause(app.engine.wall, 0)
                 announcing = asyncio.get_running_loop().run_in_executor(None, announce_ready)
-                _unblock_signals()
+                _block_signals(is_blocked=False)
                 await end.wait()
             await announcing
 
@@ -195,7 +195,7 @@ def _ready_members(app: Application) -> dict[str, object]:
 
 @contextmanager
 def _ending() -> Iterator[asyncio.Event]:
-    """An event that a signal sets, from `_unblock_signals` on; after that signals do nothing.
+    """An event that a signal sets, from the end of their block on; after that signals do nothing.
 
     These are not the loop's handlers: closing the loop would restore the system's handlers, and a
     second signal would then change the exit code.
@@ -215,14 +215,10 @@ def _ending() -> Iterator[asyncio.Event]:
             signal.signal(number, lambda *_: None)
 
 
-def _block_signals() -> None:
+def _block_signals(*, is_blocked: bool = True) -> None:
     if sys.platform != "win32":
-        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING_SIGNALS)
-
-
-def _unblock_signals() -> None:
-    if sys.platform != "win32":
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING_SIGNALS)
+        how = signal.SIG_BLOCK if is_blocked else signal.SIG_UNBLOCK
+        signal.pthread_sigmask(how, _ENDING_SIGNALS)
 
 
 @contextmanager

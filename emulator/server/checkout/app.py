@@ -35,7 +35,6 @@ _HEADERS = [
     # Under `no-referrer` browsers send `Origin: null` with a form of our own page.
     (b"referrer-policy", b"same-origin"),
 ]
-_NO_STORE = (b"cache-control", b"no-store")
 _CHECKOUT = re.compile(r"/c/(?P<token>[A-Za-z0-9]{1,64})(?:/(?P<leaf>[a-z]+))?", re.ASCII)
 _FILE = re.compile(rf"/{DIRECTORY}/(?P<name>[a-z0-9.-]+)", re.ASCII)
 _READING = ("GET", "HEAD")
@@ -84,10 +83,7 @@ class CheckoutApp:
         except Exception as error:  # noqa: BLE001 - logged; the customer gets a page
             log_failure(request.method, request.scope["path"], error)
             response = self._problem(request, views.problem("wrong", None, status=500))
-        headers = response.raw_headers
-        headers += _HEADERS
-        if all(name != b"cache-control" for name, _ in headers):
-            headers.append(_NO_STORE)
+        response.raw_headers += _HEADERS
         await response(scope, receive, send)
 
     def _problem(self, request: Request, view: PageView) -> Response:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cache, lru_cache, partial
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import quote
 
 import jinja2
 import msgspec
@@ -28,6 +28,7 @@ from emulator.domain.payment_methods import METHODS
 from emulator.reporting import counted, template_environment
 from emulator.server.api.errors import status_of
 from emulator.server.api.layers import CallRoute
+from emulator.server.api.parameter_types import query_values
 from emulator.server.assets import DIRECTORY, Assets
 from emulator.server.control.clock import clock_json
 from emulator.server.dashboard import checklist, sections, webhooks
@@ -111,10 +112,10 @@ class Dashboard:
             if file is None:
                 raise UnknownRoute(request.method, path)
             return file
-        page = self._page_request(request, section, item or None)
-        given = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        values, _ = query_values(request.scope["query_string"])
+        page = self._page_request(request, section, item or None, values)
         # A form without a script sends its empty fields, too.
-        if any(not value for _, value in given):
+        if not all(values.values()):
             address = page.address(section, page.item, **page.query)
             return RedirectResponse(address, 303, {"Vary": "Accept"})
         try:
@@ -210,8 +211,10 @@ class Dashboard:
             "accounts": [each.profile for each in accounts[:MAX_LISTED_ACCOUNTS] + more],
         }
 
-    def _page_request(self, request: Request, section: str, item: str | None) -> ViewRequest:
-        query = dict(parse_qsl(request.scope["query_string"].decode("latin-1")))
+    def _page_request(
+        self, request: Request, section: str, item: str | None, values: Mapping[str, str]
+    ) -> ViewRequest:
+        query = {name: value for name, value in values.items() if value}
         return ViewRequest(
             section=section,
             item=item,
