@@ -9,11 +9,11 @@ from decimal import Decimal
 UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 MAX_DURATION_MS = 3_650 * UNIT_MS["d"]
 
-# Of mistakes, so that they are compiled when they are needed.
-_SIMILAR = r"(?ai)\s*([0-9.]+)\s*+(ms|milli|[smhd]|)[a-z]*\s*"
+# Of mistakes, so that they are compiled when they are needed. A number alone means seconds.
 _NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
-_PARTS = rf"(?ai)(?:PT|P(?=[0-9.]{{1,19}}D))?(?:{_NUMBER}\s?(?:ms|milli|[smhd])[a-z]*+\s?)+"
-_PART = rf"(?ai)({_NUMBER})\s?(ms|milli|[smhd])"
+_PART = rf"(?ai)({_NUMBER})\s?(ms|milli|[smhd]|$)"
+_PREFIX = r"(?ai)\s*(?:PT|P(?=[0-9.]{1,19}D))?"
+_PARTS = rf"{_PREFIX}(?:{_NUMBER}\s?(?:(?:ms|milli|[smhd])[a-z]*+\s?|$))+"
 _DIGITAL = r"(?a)(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,3})?)"
 DURATION = r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(ms|s|m|h|d)"
 
@@ -25,9 +25,8 @@ def parse_duration_ms(text: str) -> int:
     """
     match = re.fullmatch(DURATION, text)
     if match is None:
-        nearest = nearest_duration(text)
-        hint = _conversion(text) if nearest is None else f"; did you mean '{nearest}'?"
-        raise ValueError(f"{text!r} is not a number and one of ms, s, m, h, d, such as 30s{hint}")
+        message = "is not a number and one of ms, s, m, h, d, such as 30s"
+        raise ValueError(f"{text!r} {message}{_conversion(text)}")
     exact_ms = Decimal(match[1]) * UNIT_MS[match[2]]
     if exact_ms != exact_ms.to_integral_value():
         raise ValueError(f"{text!r} is finer than a millisecond")
@@ -37,7 +36,7 @@ def parse_duration_ms(text: str) -> int:
 
 
 def _conversion(text: str) -> str:
-    """The end of a message about `1m30s`, `PT30S` or `0:30`, or nothing."""
+    """The end of a message about `30 sec`, `1m30s`, `PT30S`, `0:30` or `30`, or nothing."""
     digital = re.fullmatch(_DIGITAL, text)
     if digital is not None:
         parts = [(count or "0", unit) for count, unit in zip(digital.groups(), "hms", strict=True)]
@@ -50,15 +49,6 @@ def _conversion(text: str) -> str:
 
 def _unit(word: str) -> str:
     return {"milli": "ms", "": "s"}.get(word.lower(), word.lower())
-
-
-def nearest_duration(text: str) -> str | None:
-    """The duration that `30 sec`, `30S` or `30` was meant to be, if that is clear."""
-    match = re.fullmatch(_SIMILAR, text)
-    if match is None:
-        return None
-    nearest = f"{match[1]}{_unit(match[2])}"
-    return nearest if re.fullmatch(DURATION, nearest) else None
 
 
 def duration_text(span_ms: int) -> str:
