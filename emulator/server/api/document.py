@@ -152,12 +152,6 @@ prefix `live_` the live mode; both are simulated. A missing or invalid key gets 
 of another account or mode 404."""
 
 _HEADERS: JsonObject = {
-    "RequestId": header(
-        "The identifier of the request, also in the journal.",
-        is_required=True,
-        pattern="^req_[A-Za-z0-9]+$",
-    ),
-    "CacheControl": header("Responses must not be cached.", is_required=True, enum=["no-store"]),
     "EmulatorWarning": header(
         "The deviations from the contract that the emulator accepted, comma-separated, such as"
         " `unknown-parameter:metdata`."
@@ -175,13 +169,13 @@ _HEADERS: JsonObject = {
     "RetryAfterFault": header(
         "The seconds to wait, if a fault rule sets them.", type="integer", minimum=1
     ),
-    "WwwAuthenticate": header("The authentication scheme.", is_required=True, enum=["Bearer"]),
 }
+_WARNING = {"Emulator-Warning": "EmulatorWarning"}
 _OTHER_HEADERS = {
-    401: {"WWW-Authenticate": "WwwAuthenticate"},
-    409: {"Retry-After": "RetryAfterKey"},
-    429: {"Retry-After": "RetryAfter"},
-    500: {"Retry-After": "RetryAfterFault"},
+    **dict.fromkeys((200, 400, 404), _WARNING),
+    409: {**_WARNING, "Retry-After": "RetryAfterKey"},
+    429: {**_WARNING, "Retry-After": "RetryAfter"},
+    500: {**_WARNING, "Retry-After": "RetryAfterFault"},
 }
 _MEANINGS = {
     400: "Bad request; `error.param` is the name of the invalid field, if any.",
@@ -203,16 +197,10 @@ _REFUSALS_OF_EVERY_CALL = (
 )
 
 
-def _headers(status: int) -> dict[str, str]:
-    warning = {} if status == 401 else {"Emulator-Warning": "EmulatorWarning"}
-    common = {"Request-Id": "RequestId", "Cache-Control": "CacheControl"}
-    return {**common, **warning, **_OTHER_HEADERS.get(status, {})}
-
-
 CONVENTIONS = Conventions(
     refusals=ANSWERS,
     meanings=_MEANINGS,
-    headers=_headers,
+    headers=_OTHER_HEADERS,
     enumerations=ENUMERATIONS,
     other_errors={500: json.loads(INTERNAL_ERROR_BODY)["error"]},
     has_closed_codes=False,

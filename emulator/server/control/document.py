@@ -13,7 +13,7 @@ from emulator.scenarios.values import RuleSection
 from emulator.server.api.document import contract_schemas
 from emulator.server.api.errors import ANSWERS
 from emulator.server.control.types import ENUMERATIONS
-from emulator.server.openapi.declarations import JsonObject, Resource, header, ref
+from emulator.server.openapi.declarations import JsonObject, Resource, ref
 from emulator.server.openapi.document import Conventions, DocumentWriter
 
 _DESCRIPTION = """\
@@ -45,11 +45,6 @@ _KEY = {
         "scheme": "bearer",
         "description": "The key of an account: `test_…` or `live_…`. It is optional.",
     }
-}
-_HEADERS = {
-    "Request-Id": header("The identifier of the request.", is_required=True, pattern="^req_"),
-    "Cache-Control": header("Responses must not be cached.", is_required=True, const="no-store"),
-    "WWW-Authenticate": header("The authentication scheme.", is_required=True, const="Bearer"),
 }
 _RULES = {
     RuleSection.OUTCOMES: "OutcomeRule",
@@ -90,16 +85,9 @@ _EXAMPLE: JsonObject = {
 _CONDITIONS = {"allOf", "if", "then", "else", "not"}
 
 
-def _headers(status: int) -> dict[str, str]:
-    """The header components of a response, by header."""
-    names = ("Request-Id", "Cache-Control", *(("WWW-Authenticate",) if status == 401 else ()))
-    return {name: name for name in names}
-
-
 _CONVENTIONS = Conventions(
     refusals=ANSWERS,
     meanings=_MEANINGS,
-    headers=_headers,
     enumerations=ENUMERATIONS,
     shared_responses={401: "Unauthorized", 403: "Forbidden", 503: "NotReady"},
     has_closed_codes=True,
@@ -113,7 +101,7 @@ def build(
     document = DocumentWriter(resources, _CONVENTIONS, contract_schemas(methods)).document(
         base_url,
         key=_KEY,
-        headers=_HEADERS,
+        headers={},
         title="ETB payments sandbox emulator: control API",
         summary="Controls the emulator: customers, clock, webhooks, scenarios and faults.",
         description=_DESCRIPTION,

@@ -1,7 +1,8 @@
 """Writes declared operations as the paths and components of an OpenAPI 3.1 document."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from inspect import cleandoc
 
 from msgspec import Struct
@@ -22,27 +23,40 @@ from emulator.server.openapi.declarations import (
     component_schemas,
     content_schema,
     example_of,
+    header,
     ref,
     without_null,
 )
 from emulator.server.openapi.members import members_of
+
+_HEADERS: JsonObject = {
+    "RequestId": header(
+        "The identifier of the request, also in the journal.",
+        is_required=True,
+        pattern="^req_[A-Za-z0-9]+$",
+    ),
+    "CacheControl": header("Responses must not be cached.", is_required=True, enum=["no-store"]),
+    "WwwAuthenticate": header("The authentication scheme.", is_required=True, enum=["Bearer"]),
+}
+_OF_EVERY_RESPONSE = {"Request-Id": "RequestId", "Cache-Control": "CacheControl"}
+_OF_401 = {"WWW-Authenticate": "WwwAuthenticate"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conventions:
     """What the operations of a document have in common.
 
-    `headers` returns the header components of a refusal by header; every success has the headers
-    of status 200. `shared_responses` are the statuses whose refusals are the same for all
-    operations, with the names of their components. `other_errors` are the error objects by
+    `headers` are by status the components by header, beside those of every response; every success
+    has the headers of status 200. `shared_responses` are the statuses whose refusals are the same
+    for all operations, with the names of their components. `other_errors` are the error objects by
     status that every operation can return and that are no refusals. `has_closed_codes`: the
     schema of a refusal lists its codes.
     """
 
     refusals: Mapping[type[Refusal], ErrorCode]
     meanings: Mapping[int, str]
-    headers: Callable[[int], Mapping[str, str]]
     enumerations: Enumerations
+    headers: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     shared_responses: Mapping[int, str] = field(default_factory=dict)
     other_errors: Mapping[int, JsonObject] = field(default_factory=dict)
     has_closed_codes: bool
@@ -94,7 +108,7 @@ class DocumentWriter:
             "security": [{name: [] for name in key}],
             "tags": tags,
             "paths": self._paths(),
-            "components": {"securitySchemes": key, "headers": headers, **components},
+            "components": {"securitySchemes": key, "headers": _HEADERS | headers, **components},
         }
 
     def _paths(self) -> JsonObject:
@@ -205,8 +219,8 @@ class DocumentWriter:
         return {str(status): responses[status] for status in sorted(responses)}
 
     def _success(self, response: SuccessResponse) -> JsonObject:
-        headers = {**self._conventions.headers(200), **response.headers}
-        described: JsonObject = {"description": response.description, "headers": _headers(headers)}
+        headers = {**self._headers(200), **_references(response.headers)}
+        described: JsonObject = {"description": response.description, "headers": headers}
         if response.content is not None:
             described["content"] = {
                 response.media_type: self._content(response.content, response.media_type)
@@ -224,9 +238,14 @@ class DocumentWriter:
         examples = {code: {"value": {"error": error}} for code, error in errors.items()}
         return {
             "description": f"{self._conventions.meanings[status]} Codes: {listed}.",
-            "headers": _headers(self._conventions.headers(status)),
+            "headers": self._headers(status),
             "content": {JSON: {"schema": schema, "examples": examples}},
         }
+
+    def _headers(self, status: int) -> JsonObject:
+        scheme = _OF_401 if status == HTTPStatus.UNAUTHORIZED else {}
+        more = self._conventions.headers.get(status, {})
+        return _references({**_OF_EVERY_RESPONSE, **scheme, **more})
 
     def _errors(self, operation: Operation) -> dict[int, dict[str, JsonObject]]:
         """An error object for each code, by status, with the codes of invalid fields first."""
@@ -276,5 +295,5 @@ def _merged(schema: JsonObject, more: JsonObject) -> JsonObject:
     return {**schema, **more, **({"properties": properties} if properties else {})}
 
 
-def _headers(components: Mapping[str, str]) -> JsonObject:
-    return {header: {"$ref": f"#/components/headers/{name}"} for header, name in components.items()}
+def _references(components: Mapping[str, str]) -> JsonObject:
+    return {name: {"$ref": f"#/components/headers/{part}"} for name, part in components.items()}
