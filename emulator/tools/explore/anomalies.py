@@ -160,10 +160,6 @@ class AnomalyKind(Struct, frozen=True, eq=False):
         """Whether a history has other anomalies beside it."""
         return self.change is not _many_orders
 
-    def problem(self, can: Capabilities) -> str:
-        """Why the anomaly is left out for an application; empty where it is not."""
-        return has.missing(self.needs, can)
-
 
 _ALL = tuple(EVENT_TYPES.values())
 _FINAL = (COMPLETED, FAILED, EXPIRED, REFUNDED)
@@ -345,7 +341,7 @@ def left_out(can: Capabilities) -> dict[str, list[str]]:
     """The anomalies that an application cannot have, by the reason."""
     problems: dict[str, list[str]] = {}
     for kind in ANOMALY_KINDS:
-        if problem := kind.problem(can):
+        if problem := has.missing(kind.needs, can):
             problems.setdefault(problem, []).append(kind.name)
     return problems
 
@@ -364,7 +360,7 @@ class Anomaly(Struct, frozen=True):
     def apply(self, steps: Steps, can: Capabilities) -> Steps | None:
         """The changed steps, or None where the anomaly does not fit, or cannot occur."""
         index = _index(steps, self.kind.at, self.event)
-        can_occur = not self.kind.problem(can) and can.form.sends(self.event)
+        can_occur = not has.missing(self.kind.needs, can) and can.form.sends(self.event)
         return self.kind.change(steps, index) if can_occur and index is not None else None
 
 

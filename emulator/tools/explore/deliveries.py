@@ -67,14 +67,6 @@ class HistoryDeliveries(Struct):
         self.record(event, response)
         return response
 
-    async def attempt_together(self, event: ServiceEvent) -> list[HttpResponse]:
-        """Deliver the awaiting events and this one, at the same moment."""
-        events, self.awaiting = [*self.awaiting, event], []
-        responses = await self.race_requests(*map(self.webhook, events))
-        for each, response in zip(events, responses, strict=True):
-            self.record(each, response)
-        return responses
-
     def forgeries(self, event: ServiceEvent, manner: Manner) -> list[Request]:
         """The requests with an event that the service has not sent."""
         signed = FORGERIES.get(manner, (None,)) if self.session.shop.form.is_signed else (None,)
@@ -158,11 +150,17 @@ class HistoryDeliveries(Struct):
         text, first = await asyncio.gather(delivery, self.release())
         return f"{text}; the earlier handler: {first}"
 
-    async def race(self, event: ServiceEvent, other: Request | None = None) -> list[HttpResponse]:
-        """Deliver an event at the same moment as another request, or twice."""
-        responses = await self.race_requests(self.webhook(event), other or self.webhook(event))
-        self.observed.sent += () if other is None else (other,)
-        self.record(event, *(responses if other is None else responses[:1]))
+    async def race(
+        self, *events: ServiceEvent, others: tuple[Request, ...] = ()
+    ) -> list[HttpResponse]:
+        """Deliver events at the same moment, the awaiting ones first, and other requests last."""
+        events, self.awaiting = (*self.awaiting, *events), []
+        requests = (*map(self.webhook, events), *others)
+        responses = await self.race_requests(*requests)
+        self.observed.sent += others
+        for event in dict.fromkeys(events):
+            own = (at for at, each in enumerate(events) if each == event)
+            self.record(event, *(responses[at] for at in own))
         return responses
 
     async def race_requests(self, *requests: Request) -> list[HttpResponse]:

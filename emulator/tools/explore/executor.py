@@ -196,15 +196,15 @@ class HistoryRun:
         event = await self._service.event(step.event, self._payment["id"])
         match step.manner:
             case Manner.AT_ONCE:
-                responses = await deliveries.race(event)
+                responses = await deliveries.race(event, event)
             case Manner.WITH_RETURN:
                 url, browser = self._payment["success_url"], self._order.browser
                 page = shop.page_request(browser, url)
-                responses = await deliveries.race(event, page)
-                await shop.open(browser, url, responses[1])
+                responses = await deliveries.race(event, others=(page,))
+                await shop.open(browser, url, responses[-1])
             case Manner.WITH_SETTLE:
                 job = shop.settle_request(self._order.id)
-                responses = await deliveries.race(event, job)
+                responses = await deliveries.race(event, others=(job,))
             case Manner.SLOW:
                 # The application may respond before the connection is closed.
                 attempt = deliveries.webhook(event)
@@ -223,7 +223,7 @@ class HistoryRun:
             case manner if manner in READ_FAULTS:
                 responses = [await deliveries.attempt_faulty(event, step.manner)]
             case _ if deliveries.awaiting:
-                responses = await deliveries.attempt_together(event)
+                responses = await deliveries.race(event)
             case _:
                 responses = [await deliveries.attempt(event)]
         return " and ".join(response.text for response in responses)

@@ -23,18 +23,6 @@ Judgement = tuple[Verdict, int, str, str]
 """What went wrong in a step, from 1: what was expected, and what was seen."""
 
 
-def money_of(statuses: Mapping[str, str]) -> Known:
-    """The payment that decides whether an order has money, and its status.
-
-    It is the last that is completed, else one that is open, else one that is refunded, else the
-    last.
-    """
-    for wanted in ((Status.COMPLETED,), OPEN, (Status.REFUNDED,)):
-        if found := [item for item in statuses.items() if item[1] in wanted]:
-            return found[-1]
-    return list(statuses.items())[-1]
-
-
 class Sample(Struct, frozen=True, kw_only=True):
     """The order after a step, and the status of its money; `fulfilled` is None if not declared.
 
@@ -115,8 +103,15 @@ class ObservedOrder(Struct, kw_only=True):
 
     @property
     def money(self) -> Known:
-        """The payment that decides whether the order has money, and its status."""
-        return money_of(self.statuses)
+        """The payment that decides whether the order has money, and its status.
+
+        It is the last that is completed, else one that is open, else one that is refunded, else the
+        last.
+        """
+        for wanted in ((Status.COMPLETED,), OPEN, (Status.REFUNDED,)):
+            if found := [item for item in self.statuses.items() if item[1] in wanted]:
+                return found[-1]
+        return list(self.statuses.items())[-1]
 
     @property
     def paid_minor(self) -> int:

@@ -60,13 +60,8 @@ def faketime_library() -> Path | None:
 
 def instant_after(manner: Manner, now: Instant) -> Instant:
     """The instant to which a step moves the clock."""
-    match manner:
-        case Manner.AN_HOUR:
-            return now + _HOUR_MS
-        case Manner.THREE_DAYS:
-            return now + 3 * DAY_MS
-        case _:
-            return now + (_HALF_PAST_TEN_MS - now) % DAY_MS
+    spans = {Manner.AN_HOUR: _HOUR_MS, Manner.THREE_DAYS: 3 * DAY_MS}
+    return now + spans.get(manner, (_HALF_PAST_TEN_MS - now) % DAY_MS)
 
 
 MAX_START_S = 30

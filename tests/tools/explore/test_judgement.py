@@ -19,7 +19,6 @@ from emulator.tools.explore.observation import (
     ObservedOrder,
     Sample,
     Unacknowledged,
-    money_of,
 )
 from emulator.tools.explore.response_value import Condition
 from emulator.tools.explore.service import ServiceEvent
@@ -270,7 +269,7 @@ def test_the_money_of_an_order_follows_from_all_its_payments(
 ) -> None:
     payment = f"pay_{statuses.index(money)}"
     numbered = {f"pay_{number}": status for number, status in enumerate(statuses)}
-    assert money_of(numbered) == (payment, money)
+    assert ObservedOrder(statuses=numbered).money == (payment, money)
 
 
 def test_each_order_is_judged_by_its_own_payment() -> None:
