@@ -56,10 +56,6 @@ class Concurrency(Struct):
             self.width = min(self.max_width, 2 * self.width) if is_quick else self.width // 2 or 1
             self._settled_ms.clear()
 
-    def end(self) -> None:
-        """Run one history at a time: several were late together."""
-        self.width = self.max_width = 1
-
 
 async def settled(session: ExploreSession, observed: Observation, *, is_working: bool) -> None:
     """Wait until the orders have reached their end, or have had the time for it.

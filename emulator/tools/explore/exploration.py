@@ -227,7 +227,8 @@ class Exploration:
         self.failed_once -= 1
         if again is None:
             self.held_alone += 1
-            self._concurrency.end()
+            # Several were late together.
+            self._concurrency.width = self._concurrency.max_width = 1
         return again and replace(again, before=before)
 
     async def _repeated(self, failure: HistoryFailure) -> HistoryFailure | None:

@@ -125,7 +125,9 @@ def _effects(observation: Observation, order: ObservedOrder, number: int) -> _Ve
             if not 0 <= count <= most:
                 expected = f"{path} is from 0 to {most}: once for each final status"
                 yield Verdict.DONE_TWICE, sample.step, expected, f"it is {count}"
-    final, paid = order.final, order.paid_minor
+    final, statuses = order.final, order.statuses
+    completed = (each for each in order.payments if statuses[each["id"]] == Status.COMPLETED)
+    paid = sum(each["amount"] for each in completed)
     is_usual = all(step.manner is not Manner.OTHER_AMOUNT for step in steps)
     if is_usual and final.amount not in (None, paid) and final.is_paid and paid:
         expected = f"the paid order costs what was paid: {paid} cents"

@@ -114,12 +114,6 @@ class ObservedOrder(Struct, kw_only=True):
         return list(self.statuses.items())[-1]
 
     @property
-    def paid_minor(self) -> int:
-        """The sum of the payments that are completed, and not refunded."""
-        paid = (each for each in self.payments if self.statuses[each["id"]] == Status.COMPLETED)
-        return sum(each["amount"] for each in paid)
-
-    @property
     def final(self) -> Sample:
         """The order at the end."""
         return self.samples[-1]
