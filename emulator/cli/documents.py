@@ -43,33 +43,26 @@ def _write_json(document: object) -> None:
     write(f"{json.dumps(document, indent=2, ensure_ascii=False)}\n")
 
 
+_SCHEMAS = {
+    "integration": integration_schema,
+    "results": results_schema,
+    "webhook_format": webhook_form_schema,
+}
+
+
 @click.command()
+@click.option("--integration", is_flag=True, help="Print the schema of the files of `explore`.")
+@click.option("--results", is_flag=True, help="Print the schema of what --json writes.")
 @click.option(
-    "--integration",
-    "is_integration",
-    is_flag=True,
-    help="Print the schema of the files of `explore`.",
+    "--webhook-format", is_flag=True, help="Print the schema of the files of --webhook-format."
 )
-@click.option(
-    "--results", "is_results", is_flag=True, help="Print the schema of what --json writes."
-)
-@click.option(
-    "--webhook-format",
-    "is_webhook_format",
-    is_flag=True,
-    help="Print the schema of the files of --webhook-format.",
-)
-def schema(*, is_integration: bool, is_results: bool, is_webhook_format: bool) -> None:
+def schema(**is_given: bool) -> None:
     """Print the JSON Schema of scenario files."""
-    if is_integration + is_results + is_webhook_format > 1:
+    named = [function for name, function in _SCHEMAS.items() if is_given[name]]
+    if len(named) > 1:
         cli_error("expected one of --integration, --results and --webhook-format")
-    of_flag = {
-        integration_schema: is_integration,
-        results_schema: is_results,
-        webhook_form_schema: is_webhook_format,
-    }
-    of_kind = next((each for each, is_given in of_flag.items() if is_given), scenario_schema)
-    _write_json(of_kind())
+    [function] = named or [scenario_schema]
+    _write_json(function())
 
 
 @click.command()
