@@ -149,20 +149,13 @@ def write_unescaped(text: str) -> None:
 
 
 def end_printing(error: OSError) -> None:
-    """Discard later output after a failed print. Raises UserError unless the reader has closed."""
-    stop_printing()
-    if error.errno not in _READER_CLOSED:
-        cli_error(unprinted(error))
+    """Discard all later output after a failed print, buffered output included.
 
-
-def unprinted(error: OSError) -> str:
-    """The message for a failed print."""
-    return f"cannot print: {error.strerror}"
-
-
-def stop_printing() -> None:
-    """Discard all later output, buffered output included."""
+    Raises UserError unless the reader has closed the pipe.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if error.errno not in _READER_CLOSED:
+        cli_error(f"cannot print: {error.strerror}")
 
 
 def write_lines(lines: Iterable[str]) -> None:
@@ -170,13 +163,13 @@ def write_lines(lines: Iterable[str]) -> None:
 
 
 def write_coloured(lines: Iterable[str]) -> None:
-    """Print lines with colours; the functions that add the colours have escaped the other parts."""
-    write_unescaped(as_printed("".join(f"{line}\n" for line in lines)))
+    """Print lines with colours; the functions that add the colours have escaped the other parts.
 
-
-def as_printed(text: str) -> str:
-    """The text in lines of limited length, where no terminal breaks them."""
-    return text if is_terminal(sys.stdout) else "\n".join(map(folded, text.split("\n")))
+    Where no terminal breaks them, the lines have a limited length.
+    """
+    text = "".join(f"{line}\n" for line in lines)
+    is_broken = is_terminal(sys.stdout)
+    write_unescaped(text if is_broken else "\n".join(map(folded, text.split("\n"))))
 
 
 def write_json(file: Path | None, content: Callable[[], bytes]) -> None:
@@ -203,11 +196,12 @@ def write_file(option: str, file: Path | None, content: Callable[[], bytes]) -> 
 class ProgressLine:
     """A line of the terminal that is standard error; each text replaces the one before.
 
-    Elsewhere, a text is a line of its own if LINE_EVERY_MS have passed since the last one.
+    Elsewhere, and in the log of a CI job, a text is a line of its own if LINE_EVERY_MS have passed
+    since the last one.
     """
 
     def __init__(self) -> None:
-        self._is_shown = is_interactive(sys.stderr)
+        self._is_shown = is_terminal(sys.stderr) and not os.environ.get("CI")
         self._next_ms: float = LINE_EVERY_MS
 
     def show(self, text: str = "", *, elapsed_ms: float = 0) -> None:
@@ -221,11 +215,6 @@ class ProgressLine:
 def is_terminal(stream: object) -> bool:
     """Whether a stream is a terminal; None is a closed stream."""
     return stream is not None and bool(stream.isatty())  # type: ignore[attr-defined]
-
-
-def is_interactive(stream: object) -> bool:
-    """Whether a stream may show progress: a terminal, and not the log of a CI job."""
-    return is_terminal(stream) and not os.environ.get("CI")
 
 
 def console_paint() -> Paint:

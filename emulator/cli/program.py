@@ -7,7 +7,7 @@ import sys
 import click
 
 from emulator.cli.commands import cli
-from emulator.cli.output import PROGRAM, print_error, stop_printing, unprinted
+from emulator.cli.output import PROGRAM, end_printing, print_error
 from emulator.domain.user_error import UserError
 
 _STANDARD_ERROR = 2
@@ -23,17 +23,18 @@ def run() -> int:
     _never_fail_to_print()
     try:
         _take_standard_descriptors()
-        result = cli.main(prog_name=PROGRAM, standalone_mode=False)
+        try:
+            result = cli.main(prog_name=PROGRAM, standalone_mode=False)
+        except OSError as error:
+            if error.filename is not None:
+                raise
+            # From text that click prints itself, such as its help.
+            end_printing(error)
+            return 0
     except UserError as error:
         return print_error(error)
     except click.ClickException as error:
         return print_error(UserError(_usage_line(error)))
-    except OSError as error:
-        if error.filename is not None:
-            raise
-        # From text that click prints itself, such as its help.
-        stop_printing()
-        return print_error(UserError(unprinted(error)))
     except click.Abort:
         raise KeyboardInterrupt from None
     return result if isinstance(result, int) else 0
