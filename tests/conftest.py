@@ -3,11 +3,12 @@
 import gc
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.cli.processes import Server, serving
 from tests.depth import IS_DEEP, usually
 from tests.world import World, world
 
@@ -72,3 +73,10 @@ async def emulator() -> AsyncIterator[World]:
     """The program with its defaults, a frozen clock and a seed."""
     async with world() as emulator:
         yield emulator
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A process of the program with its defaults, which the tests of a module share."""
+    with serving(logs=tmp_path_factory.mktemp("logs")) as server:
+        yield server

@@ -3,28 +3,21 @@
 import http.client
 import json
 import socket
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.cli.processes import Server, serving
+from tests.cli.processes import Server
 from tests.server.app.test_connections import create_request, raw
 from tests.world import headers, order
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(logs=tmp_path_factory.mktemp("server")) as server:
-        yield server
-
-
 @pytest.fixture
-def server(running: Server) -> Server:
-    assert running.request("POST", "/_emulator/reset").status == 204
-    return running
+def server(server: Server) -> Server:
+    assert server.request("POST", "/_emulator/reset").status == 204
+    return server
 
 
 def fail(server: Server, then: Any, **more: Any) -> None:

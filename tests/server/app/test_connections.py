@@ -3,7 +3,6 @@
 import json
 import socket
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -16,12 +15,6 @@ from tests.world import TEST_KEY, order
 CLIENTS = 64
 PAYMENTS_EACH = 10
 MAX_LOOKS = 1_000
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(logs=tmp_path_factory.mktemp("server")) as server:
-        yield server
 
 
 def connected(server: Server) -> socket.socket:

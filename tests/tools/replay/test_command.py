@@ -2,7 +2,6 @@
 
 import re
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 from xml.etree import ElementTree
@@ -23,7 +22,7 @@ from tests.cli.invocation import (
     unfolded,
     usage_error,
 )
-from tests.cli.processes import HEARS_CTRL_C, REPOSITORY, Server, ended, launch, serving
+from tests.cli.processes import HEARS_CTRL_C, REPOSITORY, Server, ended, launch
 from tests.depth import usually
 
 PASSES = """
@@ -53,13 +52,6 @@ def write(directory: Path, name: str, script: str | None, rules: str = "") -> st
     section = "" if script is None else f"script:{script}"
     file.write_text(f"version: 1\nname: {name}\n{rules}{section}", encoding="utf-8")
     return str(file)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A running emulator with a real clock."""
-    with serving(logs=tmp_path_factory.mktemp("logs")) as server:
-        yield server
 
 
 def test_a_single_file_has_a_line_for_each_step(tmp_path: Path) -> None:

@@ -1,14 +1,13 @@
 """The command `import`, and the replay of its result in the account of a merchant."""
 
 import json
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from tests.cli.invocation import invoke, output, usage_error, webhook_receiver
-from tests.cli.processes import Server, serving
+from tests.cli.processes import Server
 from tests.tools.traffic_import.recorded import (
     at,
     created,
@@ -19,12 +18,6 @@ from tests.tools.traffic_import.recorded import (
 )
 
 NO_EMULATOR = "http://127.0.0.1:1"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(logs=tmp_path_factory.mktemp("logs")) as server:
-        yield server
 
 
 def paid_files(directory: Path) -> list[str]:
