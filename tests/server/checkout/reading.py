@@ -21,17 +21,15 @@ class Element:
         return re.sub(" +", " ", " ".join(self.parts)).strip()
 
 
-class Page(HTMLParser):
-    """A page as a browser without scripts shows it."""
+class Markup(HTMLParser):
+    """The elements of a page, each of which is closed."""
 
-    def __init__(self, response: httpx.Response) -> None:
+    def __init__(self, html: str) -> None:
         super().__init__()
-        assert response.headers["content-type"] == "text/html; charset=utf-8", response.text
-        self.response = response
         self.elements: list[Element] = []
         self.timed: list[Element] = []
         self._open: list[Element] = []
-        self.feed(response.text)
+        self.feed(html)
         assert self._open == [], "an element is not closed"
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -55,6 +53,15 @@ class Page(HTMLParser):
 
     def all(self, tag: str) -> list[Element]:
         return [element for element in self.elements if element.tag == tag]
+
+
+class Page(Markup):
+    """A page as a browser without scripts shows it."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        assert response.headers["content-type"] == "text/html; charset=utf-8", response.text
+        self.response = response
+        super().__init__(response.text)
 
     def find(self, testid: str) -> Element | None:
         found = [e for e in self.elements if e.attributes.get("data-testid") == testid]

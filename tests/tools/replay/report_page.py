@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterable
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +12,7 @@ from playwright.async_api import Browser
 from emulator.settings import data_directory
 from tests.server.checkout.browser.axe import axe_findings, bring_axe
 from tests.server.checkout.browsing import CHROMIUM, REPOSITORY, running_chromium
+from tests.server.checkout.reading import Markup
 
 # The width of the browser and its colour scheme.
 SCREENS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
@@ -25,52 +25,31 @@ MAX_HEIGHT = 3_600
 needs_chromium = pytest.mark.skipif(
     CHROMIUM is None and not os.environ.get("CI"), reason="there is no chromium on this machine"
 )
-VOID = {"meta", "br", "link", "img", "input", "hr"}
 
 
-class Page(HTMLParser):
-    """The elements and the text of a page, each element of which is closed."""
+class Page(Markup):
+    @property
+    def text(self) -> str:
+        return " ".join(part.text for tag in ("title", "body") for part in self.all(tag))
 
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self._open: list[str] = []
-        self.feed(html)
-        self.close()
-        assert self._open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag, self.getpos()
-
-    def handle_data(self, data: str) -> None:
-        if "style" not in self._open:
-            self.text += data
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.elements if name == tag]
+    def values(self, tag: str, name: str) -> list[str]:
+        """This attribute of each of these elements that has it."""
+        found = (element.attributes.get(name) for element in self.all(tag))
+        return [value for value in found if value is not None]
 
 
 def check_page(html: str) -> Page:
     """Check that a page is well-formed, loads nothing and runs nothing."""
     page = Page(html)
     assert len(page.all("h1")) == 1
-    assert page.all("html") == [{"lang": "en"}]
-    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert [html.attributes for html in page.all("html")] == [{"lang": "en"}]
+    ids = [each.attributes["id"] for each in page.elements if "id" in each.attributes]
     assert len(ids) == len(set(ids))
-    tags = {tag for tag, _ in page.elements}
+    tags = {each.tag for each in page.elements}
     assert not tags & {"script", "img", "link", "iframe", "object"}
-    for _, attributes in page.elements:
-        assert not attributes.keys() & {"src", "onclick", "onload", "style"}
-        assert (attributes.get("href") or "#").startswith("#")
+    for each in page.elements:
+        assert not each.attributes.keys() & {"src", "onclick", "onload", "style"}
+        assert each.attributes.get("href", "#").startswith("#")
     assert "url(" not in html
     assert "@import" not in html
     return page
