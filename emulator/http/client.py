@@ -212,24 +212,16 @@ class AccountNotCreated(PaymentsEmulatorError):
     """The emulator created no temporary account; `response` says why."""
 
 
-@dataclass
-class GivenAccount:
-    """An account that is not created and not deleted."""
-
-    key: str
-    id: str = ""
-    is_kept: bool = True
-
-
 class TemporaryAccount:
     """An account that is created for a block, and deleted at its end unless `is_kept`.
 
-    `undeleted` is its name if it could not be deleted.
+    The account of a given `key` is neither created nor deleted. `undeleted` is its name if it could
+    not be deleted.
     """
 
-    def __init__(self, send: Send, settings: Mapping[str, object]) -> None:
+    def __init__(self, send: Send, settings: Mapping[str, object], key: str | None = None) -> None:
         self.id = ""
-        self.key = ""
+        self.key = key or ""
         self.is_kept = False
         self.undeleted: str | None = None
         self._send = send
@@ -237,6 +229,8 @@ class TemporaryAccount:
 
     async def __aenter__(self) -> Self:
         """Raises AccountNotCreated, and PaymentsEmulatorError if no connection is possible."""
+        if self.key:
+            return self
         response = await self._send(calls.CREATE_ACCOUNT(body=self._settings))
         self.key = str(response.member("test_key"))
         if response.status != 201 or not is_well_formed_key(self.key):

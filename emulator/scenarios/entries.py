@@ -250,21 +250,14 @@ def with_others_in(entry: Entry, key: str, known: Collection[str]) -> Entry:
     return entry._replace(node=node._replace(pairs=(*rest, holder)))
 
 
-def note_unknown_key(
-    entry: Entry,
-    key_entry: Entry,
-    key: str,
-    keys: Collection[str],
-    *,
-    offered: Collection[str] = (),
-) -> None:
-    """Note a key that is none of `keys`, with the nearest, or those that make sense here."""
+def note_unknown_key(entry: Entry, key_entry: Entry, key: str, keys: Collection[str]) -> None:
+    """Note a key that is none of `keys`, with the nearest, or all of them."""
     hint = ""
     if not entry.context.are_many:
         word = re.split("[ =]", key)[0]
         hint = f"; a colon must follow '{word}'" if word != key and word in keys else ""
         hint = hint or _spelling_hint(key_entry.node) or hint_nearest(key, keys)
-        hint = hint or f"; it can have {listed(offered or keys, 'and')}"
+        hint = hint or f"; it can have {listed(keys, 'and')}"
     key_entry.note(f"{entry.label} has no key {key!r}{hint}")
 
 

@@ -127,11 +127,16 @@ class FaultMapping(MappingOf[Fault[E]]):
                 settings = others
         return {name: self.keys[name].kind.write(setting) for name, setting in settings.items()}
 
-    def exercised(self, written: Mapping[str, Json]) -> Iterator[tuple[FaultType, Json]]:
-        """The fault types of a fault that is written as JSON, each with its setting."""
+    @property
+    def coverage_names(self) -> tuple[str, ...]:
+        """What a run can exercise."""
+        return tuple(name for type_ in self._types for name in type_.coverage_names)
+
+    def exercised(self, written: Mapping[str, Json]) -> Iterator[str]:
+        """What a fault that is written as JSON exercises."""
         for type_ in self._types:
             if setting := written.get(type_.name):
-                yield type_, setting
+                yield type_.coverage_name(setting)
 
 
 def _excluded(type_: FaultType, keys: Mapping[str, Key]) -> Mapping[str, str]:

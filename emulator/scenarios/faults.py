@@ -4,7 +4,6 @@ A fault type is a FaultType here and an entry in TYPES.
 """
 
 import re
-from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
@@ -35,7 +34,7 @@ from emulator.scenarios.mappings import (
     is_one_of,
     needs,
 )
-from emulator.scenarios.values import FaultRule, FaultWhen, Json
+from emulator.scenarios.values import FaultRule, FaultWhen
 
 MAX_RETRY_AFTER_S = 86_400
 # The contract's 429 always has the header (section 7).
@@ -275,18 +274,3 @@ FAULT_RULE = rule_of(
 _ANY_WHEN = replace(FAULT_RULE.keys["when"], required=None)
 LONE_FAULT_RULE = MappingOf(FaultRule, {**FAULT_RULE.keys, "when": _ANY_WHEN}, *_RULES)
 FAULTS = list_of_rules(FAULT_RULE, "a fault rule")
-
-COVERAGE_NAMES = tuple(
-    f"{type_.name} {point}"
-    for type_ in TYPES
-    for point in Point
-    if type_ is not HOLD or point is Point.AFTER_COMMIT
-)
-
-
-def coverage_names_of(then: Mapping[str, Json]) -> Iterator[str]:
-    """What a fault that is written as JSON exercises."""
-    given = {key: value for key, value in then.items() if value}
-    point = FAULT_THEN.fault(given).effect.point
-    for type_, _ in FAULT_THEN.exercised(then):
-        yield f"{type_.name} {point}"

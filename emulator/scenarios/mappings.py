@@ -132,7 +132,7 @@ class MappingOf(Kind[T]):
                 members.keys[name] = key_entry
                 members.known[name] = value
             else:
-                self.note_unknown(members, key_entry, name)
+                note_unknown_key(entry, key_entry, name, self.keys)
         for name, advice in self._required.items():
             if name not in members.known:
                 entry.note(f"{entry.label} must have '{name}': {advice}")
@@ -142,9 +142,6 @@ class MappingOf(Kind[T]):
         for rule in self._rules:
             rule(members)
         return members
-
-    def note_unknown(self, members: Members, key_entry: Entry, name: str) -> None:
-        note_unknown_key(members.entry, key_entry, name, self.keys)
 
     def build(self, members: Members) -> T | None:
         """The value, or None where a required key has none."""

@@ -14,7 +14,6 @@ from emulator.scenarios.entries import (
     Pairs,
     hint_nearest,
     listed,
-    note_unknown_key,
     read_pairs,
 )
 from emulator.scenarios.faults import MAX_RETRY_AFTER_S
@@ -73,12 +72,6 @@ def _check_checks(members: Members) -> None:
 
 class _Expect(MappingOf[dict[str, Any]]):
     """The keys in the order of the file, each with its place."""
-
-    def note_unknown(self, members: Members, key_entry: Entry, name: str) -> None:
-        is_of_payment = members.entry.child("payment") is not members.entry
-        senseless = RESPONSE_CHECKS if is_of_payment else {SAME_AS}
-        offered = [known for known in self.keys if known not in senseless]
-        note_unknown_key(members.entry, key_entry, name, self.keys, offered=offered)
 
     def build(self, members: Members) -> dict[str, Any]:
         checks = tuple(

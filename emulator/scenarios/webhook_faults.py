@@ -3,8 +3,6 @@
 A webhook fault type is a FaultType here and an entry in TYPES.
 """
 
-from collections.abc import Iterator, Mapping
-
 from emulator.domain.payment import EVENT_TYPES, Status
 from emulator.domain.webhooks import (
     EVENT_TYPES_IN_ORDER,
@@ -20,7 +18,7 @@ from emulator.scenarios.entries import Entry, listed
 from emulator.scenarios.fault_types import FaultMapping, FaultType
 from emulator.scenarios.kinds import Boolean, Duration, ListOf, WholeNumber, Word
 from emulator.scenarios.mappings import DeclaredRule, Key, MappingOf, Members, implies, is_given
-from emulator.scenarios.values import Json, WebhookRule, WebhookWhen
+from emulator.scenarios.values import WebhookRule, WebhookWhen
 
 MAX_COPIES = 100
 MIN_CONCURRENT_COPIES = 2
@@ -195,11 +193,3 @@ WEBHOOK_RULE = rule_of(
     *(rule for type_ in TYPES for rule in type_.rule_rules),
 )
 WEBHOOKS = list_of_rules(WEBHOOK_RULE, "a webhook rule")
-
-COVERAGE_NAMES = tuple(name for type_ in TYPES for name in type_.coverage_names)
-
-
-def coverage_names_of(then: Mapping[str, Json]) -> Iterator[str]:
-    """What a fault that is written as JSON exercises."""
-    for type_, setting in WEBHOOK_THEN.exercised(then):
-        yield type_.coverage_name(setting)

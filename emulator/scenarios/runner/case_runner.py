@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
@@ -12,7 +11,6 @@ from emulator.http import emulator_calls as calls
 from emulator.http.client import (
     AccountNotCreated,
     EmulatorClient,
-    GivenAccount,
     TemporaryAccount,
 )
 from emulator.http.emulator_calls import PaymentsEmulatorError
@@ -100,21 +98,20 @@ async def play(
     Raises PaymentsEmulatorError if no connection is possible.
     """
     started_ms = context.wall.monotonic_ms()
-    given = None if context.key is None else nullcontext(GivenAccount(context.key))
+    is_given, settings = context.key is not None, _account_settings(case, context)
     try:
-        settings = _account_settings(case, context)
-        async with given or TemporaryAccount(context.client.send, settings) as account:
+        async with TemporaryAccount(context.client.send, settings, context.key) as account:
             client = replace(context.client, key=account.key)
             account.is_kept = context.is_private
             now = str((await client.send(calls.CLOCK)).member("now"))
             run = _CaseRun(case, client, context.receiver, report_step, now=now)
-            if given is None and not context.is_private:
+            if not is_given and not context.is_private:
                 run.endpoints_of = context.client
             try:
                 failure = await run.play()
                 trace = await collect_trace(client, run.inbox, since=now)
             finally:
-                if given is not None:
+                if is_given:
                     await run.clean_up()
             account.is_kept = context.is_private or failure is not None
     except AccountNotCreated as refusal:

@@ -7,8 +7,9 @@ from msgspec import Struct
 from emulator.domain.effects import RedirectMoment
 from emulator.domain.payment import EVENT_TYPES, Reason, Status
 from emulator.domain.transitions import TRANSITIONS, Edge
-from emulator.scenarios import faults, webhook_faults
+from emulator.scenarios.faults import FAULT_THEN
 from emulator.scenarios.runner.results import Trace
+from emulator.scenarios.webhook_faults import WEBHOOK_THEN
 
 NONE = "(none)"
 _CREATED = EVENT_TYPES[Status.PENDING]
@@ -60,8 +61,8 @@ NAMES: dict[str, tuple[str, ...]] = {
         *(edge(*pair) for pair, kind in TRANSITIONS.items() if kind is not Edge.UNUSUAL),
     ),
     "Reasons": tuple(Reason),
-    "Faults": faults.COVERAGE_NAMES,
-    "Webhooks": webhook_faults.COVERAGE_NAMES,
+    "Faults": FAULT_THEN.coverage_names,
+    "Webhooks": WEBHOOK_THEN.coverage_names,
     "Redirects": tuple(RedirectMoment),
 }
 
@@ -77,9 +78,9 @@ def coverage_of(traces: Iterable[Trace]) -> Coverage:
         exercised["Redirects"].update(trace.redirects)
         for request in trace.requests:
             then = (request.fault or {}).get("then") or {}
-            exercised["Faults"].update(faults.coverage_names_of(then))
+            exercised["Faults"].update(FAULT_THEN.exercised(then))
         for then in trace.webhook_faults:
-            exercised["Webhooks"].update(webhook_faults.coverage_names_of(then))
+            exercised["Webhooks"].update(WEBHOOK_THEN.exercised(then))
     return Coverage(
         groups=tuple(
             Group(title=title, names=names, exercised=frozenset(exercised[title]))
