@@ -1,16 +1,14 @@
 """The contract's three calls, as routes."""
 
-from collections.abc import Awaitable, Callable, Mapping
-
-from starlette.types import Receive, Scope, Send
+from collections.abc import Mapping
 
 from emulator.domain import errors
 from emulator.domain.accounts import Mode
 from emulator.domain.effects import ApiRequest
 from emulator.domain.payment import REPLAYED_FINAL
 from emulator.server.api.bodies import check_content_type, decode_body
-from emulator.server.api.exchange import EXCHANGE, JSON, Exchange, Header, Reply
-from emulator.server.api.fault_injection import FaultLayer
+from emulator.server.api.exchange import JSON, Exchange, Header, Reply
+from emulator.server.api.fault_injection import CallWithFaults, Operation
 from emulator.server.api.layers import CallRoute
 from emulator.server.api.parameter_types import (
     ParameterRules,
@@ -25,7 +23,7 @@ from emulator.server.api.request_warnings import (
     first_strict_error,
 )
 from emulator.server.engine.engine import Engine
-from emulator.server.engine.state.account import OWNER_OF_REQUEST, Owner
+from emulator.server.engine.state.account import Owner
 from emulator.server.storage.payments import PageQuery
 
 COLLECTION = "/v1/payments"
@@ -33,23 +31,6 @@ USUAL_READS = 30
 MAX_COUNTED_PAYMENTS = 10_000
 
 _REPLAYED: Header = (b"idempotent-replayed", b"true")
-
-Operation = Callable[[Exchange, Owner, Mapping[str, str]], Awaitable[Reply]]
-"""Returns the reply to a request of an owner with path parameters; it raises refusals."""
-
-
-class Call:
-    """A call as an ASGI application, which needs no `Request` and no `Response`.
-
-    It sets the reply of its exchange, which the outermost layer of the contract sends.
-    """
-
-    def __init__(self, operation: Operation) -> None:
-        self._operation = operation
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        exchange, owner = scope[EXCHANGE], scope[OWNER_OF_REQUEST]
-        exchange.reply = await self._operation(exchange, owner, scope["path_params"])
 
 
 class PaymentsApi:
@@ -73,7 +54,7 @@ class PaymentsApi:
         return [
             CallRoute(
                 path,
-                FaultLayer(Call(operation), request=request, engine=self._engine),
+                CallWithFaults(operation, request=request, engine=self._engine),
                 methods={method},
                 name=request,
             )

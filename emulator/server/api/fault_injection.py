@@ -1,8 +1,9 @@
 """Executes the effect of a scripted fault on a request (`faults` of a scenario)."""
 
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from emulator.domain.effects import ApiRequest, Cut, GatewayBody, Point, RequestEffect
 from emulator.domain.errors import NotReady, RateLimitExceeded
@@ -37,31 +38,37 @@ _TYPES: dict[str, tuple[Header, ...]] = {
 _PHRASES = {int(status): f"{status.value} {status.phrase}" for status in HTTPStatus}
 
 
-class FaultLayer:
-    """Applies the fault rule that matches a call of the contract, before or after the call."""
+Operation = Callable[[Exchange, Owner, Mapping[str, str]], Awaitable[Reply]]
+"""Returns the reply to a request of an owner with path parameters; it raises refusals."""
 
-    def __init__(self, app: ASGIApp, *, request: ApiRequest, engine: Engine) -> None:
-        self._app = app
+
+class CallWithFaults:
+    """A call as an ASGI application, which needs no `Request` and no `Response`.
+
+    It sets the reply of its exchange, which the outermost layer of the contract sends. The fault
+    rule that matches the request applies before or after the call.
+    """
+
+    def __init__(self, operation: Operation, *, request: ApiRequest, engine: Engine) -> None:
+        self._operation = operation
         self._request = request
         self._engine = engine
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        owner: Owner = scope[OWNER_OF_REQUEST]
-        if not owner.account.rules.faults:
-            await self._app(scope, receive, send)
-            return
-        chosen = await self._engine.faults.choose(owner, self._request)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        exchange, owner, path = scope[EXCHANGE], scope[OWNER_OF_REQUEST], scope["path_params"]
+        chosen = None
+        if owner.account.rules.faults:
+            chosen = await self._engine.faults.choose(owner, self._request)
         if chosen is None:
-            await self._app(scope, receive, send)
+            exchange.reply = await self._operation(exchange, owner, path)
         elif chosen.rule.then.effect.point is Point.AFTER_COMMIT:
-            await self._fail_after(chosen, scope, receive, send)
+            await self._fail_after(chosen, exchange, owner, path)
         else:
-            await self._fail_before(chosen, scope, receive, send)
+            await self._fail_before(chosen, exchange, owner, path)
 
     async def _fail_before(
-        self, chosen: PlacedFault, scope: Scope, receive: Receive, send: Send
+        self, chosen: PlacedFault, exchange: Exchange, owner: Owner, path: Mapping[str, str]
     ) -> None:
-        exchange: Exchange = scope[EXCHANGE]
         effect = chosen.rule.then.effect
         exchange.fault = chosen
         if self._request is ApiRequest.CREATE_PAYMENT:
@@ -75,23 +82,21 @@ class FaultLayer:
             exchange.cut = Cut.BEFORE_RESPONSE
             exchange.reply = Reply(_INTERNAL_ERROR)
         else:
-            await self._app(scope, receive, send)
+            exchange.reply = await self._operation(exchange, owner, path)
 
     async def _fail_after(
-        self, chosen: PlacedFault, scope: Scope, receive: Receive, send: Send
+        self, chosen: PlacedFault, exchange: Exchange, owner: Owner, path: Mapping[str, str]
     ) -> None:
         """Apply the fault to the response of a call; a call that is refused has no fault."""
-        exchange: Exchange = scope[EXCHANGE]
-        owner: Owner = scope[OWNER_OF_REQUEST]
         effect, holds = chosen.rule.then.effect, self._engine.webhooks.holds
-        await self._app(scope, receive, send)
+        exchange.reply = await self._operation(exchange, owner, path)
         hold = None
         if effect.until_delivery:
             # Before any other task runs: a delivery may be answered while the use is counted.
-            hold = holds.begin(owner, scope["path_params"].get("payment_id"))
+            hold = holds.begin(owner, path.get("payment_id"))
         if await self._engine.faults.spend(owner, chosen, generation=exchange.generation):
             exchange.fault = chosen
-            exchange.instead_of = None if exchange.reply is None else exchange.reply.status
+            exchange.instead_of = exchange.reply.status
             if hold is not None:
                 await holds.wait(hold)
             await self._delay(effect)

@@ -190,8 +190,8 @@ class AuthenticationLayer:
             # Only browsers send it. The demo key is public, so a web page could use it.
             if b"sec-fetch-site" in exchange.headers:
                 self._check_host(scope)
-            key = bearer_key(scope["headers"])
-            owner = await self._engine.accounts.owner_of(key)
+            key, accounts = bearer_key(scope["headers"]), self._engine.accounts
+            owner = accounts.by_key.get(key) or await accounts.owner_of(key)
             exchange.owner, exchange.generation = owner, owner.account.generation
             scope[OWNER_OF_REQUEST] = owner
             if owner.bucket is not None:

@@ -174,7 +174,7 @@ class Application(Starlette):
 
     def build_middleware_stack(self) -> ASGIApp:
         """The layers of this package: ErrorLayer responds to errors in place of Starlette's own."""
-        app: ASGIApp = self.router
+        app: ASGIApp = self.router.app
         for cls, args, kwargs in reversed(self.user_middleware):
             app = cls(app, *args, **kwargs)
         return app

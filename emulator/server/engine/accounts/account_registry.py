@@ -64,7 +64,7 @@ class AccountRegistry(EngineService):
         # Deleted accounts included: no other account gets their rows or the ids of their streams.
         self._last_number = 2
         self._by_number: dict[int, Account] = {}
-        self._by_key: dict[str, Owner] = {}
+        self.by_key: dict[str, Owner] = {}
         # Held from the check that the key of the first account is free until another has it.
         self._taking_over = asyncio.Lock()
 
@@ -96,32 +96,32 @@ class AccountRegistry(EngineService):
 
     async def owner_of(self, key: str) -> Owner:
         """The owner of a key. Raises InvalidApiKey (contract, section 5)."""
-        owner = self._by_key.get(key)
+        owner = self.by_key.get(key)
         if owner is not None:
             return owner
         if not is_well_formed_key(key):
             raise InvalidApiKey
         if self._settings.auto_provision and is_well_formed_key(key, Mode.TEST):
             await self._provision(key)
-            return self._by_key[key]
+            return self.by_key[key]
         raise InvalidApiKey(InvalidApiKey.unknown)
 
     def is_known(self, key: str) -> bool:
-        return key in self._by_key
+        return key in self.by_key
 
     async def _provision(self, test_key: str) -> None:
         try:
             await self.create(NewAccount(test_key=test_key))
         except InvalidField:
             # Another request with the same new key has created the account.
-            if test_key not in self._by_key:
+            if test_key not in self.by_key:
                 raise
 
     async def create(self, request: NewAccount) -> Account:
         """Create an account. Raises InvalidField for a key that is taken or not well-formed."""
         key, first = request.takes_over, self.first.owner(Mode.TEST)
         async with nullcontext() if key is None else self._taking_over:
-            if key is not None and self._by_key.get(key) is not first:
+            if key is not None and self.by_key.get(key) is not first:
                 raise InvalidField(
                     "takes_over",
                     '"takes_over" must be the test key of the first account, which no other account'
@@ -130,7 +130,7 @@ class AccountRegistry(EngineService):
             account = await self._create(request)
             self._add(account)
             if key is not None:
-                self._by_key[key] = account.owner(Mode.TEST)
+                self.by_key[key] = account.owner(Mode.TEST)
         self._scheduler.reschedule(account)
         return account
 
@@ -171,15 +171,15 @@ class AccountRegistry(EngineService):
     def _add(self, account: Account) -> None:
         self._by_number[account.number] = account
         for owner in account.owners:
-            self._by_key[account.profile.key(owner.mode)] = owner
+            self.by_key[account.profile.key(owner.mode)] = owner
 
     def _discard(self, account: Account) -> None:
         del self._by_number[account.number]
         for owner in account.owners:
-            self._by_key.pop(account.profile.key(owner.mode), None)
+            self.by_key.pop(account.profile.key(owner.mode), None)
         key = self.first.profile.test_key
-        if self._by_key[key] in account.owners:
-            self._by_key[key] = self.first.owner(Mode.TEST)
+        if self.by_key[key] in account.owners:
+            self.by_key[key] = self.first.owner(Mode.TEST)
         account.discard()
 
     @writes()
