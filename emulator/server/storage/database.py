@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -176,31 +176,28 @@ class Database:
                 self._log.empty()
         create_schema(connection, self._path)
 
-    async def write(self, work: Work[T], *, is_long: bool = False) -> T:
+    def write(self, work: Work[T], *, is_long: bool = False) -> "asyncio.Future[T]":
         """Execute a unit of work in a transaction and return its result after the commit.
 
         Its exceptions are raised here, after a rollback of the unit.
         """
-        result: T = await self._submit(Job(work, writes=True, is_long=is_long))
-        return result
+        return self._submit(Job(work, writes=True, is_long=is_long))
 
-    async def write_bulk(self, bulk: Bulk[Item, T], item: Item) -> T:
+    def write_bulk(self, bulk: Bulk[Item, T], item: Item) -> "asyncio.Future[T]":
         """As `write`, for work that is cheaper for several items at once.
 
         `bulk` returns a result or an exception for each item, in order; for an exception it must
         have written nothing. If `bulk` raises, it is called again for each item alone.
         """
-        result: T = await self._submit(Job(bulk, writes=True, item=item))
-        return result
+        return self._submit(Job(bulk, writes=True, item=item))
 
-    async def read(self, work: Work[T], *, is_long: bool = False) -> T:
+    def read(self, work: Work[T], *, is_long: bool = False) -> "asyncio.Future[T]":
         """Execute a query on the committed state.
 
         It waits for the end of the turn, too: executed at once, simultaneous requests would no
         longer share the turns of the loop, and would cost a fifth more.
         """
-        result: T = await self._submit(Job(work, writes=False, is_long=is_long))
-        return result
+        return self._submit(Job(work, writes=False, is_long=is_long))
 
     def _submit(self, job: Job) -> "asyncio.Future[Any]":
         if not self._is_open:
@@ -335,7 +332,7 @@ class _HasDatabase(Protocol):
 S = TypeVar("S", bound=_HasDatabase)
 # A method with the transaction as its first argument, and the awaitable method without it.
 _Operation = Callable[Concatenate[S, Transaction, P], T]
-_Awaitable = Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
+_Awaitable = Callable[Concatenate[S, P], Awaitable[T]]
 
 
 def writes(*, is_long: bool = False) -> Callable[[_Operation[S, P, T]], _Awaitable[S, P, T]]:
@@ -356,12 +353,12 @@ def reads(
 
 def _awaitable(
     operation: _Operation[S, P, T],
-    submit: Callable[..., Coroutine[Any, Any, T]],
+    submit: Callable[..., Awaitable[T]],
     is_long: bool,
     scans: str = "",
 ) -> _Awaitable[S, P, T]:
     @wraps(operation)
-    def execute(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+    def execute(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
         owner: Any = args[0] if scans else None
         return submit(
             self._database,

@@ -54,8 +54,7 @@ async def stuck(emulator: World) -> AsyncIterator[None]:
     """The storage thread is busy: a request that writes stays in progress."""
     is_over = threading.Event()
     database = emulator.app.engine._context.database
-    work = database.write(lambda _: is_over.wait(HANGS_AFTER_S), is_long=True)
-    holding = asyncio.create_task(work)
+    holding = database.write(lambda _: is_over.wait(HANGS_AFTER_S), is_long=True)
     await turn()
     try:
         yield

@@ -175,8 +175,8 @@ async def test_a_write_waits_for_the_lock_of_another_program(
     kept: Database, other: sqlite3.Connection, *, is_long: bool
 ) -> None:
     other.execute("BEGIN IMMEDIATE")
-    work = asyncio.create_task(kept.write(partial(add, note="a"), is_long=is_long))
-    neighbour = asyncio.create_task(kept.write_bulk(add_all, "b"))
+    work = kept.write(partial(add, note="a"), is_long=is_long)
+    neighbour = kept.write_bulk(add_all, "b")
     done, _ = await asyncio.wait({work, neighbour}, timeout=LOCKED_FOR_S)
     assert not done
     other.execute("COMMIT")
@@ -192,8 +192,8 @@ async def test_a_read_does_not_wait_for_a_lock_of_another_program(
 
 
 async def test_work_of_a_cancelled_caller_is_executed(database: Database) -> None:
-    abandoned = asyncio.create_task(database.write(partial(add, note="a")))
-    stayed = asyncio.create_task(database.write(partial(add, note="b")))
+    abandoned = database.write(partial(add, note="a"))
+    stayed = database.write(partial(add, note="b"))
     await asyncio.wait({stayed}, timeout=0)
     abandoned.cancel()
     assert await stayed == "b"
