@@ -16,6 +16,7 @@ from emulator.domain.accounts import (
     OTHER_TEST_KEY,
     AccountProfile,
     Mode,
+    TokenBucket,
     is_well_formed_key,
 )
 from emulator.domain.errors import AccountIsPermanent, InvalidApiKey, InvalidField, UnknownAccount
@@ -24,6 +25,7 @@ from emulator.domain.message_text import copied_ends
 from emulator.domain.user_error import UserError
 from emulator.server.engine.payments.scheduler import EngineContext, EngineService
 from emulator.server.engine.state.account import START_OF_ACCOUNT, Account, Owner, variants_of
+from emulator.server.engine.state.journal import Journal
 from emulator.server.engine.state.rules import Library
 from emulator.server.storage import accounts, events, scenarios
 from emulator.server.storage.accounts import AccountRow
@@ -265,9 +267,21 @@ class AccountRegistry(EngineService):
             vary=row.vary,
             variants=variants_of(row.vary or self._settings.vary, self.applied_variants),
         )
-        account.owners = (
-            Owner(account, Mode.TEST, stream=row.test_stream, config=self._config),
-            Owner(account, Mode.LIVE, stream=row.live_stream, config=self._config),
+        limit = self._settings.rate_limit
+        account.owners = tuple(
+            Owner(
+                account=account,
+                mode=mode,
+                number=row.number * 2 + is_live,
+                stream=stream,
+                request_stream=ids.stream_key(row.seed, mode, row.profile.key(mode), "requests"),
+                bucket=None if limit is None else TokenBucket(limit),
+                journal=Journal(self._config.max_journal_bytes),
+            )
+            for is_live, mode, stream in (
+                (False, Mode.TEST, row.test_stream),
+                (True, Mode.LIVE, row.live_stream),
+            )
         )
         return account
 
@@ -311,11 +325,7 @@ class AccountRegistry(EngineService):
     def _remove(self, tx: Transaction, account: Account) -> None:
         """Delete all rows of an account."""
         accounts.delete(tx, account.number)
-        tx.forget_ordinals()
-        self._webhooks.drop(tx, account)
-        # At once for reads of the same batch; later because a create of the batch fills it again.
-        self._payment_cache.clear()
-        tx.after_commit += [self._payment_cache.clear, self._change_notifier.all_changed]
+        self._forget(tx, account)
 
     @writes(is_long=True)
     def _close(self, tx: Transaction, account: Account) -> None:

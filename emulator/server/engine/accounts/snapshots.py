@@ -124,16 +124,12 @@ class Snapshots(EngineService):
         self, tx: Transaction, account: Account, snapshot: Snapshot, state: _State
     ) -> None:
         accounts.put_back(tx, account.number, state.rows)
-        tx.forget_ordinals()
+        self._forget(tx, account)
         tx.pass_timer(state.last_timer)
         restored = self._restored(tx, account, snapshot, state)
         accounts.set_clock(tx, account.number, restored.clock)
-        self._webhooks.drop(tx, account)
         tx.undo.append(partial(account.take_state, account.copy()))
         account.take_state(restored)
-        # At once for reads of the same batch; later because a create of the batch fills it again.
-        self._payment_cache.clear()
-        tx.after_commit += [self._payment_cache.clear, self._change_notifier.all_changed]
 
     def _restored(
         self, tx: Transaction, account: Account, snapshot: Snapshot, state: _State

@@ -30,16 +30,14 @@ MAX_ATTEMPTS = 512
 SHARE_OF_DESCRIPTORS = 4
 
 
-class Hold:
+class Hold(Struct, eq=False, weakref=True):
     """A response that waits; without a `payment_id` for any payment of the owner."""
 
-    def __init__(self, owner: Owner, payment_id: str | None, *, until: Instant) -> None:
-        self.owner = owner
-        self.payment_id = payment_id
-        self.until = until
-        self.generation = owner.account.generation
-        # An advance would wait for a handler whose request is held.
-        self.is_released = owner.account.advance.is_running
+    owner: Owner
+    payment_id: str | None
+    until: Instant
+    generation: int
+    is_released: bool
 
     @property
     def is_over(self) -> bool:
@@ -58,8 +56,10 @@ class Holds(StateService):
 
     def begin(self, owner: Owner, payment_id: str | None) -> Hold:
         """A hold that ends with the first delivery that is answered from now on."""
-        until = self._wall.now_ms() + MAX_RESPONSE_HOLD_MS
-        hold = Hold(owner, payment_id, until=until)
+        until, account = self._wall.now_ms() + MAX_RESPONSE_HOLD_MS, owner.account
+        # An advance would wait for a handler whose request is held.
+        is_released = account.advance.is_running
+        hold = Hold(owner, payment_id, until, account.generation, is_released)
         self._held.add(hold)
         return hold
 

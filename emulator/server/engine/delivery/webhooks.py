@@ -236,10 +236,6 @@ class Webhooks(StateService):
         for owner in account.owners:
             self.dispatcher.resume(owner)
 
-    def drop(self, tx: Transaction, account: Account) -> None:
-        """Cancel the attempts of an account after the commit, and read what is due then."""
-        tx.after_commit.append(partial(self.dispatcher.drop, account))
-
     def restore_initial(self, tx: Transaction, account: Account) -> None:
         """Create the endpoints that a reset account had at start."""
         for owner in account.owners:

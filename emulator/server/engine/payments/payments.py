@@ -103,8 +103,8 @@ class Payments(EngineService):
     def __init__(self, context: EngineContext, checkout_base: str) -> None:
         super().__init__(context)
         self.checkout_base = checkout_base
-        # The event is set when the key is free again; None while no request waits for it.
-        self._keys_in_use: dict[_Key, asyncio.Event | None] = {}
+        # The event is set when the key is free again.
+        self._keys_in_use: dict[_Key, asyncio.Event] = {}
         # The last page of newest payments: the version of the cache, the owner and the limit.
         self._newest_page: tuple[tuple[int, int, int], bytes] | None = None
 
@@ -130,15 +130,12 @@ class Payments(EngineService):
             created = await self._database.write_bulk(self._create, request)
         else:
             key = (owner.number, order.idempotency_key)
-            if key in self._keys_in_use:
-                await self._wait_for_key(key)
-            self._keys_in_use[key] = None
+            await self._wait_for_key(key)
+            self._keys_in_use[key] = asyncio.Event()
             try:
                 created = await self._database.write_bulk(self._create, request)
             finally:
-                released = self._keys_in_use.pop(key)
-                if released is not None:
-                    released.set()
+                self._keys_in_use.pop(key).set()
         self._scheduler.reschedule(owner.account)
         if owner.endpoints and not created.is_replay:
             await self._wait_for_webhook(owner, created.id)
@@ -164,10 +161,7 @@ class Payments(EngineService):
 
     async def _wait_for_key(self, key: _Key) -> None:
         deadline = self._wall.now_ms() + MAX_WAIT_FOR_KEY_MS
-        while key in self._keys_in_use:
-            released = self._keys_in_use[key]
-            if released is None:
-                released = self._keys_in_use[key] = asyncio.Event()
+        while (released := self._keys_in_use.get(key)) is not None:
             await self._wall.wait(released, until=deadline)
             if not released.is_set():
                 raise IdempotencyKeyInUse

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from emulator.clock import PAUSE_AFTER_FAILURE_MS, SystemClock
 from emulator.domain.errors import NotReady
@@ -90,3 +91,14 @@ class EngineService(StateService):
         self._webhooks = context.webhooks
         self._status_writer = context.status_writer
         self._scheduler = context.scheduler
+
+    def _forget(self, tx: Transaction, account: Account) -> None:
+        """Forget what memory has of the rows of an account, which were removed or replaced."""
+        tx.forget_ordinals()
+        # At once for reads of the same batch; later because a create of the batch fills it again.
+        self._payment_cache.clear()
+        tx.after_commit += [
+            partial(self._webhooks.dispatcher.drop, account),
+            self._payment_cache.clear,
+            self._change_notifier.all_changed,
+        ]

@@ -41,7 +41,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_journal_bytes: int
 
 
-class Advance:
+class Advance(msgspec.Struct, eq=False):
     """An advance of the clock, and its effects as JSON objects.
 
     Attempts that were due before it began are not its effects. Attempts beyond the `horizon` wait;
@@ -49,14 +49,11 @@ class Advance:
     stopped, the next one goes on with the same object.
     """
 
-    __slots__ = ("_effects", "_horizon", "_since", "is_running")
-
-    def __init__(self) -> None:
-        self.is_running = False
-        # Each with its due key: concurrent attempts end in any order.
-        self._effects: list[tuple[DueKey, bytes]] = []
-        self._since: DueKey | None = None
-        self._horizon: DueKey | None = None
+    is_running: bool = False
+    # Each with its due key: concurrent attempts end in any order.
+    _effects: list[tuple[DueKey, bytes]] = []
+    _since: DueKey | None = None
+    _horizon: DueKey | None = None
 
     @property
     def has_begun(self) -> bool:
@@ -220,42 +217,24 @@ def variants_of(setting: str, applied: set[str]) -> Variants | None:
     )
 
 
-class Owner:
+class Owner(msgspec.Struct, eq=False, kw_only=True):
     """An account in one mode: what a key belongs to, and what payments belong to.
 
-    `endpoints`, by position, are replaced as a whole, so that they can be read meanwhile.
+    `endpoints`, by position, are replaced as a whole, so that they can be read meanwhile. Requests
+    are counted from the start of the program: without a seed, their ids are of a new stream at each
+    start, so that none is used twice.
     """
 
-    __slots__ = (
-        "account",
-        "bucket",
-        "endpoints",
-        "journal",
-        "mode",
-        "number",
-        "reads",
-        "request_stream",
-        "requests",
-        "stream",
-    )
-
-    def __init__(
-        self, account: Account, mode: Mode, *, stream: bytes, config: EngineConfig
-    ) -> None:
-        self.account = account
-        self.mode = mode
-        self.number = account.number * 2 + (mode is Mode.LIVE)
-        self.stream = stream
-        # Requests are counted from the start of the program: without a seed, their ids are
-        # of a new stream at each start, so that none is used twice.
-        key = account.profile.key(mode)
-        self.request_stream = ids.stream_key(account.seed, mode, key, "requests")
-        limit = config.settings.rate_limit
-        self.bucket = None if limit is None else TokenBucket(limit)
-        self.requests = 0
-        self.reads: dict[str, int] = {}
-        self.endpoints: dict[int, RegisteredEndpoint] = {}
-        self.journal = Journal(config.max_journal_bytes)
+    account: Account
+    mode: Mode
+    number: int
+    stream: bytes
+    request_stream: bytes
+    bucket: TokenBucket | None
+    journal: Journal
+    requests: int = 0
+    reads: dict[str, int] = {}
+    endpoints: dict[int, RegisteredEndpoint] = {}
 
     def endpoint(self, endpoint_id: str) -> RegisteredEndpoint:
         """Raises UnknownEndpoint, also when the account has just been deleted."""
@@ -305,4 +284,4 @@ class Owner:
 
 # All but the parts of the object itself.
 _ACCOUNT_STATE = set(Account.__struct_fields__) - {"advancing", "is_closed", "owners"}
-_OWNER_STATE = set(Owner.__slots__) - {"account", "mode", "number"}
+_OWNER_STATE = set(Owner.__struct_fields__) - {"account", "mode", "number"}
