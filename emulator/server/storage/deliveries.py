@@ -12,7 +12,7 @@ import msgspec
 
 from emulator.domain.effects import RedirectMoment
 from emulator.domain.instants import Instant
-from emulator.domain.payment import CREATION
+from emulator.domain.payment import CREATION, PING, UNKNOWN_EVENT_TYPE
 from emulator.domain.transitions import DueKey
 from emulator.domain.webhooks import (
     Attempt,
@@ -123,12 +123,14 @@ _ATTEMPTS = (
     f"SELECT delivery, {_ATTEMPT_COLUMNS} FROM attempts WHERE delivery IN ({{}})"
     " ORDER BY delivery, number"
 )
+_EVENT_TYPE = (
+    f"CASE WHEN payment IS NULL THEN '{PING}' WHEN event IS NULL THEN '{UNKNOWN_EVENT_TYPE}' ELSE"
+    f" coalesce((SELECT type FROM events WHERE position = deliveries.event), '{CREATION}') END"
+)
 _NEWEST = (
     "SELECT {columns} FROM deliveries {where} position BETWEEN ?1 AND ?2"
     " AND (?3 IS NULL OR endpoint = ?3) AND (?4 IS NULL OR state = ?4)"
-    " AND (?5 IS NULL OR event IS NOT NULL AND"
-    " ?5 = coalesce((SELECT type FROM events WHERE position = deliveries.event),"
-    f" '{CREATION}'))"
+    f" AND (?5 IS NULL OR ?5 = {_EVENT_TYPE})"
     " AND (NOT ?6 OR state <> 'pending' OR EXISTS"
     " (SELECT 1 FROM attempts WHERE delivery = deliveries.position AND status IS NOT NULL))"
     " AND (NOT ?7 OR state IN ('failed', 'pending')"
@@ -140,9 +142,10 @@ _OF_ALL, _OF_PAYMENT = (
     "INDEXED BY deliveries_by_payment WHERE payment = ?9 AND",
 )
 _LISTED_COLUMNS = (
-    "position, endpoint, payment, event, (SELECT type FROM events WHERE position = event),"
-    " created_at, state, due_at, (SELECT group_concat(coalesce(status, 0)) FROM"
-    " (SELECT status FROM attempts WHERE delivery = deliveries.position ORDER BY number))"
+    f"position, endpoint, payment, {_EVENT_TYPE}, state,"
+    " coalesce((SELECT group_concat(coalesce(status, 0)) FROM"
+    " (SELECT status FROM attempts WHERE delivery = deliveries.position ORDER BY number)), ''),"
+    " coalesce(due_at, created_at), due_at IS NOT NULL"
 )
 _PUT_REDIRECT = "INSERT OR REPLACE INTO redirects (payment, moment, until) VALUES (?, ?, ?)"
 _LEFT_EARLY = (
@@ -177,21 +180,20 @@ class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedDelivery(NamedTuple):
-    """A delivery as a list shows it.
+    """A delivery as a list shows it; `at` is the next attempt if one `is_due`, else the creation.
 
-    `event_type` is None for a ping and for the creation of a payment. `results` are the statuses
-    of the attempts, oldest first, with commas between them; 0 without a response.
+    `results` are the statuses of the attempts, oldest first, with commas between them; 0 without a
+    response.
     """
 
     position: int
     endpoint: int
     payment: int | None
-    event: int | None
-    event_type: str | None
-    created_at: Instant
+    event_type: str
     state: str
-    due_at: Instant | None
-    results: str | None
+    results: str
+    at: Instant
+    is_due: int
 
 
 def put(tx: Transaction, deliveries: Sequence[Delivery]) -> None:

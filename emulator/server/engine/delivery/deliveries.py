@@ -12,7 +12,6 @@ from emulator import ids
 from emulator.domain.errors import DeliveryNotPending, UnknownDelivery, UnknownEndpoint
 from emulator.domain.instants import format_instant
 from emulator.domain.message_text import not_accepted
-from emulator.domain.payment import CREATION, PING, UNKNOWN_EVENT_TYPE
 from emulator.domain.webhooks import (
     Attempt,
     DeliveryState,
@@ -60,10 +59,7 @@ class DeliveryDetail(Struct, frozen=True, kw_only=True):
 
 
 class DeliveryRow(NamedTuple):
-    """A delivery as a list shows it; `at` is the next attempt if one `is_due`, else the creation.
-
-    `results` are those of its attempts, as in `ListedDelivery`.
-    """
+    """As `ListedDelivery`, with ids and the summary of the payment."""
 
     id: str
     payment: PaymentSummary | None
@@ -72,7 +68,7 @@ class DeliveryRow(NamedTuple):
     state: str
     results: str
     at: str
-    is_due: bool
+    is_due: int
 
 
 class Deliveries(StateService):
@@ -358,21 +354,15 @@ def _rows(tx: Transaction, owner: Owner, found: Sequence[ListedDelivery]) -> lis
         DeliveryRow(
             ids.delivery_id(owner.stream, each.position & LAST_ORDINAL),
             summaries.get(each.payment or 0),
-            _event_type(each),
+            each.event_type,
             identities[each.endpoint][0],
             each.state,
-            each.results or "",
-            format_instant(each.created_at if each.due_at is None else each.due_at),
-            each.due_at is not None,
+            each.results,
+            format_instant(each.at),
+            each.is_due,
         )
         for each in found
     ]
-
-
-def _event_type(listed: ListedDelivery) -> str:
-    if listed.event is None:
-        return PING if listed.payment is None else UNKNOWN_EVENT_TYPE
-    return listed.event_type or CREATION
 
 
 def _details(tx: Transaction, owner: Owner, found: Sequence[Delivery]) -> list[DeliveryDetail]:
