@@ -57,6 +57,7 @@ class RehearsedVariant(ResultEntry, frozen=True, kw_only=True):
     """
 
     variant: str
+    description: str
     rehearsal: Literal["false-answer", "disturbance"]
     scenario: str
     is_finding: bool

@@ -22,7 +22,7 @@ from emulator.tools.explore.judgement import HistoryFailure
 from emulator.tools.explore.observation import TracedStep
 from emulator.tools.explore.verdicts import Verdict
 from emulator.tools.rehearse import report as rehearse
-from emulator.tools.rehearse.rehearsal import RehearsalRun, Traffic, VariantResult
+from emulator.tools.rehearse.rehearsal import RehearsalRun, Traffic, rehearsed
 from emulator.tools.rehearse.suite import SuiteRun
 from emulator.tools.rehearse.variants import Variant
 from emulator.tools.replay import console as replay
@@ -136,7 +136,7 @@ def lines_of_reports(paint: Paint) -> dict[str, list[str]]:
     why = failure(EVIL, mismatches=(mismatch, mismatch))
     run = SuiteRun(exit_code=1, duration_ms=1, max_ms=1, last_lines=[EVIL], failed_tests=[EVIL])
     variant = Variant(EVIL, VariantKind.DISTURBANCE, EVIL, Path(EVIL))
-    found = VariantResult(variant=variant, run=run, traffic=Traffic(api_requests=1))
+    found = rehearsed(variant, run, Traffic(api_requests=1))
     suite: Any = SimpleNamespace(command=EVIL)
     nothing: Any = None
     rehearsal = RehearsalRun(

@@ -130,6 +130,7 @@ def test_a_summary_counts_the_variants_that_a_message_could_show() -> None:
     found, other = (
         RehearsedVariant(
             variant="charset",
+            description="",
             rehearsal="disturbance",
             scenario="--vary charset",
             is_finding=is_applicable,

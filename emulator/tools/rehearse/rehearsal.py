@@ -11,6 +11,7 @@ from emulator.clock import SystemClock
 from emulator.domain.user_error import UserError
 from emulator.reporting import progress_bar
 from emulator.scenarios.values import VariantKind
+from emulator.tools.json_results import RehearsedVariant
 from emulator.tools.rehearse.suite import Suite, SuiteRun
 from emulator.tools.rehearse.variants import Variant, combination
 
@@ -56,23 +57,26 @@ PrivateEmulator = Callable[[Variant | None, Traffic], AbstractAsyncContextManage
 """Runs an emulator with a variant, and yields the variables of the suite."""
 
 
-class VariantResult(Struct, frozen=True, kw_only=True):
-    """The run of the suite with a variant."""
-
-    variant: Variant
-    run: SuiteRun
-    traffic: Traffic
-
-    @property
-    def is_finding(self) -> bool:
-        """Whether the suite has missed a false answer, or the shop has not survived."""
-        return self.run.has_passed is (self.variant.kind is VariantKind.FALSE_ANSWER)
-
-    @property
-    def is_applicable(self) -> bool:
-        """Whether a response or a webhook could show the variant; scenarios are not observed."""
-        names = self.variant.vary.split(",")
-        return self.variant.file is not None or any(name in self.traffic.variants for name in names)
+def rehearsed(variant: Variant, run: SuiteRun, traffic: Traffic) -> RehearsedVariant:
+    """The result of a run of the suite with a variant."""
+    # The suite has missed a false answer, or the shop has not survived.
+    is_finding = run.has_passed is (variant.kind is VariantKind.FALSE_ANSWER)
+    # Scenarios are not observed.
+    is_observed = any(name in traffic.variants for name in variant.vary.split(","))
+    return RehearsedVariant(
+        variant=variant.name,
+        description=variant.description,
+        rehearsal=variant.kind.value,
+        scenario=variant.by_hand,
+        is_finding=is_finding,
+        is_applicable=is_observed or variant.file is not None,
+        exit_code=run.exit_code,
+        duration_ms=round(run.duration_ms),
+        failed_tests=run.failed_tests,
+        last_lines=run.last_lines,
+        own_scenarios=traffic.own_scenarios,
+        what_to_do=variant.what_to_do if is_finding else None,
+    )
 
 
 class RehearsalRun(Struct, kw_only=True):
@@ -88,7 +92,7 @@ class RehearsalRun(Struct, kw_only=True):
     max_ms: float | None = None
     show: Callable[[str], None]
     duration_ms: float = 0
-    results: list[VariantResult] = field(default_factory=list)
+    results: list[RehearsedVariant] = field(default_factory=list)
     unanswered: dict[str, int] = field(default_factory=dict)
     """The number of webhooks without an answer in time, by the name of the variant."""
 
@@ -136,15 +140,15 @@ class RehearsalRun(Struct, kw_only=True):
             self._add(variants, run, traffic)
             return
         await self._run_each(variants, jobs, max_ms)
-        if not any(each.is_finding for each in self.results if each.variant.is_combinable):
+        names = {variant.name for variant in variants}
+        if not any(each.is_finding for each in self.results if each.variant in names):
             self.variants = [*self.variants, together]
             self._add([together], run, traffic)
 
     def _add(self, variants: Sequence[Variant], run: SuiteRun, traffic: Traffic) -> None:
-        self.results += [
-            VariantResult(variant=variant, run=run, traffic=traffic) for variant in variants
-        ]
-        self.results.sort(key=lambda result: self.variants.index(result.variant))
+        self.results += [rehearsed(variant, run, traffic) for variant in variants]
+        names = [variant.name for variant in self.variants]
+        self.results.sort(key=lambda result: names.index(result.variant))
         self.show(f"{progress_bar(len(self.results), len(self.variants))} variants")
 
     async def _run_without_variant(self) -> float:

@@ -8,8 +8,7 @@ from emulator.domain.webhooks import MAX_TIMEOUT_MS
 from emulator.reporting import JUnitCase, Paint, counted, junit_file
 from emulator.scenarios.values import VariantKind
 from emulator.tools.json_results import RehearsedVariant, RehearseResults
-from emulator.tools.rehearse.rehearsal import RehearsalRun, VariantResult
-from emulator.tools.rehearse.variants import Variant
+from emulator.tools.rehearse.rehearsal import RehearsalRun
 
 MAX_TESTS = 5
 UNANSWERED_AFTER = span_text(MAX_TIMEOUT_MS)
@@ -17,48 +16,40 @@ _FINDINGS = {
     VariantKind.FALSE_ANSWER: "False answers that the suite did not notice",
     VariantKind.DISTURBANCE: "Disturbances that the shop did not survive",
 }
-_ADVICE = {
-    VariantKind.FALSE_ANSWER: "Add a test that fails with",
-    VariantKind.DISTURBANCE: (
-        "Change the shop, or your test if it calls the handler directly, until the tests pass with"
-    ),
-}
 
 
-def what_to_do(variant: Variant) -> str:
-    return f"{_ADVICE[variant.kind]} `rehearse --only {variant.name}`."
-
-
-def details(result: VariantResult) -> Iterator[str]:
+def details(result: RehearsedVariant) -> Iterator[str]:
     """What is known of a finding: its failed tests or last lines, and its scenario file."""
-    run = result.run
-    if run.has_passed:
+    code, failed = result.exit_code, result.failed_tests
+    if code == 0:
         yield "the suite passed"
-    for name in run.failed_tests[:MAX_TESTS]:
+    for name in failed[:MAX_TESTS]:
         yield f"failed: {name}"
-    if (others := len(run.failed_tests) - MAX_TESTS) > 0:
+    if (others := len(failed) - MAX_TESTS) > 0:
         yield f"and {others} more"
-    if not run.has_passed and (run.exit_code is None or not run.failed_tests):
-        yield f"{run.end}; {'the last lines of the output:' if run.last_lines else 'no output'}"
-        yield from (f"  {line}" for line in run.last_lines)
-    if own := result.traffic.own_scenarios:
+    if code is None or (code and not failed):
+        end = "it did not end in time" if code is None else f"exit code {code}"
+        yield f"{end}; {'the last lines of the output:' if result.last_lines else 'no output'}"
+        yield from (f"  {line}" for line in result.last_lines)
+    if own := result.own_scenarios:
         yield f"{counted(own, 'scenario')} that the tests set had precedence"
-    yield what_to_do(result.variant)
-    yield f"{'option' if result.variant.file is None else 'scenario'}: {result.variant.by_hand}"
+    if result.what_to_do is not None:
+        yield result.what_to_do
+    yield f"{'option' if result.scenario.startswith('--') else 'scenario'}: {result.scenario}"
 
 
 def table_lines(run: RehearsalRun, paint: Paint) -> Iterator[str]:
     """The two tables, with an empty line after each, and a summary."""
     for kind, title in _FINDINGS.items():
-        results = [result for result in run.results if result.variant.kind is kind]
+        results = [result for result in run.results if result.rehearsal == kind]
         found = [result for result in results if result.is_finding]
         applicable = sum(result.is_applicable for result in results)
         yield paint("bold", f"{title}: {len(found)} of {applicable}")
         for result in found:
-            description = escape_controls(result.variant.description)
-            yield f"  {paint('red', result.variant.name)}: {description}"
+            description = escape_controls(result.description)
+            yield f"  {paint('red', result.variant)}: {description}"
             yield from (f"      {escape_controls(line)}" for line in details(result))
-        if names := ", ".join(each.variant.name for each in results if not each.is_applicable):
+        if names := ", ".join(each.variant for each in results if not each.is_applicable):
             yield f"  not applicable: {names}; no response and no webhook could show them"
         yield ""
     if run.unanswered:
@@ -75,36 +66,19 @@ def summary_line(run: RehearsalRun) -> str:
 
 def results(run: RehearsalRun) -> RehearseResults:
     """All results, for `--json`."""
-    entries, is_complete = [_entry(each) for each in run.results], run.is_complete
-    return RehearseResults(is_complete=is_complete, command=run.suite.command, results=entries)
-
-
-def _entry(result: VariantResult) -> RehearsedVariant:
-    kind, scenario = result.variant.kind, result.variant.by_hand
-    return RehearsedVariant(
-        variant=result.variant.name,
-        rehearsal=kind.value,
-        scenario=scenario,
-        is_finding=result.is_finding,
-        is_applicable=result.is_applicable,
-        exit_code=result.run.exit_code,
-        duration_ms=round(result.run.duration_ms),
-        failed_tests=result.run.failed_tests,
-        last_lines=result.run.last_lines,
-        own_scenarios=result.traffic.own_scenarios,
-        what_to_do=what_to_do(result.variant) if result.is_finding else None,
-    )
+    command, is_complete = run.suite.command, run.is_complete
+    return RehearseResults(is_complete=is_complete, command=command, results=run.results)
 
 
 def junit(run: RehearsalRun) -> bytes:
     """The JUnit file: a test case for each variant."""
     cases = [
         JUnitCase(
-            name=result.variant.name,
-            class_name=result.variant.kind,
-            duration_ms=result.run.duration_ms,
-            failure=result.variant.description if result.is_finding else None,
-            failure_type=_FINDINGS[result.variant.kind],
+            name=result.variant,
+            class_name=result.rehearsal,
+            duration_ms=result.duration_ms,
+            failure=result.description if result.is_finding else None,
+            failure_type=_FINDINGS[VariantKind(result.rehearsal)],
             failure_lines=list(details(result)),
         )
         for result in run.results

@@ -12,6 +12,13 @@ from emulator.scenarios.loader import read_files
 from emulator.scenarios.values import RuleSection, VariantKind
 from emulator.settings import data_directory
 
+_ADVICE = {
+    VariantKind.FALSE_ANSWER: "Add a test that fails with",
+    VariantKind.DISTURBANCE: (
+        "Change the shop, or your test if it calls the handler directly, until the tests pass with"
+    ),
+}
+
 
 class Variant(NamedTuple):
     """A scenario or a setting of `--vary`, for all accounts during one run of the suite.
@@ -25,6 +32,11 @@ class Variant(NamedTuple):
     file: Path | None = None
     vary: str = VARY_OFF
     is_combinable: bool = False
+
+    @property
+    def what_to_do(self) -> str:
+        """The advice for a finding."""
+        return f"{_ADVICE[self.kind]} `rehearse --only {self.name}`."
 
     @property
     def by_hand(self) -> str:

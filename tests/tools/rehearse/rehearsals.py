@@ -43,4 +43,4 @@ async def rehearse(
 
 
 def findings(run: RehearsalRun) -> list[str]:
-    return [result.variant.name for result in run.results if result.is_finding]
+    return [result.variant for result in run.results if result.is_finding]

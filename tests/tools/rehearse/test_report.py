@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from emulator.scenarios.values import VariantKind
-from emulator.tools.rehearse.rehearsal import Traffic, VariantResult
+from emulator.tools.json_results import RehearsedVariant
+from emulator.tools.rehearse.rehearsal import Traffic, rehearsed
 from emulator.tools.rehearse.report import details
 from emulator.tools.rehearse.suite import SuiteRun
 from emulator.tools.rehearse.variants import Variant
@@ -27,7 +28,7 @@ def result(
     own_scenarios: int = 0,
     file: Path = ELSEWHERE,
     last_lines: Sequence[str] = ("one", "two"),
-) -> VariantResult:
+) -> RehearsedVariant:
     run = SuiteRun(
         exit_code=exit_code,
         duration_ms=2_400,
@@ -36,7 +37,7 @@ def result(
         failed_tests=failed_tests,
     )
     traffic = Traffic(api_requests=1, own_scenarios=own_scenarios)
-    return VariantResult(variant=Variant("own", kind, "", file), run=run, traffic=traffic)
+    return rehearsed(Variant("own", kind, "", file), run, traffic)
 
 
 @pytest.mark.parametrize(
@@ -46,11 +47,11 @@ def result(
 def test_a_variant_that_no_message_had_is_not_applicable(vary: str, is_applicable: bool) -> None:
     variant = Variant("own", VariantKind.DISTURBANCE, "", vary=vary)
     run = SuiteRun(exit_code=0, duration_ms=1, max_ms=2, last_lines=(), failed_tests=())
-    judged = VariantResult(variant=variant, run=run, traffic=Traffic(variants={"charset"}))
-    assert judged.is_applicable is is_applicable
+    result = rehearsed(variant, run, Traffic(variants={"charset"}))
+    assert result.is_applicable is is_applicable
 
 
-DETAILS: dict[str, tuple[VariantResult, list[str]]] = {
+DETAILS: dict[str, tuple[RehearsedVariant, list[str]]] = {
     "the last lines stand for tests without names": (
         result(1),
         ["exit code 1; the last lines of the output:", "  one", "  two", CHANGE],
@@ -62,7 +63,7 @@ DETAILS: dict[str, tuple[VariantResult, list[str]]] = {
     "a run that was ended has the tests that failed until then": (
         result(None, failed_tests=["a"]),
         [
-            *("failed: a", "it did not end within 2 s; the last lines of the output:"),
+            *("failed: a", "it did not end in time; the last lines of the output:"),
             *("  one", "  two", CHANGE),
         ],
     ),
@@ -78,7 +79,9 @@ DETAILS: dict[str, tuple[VariantResult, list[str]]] = {
 
 
 @pytest.mark.parametrize(("finding", "lines"), DETAILS.values(), ids=DETAILS)
-def test_a_finding_has_its_details_and_its_file(finding: VariantResult, lines: list[str]) -> None:
+def test_a_finding_has_its_details_and_its_file(
+    finding: RehearsedVariant, lines: list[str]
+) -> None:
     assert [*details(finding)] == [*lines, "scenario: /variants/own.yaml"]
 
 

@@ -51,7 +51,7 @@ async def test_a_shop_without_retries_does_not_survive_failing_creates() -> None
     creates = ["create-429", "create-500-after-commit", "create-500-before-commit"]
     creates += ["create-502", "create-cut"]
     assert findings(run) == creates
-    failed = {result.variant.name: result.run.failed_tests for result in run.results}
+    failed = {result.variant: result.failed_tests for result in run.results}
     # Only the first create of the account is answered 429.
     assert len(failed["create-429"]) == 1
     assert len(failed["create-cut"]) == 2
