@@ -53,7 +53,6 @@ class ImportedScript(NamedTuple):
     `too_much` is the limit of a file that it exceeds.
     """
 
-    name: str
     text: str
     missing: list[str]
     too_much: str | None
@@ -140,7 +139,7 @@ class _Writer:
             *(f"- {each}" for each in missing),
         ]
         text = "".join(f"# {line}".rstrip() + "\n" for line in lines) + yaml_text(document)
-        return ImportedScript(name, text, missing, excess(document, text))
+        return ImportedScript(text, missing, excess(document, text))
 
 
 class _Change(NamedTuple):

@@ -6,6 +6,7 @@ The contract states some statuses, the named field and one error code; the rest 
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from emulator.tools.verify.client import (
@@ -145,17 +146,18 @@ _INVALID_KEYS: tuple[tuple[str, str, Callable[[Session], str] | None, tuple[str,
 )
 
 
-def _unauthorised(what: str, code: str, states: tuple[str, ...], send: Send) -> ExpectedRefusal:
-    return ExpectedRefusal(what=what, send=send, status=401, code=code, states=states)
+_unauthorised = partial(ExpectedRefusal, status=401)
 
 
 def unauthorised(what: str, **fields: Any) -> Iterator[Check]:
     """The checks that a request with these fields, but without a valid key, is refused."""
     for how, code, key, states in _INVALID_KEYS:
-        yield _unauthorised(f"{what} {how}", code, states, sent(**fields, key=key)).check
+        send = sent(**fields, key=key)
+        yield _unauthorised(what=f"{what} {how}", send=send, code=code, states=states).check
 
 
-WITHOUT_KEY = _unauthorised(*_INVALID_KEYS[0][:2], _INVALID_KEYS[0][3], sent(key=None))
+_HOW, _CODE, _, _STATES = _INVALID_KEYS[0]
+WITHOUT_KEY = _unauthorised(what=_HOW, send=sent(key=None), code=_CODE, states=_STATES)
 _ONE = {"limit": "1"}
 
 _BASIC = sent(query=_ONE, key=lambda one: basic_credentials(one.key), scheme="Basic")
@@ -167,9 +169,7 @@ _WITHOUT_BEARER = (
 AUTHENTICATION = (
     *unauthorised("a list", query=_ONE),
     *(
-        ExpectedRefusal(
-            what=what, send=send, status=401, code="missing_api_key", assumes=(number,)
-        ).check
+        _unauthorised(what=what, send=send, code=_CODE, assumes=(number,)).check
         for what, send, number in _WITHOUT_BEARER
     ),
     expectation("`bearer`", sent(query=_ONE, scheme="bearer"), "5.1"),
