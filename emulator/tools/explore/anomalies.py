@@ -64,7 +64,11 @@ _after = partial(_before, offset=1)
 _at_end = partial(_before, offset=MANY_STEPS)
 
 
-def _expire_later(steps: Steps, index: int) -> Steps:
+def _expire_later(steps: Steps, index: int) -> Steps | None:
+    """It does not fit where another payment is open, which would expire too."""
+    following = _index(steps[index + 1 :], (*_START, *_SUBMIT))
+    if following is not None and steps[index + 1 + following].action in _SUBMIT:
+        return None
     actions = (StepAction.WAIT, StepAction.SUBMIT, StepAction.PASS_EXPIRY)
     return _replaced(steps, index, *map(HistoryStep, actions))
 

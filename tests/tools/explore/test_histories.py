@@ -206,6 +206,8 @@ def test_anomalies_that_do_not_fit_together_are_no_history() -> None:
         ("paid", "twelve-orders", "create-cut"),
         ("paid", "second-order", "two-orders"),
         ("paid", "two-orders", "tampered"),
+        ("paid", "two-open-orders", "expiry-while-processing"),
+        ("paid", "two-orders", "expiry-while-processing"),
     ]
     for outcome, *names in pairs:
         anomalies = [ANOMALY_BY_NAME[name] for name in names]
