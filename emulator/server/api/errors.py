@@ -51,9 +51,6 @@ ANSWERS: Mapping[type[Refusal], ErrorCode] = {
     errors.NotReady: ErrorCode(503, "not_ready"),
 }
 
-INTERNAL_ERROR_CAUSE = (
-    "A fault rule caused the error, or the emulator has a defect; the log has the details."
-)
 # The contract's status 500; only the log has the details.
 INTERNAL_ERROR_BODY = (
     b'{"error":{"code":"internal_error","message":"Something went wrong on our side. Retry."}}'

@@ -217,12 +217,10 @@ def add_to_journal(exchange: Exchange, owner: Owner, reply: Reply, *, ended_ms: 
             instead_of=exchange.instead_of,
             duration_ms=ended_ms - exchange.started_ms,
             ended_ms=ended_ms,
-            retry_after=_retry_after(reply) if status == _TOO_MANY_REQUESTS else b"",
+            retry_after=dict(reply.headers).get(b"retry-after", b"")
+            if status == _TOO_MANY_REQUESTS
+            else b"",
             headers=tuple(headers),
             size_bytes=size_bytes,
         )
     )
-
-
-def _retry_after(reply: Reply) -> bytes:
-    return dict(reply.headers).get(b"retry-after", b"")

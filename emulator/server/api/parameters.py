@@ -215,11 +215,7 @@ def check_order(body: Mapping[str, Any], rules: ParameterRules, warnings: Warnin
 def _canonical(members: Mapping[str, Any]) -> str:
     """One text for equal members in any order; null is as good as absent."""
     given = {name: value for name, value in members.items() if value is not None}
-    return json.dumps(given, sort_keys=True, default=_written) if given else ""
-
-
-def _written(number: WrittenNumber) -> list[str]:
-    return [number.token]
+    return json.dumps(given, sort_keys=True, default=lambda number: [number.token]) if given else ""
 
 
 def page_query(

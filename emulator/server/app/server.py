@@ -64,7 +64,15 @@ async def serve(
             log.is_known_key = app.engine.accounts.is_known
 
             def announce_ready() -> None:
-                write_ready_file(_ready_members(app))
+                write_ready_file(
+                    {
+                        "api": settings.local_url(settings.port),
+                        "checkout": settings.public_checkout_url,
+                        "pid": os.getpid(),
+                        "test_key": app.engine.accounts.first.profile.test_key,
+                        "version": __version__,
+                    }
+                )
                 announce(app)
                 with suppress(OSError):  # clients may have all descriptors already
                     descriptor_limit(raises=True)
@@ -180,17 +188,6 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave the signals to the program: uvicorn would raise them again at the end."""
         yield
-
-
-def _ready_members(app: Application) -> dict[str, object]:
-    settings = app.settings
-    return {
-        "api": settings.local_url(settings.port),
-        "checkout": settings.public_checkout_url,
-        "pid": os.getpid(),
-        "test_key": app.engine.accounts.first.profile.test_key,
-        "version": __version__,
-    }
 
 
 @contextmanager

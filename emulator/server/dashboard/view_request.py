@@ -59,12 +59,9 @@ class ViewRequest:
         scope: Scope = {
             "type": "http",
             "method": "GET",
-            "scheme": "http",
             "path": path,
-            "raw_path": quote(path).encode(),
             "query_string": urlencode(self._parameters(query)).encode(),
             "headers": [],
-            "server": None,
         }
         parts: list[bytes] = []
 

@@ -11,7 +11,7 @@ from emulator.domain.clauses import clauses_of_code
 from emulator.domain.errors import Refusal
 from emulator.domain.payment_methods import DEFAULT_METHODS
 from emulator.domain.webhooks import MAX_ENDPOINTS
-from emulator.server.api.errors import ANSWERS, INTERNAL_ERROR_BODY, INTERNAL_ERROR_CAUSE
+from emulator.server.api.errors import ANSWERS, INTERNAL_ERROR_BODY
 from emulator.server.control.app import documents
 from emulator.server.engine.accounts.scenarios import MAX_FAULTS, MAX_SCENARIOS
 from emulator.server.engine.accounts.snapshots import MAX_SNAPSHOTS
@@ -66,7 +66,10 @@ def _order(entry: tuple[int, str]) -> tuple[int, int]:
 
 
 def _class_causes() -> dict[str, str]:
-    causes = {json.loads(INTERNAL_ERROR_BODY)["error"]["code"]: INTERNAL_ERROR_CAUSE}
+    unexpected = (
+        "A fault rule caused the error, or the emulator has a defect; the log has the details."
+    )
+    causes = {json.loads(INTERNAL_ERROR_BODY)["error"]["code"]: unexpected}
     for kind, answer in ANSWERS.items():
         if answer.code is not None:
             causes[answer.code] = _cause(kind)
