@@ -1,6 +1,6 @@
 """Reads the texts, files and directories of scenarios, and lone fault rules."""
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -154,23 +154,18 @@ def read_files(
         by_file[file] = None
         with noted(problems):
             reading = read_file(file, forms)
-            check_name(file, reading, taken.get(reading.scenario.name), taken)
+            other = taken.setdefault(reading.scenario.name, file)
+            if other is not file:
+                raise name_is_taken(file, reading, other)
             by_file[file] = reading.scenario
-            taken[reading.scenario.name] = file
     return by_file, problems
 
 
-def check_name(file: Path, reading: Reading, other: object, taken: Container[str]) -> None:
-    """Raises ScenarioError, with a name that is free, if another file has the name."""
-    if other is None:
-        return
+def name_is_taken(file: Path, reading: Reading, other: object) -> ScenarioError:
+    """The error of a file whose name is the name of another one."""
     name, place = reading.scenario.name, reading.place
-    is_free = NAME_PATTERN.fullmatch(file.stem) and file.stem not in taken
-    free = file.stem if is_free else f"{name[:62]}-2"
-    message = (
-        f"the name '{name}' is taken by {other}; give this file another name, such as '{free}'"
-    )
-    raise ScenarioError.at(file, message, place.line, place.column)
+    message = f"the name '{name}' is taken by {other}; give this file another name"
+    return ScenarioError.at(file, message, place.line, place.column)
 
 
 def method_warnings(scenarios: Iterable[Scenario], methods: Collection[str]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from emulator.http import emulator_calls as calls
 from emulator.http.client import EmulatorClient
 from emulator.http.received_webhooks import WebhookReceiver
 from emulator.scenarios.entries import Problem, ScenarioError, noted
-from emulator.scenarios.loader import Forms, Reading, check_name, files_of_paths, read_file
+from emulator.scenarios.loader import Forms, Reading, files_of_paths, name_is_taken, read_file
 from emulator.scenarios.runner.case_runner import RunContext, account_word, expects_webhooks, play
 from emulator.scenarios.runner.results import Case, CaseResult, PlayedStep
 
@@ -57,8 +57,7 @@ def _add(path: Path, reading: Reading, cases: dict[str, Case]) -> None:
     other = cases.setdefault(account_word(case.name), case)
     if other is not case:
         alike = "" if other.name == case.name else f", whose '{other.name}' counts as the same"
-        taken = {each.name for each in cases.values()}
-        check_name(path, reading, f"{other.source}{alike}", taken)
+        raise name_is_taken(path, reading, f"{other.source}{alike}")
 
 
 async def play_all(
