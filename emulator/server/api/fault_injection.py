@@ -125,14 +125,10 @@ def _scripted(effect: RequestEffect, exchange: Exchange) -> Reply:
         headers[b"retry-after"] = b"%d" % effect.retry_after_s
     if effect.body is not None:
         exchange.is_of_gateway = True
+        page = _PAGE.format(_PHRASES.get(status, status))
+        pages: dict[str, str] = {GatewayBody.HTML: page, GatewayBody.EMPTY: ""}
+        text = pages.get(effect.body, effect.body)
         types = _TYPES.get(effect.body, _TEXT)
-        return Reply(status, _gateway_body(effect.body, status), (*types, *headers.items()))
+        return Reply(status, text.encode(), (*types, *headers.items()))
     body = INTERNAL_ERROR_BODY if status >= _INTERNAL_ERROR else _BODIES.get(status, _BAD_REQUEST)
     return Reply(status, body, (JSON, *headers.items()))
-
-
-def _gateway_body(body: str, status: int) -> bytes:
-    if body == GatewayBody.EMPTY:
-        return b""
-    page = _PAGE.format(_PHRASES.get(status, status))
-    return (page if body == GatewayBody.HTML else body).encode()

@@ -10,7 +10,6 @@ sets the reply in the exchange; JournalLayer sends it. The layers of the contrac
 requests on: `is_contract` decides which these are.
 """
 
-import asyncio
 import json
 import logging
 import re
@@ -99,7 +98,12 @@ class JournalLayer:
             exchange.cut, reply = None, Reply(500, INTERNAL_ERROR_BODY)
         scope[REQUEST_ID] = self._complete(exchange, reply, ended_ms)
         if exchange.cut is not None:
-            await _cut(exchange, reply, scope[TRANSPORT], send)
+            # Before the response, or after half of its body.
+            if exchange.cut is Cut.BEFORE_RESPONSE:
+                scope[TRANSPORT].abort()
+            else:
+                await reply.send(send, length=len(reply.body) // 2)
+                scope[TRANSPORT].close()
             while (await receive())["type"] != "http.disconnect":
                 pass
         elif reply.status != NO_STATUS:
@@ -129,15 +133,6 @@ class JournalLayer:
         if exchange.warnings:
             reply.headers.append((b"emulator-warning", warning_header(exchange.warnings)))
         return request_id
-
-
-async def _cut(exchange: Exchange, reply: Reply, transport: asyncio.Transport, send: Send) -> None:
-    """End the connection before the response, or after half of its body."""
-    if exchange.cut is Cut.BEFORE_RESPONSE:
-        transport.abort()
-    else:
-        await reply.send(send, length=len(reply.body) // 2)
-        transport.close()
 
 
 class ErrorLayer:

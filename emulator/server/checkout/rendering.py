@@ -227,24 +227,19 @@ class Renderer:
             "numbers": numbers,
             "refresh_s": ANSWERING_REFRESH_S if handset is Screen.ASKING else view.refresh_s,
             **view.values,
-            **({} if checkout is None else _of_checkout(request, checkout)),
         }
+        if checkout is not None:
+            money = request.texts.money(checkout.payment.amount_minor)
+            length = next(each for each in _AMOUNT_LENGTHS if len(money) <= each)
+            values |= {
+                "url": f"{request.root}c/{checkout.token}",
+                "merchant": _MERCHANT.format(checkout.merchant),
+                "amount": _AMOUNT.format(length, money),
+                "reference": checkout.payment.id[-_REFERENCE_LENGTH:],
+                "rate": rate_number(checkout.rate_thousandths),
+            }
         template = self._environments[request.texts.language].get_template(f"{view.page}.html")
         return HTMLResponse(template.render(values), view.status)
-
-
-def _of_checkout(request: PageRequest, checkout: Checkout) -> dict[str, object]:
-    """The texts of a payment, and its address."""
-    payment = checkout.payment
-    money = request.texts.money(payment.amount_minor)
-    length = next(each for each in _AMOUNT_LENGTHS if len(money) <= each)
-    return {
-        "url": f"{request.root}c/{checkout.token}",
-        "merchant": _MERCHANT.format(checkout.merchant),
-        "amount": _AMOUNT.format(length, money),
-        "reference": payment.id[-_REFERENCE_LENGTH:],
-        "rate": rate_number(checkout.rate_thousandths),
-    }
 
 
 def labelled(outcome: Outcome) -> tuple[str, str | None]:
