@@ -86,6 +86,9 @@ def pay_again(order: Json) -> Json:
     if (is_open and not bug("replaces-payment")) or bug("returns-failed-payment"):
         return {"payment_id": payment}
     order["status"] = "pending"
+    if is_open:  # It is given up.
+        order["payments"][payment] = "failed"
+        order["mails"].append("failed")
     return {"payment_id": create(order)["id"]}
 
 

@@ -138,7 +138,7 @@ def apply(order: Json, status: str) -> None:
     """Apply a status; an older or equal one changes nothing, so any order and number is safe."""
     with lock:
         known = order["known"]
-        if bug("last-event-wins"):
+        if bug("last-event-wins") and known not in ("failed", "expired", "refunded"):
             order["status"] = NAMES.get(status, "pending")
         if bug("failed-is-final") and known in ("failed", "expired"):
             return
