@@ -198,6 +198,9 @@ def add_to_journal(exchange: Exchange, owner: Owner, reply: Reply, *, ended_ms: 
             stored = value[:MAX_HEADER_BYTES]
             headers.append((name, stored))
             size_bytes += len(stored)
+    newest, stored_headers = owner.journal.newest, tuple(headers)
+    if newest is not None and newest.headers == stored_headers:
+        stored_headers = newest.headers  # one copy for the requests of one client
     owner.journal.add(
         # More than fifteen keywords are a dictionary for Python, which costs two microseconds.
         JournalEntry(
@@ -220,7 +223,7 @@ def add_to_journal(exchange: Exchange, owner: Owner, reply: Reply, *, ended_ms: 
             retry_after=dict(reply.headers).get(b"retry-after", b"")
             if status == _TOO_MANY_REQUESTS
             else b"",
-            headers=tuple(headers),
+            headers=stored_headers,
             size_bytes=size_bytes,
         )
     )

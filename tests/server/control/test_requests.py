@@ -312,6 +312,7 @@ async def test_five_headers_are_stored_cut_and_counted(emulator: World) -> None:
     newest = [*emulator.app.engine.accounts.first.live.journal.newest_first()]
     after, before, *_ = newest
     assert after.size_bytes == before.size_bytes > 4 * MAX_HEADER_BYTES
+    assert after.headers is before.headers
 
 
 async def test_a_key_with_a_quote_is_masked_in_its_header(emulator: World) -> None:
