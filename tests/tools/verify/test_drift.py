@@ -229,10 +229,3 @@ PRINTED: list[tuple[Change, str, str]] = [
 )
 async def test_a_drift_is_printed(runs: Runs, change: Change, number: str, printed: str) -> None:
     assert drifts(await runs.run(change))[number].startswith(printed)
-
-
-async def test_an_empty_error_lacks_its_members(runs: Runs) -> None:
-    run = await runs.run(errors(lambda _: {}))
-    assert run.seen("7.2") == "code absent in a 401"
-    assert {"7.1", "2.3.1"} & run.drifts(Basis.STATED) == set()
-    assert {"7.2", "7.3"} <= run.drifts(Basis.STATED)
