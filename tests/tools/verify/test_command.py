@@ -183,18 +183,6 @@ def test_the_service_and_a_key_are_required() -> None:
     assert without_key.startswith("Missing option '--key'")
 
 
-def test_a_server_that_cannot_be_compared_is_explained(server: Server) -> None:
-    pages = f"http://127.0.0.1:{server.checkout_port}"
-    message = usage_error("verify", "--base-url", pages, "--key", TEST_KEY)
-    assert message.startswith(f"{pages}/v1/payments ")
-    unknown = ("--base-url", server.url, "--key", "test_secret_of_somebody")
-    assert usage_error("verify", *unknown) == (
-        f"{server.url} refuses the key test_se…ody (--key): 401 `invalid_api_key`"
-    )
-    limited = ("--base-url", server.url, "--key", limited_key(server, nth=1, retry_after_s=61))
-    assert usage_error("verify", *limited) == f"{server.url}: {TOO_LONG}"
-
-
 @pytest.mark.deep
 def test_ctrl_c_ends_the_command_with_a_report_of_what_was_judged(server: Server) -> None:
     key = str(server.request("POST", "/_emulator/accounts", {}).json["test_key"])
