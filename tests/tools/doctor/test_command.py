@@ -91,12 +91,6 @@ def test_a_wrong_option_is_refused_before_any_request(options: list[str], expect
     assert str(raised.value).startswith(expected)
 
 
-def test_control_characters_of_other_servers_are_not_printed() -> None:
-    findings = [problem("\x1b[2J wiped", "\x07 rung")]
-    lines = "\n".join(section_lines(BROWSER, findings, Paint(is_on=False)))
-    assert lines == "From a browser\n  !!  \\u001b[2J wiped\n      \\u0007 rung\n"
-
-
 def test_a_terminal_gets_colours() -> None:
     lines = section_lines(BROWSER, [problem("text", "fix")], Paint(is_on=True))
     assert "\x1b[31m!!\x1b[0m  text" in "\n".join(lines)

