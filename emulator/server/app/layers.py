@@ -113,7 +113,9 @@ class RequestLayer:
         self._request_id(scope)
         at_ms, code = wall.system_ms(), code_in(error) if error else ""
         if status == UNAUTHORIZED and OWNER_OF_REQUEST not in scope:
-            self._add_unauthorized(scope, at_ms, code)
+            authorization = dict(scope["headers"]).get(b"authorization", b"")
+            unauthorized = self._engine.accounts.unauthorized
+            unauthorized.add(at_ms, scope["method"], scope["raw_path"], code, authorization)
         if status != OK or scope["path"] != HEALTH:
             self._log.add(scope, at_ms, status, code, wall.monotonic_ms() - started_ms)
 
@@ -124,12 +126,6 @@ class RequestLayer:
             scope[REQUEST_ID] = ids.request_id(self._stream, self._requests)
         request_id: bytes = scope[REQUEST_ID]
         return request_id
-
-    def _add_unauthorized(self, scope: Scope, at_ms: Instant, code: str) -> None:
-        authorization = dict(scope["headers"]).get(b"authorization", b"")
-        self._engine.accounts.unauthorized.add(
-            at_ms, scope["method"], scope["raw_path"], code, authorization
-        )
 
 
 def is_page(path: str) -> bool:

@@ -78,6 +78,7 @@ def url_text(urls: Mapping[str, str], endpoint: str | None) -> str:
 def delivery_sentence(deliveries: Iterable[Json], urls: Mapping[str, str]) -> tuple[str, str]:
     """How many webhooks were not delivered, and where and why; or how many were."""
     due = [each for each in deliveries if each["status"] not in ("dropped", "cancelled")]
+    all_due = counted(len(due), "webhook")
     lost: dict[str, int] = {}
     for each in due:
         if each["attempts"] and each["status"] != "succeeded":
@@ -88,17 +89,11 @@ def delivery_sentence(deliveries: Iterable[Json], urls: Mapping[str, str]) -> tu
     if lost:
         first, *others = sorted(lost, key=lambda place: -lost[place])
         more = f", and {counted(len(others), 'more cause')}" if others else ""
-        return (
-            f"{sum(lost.values())} of {counted(len(due), 'webhook')} not delivered",
-            f": {first}{more}.",
-        )
+        return f"{sum(lost.values())} of {all_due} not delivered", f": {first}{more}."
     delivered = sum(each["status"] == "succeeded" for each in due)
     if delivered < len(due):
-        return (
-            "",
-            f"{delivered} of {counted(len(due), 'webhook')} delivered, the rest is scheduled.",
-        )
-    return "", f"{counted(delivered, 'webhook')} delivered." if due else "No webhook was due."
+        return "", f"{delivered} of {all_due} delivered, the rest is scheduled."
+    return "", f"{all_due} delivered." if due else "No webhook was due."
 
 
 def _request_lines(detail: Json, requests: Iterable[Json]) -> Iterator[tuple[_Place, Line]]:
@@ -122,10 +117,7 @@ def _request_lines(detail: Json, requests: Iterable[Json]) -> Iterator[tuple[_Pl
             is_failed=mark.is_failed,
             item={"kind": "request", "requests": [each]},
         )
-        if is_cause:
-            yield (at, 0, 0), line
-        else:
-            yield (at, _index(timeline, at, _shown_status(each)), 4), line
+        yield (at, 0, 0) if is_cause else (at, _index(timeline, each), 4), line
 
 
 def _shown_status(request: Json) -> str | None:
@@ -137,9 +129,10 @@ def _shown_status(request: Json) -> str | None:
     return shown.get("status") if isinstance(shown, dict) else None
 
 
-def _index(timeline: Sequence[Json], at: str, status: str | None) -> int:
-    """The index of the event with a status, or of the last one at an instant."""
-    indices = [index for index, each in enumerate(timeline) if each["at"] <= at]
+def _index(timeline: Sequence[Json], request: Json) -> int:
+    """The index of the event with the status in a response, or of the last one at its instant."""
+    indices = [index for index, each in enumerate(timeline) if each["at"] <= request["at"]]
+    status = _shown_status(request)
     shown = [index for index in indices if timeline[index]["status"] == status]
     return (shown or indices or [0])[-1]
 
