@@ -9,7 +9,6 @@ import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import IO
 
 from emulator.clock import SystemClock, pause
@@ -19,6 +18,8 @@ _LISTENING = "0A"
 MAX_STOP_MS = 3_000
 POLL_MS = 10
 MAX_OUTPUT_BYTES = 256 * 1024
+# The time for the rest of the output, which a process that the command has left behind may hold.
+MAX_LAST_OUTPUT_S = 1
 # Runs a command, and kills its process group when standard input ends: this process has the other
 # end, which the system closes even if this process is killed. The variable marks its processes.
 _MARK = "PAYMENTS_EMULATOR_COMMAND"
@@ -54,6 +55,35 @@ async def running_command(
         await _stop(process, wall)
 
 
+class _OutputEnd(asyncio.Protocol):
+    """Receives an output, and keeps the end of it."""
+
+    def __init__(self) -> None:
+        self.content = bytearray()
+        self.is_complete = asyncio.Event()
+
+    def data_received(self, data: bytes) -> None:
+        self.content += data
+        del self.content[:-MAX_OUTPUT_BYTES]
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self.is_complete.set()
+
+
+@asynccontextmanager
+async def _collecting() -> AsyncIterator[tuple[IO[bytes], _OutputEnd]]:
+    """A file to write to during the block, and the end of what is written to it."""
+    descriptors = os.pipe()
+    reading, writing = os.fdopen(descriptors[0], "rb", 0), os.fdopen(descriptors[1], "wb", 0)
+    with writing:
+        loop = asyncio.get_running_loop()
+        transport, end = await loop.connect_read_pipe(_OutputEnd, reading)
+        try:
+            yield writing, end
+        finally:
+            transport.close()
+
+
 async def run_command(
     words: Sequence[str],
     variables: Mapping[str, str],
@@ -67,20 +97,21 @@ async def run_command(
     Return its exit code, None where it did not end in time, the end of its output, and the end
     of standard error, which is in the output unless it is split.
     """
-    until_ms = wall.monotonic_ms() + max_ms
-    with TemporaryFile() as output, TemporaryFile() as errors:
-        apart = errors if splits_errors else None
-        async with running_command(words, variables, output, wall, errors=apart) as process:
+    async with _collecting() as (writing, output), _collecting() as (writing_errors, error_end):
+        until_ms = wall.monotonic_ms() + max_ms
+        apart = writing_errors if splits_errors else None
+        async with running_command(words, variables, writing, wall, errors=apart) as process:
+            writing.close()
+            writing_errors.close()
             # `wait` may also wait for the pipe that ends the command with this process.
             while process.returncode is None and wall.monotonic_ms() < until_ms:
                 await pause(wall, POLL_MS)
             exit_code = process.returncode
-        return exit_code, _end_of(output), _end_of(errors)
-
-
-def _end_of(file: IO[bytes]) -> bytes:
-    file.seek(max(0, file.seek(0, os.SEEK_END) - MAX_OUTPUT_BYTES))
-    return file.read()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MAX_LAST_OUTPUT_S):
+                await output.is_complete.wait()
+                await error_end.is_complete.wait()
+    return exit_code, bytes(output.content), bytes(error_end.content)
 
 
 async def _stop(process: asyncio.subprocess.Process, wall: SystemClock) -> None:
