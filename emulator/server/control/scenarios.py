@@ -193,15 +193,10 @@ async def run_scenario(call: Call, name: str) -> ScriptRun:
     scenario = call.account.rules.listed_as(name).scenario
     if not scenario.script:
         raise errors.ScenarioWithoutScript(name)
-    server = call.request.scope.get("server") or ("", 80)
     whole = await _scenario(call, name)
     rules = {section: getattr(whole, section) for section in RuleCounts.__struct_fields__}
     account, played, failure = await run_script(
-        call.request.app,
-        port=server[1],
-        scenario=scenario,
-        text=await asyncio.to_thread(yaml_text, rules),
-        wall=call.engine.wall,
+        call.request.app, call.engine, scenario, text=await asyncio.to_thread(yaml_text, rules)
     )
     steps = [RunStep(each.text, step_result(each), each.at) for each in played]
     if failure is not None and not (played and played[-1].failure):

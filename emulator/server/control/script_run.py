@@ -6,7 +6,6 @@ from pathlib import Path
 import httpx
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from emulator.clock import SystemClock
 from emulator.http import emulator_calls as calls
 from emulator.http.addresses import BaseUrl
 from emulator.http.client import EmulatorClient, HttpClient
@@ -21,6 +20,7 @@ from emulator.scenarios.runner.case_runner import (
 from emulator.scenarios.runner.results import Case, Failure, PlayedStep, text_of
 from emulator.scenarios.values import Scenario
 from emulator.server.api.layers import TRANSPORT
+from emulator.server.engine.engine import Engine
 
 MAX_RUN_MS = 60_000
 _TOO_LONG = Failure(place=BEGIN, message=f"it has not ended after {MAX_RUN_MS // 1000} s")
@@ -37,20 +37,21 @@ class _Connection(asyncio.Transport):
 
 
 async def run_script(
-    app: ASGIApp, *, port: int, scenario: Scenario, text: str, wall: SystemClock
+    app: ASGIApp, engine: Engine, scenario: Scenario, *, text: str
 ) -> tuple[str, list[PlayedStep], Failure | None]:
     """Play a script for at most MAX_RUN_MS of real time: the account, the steps and the failure.
 
-    `port` is of the API. The account has no endpoints: their retries would be due before what the
-    script advances to. The accounts of earlier runs of the scenario are deleted. Raises
-    PaymentsEmulatorError without an account.
+    The account has no endpoints: their retries would be due before what the script advances to.
+    The accounts of earlier runs of the scenario are deleted. Raises PaymentsEmulatorError without
+    an account.
     """
 
     async def with_connection(scope: Scope, receive: Receive, send: Send) -> None:
         await app({**scope, TRANSPORT: _Connection()}, receive, send)
 
     http = HttpClient(transport=httpx.ASGITransport(with_connection))
-    url = BaseUrl.parse(f"http://{_LOCALHOST}:{port}")
+    url = BaseUrl.parse(f"http://{_LOCALHOST}:{engine.settings.port}")
+    wall = engine.wall
     async with EmulatorClient(url, http=http) as client, WebhookReceiver() as receiver:
         name = f"script of {scenario.name}"
         settings = {"name": name, **ACCOUNT_SETTINGS}
