@@ -190,7 +190,7 @@ def test_six_hundred_histories_leave_the_memory_flat(correct: SmallShop, tmp_pat
     assert str(result.exception).startswith("the order cannot be started: ")
     assert re.search(r": (\d+) of \1 histories with at most one anomaly, ", result.stdout)
     growth = (objects[1] - objects[0]) / 350
-    # The shop itself stores about 20 objects for each order, and explore the result of each history.
+    # The shop itself stores about 20 objects for each order, and explore each result.
     assert growth < 50, growth
 
 
