@@ -30,7 +30,7 @@ BUGS = {
     "django": "fulfilled-twice: paid, at-once payment.completed",
     "laravel": "never-acknowledged: paid",
     "express": "paid-without-money: expired, return-unpaid",
-    "woocommerce": "fulfilled-twice: paid, twice payment.completed",
+    "woocommerce": "fulfilled-twice: refunded, twice payment.completed",
 }
 
 
