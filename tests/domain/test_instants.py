@@ -165,7 +165,7 @@ def test_a_duration_in_another_notation_is_converted(text: str, written: str) ->
         parse_duration_ms(text)
 
 
-@pytest.mark.parametrize("text", ["P1M", "PT", "P", "1:2:3:4", "1m 30", "1m1x", "9999d9999d"])
+@pytest.mark.parametrize("text", ["P1M", "PT", "P", "1:2:3:4", "1m1x", "9999d9999d"])
 def test_other_notations_have_no_conversion(text: str) -> None:
     with pytest.raises(ValueError, match=r"such as 30s$"):
         parse_duration_ms(text)

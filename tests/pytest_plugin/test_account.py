@@ -120,8 +120,8 @@ ONE_TARGET = "either a duration or until="
     ("call", "error", "message"),
     [
         (lambda account: account.advance("thirty seconds"), ValueError, NO_DURATION),
-        (lambda account: account.advance("30"), ValueError, "did you mean '30s'"),
-        (lambda account: account.advance("1.5 Minutes"), ValueError, "did you mean '1.5m'"),
+        (lambda account: account.advance("30"), ValueError, "write 30s"),
+        (lambda account: account.advance("1.5 Minutes"), ValueError, "write 90s"),
         (lambda account: account.advance("-1s"), ValueError, NO_DURATION),
         (lambda account: account.advance(), TypeError, ONE_TARGET),
         (lambda account: account.advance("1s", until=START), TypeError, ONE_TARGET),
