@@ -264,8 +264,11 @@ class Database:
 
     def _deliver(self, waiting: _Waiting) -> None:
         callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
-            callback()
+        try:
+            for callback in callbacks:
+                callback()
+        except Exception as failure:  # noqa: BLE001 - raised in the callers
+            _fail([job for job, _ in waiting], failure)
         for job, future in waiting:
             if future.done():  # The caller was cancelled.
                 continue

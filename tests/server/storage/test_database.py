@@ -153,6 +153,21 @@ async def test_after_commit_is_called_only_after_a_commit(database: Database) ->
     assert called == ["b undone", "a committed"]
 
 
+async def test_an_error_after_the_commit_reaches_the_caller_and_stops_no_other_work(
+    database: Database,
+) -> None:
+    def refuse() -> None:
+        raise Refused
+
+    def work(tx: Transaction) -> None:
+        add(tx, "a")
+        tx.after_commit.append(refuse)
+
+    with pytest.raises(Refused):
+        await database.write(work)
+    assert await database.read(read_all) == ["a"]
+
+
 async def test_another_program_sees_only_what_is_committed(
     kept: Database, other: sqlite3.Connection
 ) -> None:
