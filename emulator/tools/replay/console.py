@@ -47,7 +47,8 @@ def failure_lines(result: CaseResult, failure: Failure, paint: Paint) -> list[st
     """Why a case failed, in at most MAX_FAILURE_LINES lines."""
     source, mismatches = result.case.source, failure.mismatches
     place = mismatches[0].place if len(mismatches) == 1 else failure.place
-    lines = [escape_controls(f"  {source}:{place.line}:{place.column}: {failure.message}")]
+    message = failure.message + " (- expected, + actual)" * bool(mismatches)
+    lines = [escape_controls(f"  {source}:{place.line}:{place.column}: {message}")]
     for mismatch in mismatches:
         if len(mismatches) > 1:
             place = mismatch.place

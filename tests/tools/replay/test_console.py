@@ -74,7 +74,7 @@ def test_a_single_mismatch_is_reported_at_its_place() -> None:
     )
     why = failure("status of order is not as expected", mismatches=(mismatch,))
     assert failure_lines(result(), why, PLAIN) == [
-        "  cases/mine.yaml:7:5: status of order is not as expected",
+        "  cases/mine.yaml:7:5: status of order is not as expected (- expected, + actual)",
         "    -completed",
         "    +failed",
         "      So it is.",
