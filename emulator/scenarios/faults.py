@@ -188,7 +188,9 @@ HOLD = FaultType(
             implies(
                 {"properties": {"then": {"required": ["hold"]}}, "required": ["then"]},
                 {
-                    "properties": {"when": is_one_of("request", *_HELD_REQUESTS)},
+                    "properties": {
+                        "when": {"type": "object", **is_one_of("request", *_HELD_REQUESTS)}
+                    },
                     "required": ["when"],
                 },
             ),

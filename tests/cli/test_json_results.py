@@ -77,13 +77,13 @@ async def test_rehearse_writes_what_the_schema_declares(tmp_path: Path, validato
     file.write_text(
         "version: 1\nname: own\nfaults: [{when: {request: create_payment}, then: {status: 500}}]\n"
     )
-    variants = [Variant("own", kind, "", file) for kind in VariantKind]
+    variants = [Variant(kind.value, kind, "", file) for kind in VariantKind]
     run = await rehearse((*SHOP_SUITE, "test_happy_path"), variants)
     document = json.loads(rehearsal_report.results(run).encode())
     validator.validate(document)
     false_answer, disturbance = document["results"]
     assert (false_answer["is_finding"], false_answer["what_to_do"]) == (False, None)
-    assert disturbance["what_to_do"].endswith("until the tests pass with `rehearse --only own`.")
+    assert disturbance["what_to_do"].endswith("tests pass with `rehearse --only disturbance`.")
 
 
 def test_a_member_that_is_not_declared_is_refused(validator: Any) -> None:
