@@ -163,17 +163,21 @@ def _end(order: ObservedOrder) -> _Verdicts:
 
 
 def _accounts(observation: Observation) -> _Verdicts:
-    """An account grows by the completed payments; by less where they are refunded or not known."""
+    """An account grows by the completed payments; by less where they are refunded or not known.
+
+    What an order reserves at its start is released when its end is known.
+    """
     for key, account in observation.accounts.items():
         orders = [each for each in observation.orders + observation.others if each.account == key]
         certain, possible = 0, [0]
         for order, payment in ((each, payment) for each in orders for payment in each.payments):
             known = payment["id"], order.statuses[payment["id"]]
             value = payment["amount"] if account.by is None else account.by
-            is_certain = known in observation.could_know and not order.is_changed
-            if known[1] == Status.COMPLETED and is_certain:
+            is_known = known in observation.could_know
+            is_reserved = known == order.money and not is_known
+            if known[1] == Status.COMPLETED and is_known and not order.is_changed:
                 certain += value
-            elif known[1] in HAS_MONEY or order.is_reversed:
+            elif known[1] in HAS_MONEY or order.is_reversed or is_reserved:
                 possible.append(value)
         least = certain + sum(value for value in possible if value < 0)
         most = certain + sum(value for value in possible if value > 0)

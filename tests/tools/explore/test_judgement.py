@@ -220,6 +220,11 @@ ACCOUNTS = [
     ("completed", {"completed"}, -1, -2, False),
     ("completed", set(), -1, 0, True),
     ("completed", set(), -1, 1, False),
+    ("expired", {"expired"}, -1, 0, True),
+    ("expired", {"expired"}, -1, -1, False),
+    ("expired", set(), -1, 0, True),
+    ("expired", set(), -1, -1, True),
+    ("expired", set(), -1, -2, False),
 ]
 
 
