@@ -75,7 +75,7 @@ class HistoryRun:
         file = self._integration
         named = {"job": file.settle, "again": file.again, "between": file.between}
         lines = {name: "" if call is None else call.line for name, call in named.items()}
-        return {"start": file.start_line, **lines}
+        return {"start": file.start_line_after(self._starts.first_call), **lines}
 
     @property
     def _order(self) -> ObservedOrder:

@@ -164,7 +164,30 @@ class Integration(Struct, frozen=True, kw_only=True):
     @property
     def start_line(self) -> str:
         """The calls that start an order, in words."""
-        return ", ".join(call.line for call in self.start)
+        return self.start_line_after(0)
+
+    def start_line_after(self, number: int) -> str:
+        """The calls of `start` after the first ones, in words."""
+        return ", ".join(call.line for call in self.start[number:])
+
+    @property
+    def customer_calls(self) -> int:
+        """The number of first calls of `start` that only return values for later ones.
+
+        Such a value may be the id of the customer.
+        """
+        for number, call in enumerate(self.start):
+            users = (*self.start[number + 1 :], *filter(None, [self.account]))
+            texts = "".join(each.texts for each in users)
+            is_order = call.order or call.payment or call.checkout_url
+            if is_order or not any(f"{{{name}}}" in texts for name in call.found_values):
+                return number
+        return 0
+
+    @property
+    def order(self) -> ResponseValue:
+        """Where the id of an order is."""
+        return next(call.order for call in self.start if call.order)
 
     @property
     def url(self) -> str:

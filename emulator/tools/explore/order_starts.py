@@ -1,7 +1,7 @@
 """Starts the orders of a history as its customers do, and pays them once more."""
 
 import asyncio
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 
 from msgspec import Struct
 
@@ -9,12 +9,14 @@ from emulator.clock import poll
 from emulator.domain.payment import Status
 from emulator.http import emulator_calls as calls
 from emulator.http.response import HttpResponse
+from emulator.scenarios.values import Json
 from emulator.tools.explore.deliveries import HistoryDeliveries
 from emulator.tools.explore.needs import PAGE
 from emulator.tools.explore.observation import OPEN, AccountGrowth, ObservedOrder
 from emulator.tools.explore.response_value import read_path
+from emulator.tools.explore.service import Payment
 from emulator.tools.explore.session import PAUSE_MS, AnomalyLeftOut, ExploreSession
-from emulator.tools.explore.shop import Started, StartFailed
+from emulator.tools.explore.shop import Started, StartFailed, Values
 from emulator.tools.explore.shop_client import HUNG, Browser
 from emulator.tools.explore.steps import CREATE_FAULTS, CREATED, WAITING, HistoryStep, Manner
 from emulator.tools.explore.verdicts import Verdict
@@ -26,12 +28,14 @@ SERVER_ERROR = 500
 class OrderStarts(Struct):
     """The starts of one history, whose results are observed.
 
-    The history `is_over` where a second order has no payment of its own.
+    The history `is_over` where a second order has no payment of its own. The last start had no call
+    of `start` before the number `first_call`, from 0.
     """
 
     session: ExploreSession
     deliveries: HistoryDeliveries
     is_over: bool = False
+    first_call: int = 0
 
     @property
     def _orders(self) -> list[ObservedOrder]:
@@ -122,10 +126,33 @@ class OrderStarts(Struct):
         """The same customer orders the same once more, or another customer tampers."""
         first, is_tampered = self._orders[0], manner is Manner.TAMPERED
         browser = Browser() if is_tampered else first.browser
+        shop = self.session.shop
         async with self.session.starting():
-            start = self.session.shop.start(browser, is_new=is_tampered, is_tampered=is_tampered)
+            known = None if is_tampered else await self._start_known(first)
+            if known is not None:
+                return await self._join(browser, known)
+            start = shop.start(browser, is_new=is_tampered, is_tampered=is_tampered)
             [started] = await asyncio.gather(start, return_exceptions=True)
             return await self._join(browser, started, is_tampered=is_tampered)
+
+    async def _start_known(self, first: ObservedOrder) -> Started | None:
+        """Start another order with the values of the first calls, such as a customer's id.
+
+        Where that starts none, such as with a token that is used once, earlier calls run again;
+        None where all must run.
+        """
+        session = self.session
+        shop, values = session.shop, first.values
+        for number in range(shop.integration.customer_calls, 0, -1):
+            with suppress(StartFailed):
+                start = shop.start(first.browser, is_new=False, known=values, skipped=number)
+                started = await start
+                payment = await session.find_payment(started[1], first.payments)
+                if payment is not None and str(self._number_of(started[1], payment)) != first.id:
+                    self.first_call = number
+                    return started
+            await session.drop_payments()
+        return None
 
     async def _join(
         self, browser: Browser, started: Started | BaseException, *, is_tampered: bool = False
@@ -170,10 +197,9 @@ class OrderStarts(Struct):
             url = session.service.base_url
             problem = f"the shop has created no such payment in the emulator at {url}"
             raise StartFailed(f"{integration.start_line}: {has}{problem}", response)
-        place = next(call.order for call in integration.start if call.order)
-        number = read_path(place.payment, payment) if place.payment else values["order"]
+        number = self._number_of(values, payment)
         if not isinstance(number, str | int) or isinstance(number, bool):
-            problem = f"the order at {place} is {number!r}, and no id"
+            problem = f"the order at {integration.order} is {number!r}, and no id"
             raise StartFailed(f"{integration.start_line}: {problem}", response)
         order = ObservedOrder(
             id=str(number),
@@ -185,6 +211,11 @@ class OrderStarts(Struct):
         )
         await self._open_account(order)
         return order, f"{response.status}, order {order.id}, {payment['id']}"
+
+    def _number_of(self, values: Values, payment: Payment) -> Json:
+        """The id of an order, by its payment where the file says that."""
+        path = self.session.shop.integration.order.payment
+        return read_path(path, payment) if path else values["order"]
 
     async def again(self, step: HistoryStep) -> str:
         """The customer pays an order once more, after a failure or in a second tab."""

@@ -99,17 +99,24 @@ class Shop(Struct):
         return is_web_url(url) and await self.client.serves_several(request)
 
     async def start(
-        self, browser: Browser, *, is_new: bool = True, is_tampered: bool = False
+        self,
+        browser: Browser,
+        *,
+        is_new: bool = True,
+        is_tampered: bool = False,
+        known: Mapping[str, Json] | None = None,
+        skipped: int = 0,
     ) -> Started:
         """A customer starts an order: the last response, and the values of all responses.
 
-        A new customer has no cookies; one who tampers sends other members. Raises StartFailed, or
-        UserError when no connection is possible.
+        A new customer has no cookies; one who tampers sends other members. The values of the first
+        calls, which are `skipped`, are `known`. Raises StartFailed, or UserError when no connection
+        is possible.
         """
-        response, values = HttpResponse(), Values()
+        response, values = HttpResponse(), dict(known or {})
         if is_new:
             browser.cookies.clear()
-        for each in self.integration.start:
+        for each in self.integration.start[skipped:]:
             call = each.tampered if is_tampered else each
             response = await self.call(call, values, browser)
             if not 200 <= response.status < 400:

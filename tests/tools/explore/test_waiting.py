@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import yaml
 
 from emulator.cli.explore import exit_code
 from emulator.clock import RealClock
@@ -24,7 +25,7 @@ from emulator.http.response import HttpResponse
 from emulator.server.app.server import private_emulator
 from emulator.settings import resolve
 from emulator.tools.explore.ends import Concurrency
-from emulator.tools.explore.executor import OBSERVED_MS
+from emulator.tools.explore.executor import OBSERVED_MS, HistoryRun
 from emulator.tools.explore.exploration import MAX_BEFORE, PATIENCE, Exploration, Limits
 from emulator.tools.explore.integration import Run
 from emulator.tools.explore.integration_file import parse_integration, read_integration
@@ -350,6 +351,33 @@ async def test_a_payment_whose_start_failed_belongs_to_no_order(tmp_path: Path) 
         async with exploring(shop, tmp_path, WaitingClock()) as exploration:
             result = await exploration.replay(history("paid", "create-500-after"))
     assert result.failure is None
+
+
+@pytest.mark.parametrize(("option", "kept"), [("-p", 1), ("", 0)])
+async def test_entries_that_return_values_are_repeated_only_where_the_second_order_needs_that(
+    option: str, kept: int, tmp_path: Path
+) -> None:
+    customers, name = tmp_path / "customers", tmp_path / "{customer}"
+    count = f"echo >> {customers}; echo '{{\"number\": '$(wc -l < {customers})'}}'"
+    entries: list[dict[str, Any]] = [
+        {"command": count, "values": {"customer": "$.number"}},
+        {"command": f"mkdir {option} {name}"},  # Without the option, a customer is accepted once.
+    ]
+    with small_shop() as shop:
+        async with sharing(shop, tmp_path, RealClock()) as session:
+            document = yaml.safe_load(integration_text(shop.url))
+            document["start"] = [*entries, document["start"]]
+            session.shop.integration = parse_integration(yaml.safe_dump(document), "shop.yaml")
+            observation = await HistoryRun(session, history("paid", "second-order")).run()
+    first, second = observation.orders
+    assert (first.values == second.values, first.id == second.id) == (False, False)
+    is_same = first.values["customer"] == second.values["customer"]
+    assert (is_same, len(customers.read_text())) == (bool(kept), 2 - kept)
+    starts = [each for each in observation.trace if each.step.action is StepAction.START]
+    lines = [count, entries[1]["command"], f"POST {shop.url}/orders"]
+    prefix = "the customer starts an order: "
+    assert starts[0].text == prefix + ", ".join(lines)
+    assert starts[1].text.startswith(prefix + ", ".join(lines[kept:]) + "; the same customer")
 
 
 @pytest.mark.deep
