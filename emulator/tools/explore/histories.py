@@ -114,13 +114,15 @@ def histories_of_size(size: int, can: Capabilities) -> list[History]:
     """All histories with this number of anomalies.
 
     Histories of each outcome, with and without a fault at the start, are spread evenly. Histories
-    that move the clock come later, then histories that run alone, and last histories that wait.
+    that move the clock come later, then histories that run alone, then histories that wait, and
+    last the histories of many orders.
     """
     groups = defaultdict[tuple[Any, ...], list[History]](list)
     for outcome, chosen in product(outcomes(can), combinations(ANOMALIES, size)):
         history = build_history(outcome, chosen, can)
         if history is not None:
-            phase = history.waits, history.runs_alone, history.moves_clock
+            has_many = any(step.order > 1 for step in history.steps)
+            phase = has_many, history.waits, history.runs_alone, history.moves_clock
             groups[phase, outcome, history.steps[0].manner is Manner.USUAL].append(history)
     places = [(key[0], i / len(g), h) for key, g in groups.items() for i, h in enumerate(g)]
     return [history for *_, history in sorted(places, key=itemgetter(0, 1))]

@@ -233,6 +233,13 @@ def test_small_histories_come_first_and_those_that_wait_last() -> None:
     assert {h.title for h in singles if h.waits} == {f"paid, {name}" for name in waiting}
 
 
+def test_the_history_of_many_orders_comes_last() -> None:
+    singles = histories_of_size(1, FULL)
+    assert singles[-1].title == "paid, twelve-orders"
+    longest = max(len(h.steps) for h in singles[:-1])
+    assert longest < len(singles[-1].steps)
+
+
 def test_histories_whose_start_fails_are_spread_among_the_others() -> None:
     """They follow each other, because a repeated create must not meet another fault."""
     histories = [h for h in histories_of_size(2, ALL) if not (h.waits or h.runs_alone)]
