@@ -64,21 +64,23 @@ ADVICE: Mapping[str, tuple[str, ...]] = {
         ' `paid = retrieve(order.payment_id)["status"] == "completed"`.',
     ),
     "money-without-paid": (
-        "An event is remembered and its effect is lost, or a job skips a payment that was open.",
+        "An event is remembered and its effect is lost, a job skips a payment that was open,"
+        " or handlers that run at the same moment share a variable.",
         "Commit both in one transaction, and respond after it:",
         "`INSERT INTO events (id) VALUES (?) ON CONFLICT DO NOTHING`.",
     ),
     "account-wrong": (
         "The account changes twice, by a wrong number, or without a payment.",
-        "Store the change in the transaction of the order, with the payment as its unique key:",
-        "`INSERT INTO changes (payment_id, amount) VALUES (?, ?)`.",
+        "Store the change in the transaction of the order, with the payment as its unique key:"
+        " `INSERT INTO changes (payment_id, amount) VALUES (?, ?)`.",
+        "Add to the balance in one statement: `SET balance = balance + ?`.",
     ),
     "not-fulfilled": (
         "The order is marked as paid, the shipment fails, and the repetition finds a paid order.",
         "Add the shipment in the same transaction: `INSERT INTO shipments (order_id) VALUES (?)`.",
     ),
     "not-closed": (
-        "No code handles `failed` or `expired`. Close what is open:",
+        "No code handles `failed` or `expired`, or the job skips the order. Close what is open:",
         "`UPDATE orders SET status = 'cancelled' WHERE payment_id = ? AND status = 'open'`.",
     ),
     "cannot-pay-again": (
