@@ -9,6 +9,7 @@ from emulator.clock import pause, poll
 from emulator.domain.instants import format_instant, parse_instant
 from emulator.domain.payment import ORDER_TERMS, Status
 from emulator.domain.payment_methods import DEFAULT_ORDER
+from emulator.domain.user_error import UserError
 from emulator.http import emulator_calls as calls
 from emulator.tools.explore.deliveries import (
     FORGERIES,
@@ -106,6 +107,10 @@ class HistoryRun:
         except StateUnreadable as error:
             if self._history.passes_time and error.response.status in (401, 403, 404):
                 raise AnomalyLeftOut(f"after that time, {error.lines[0]}") from None
+            if any(traced.step.manner in KILLS for traced in self._observed.trace):
+                problem = f"{error.lines[0]}, after the shop was killed and started again with"
+                problem += " run.command; run.command must keep the data of the shop"
+                raise UserError(problem) from None
             raise
         self._observed.duration_ms = self._session.wall.monotonic_ms() - started_ms
         return self._observed

@@ -147,7 +147,7 @@ class _Start(Kind[tuple[StartCall, ...]]):
         if sum(call.order is not None for call in calls) != 1:
             entry.note("start must have 'order' once: where a response has the order's id")
         if sum(bool(call.payment) + bool(call.checkout_url) for call in calls) > 1:
-            entry.note("start must have 'payment' or 'checkout_url' once, or neither")
+            entry.note("start must have only one of 'payment' and 'checkout_url', once, or neither")
         # What a call uses itself comes from the response before.
         for number, call in list(enumerate(calls))[1:]:
             used = tuple(each for each in call.values if f"{{{each[0]}}}" in call.texts)

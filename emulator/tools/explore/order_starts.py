@@ -23,6 +23,7 @@ from emulator.tools.explore.verdicts import Verdict
 
 MAX_START_MS = 15_000
 SERVER_ERROR = 500
+_IDENTIFIERS = {"payment": "id", "checkout_url": "checkout URL"}
 
 
 class OrderStarts(Struct):
@@ -192,11 +193,13 @@ class OrderStarts(Struct):
         known = (each for order in self._orders for each in order.payments)
         payment = await session.find_payment(values, known)
         if payment is None:
-            member = next((name for name in ("payment", "checkout_url") if name in values), None)
-            has = "" if member is None else f"the response has {values[member]!r} as {member}; "
-            url = session.service.base_url
-            problem = f"the shop has created no such payment in the emulator at {url}"
-            raise StartFailed(f"{integration.start_line}: {has}{problem}", response)
+            url, problem = session.service.base_url, "no payment was created"
+            for name, kind in _IDENTIFIERS.items():
+                if name in values:
+                    problem = f"'{name}' in the file leads to {values[name]!r} in the response,"
+                    problem += f" which is the {kind} of no payment"
+            problem += f" in the emulator at {url}, with which the shop must be configured"
+            raise StartFailed(f"{integration.start_line}: {problem}", response)
         number = self._number_of(values, payment)
         if not isinstance(number, str | int) or isinstance(number, bool):
             problem = f"the order at {integration.order} is {number!r}, and no id"

@@ -78,16 +78,16 @@ def summary_lines(exploration: Exploration) -> list[str]:
 
 
 def insufficient_lines(exploration: Exploration) -> list[str]:
-    """One line where fewer histories ran than are required."""
+    """One line where fewer histories ran than are required; what to allow if a limit ended them."""
     depth = exploration.limits.required_depth
     missing = sum(exploration.existing[size] - exploration.done[size] for size in range(depth + 1))
     if exploration.is_sufficient:
         return []
     has_failed = len(exploration.failures) >= exploration.limits.max_failures
     more = "failures with --max-failures" if has_failed else "time with --max-time"
+    advice = f"; allow more {more}" * exploration.is_over
     return [
-        f"not complete: {missing:,} histories up to --require-depth {depth} did not run; allow more"
-        f" {more}"
+        f"not complete: {missing:,} histories up to --require-depth {depth} did not run{advice}"
     ]
 
 

@@ -403,6 +403,7 @@ def test_the_histories_before_an_error_are_in_the_files(correct: SmallShop, tmp_
     result = invoke("explore", correct.write(tmp_path), *flags)
     assert error_line(result).startswith("the order cannot be started: ")
     assert "small-shop: 2 of " in result.stdout
+    assert "histories up to --require-depth 1 did not run\n" in result.stdout
     document = json.loads(results.read_text())
     assert (document["is_complete"], document["complete_size"]) == (False, None)
     assert [each["result"] for each in document["results"]] == ["passed", "passed"]
@@ -548,8 +549,9 @@ def test_a_value_that_the_first_start_does_not_have_ends_the_command(
         (
             "$.payment_id",
             "$.status",
-            f"{line[:-3]}the response has 'new' as payment; the shop has created no such payment"
-            f" in the emulator at http://127.0.0.1:{correct.api_port}",
+            f"{line[:-3]}'payment' in the file leads to 'new' in the response, which is the id of"
+            f" no payment in the emulator at http://127.0.0.1:{correct.api_port}, with which the"
+            " shop must be configured",
         ),
         (
             "order: $.id",

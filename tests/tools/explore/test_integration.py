@@ -58,7 +58,7 @@ MISTAKES = [
     (
         ", payment: $.payment_id",
         ", payment: $.payment_id, checkout_url: $.url",
-        "3:8: start must have 'payment' or 'checkout_url' once, or neither",
+        "3:8: start must have only one of 'payment' and 'checkout_url', once, or neither",
     ),
     (
         ", order: $.id",

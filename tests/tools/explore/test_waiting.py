@@ -300,6 +300,21 @@ async def test_a_failure_is_not_lost_when_it_cannot_be_repeated(tmp_path: Path) 
     assert failure.runs.startswith("not repeated: cannot read the state of order")
 
 
+async def test_a_command_that_deletes_the_orders_at_its_start_is_named(tmp_path: Path) -> None:
+    async def restart() -> None:
+        shop.orders.clear()
+
+    with small_shop() as shop:
+        async with sharing(shop, tmp_path, WaitingClock()) as session:
+            session.restart = restart
+            with pytest.raises(UserError) as caught:
+                await HistoryRun(session, history("paid", "killed payment.completed")).run()
+    assert str(caught.value) == (
+        f"cannot read the state of order 1: GET {shop.url}/orders/{{order}}: 404, after the shop"
+        " was killed and started again with run.command; run.command must keep the data of the shop"
+    )
+
+
 async def test_a_failure_whose_repetition_is_interrupted_is_in_the_summary(tmp_path: Path) -> None:
     loop = asyncio.get_running_loop()
 
