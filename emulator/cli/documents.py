@@ -52,7 +52,11 @@ _SCHEMAS = {
 
 @click.command()
 @click.option("--integration", is_flag=True, help="Print the schema of the files of `explore`.")
-@click.option("--results", is_flag=True, help="Print the schema of what --json writes.")
+@click.option(
+    "--results",
+    is_flag=True,
+    help="Print the schema of what --json writes for explore, rehearse, checklist and probe.",
+)
 @click.option(
     "--webhook-format", is_flag=True, help="Print the schema of the files of --webhook-format."
 )
@@ -70,8 +74,8 @@ def schema(**is_given: bool) -> None:
 def summary(files: tuple[Path, ...]) -> None:
     """Print what `explore --json` and `rehearse --json` wrote as tables in Markdown."""
     try:
-        write("".join(summary_tables([file.read_bytes() for file in files])))
+        write("".join(summary_tables({str(file): file.read_bytes() for file in files})))
     except OSError as error:
         cli_error(f"cannot read '{error.filename}': {error.strerror}")
     except ValueError as error:
-        cli_error(f"expected files that explore --json and rehearse --json wrote: {error}")
+        cli_error(str(error))

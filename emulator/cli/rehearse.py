@@ -102,7 +102,7 @@ def rehearse(
     for name in only:
         if name not in known:
             hint = nearest_word_hint(name, known)
-            cli_error(f"flag --only: found '{name}', expected the name of a variant.{hint}")
+            cli_error(f"flag --only: found '{name}', expected one of {', '.join(known)}.{hint}")
     progress = ProgressLine()
     run = RehearsalRun(
         suite=Suite(command, RealClock()),

@@ -1,7 +1,7 @@
 """Declares the results that commands write as JSON, from which their schema follows."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -159,12 +159,12 @@ Results = ExploreResults | RehearseResults | ChecklistResults | ProbeResults
 
 
 def results_schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of the results of all commands."""
+    """The JSON Schema (2020-12) of the results of these commands."""
     [schema], definitions = msgspec.json.schema_components([Results], ref_template="#/$defs/{name}")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Results of a command of payments-emulator",
-        "description": "What the option --json writes.",
+        "description": "What --json writes for explore, rehearse, checklist and probe.",
         **schema,
         "$defs": {
             name: each | {"description": _line(each["description"])}
@@ -173,17 +173,18 @@ def results_schema() -> dict[str, Any]:
     }
 
 
-def summary_tables(files: Sequence[bytes]) -> Iterator[str]:
+def summary_tables(files: Mapping[str, bytes]) -> Iterator[str]:
     """Tables in Markdown of what is to be done after `explore` and `rehearse`.
 
-    Raises ValueError for a file that is not one of theirs.
+    `files` have names. Raises ValueError, with the name, for a file that is not one of theirs.
     """
     tables: defaultdict[str, list[Row | None]] = defaultdict(list)
-    for file in files:
+    for name, content in files.items():
         try:
-            document = msgspec.json.decode(file, type=ExploreResults | RehearseResults)
+            document = msgspec.json.decode(content, type=ExploreResults | RehearseResults)
         except msgspec.DecodeError as error:  # a ValueError since msgspec 0.21
-            raise ValueError(str(error)) from None
+            expected = "expected what explore --json or rehearse --json wrote"
+            raise ValueError(f"{name}: {expected}: {error}") from None
         for each in document.results:
             if isinstance(each, RehearsedVariant) and not each.is_applicable:
                 continue

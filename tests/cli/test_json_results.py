@@ -115,7 +115,7 @@ def explored(*titles: str) -> ExploreResults:
 
 
 def test_a_summary_has_five_rows_of_what_is_to_be_done() -> None:
-    [title, rows, more] = summary_tables([explored(*"abcdef").encode()])
+    [title, rows, more] = summary_tables({"a.json": explored(*"abcdef").encode()})
     assert title == "### Histories: 6 of 7\n\n"
     assert rows.splitlines()[:3] == [
         "| what | result | what to do |",
@@ -145,7 +145,7 @@ def test_a_summary_counts_the_variants_that_a_message_could_show() -> None:
         for is_applicable in (True, False)
     )
     results = RehearseResults(command="pytest", results=[found, other])
-    [title, rows] = summary_tables([results.encode()])
+    [title, rows] = summary_tables({"a.json": results.encode()})
     assert title == "### Disturbances: 1 of 1\n\n"
     assert rows.splitlines()[2] == "| charset | test_it | Change the shop. |"
 
@@ -159,7 +159,8 @@ def test_a_summary_without_findings_has_no_table_and_another_file_no_summary(
     for content in ("", "{}", '{"type": "replay"}', '{"type": "explore"}'):
         file.write_text(content)
         message = usage_error("summary", str(file))
-        assert message.startswith("expected files that explore --json and rehearse --json wrote: ")
+        expected = f"{file}: expected what explore --json or rehearse --json wrote: "
+        assert message.startswith(expected)
     assert "cannot read" in usage_error("summary", str(tmp_path / "none.json"))
 
 

@@ -69,7 +69,7 @@ def result_bytes(result: CaseResult) -> bytes:
 def check_end(result: CaseResult) -> None:
     """Only the last step of the script fails."""
     assert result.failure is not None
-    assert result.failure.message == "webhooks is not as expected", result.failure
+    assert result.failure.message == "webhooks: not as expected", result.failure
 
 
 async def replayed() -> bytes:

@@ -166,7 +166,7 @@ def _mismatch_message(mismatches: Sequence[Mismatch], payment: str | None) -> st
     *first, last = [mismatch.subject for mismatch in mismatches]
     subjects = f"{', '.join(first)} and {last}" if first else last
     owner = "" if payment is None else f" of {payment}"
-    return f"{subjects}{owner} {'are' if first else 'is'} not as expected"
+    return f"{subjects}{owner}: not as expected"
 
 
 def _retry_after(header: str | None) -> int | str | None:

@@ -43,7 +43,8 @@ BLOCKED_PORTS = frozenset(
     }
 )  # fmt: skip
 HTTPS_PORT = 443
-# DNS has no longer labels; a browser parses them and cannot resolve them.
+# DNS has no longer names and labels; a browser parses them and cannot resolve them.
+MAX_NAME_LENGTH = 253
 MAX_LABEL_LENGTH = 63
 
 
@@ -134,7 +135,14 @@ def opened_host(host: str, port: str) -> str | None:
     except ValueError:
         return None
     opened = parsed["hostname"]
-    has_labels = all(
-        1 <= len(each) <= MAX_LABEL_LENGTH for each in opened.removesuffix(".").split(".")
-    )
-    return opened if has_labels and int(parsed["port"] or HTTPS_PORT) not in BLOCKED_PORTS else None
+    if int(parsed["port"] or HTTPS_PORT) in BLOCKED_PORTS or len(opened) > MAX_NAME_LENGTH + 1:
+        return None
+    labels = opened.removesuffix(".").split(".")
+    if not all(1 <= len(label) <= MAX_LABEL_LENGTH for label in labels):
+        return None
+    # Some browsers accept a label that looks encoded and is not; no name system has it.
+    if "xn--" in opened:
+        decoded = ada_url.idna_to_unicode(opened)
+        if "xn--" in decoded or ada_url.idna_to_ascii(decoded).decode() != opened:
+            return None
+    return opened

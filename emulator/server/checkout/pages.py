@@ -144,8 +144,7 @@ class Pages:
         except errors.InvalidField as refusal:
             if refusal.param != "phone" or method not in PHONE_METHODS:
                 raise
-            shown = (phone or "")[: views.MAX_INPUT_CHARACTERS]
-            return _redirect(page, token, method=method, phone=shown)
+            return _redirect(page, token, method=method, phone=views.shown_phone(phone or ""))
         return _redirect(page, token, _leaf_after_submit(payment))
 
     async def answer(self, request: Request, token: str) -> Response:

@@ -49,7 +49,7 @@ _NO_MONEY_LEFT = frozenset({Reason.USER_CANCELLED, Reason.WRONG_PIN, Reason.BANK
 LEAVING = "leaving"
 """The page that redirects to the merchant."""
 MAX_SHOWN_MS = 86_400_000
-MAX_INPUT_CHARACTERS = 32
+_MAX_INPUT_CHARACTERS = 32
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 _CLOSED_MENU = {"menu": "closed"}
 
@@ -147,6 +147,12 @@ def left_ms(checkout: Checkout) -> int | None:
     return max(0, due[0] - checkout.now) if due else None
 
 
+def shown_phone(text: str) -> str:
+    """An input as its form shows it; the mark at the cut end keeps a longer one invalid."""
+    is_long = len(text) > _MAX_INPUT_CHARACTERS
+    return f"{text[: _MAX_INPUT_CHARACTERS - 1]}…" if is_long else text
+
+
 def problem(
     heading: str,
     sentence: str | None,
@@ -192,7 +198,7 @@ def _method_form(payment: Payment, method: str, query: Mapping[str, str]) -> Pag
             page="bank-choice", heading="choose_bank", query={"method": method}, values=common
         )
     takes_phone, is_given = method in PHONE_METHODS, "phone" in query
-    phone = query.get("phone", "")[:MAX_INPUT_CHARACTERS]
+    phone = shown_phone(query.get("phone", ""))
     problem, phone_method = None, None
     if takes_phone and is_given:
         problem, phone_method = _phone_problem(phone, method, payment)

@@ -104,7 +104,7 @@ async def test_all_mismatches_of_a_step_are_reported_with_their_places(player: P
         f"{TWO}- expect: {{payment: order, status: expired, amount: 500, reason: null}}"
     )
     assert result.failure is not None
-    assert result.failure.message == "status and reason of order are not as expected"
+    assert result.failure.message == "status and reason of order: not as expected"
     assert (result.failure.place.line, result.failure.place.column) == (9, 3)
     assert [
         (mismatch.subject, mismatch.place.line, mismatch.place.column)

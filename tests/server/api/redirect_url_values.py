@@ -43,7 +43,8 @@ UNUSUAL = [
         for host in (
             *("shop.example:65536", "shop.example:22", "shop.example:0"),
             *("<", "a|b", "%", "a%00.example", "shop..example", "a\u200db.example"),
-            *("a" * 64 + ".example", "999.1.1.1", "1.2.3.4.5"),
+            *("xn--", "XN--.example", "shop.example.a.b.xn--"),
+            *("a" * 64 + ".example", "a." * 130 + "example", "999.1.1.1", "1.2.3.4.5"),
         )
     ),
     *(

@@ -26,7 +26,8 @@ def test_a_host_is_parsed_as_browsers_do(host: str, opened: str) -> None:
     [
         *("a|b", "%", "a%2Fb", "a\u200db.example", "1.2.3.4.5", "256.1.1.1"),
         # Browsers parse these, and no name system has them.
-        *("a..b", ".", "a" * 64 + ".example"),
+        *("a..b", ".", "xn--", "shop.xn--a", "xn--a-"),
+        *("a" * 64 + ".example", "a." * 150 + "example"),
     ],
 )
 def test_a_host_that_no_browser_opens_is_none(host: str) -> None:

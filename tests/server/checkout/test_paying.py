@@ -111,7 +111,7 @@ async def test_the_form_explains_a_wrong_number_in_the_other_language(emulator: 
 async def test_the_form_keeps_32_characters_of_a_wrong_number(emulator: World) -> None:
     visitor = await customer(emulator)
     page = await visitor.pay("telebirr", phone="1" * 1000)
-    assert page.response.url.params["phone"] == "1" * 32
+    assert page.response.url.params["phone"] == f"{'1' * 31}…"
     page = await visitor.open(f"?method=telebirr&phone={'2' * 1000}")
     assert page.get("phone").attributes["value"] == "2" * 32
 
@@ -136,6 +136,14 @@ async def test_the_form_of_a_phone_method_refuses_the_number_in_its_address(
         assert (page.name, page.find("phone-error") is not None) == (name, is_refused), query
         if name == "method-form":
             assert ("autofocus" in page.get("phone").attributes) is is_refused, query
+
+
+async def test_a_number_with_more_behind_it_is_refused_also_where_its_form_cuts_it(
+    emulator: World,
+) -> None:
+    visitor = await customer(emulator)
+    page = await visitor.pay("telebirr", phone=f"0911223344{' ' * 30}1")
+    assert (page.name, page.find("phone-error") is not None) == ("method-form", True)
 
 
 @pytest.mark.clause("1.4")

@@ -127,7 +127,7 @@ def test_only_one_variant_runs_by_its_name() -> None:
     _, printed = output("rehearse", *flags, "--", *python(READS))
     assert "\n2 of 2 variants ran in " in printed
     message = usage_error("rehearse", "--only", "payments-complet", "--", "true")
-    assert message.startswith("flag --only: found 'payments-complet', expected the name of")
+    assert message.startswith("flag --only: found 'payments-complet', expected one of ")
     assert message.endswith("Did you mean 'payments-complete'?")
 
 

@@ -96,7 +96,7 @@ def test_several_files_have_a_line_each_and_failures_their_steps(tmp_path: Path)
         "  ok      create: {as: order}  → 201 pending\n"
         "  FAILED  expect: {payment: order, status: completed}\n"
         "\n"
-        f"  {tmp_path}/a-case.yaml:5:28: status of order is not as expected"
+        f"  {tmp_path}/a-case.yaml:5:28: status of order: not as expected"
         " (- expected, + actual)\n"
         "    -completed\n"
         "    +pending\n"
@@ -140,7 +140,7 @@ def test_the_variables_of_serve_do_not_apply(tmp_path: Path) -> None:
     file = write(tmp_path, "mine", script)
     variables = {"EMULATOR_SEED": "5", "EMULATOR_METHODS": "mpesa", "EMULATOR_CLOCK": "real"}
     default = output("replay", file)
-    assert "created_at is not as expected" not in default[1]
+    assert "created_at: not as expected" not in default[1]
     assert output("replay", file, variables=variables) == default
 
 
@@ -258,7 +258,7 @@ def test_the_results_are_printed_although_a_file_cannot_be_written(tmp_path: Pat
     results = tmp_path / "is-gone" / "results.xml"
     ended = invoke("replay", write(tmp_path, "mine", FAILS), "--junit", str(results))
     assert error_line(ended).startswith(f"flag --junit: cannot write '{results}'")
-    assert "status of order is not as expected" in unfolded(ended.stdout)
+    assert "status of order: not as expected" in unfolded(ended.stdout)
     assert "1 case: 0 passed, 1 failed" in ended.stdout
 
 

@@ -72,9 +72,9 @@ def test_a_single_mismatch_is_reported_at_its_place() -> None:
     mismatch = Mismatch(
         place=HERE, subject="status", expected="completed", seen="failed", note="So it is."
     )
-    why = failure("status of order is not as expected", mismatches=(mismatch,))
+    why = failure("status of order: not as expected", mismatches=(mismatch,))
     assert failure_lines(result(), why, PLAIN) == [
-        "  cases/mine.yaml:7:5: status of order is not as expected (- expected, + actual)",
+        "  cases/mine.yaml:7:5: status of order: not as expected (- expected, + actual)",
         "    -completed",
         "    +failed",
         "      So it is.",

@@ -80,8 +80,8 @@ def test_a_failure_shows_both_sides() -> None:
     mismatch = Mismatch(
         place=HERE, subject="events", expected=["a", "b"], seen=["a", "c"], note="Note it."
     )
-    page = Page(html(failed(why=failure("events is not as expected", mismatches=(mismatch,)))))
-    assert "events is not as expected" in page.text
+    page = Page(html(failed(why=failure("events: not as expected", mismatches=(mismatch,)))))
+    assert "events: not as expected" in page.text
     assert "Note it." in page.text
     rows = page.values("tr", "class")
     assert rows.count("expected") == rows.count("actual") == 1
