@@ -113,7 +113,7 @@ async def test_the_form_keeps_32_characters_of_a_wrong_number(emulator: World) -
     page = await visitor.pay("telebirr", phone="1" * 1000)
     assert page.response.url.params["phone"] == f"{'1' * 31}…"
     page = await visitor.open(f"?method=telebirr&phone={'2' * 1000}")
-    assert page.get("phone").attributes["value"] == "2" * 32
+    assert page.get("phone").attributes["value"] == f"{'2' * 31}…"
 
 
 NUMBERS_IN_ADDRESSES = {
