@@ -228,12 +228,11 @@ def listener(host: str, port: int, *, option: str) -> Iterator[socket.socket]:
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"cannot listen on {host}: {reason}") from None
-    for family, _, _, _, address in found:
+    for family, kind, protocol, _, address in found:
         try:
-            is_dual = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-            bound = socket.create_server(
-                address, family=family, backlog=BACKLOG, dualstack_ipv6=is_dual
-            )
+            # Not `socket.create_server`, whose sockets have the protocol 0: asyncio sends the parts
+            # of a response without a delay of 40 ms only where the protocol is TCP.
+            bound = _bound(socket.socket(family, kind, protocol), address)
         except OSError as error:
             refused = error
             if error.errno not in _NO_SUCH_ADDRESS:
@@ -246,6 +245,18 @@ def listener(host: str, port: int, *, option: str) -> Iterator[socket.socket]:
     advice = f"; name another port with {option}, or 0 for any free one" if is_of_port else ""
     reason = os.strerror(refused.errno or 0)
     raise UserError(f"cannot listen on {host} port {port}: {reason}{advice}")
+
+
+def _bound(unbound: socket.socket, address: tuple[object, ...]) -> socket.socket:
+    try:
+        if os.name == "posix":  # elsewhere two programs could share a port
+            unbound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        unbound.bind(address)
+        unbound.listen(BACKLOG)
+    except OSError:
+        unbound.close()
+        raise
+    return unbound
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from emulator.server.app.server import listener
 from tests.cli.processes import COMMAND, HANGS_AFTER_S, Server, ask, serving
 from tests.world import TEST_KEY, order
 
@@ -154,3 +155,8 @@ def test_variables_and_headers_for_uvicorn_change_nothing(tmp_path: Path) -> Non
         with suppress(ConnectionResetError):
             assert raw(server, cut + f"Authorization: Bearer {TEST_KEY}\r\n\r\n".encode()) == b""
         assert_unharmed(server)
+
+
+def test_a_listener_has_the_protocol_with_which_asyncio_delays_no_response() -> None:
+    with listener("127.0.0.1", 0, option="--port") as bound:
+        assert bound.proto == socket.IPPROTO_TCP
